@@ -64,9 +64,9 @@ def as_markdown(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return `text` with signs of Markdown escaped, but for what is between backticks."""
-    parts = re.split(r"(`[^`]*`)", text)
+    """The text with signs of Markdown escaped, except in code and in the names of arguments."""
+    parts = re.split(r"(`[^`]*`|^ +\w+: )", text, flags=re.MULTILINE)
     return "".join(
-        part if part.startswith("`") else _SPECIAL.sub(r"\\\1", part).replace("<", "&lt;")
-        for part in parts
+        part if index % 2 else _SPECIAL.sub(r"\\\1", part).replace("<", "&lt;")
+        for index, part in enumerate(parts)
     )

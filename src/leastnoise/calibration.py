@@ -26,7 +26,7 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.fit import NEARLY
 from leastnoise.noise.common.several import COARSE, SeveralReleases, find_root, log_of, scale_alone
 from leastnoise.noise.question import Question, Releases, Search
-from leastnoise.noise.registry import family_named, part_of, registered
+from leastnoise.noise.registry import family_named, part_of, registered_family
 
 # If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
 # stays within the 1e-9 that is promised of the exact minimum.
@@ -83,7 +83,7 @@ def calibrate_family(
             raise
         raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
     found = time.perf_counter()
-    limit, wider = (registered(family).part(name) for name in ("limit", "wider"))
+    limit, wider = (registered_family(family).part(name) for name in ("limit", "wider"))
     steep = wider is not None and budget.delta < Fraction(1, 10**6)
     certificate = _widen(question, least, _STEEP_WIDENINGS if steep else _WIDENINGS, wider)
     return Calibrated(
@@ -165,7 +165,7 @@ def find_law_for_several(family: type[Noise], question: Question, search: Search
     the family has none for several, Refused if sampling alone hides all.
     """
     check_rate(question.budget, question.sampling_rate, compositions=question.compositions)
-    known = registered(family)
+    known = registered_family(family)
     task = ProvedSeveral(family=family, question=question, search=search)
     if own := known.part("several"):
         return own(task)
@@ -257,7 +257,7 @@ _RELATIVE = 1e-4  # of the factor
 def is_scalable(certificate: Certificate) -> bool:
     """Whether the certificate's noise is a scale alone, and its composition is proved."""
     noise = certificate.noise
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     alone = not noise.parameter_kinds or family.any_scale
     known = alone and family.longest_is_worst and not noise.for_whole_numbers
     return known and certificate.sampling_rate == 1
@@ -275,7 +275,7 @@ def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
         return "noise on whole numbers has no scale to change"
     if noise.parameter_kinds and not budget.delta:
         return "at delta=0 budgets add up, and only laplace and l2 are scaled together"
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     if family.losses_stay:
         return "its largest loss stays as it is however wide it gets, and many outputs have it"
     if family.slow:

@@ -110,6 +110,6 @@ def test_a_header_that_was_meant_otherwise_is_one_problem(tmp_path: Path) -> Non
     done = run("release", "spec.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.partition("\n")[2] == (
-        "spec.toml:2: data.source: rows.csv has none of the columns that the spec names. If its "
-        'fields are apart by another sign, say so in [data]: delimiter = ";".\n'
+        "spec.toml:2: data.source: rows.csv lacks all columns that the spec names. If another "
+        'sign separates its fields, name it in [data]: delimiter = ";".\n'
     )

@@ -185,7 +185,7 @@ def test_the_prices_beyond_the_reach_are_repaired() -> None:
         loss=Loss.MAE,
         epsilon=Fraction(5),
         delta=Fraction(1, 10**6),
-        witness=repair.witness(solved),
+        witness=repair.make_witness(solved),
     )
     optimum = solved.level - 1e-6 * float(solved.multipliers.sum())
     assert 0.999 * optimum <= proved.value <= optimum * (1 + 1e-6)

@@ -43,7 +43,7 @@ def typed_rows(
     found = source.find_source(spec_file.parse(raw), folder)
     known = source.list_columns(found.rows)
     kept: dict[str, ColumnType] = {
-        name: kind for name, kind in columns.items() if kind in known[name].read_as()
+        name: kind for name, kind in columns.items() if kind in known[name].declarable_types()
     }
     typed: dict[str, ColumnType] = {"row": "int", **kept}
     found = source.Source(rows=found.rows, columns=typed)

@@ -9,7 +9,7 @@ from math import exp
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.mechanism.quantiles import place_of_largest
+from leastnoise.mechanism.quantiles import index_of_largest
 
 _DRAWS = 20_000
 
@@ -42,11 +42,11 @@ def test_the_largest_is_drawn_with_the_chances_of_permute_and_flip(penalties: li
     entropy = InsecureSeededEntropy(1)
     counts = [0] * len(given)
     for _ in range(_DRAWS):
-        counts[place_of_largest(given, entropy)] += 1
+        counts[index_of_largest(given, entropy)] += 1
     for count, chance in zip(counts, permute_and_flip([float(one) for one in given]), strict=True):
         spread = (chance * (1 - chance) / _DRAWS) ** 0.5
         assert abs(count / _DRAWS - chance) <= 4.5 * spread + 1e-12
 
 
 def test_one_candidate_is_returned_whatever_its_penalty() -> None:
-    assert place_of_largest([Fraction(10**30)], InsecureSeededEntropy(1)) == 0
+    assert index_of_largest([Fraction(10**30)], InsecureSeededEntropy(1)) == 0

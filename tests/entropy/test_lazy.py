@@ -19,7 +19,7 @@ from leastnoise.entropy.lazy import (
     certainly_less,
     decide,
 )
-from leastnoise.entropy.scaled import LazyRational, nearly
+from leastnoise.entropy.scaled import LazyRational, nearest_positive_float
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.errors import RandomnessError
 
@@ -107,7 +107,7 @@ def test_a_comparison_that_could_go_either_way_is_none() -> None:
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(10) ** 250 / 7, Fraction(10) ** -600])
 def test_a_factor_is_near_its_float(value: Fraction) -> None:
-    found = nearly(LazyRational(value))
+    found = nearest_positive_float(LazyRational(value))
     assert abs(Fraction(found) - value) <= value / 2**50 + Fraction(1, 2**1000)
 
 

@@ -276,7 +276,7 @@ def test_steps_too_small_for_a_table_go_to_balls() -> None:
 
 
 def test_a_number_that_may_be_of_two_pieces_is_of_none_yet() -> None:
-    quarters = pieces.finitely_many(
+    quarters = pieces.finite_pieces(
         lambda j: (Fraction(j), Fraction(j + 1)), lambda j: ball(1 - Fraction(j, 4)), 4
     )
     assert [quarters.locate(ball(1 - Fraction(2 * j + 1, 8))) for j in range(4)] == [0, 1, 2, 3]

@@ -82,7 +82,7 @@ def test_no_chunk_is_read_before_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("chunks", "why"),
     [
-        ([np.zeros(600), np.zeros(600)], "of 400 coordinates that are left at most"),
+        ([np.zeros(600), np.zeros(600)], "with at most 400 more coordinates"),
         ([np.zeros(600)], "1,000 in all"),
         ([], "1,000 in all"),
         ([np.zeros((2, 500))], r"an array of shape \(2, 500\)"),

@@ -43,24 +43,24 @@ def test_without_noise_it_is_the_quantile_and_the_interval_holds_all_that_are() 
     widths = np.zeros(8)
     (place,) = read_quantiles(counts, [Fraction(3, 10)], total=10)
     assert place == 1
-    ends = read_interval(counts, Fraction(3, 10), widths, total=10, place=place)
+    ends = read_interval(counts, Fraction(3, 10), widths, total=10, index=place)
     assert ends == (1, 4)  # any of these has 3 rows below it and 3 up to it
-    assert read_interval(counts, Fraction(1, 2), widths, total=10, place=4) == (4, 4)
+    assert read_interval(counts, Fraction(1, 2), widths, total=10, index=4) == (4, 4)
 
 
 def test_no_candidate_is_left_out_that_noise_may_have_moved() -> None:
     counts, level = [2, 2, 2, 2, 2], Fraction(1, 2)  # D = -5, -3, -1, 1, 3, 5
     ends = [
-        read_interval(counts, level, np.full(6, half), total=10, place=2) for half in (0, 1, 2.9, 3)
+        read_interval(counts, level, np.full(6, half), total=10, index=2) for half in (0, 1, 2.9, 3)
     ]
     assert ends == [(2, 2), (1, 3), (1, 3), (0, 4)]
     one_side = np.array([0.0, 3, 0, 0, 0, 0])
-    assert read_interval(counts, level, one_side, total=10, place=2) == (0, 2)
+    assert read_interval(counts, level, one_side, total=10, index=2) == (0, 2)
 
 
 def test_a_quantile_is_in_its_interval_whatever_noise_does() -> None:
     counts = [5, -9, 9, -5]
-    ends = read_interval(counts, Fraction(1, 2), np.zeros(5), total=-100, place=3)
+    ends = read_interval(counts, Fraction(1, 2), np.zeros(5), total=-100, index=3)
     assert ends[0] <= 3 <= ends[1]
 
 

@@ -15,7 +15,7 @@ from scipy import stats
 import leastnoise as ln
 from leastnoise.clusters import on_dask
 from leastnoise.entropy.lazy import LazyGamma
-from leastnoise.entropy.scaled import SETTLED_BITS, ScaledSampler, Settled
+from leastnoise.entropy.scaled import FIXED_BITS, FixedReal, ScaledSampler
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.shares import SharedDraw
@@ -40,7 +40,7 @@ def test_parts_have_the_law_of_the_vector(name: str) -> None:
     found = []
     for _ in range(2000):
         draw = SharedDraw.of(noise.certificate, noise.grid)
-        parts = [draw.added_to(np.zeros(1)), elsewhere(draw).added_to(np.zeros(3))]
+        parts = [draw.add_to_part(np.zeros(1)), elsewhere(draw).add_to_part(np.zeros(3))]
         found.append(np.concatenate(parts))
     whole = np.array([noise.release(np.zeros(4)).values for _ in range(2000)])
     for size in (np.abs, lambda x: np.linalg.norm(x, axis=1)):
@@ -54,7 +54,7 @@ def test_all_parts_share_one_radius() -> None:
     pairs = []
     for _ in range(4000):
         draw = SharedDraw.of(noise.certificate, noise.grid)
-        first, second = draw.added_to(np.zeros(10)), elsewhere(draw).added_to(np.zeros(10))
+        first, second = draw.add_to_part(np.zeros(10)), elsewhere(draw).add_to_part(np.zeros(10))
         pairs.append((first @ first, second @ second))
     squares = np.array(pairs) / noise.noise.variance / 10
     expected = (20 + 3) / (20 + 1) - 1  # see test_chunks
@@ -75,7 +75,7 @@ def test_parts_of_known_sizes_have_the_law_of_the_vector() -> None:
     for _ in range(3000):
         draws = SharedDraw.in_parts(noise.certificate, noise.grid, sizes)
         parts = [
-            elsewhere(draw).added_to(np.zeros(n)) for draw, n in zip(draws, sizes, strict=True)
+            elsewhere(draw).add_to_part(np.zeros(n)) for draw, n in zip(draws, sizes, strict=True)
         ]
         found.append(np.concatenate(parts))
     here = np.array(found)
@@ -98,7 +98,7 @@ def test_the_lengths_of_parts_make_the_length_of_the_vector() -> None:
     squares = []
     for _ in range(100):
         draws = SharedDraw.in_parts(noise.certificate, noise.grid, sizes)
-        parts = [draw.added_to(np.zeros(n)) for draw, n in zip(draws, sizes, strict=True)]
+        parts = [draw.add_to_part(np.zeros(n)) for draw, n in zip(draws, sizes, strict=True)]
         squares.append(sum(float(part @ part) for part in parts))
     assert np.mean(squares) == pytest.approx(noise.noise.mse, rel=0.18)
 
@@ -107,28 +107,28 @@ def test_a_part_of_a_known_size_is_asked_for_whole() -> None:
     noise = radial(5)
     one, other = SharedDraw.in_parts(noise.certificate, noise.grid, (2, 3))
     with pytest.raises(InvalidArgument, match="2 of them"):
-        one.added_to(np.zeros(3))
-    assert other.added_to(np.zeros(3)).shape == (3,)
+        one.add_to_part(np.zeros(3))
+    assert other.add_to_part(np.zeros(3)).shape == (3,)
 
 
 def test_no_two_parts_have_the_same_bits() -> None:
     _, draw = drawn("gaussian", 10)
-    first, second = draw.added_to(np.zeros(5)), elsewhere(draw).added_to(np.zeros(5))
+    first, second = draw.add_to_part(np.zeros(5)), elsewhere(draw).add_to_part(np.zeros(5))
     assert not np.intersect1d(first, second).size
 
 
 def test_a_settled_number_is_the_one_that_was_drawn() -> None:
     gamma = LazyGamma(InsecureSeededEntropy(3), shape=Fraction(7, 2))
     again = LazyGamma(InsecureSeededEntropy(3), shape=Fraction(7, 2))
-    settled = pickle.loads(pickle.dumps(Settled.of(gamma.enclose(SETTLED_BITS))))
-    for bits in (60, 120, SETTLED_BITS):
+    settled = pickle.loads(pickle.dumps(FixedReal.of(gamma.enclose(FIXED_BITS))))
+    for bits in (60, 120, FIXED_BITS):
         assert settled.enclose(bits).overlaps(again.enclose(bits))
     with_gamma = ln.noise.SphericalLaplace(scale=3, dimension=5)
     from leastnoise.noise.radial.sampler import spherical_laplace_sampler as sampler  # noqa: PLC0415
 
     found = sampler(with_gamma, Fraction(1, 8), InsecureSeededEntropy(3))
     assert isinstance(found, ScaledSampler)
-    assert found.settled_factor().enclose(0).rad() < arb((1, -1900))
+    assert found.fixed_factor().enclose(0).rad() < arb((1, -1900))
 
 
 def test_it_tells_no_secret() -> None:

@@ -181,7 +181,7 @@ def test_shares_of_whole_numbers_are_whole() -> None:
     [
         (ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)), 2, "can't be added in shares"),
         (ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(5)), 2, "cells"),
-        (gaussian().on_grid(Fraction(1, 4)), 2, "take a finer grid"),
+        (gaussian().on_grid(Fraction(1, 4)), 2, "use a finer grid"),
     ],
 )
 def test_what_has_no_shares_is_refused(noise: ln.Mechanism, clients: int, why: str) -> None:
@@ -200,6 +200,6 @@ def test_gaussian_shares_need_a_delta_with_something_to_spare() -> None:
     budget = ln.Budget(epsilon=1, delta=Fraction(known.delta.upper))
     exact = ln.Certificate.prove(budget=budget, noise=known.noise, sensitivity=known.sensitivity)
     assert Fraction(exact.delta.upper) == exact.budget.delta
-    with pytest.raises(NotApplicable, match="nothing to spare"):
+    with pytest.raises(NotApplicable, match="no slack"):
         ln.Shares(mechanism=ln.Mechanism(exact), clients=3)
     ln.Shares(mechanism=ln.Mechanism(known), clients=3)

@@ -22,7 +22,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert said[1].endswith("Protected: the presence or absence of any one who.")
     assert said[2].startswith("Tables: by_plan (3 rows), bins (")
     limits = said[3 : said.index("No budget ledger was used for this release.")]
-    assert limits == summary.what_counts(found.plan)
+    assert limits == summary.describe_rows(found.plan)
     assert limits[0] == "In by_plan and bins, each who has at most 4 rows."
     assert said[2].endswith("Each file has the SHA-256 that release.json states.")
     assert said[-2].startswith("Signature: none. Whoever can write")

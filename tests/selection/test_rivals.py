@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import leastnoise as ln
+from leastnoise.design.programs.effort import Effort
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import CellGeometry
@@ -68,3 +69,29 @@ def test_staircases_that_a_tiny_delta_cuts_off_gain_nothing(
     assert searched.mechanism.mse > known[0].mechanism.mse * (1 - 1e-3)
     larger = replace(question, budget=Budget(epsilon="0.1", delta="1e-6"))
     assert list_worthwhile(staircase, larger, [way], known, to_beat=math.inf) == [way]
+
+
+def test_a_design_is_left_out_where_whole_numbers_are_far_ahead() -> None:
+    question = Question(
+        budget=Budget(epsilon=12, delta="1e-3"), sensitivities=(Integer(5),), dimension=1
+    )
+    (way,) = list_ways(question)
+    optimal = family_named("optimal")
+    known = [
+        candidate
+        for name in ("geometric", "truncated-staircase")
+        for candidate in fit_family(family_named(name), question, [way])
+    ]
+    with pytest.raises(NotApplicable, match="less than it could have"):
+        list_worthwhile(optimal, question, [way], known, to_beat=math.inf)
+    (searched,) = fit_family(optimal, question, [way], effort=Effort(gap=0.3))
+    assert searched.mechanism.mse > 2 * known[0].mechanism.mse
+    assert list_worthwhile(optimal, question, [way], known[1:], to_beat=math.inf) == [way]
+    for budget in (Budget(epsilon=12, delta="0.2"), Budget(epsilon=1, delta="1e-3")):
+        other = replace(question, budget=budget)
+        rivals = (
+            known
+            if budget.epsilon == 12
+            else fit_family(family_named("truncated-staircase"), other, [way])
+        )
+        assert list_worthwhile(optimal, other, [way], rivals, to_beat=math.inf) == [way]

@@ -291,7 +291,7 @@ def compare_filters(seed: object, folder: Path, count: int, **data: Any) -> None
         frame = None if container.frame is None else frame_of(container.frame)
         with source.open_engine(source.find_source(parsed, folder, frame)) as engine:
             held = [
-                nw.when(engine.holds(one.text)).then(1).otherwise(0).sum().alias(f"n{place}")
+                nw.when(engine.filter_holds(one.text)).then(1).otherwise(0).sum().alias(f"n{place}")
                 for place, one in enumerate(filters)
             ]
             (found,) = engine.rows(engine.frame.select(*held))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 from leastnoise.tables.publish.seal import RECORD, Seal, sha256_of
@@ -15,7 +16,7 @@ def verify_resealed(folder: Path) -> VerifiedRelease:
         old = Seal.read(folder)
         found = [name for name in old.files if _is_plain(folder / name)]
         files = old.files | {name: sha256_of(folder / name) for name in found}
-        Seal(files=files, entry=old.entry).write(folder, None)
+        replace(old, files=files).write(folder, None)
     return verify_directory(folder)
 
 

@@ -264,8 +264,8 @@ def test_what_has_no_quantile_is_refused(changes: dict[str, Any], key: str, why:
 @pytest.mark.parametrize(
     ("block", "why"),
     [
-        ({"group_by": {"plan": {"keys": "private"}}}, "groups that nobody listed"),
-        ({"statistics": ["median(x)"], "accuracy": {"std": 3}}, "one in ranks"),
+        ({"group_by": {"plan": {"keys": "private"}}}, "unlisted groups"),
+        ({"statistics": ["median(x)"], "accuracy": {"std": 3}}, "is in ranks"),
         ({"statistics": ["quantile(x)"]}, "Expected quantile(column, 0.9)"),
         ({"statistics": ["quantile(x, 1)"]}, "above 0 and below 1"),
         ({"statistics": ["quantile(x, most)"]}, "above 0 and below 1"),

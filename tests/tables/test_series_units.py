@@ -294,7 +294,7 @@ def test_the_sentences_name_the_unit_and_the_condition(folder: Path) -> None:
     }
     for text in (" ".join(planned.stdout.split()), " ".join(shown.split())):
         for sentence in (
-            "What was reported of one who in one release changes the probability",
+            "The rows of one who in one release change the probability",
             "with rows in j releases, ε is j times as large.",
             "No row may ever be shown with two values of week.",
             "only rows where week is the number of the release count.",

@@ -164,7 +164,7 @@ def test_noisy_numbers_that_are_known_to_within_1(tmp_path: Path) -> None:
     [
         (("count",), 1, "isn't the sum"),
         (("count",), -10_000, "count below 0"),
-        (("count_low", "count_high"), 1, "doesn't fit those of people"),
+        (("count_low", "count_high"), 1, "doesn't fit the ends in people"),
         (("count_low",), -1, "count_low"),
         (("count_high",), 1, "count_low"),
         (("count_high",), 40, "count_low"),

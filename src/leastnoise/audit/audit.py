@@ -25,7 +25,7 @@ from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.draw import has_independent_coordinates
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -235,7 +235,7 @@ def draws_of(mechanism: Mechanism) -> Draw:
     coordinates of one longer draw, by the same code and rounding as a release.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     plain = certificate.geometry is None
     if plain and has_independent_coordinates(noise):
         return lambda value, count: _as_one_vector(mechanism, value, count)

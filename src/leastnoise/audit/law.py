@@ -32,7 +32,7 @@ from leastnoise.balls.core import PLAIN_BITS, float_above, float_below, precisio
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import find_quantile, has_quantiles
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class _KnownLaw(ClaimedLaw):
         self.spread = max(spread, 1.0) if self.whole else spread
         self._step = noise.lattice_step
         self.on_whole_numbers = self._step is not None and self._step.denominator == 1
-        self._noise, self._beyond = noise, registered(type(noise)).part("beyond")
+        self._noise, self._beyond = noise, registered_family(type(noise)).part("beyond")
         self._inside = lru_cache(maxsize=None)(self._inside_of)
 
     @property

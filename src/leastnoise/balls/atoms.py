@@ -1,9 +1,8 @@
-"""Bounds on δ(ε) of two discrete laws P and Q: sums over atoms in floats, chords in balls.
+"""Bounds on δ(ε) of two discrete laws P and Q, from sums of their atoms.
 
-From above by sums of atoms and by chords, from below by merging atoms.
-
-notation: atoms (p_k, q_k), H(ε) = Σ (p_k − α q_k)₊, α = e^ε. A sum of n positive floats is off by
-a relative n·2^-53 at most.
+Upper bounds come from sums of atoms in floats and from chords in balls, lower bounds from merged
+atoms. notation: atoms (p_k, q_k), H(ε) = Σ (p_k − α q_k)₊, α = e^ε. A sum of n positive floats has
+a relative error of at most n·2^-53.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Falling:
-    """Sums of atoms in the order of falling p/q: they answer for every ε."""
+class SortedAtoms:
+    """Sums of atoms in the order of decreasing p/q, which give bounds for every ε."""
 
-    quotients: Floats  # negated, so that they rise
+    quotients: Floats  # negated, so that they increase
     p_sums: Floats
     q_sums: Floats
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """Return the sums of atoms; p > 0 is at least their mass of P, q >= 0 at most that of Q."""
+        """The sums of atoms: p > 0 is at least their mass of P, q >= 0 at most their mass of Q."""
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
         order = np.argsort(quotients)
@@ -47,12 +46,12 @@ class Falling:
         )
 
     def above(self, alphas: Floats) -> Floats:
-        """Return upper bounds of H at every ε with e^ε >= alphas: P(A) − α Q(A).
+        """Upper bounds of H at every ε with e^ε >= alphas: P(A) − α Q(A).
 
-        A holds all k with p > αq, and as the quotients are rounded, perhaps some for which p is
-        below αq by a relative 2^-49: they take so much of P(A) off the sum.
+        A contains all k with p > αq. As the quotients are rounded, it may contain k for which p is
+        below αq by a relative 2^-49, which reduces the sum by at most this share of P(A).
         """
-        slack = (len(self.p_sums) + 64) * UNIT  # of sums of as many terms, and a few operations
+        slack = (len(self.p_sums) + 64) * UNIT  # of sums with that many terms, and a few operations
         count = np.searchsorted(self.quotients, -alphas * (1 - 2.0**-50), side="right")
         more = self.p_sums[count] * (1 + slack + 2.0**-48)
         less = alphas * self.q_sums[count] * (1 - slack)
@@ -60,25 +59,25 @@ class Falling:
 
 
 def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
-    """Merge atoms so that the merged ones lie at the lattice points −size·step … size·step.
+    """Merge atoms so that the merged atoms lie at the lattice points −size·step … size·step.
 
-    p > 0 is at most an atom's mass of P, q > 0 at least that of Q; so are the sums returned, by
-    lattice point. From the largest loss on, atoms are added up, the last in part, until the sum's
-    p/q has fallen to that of a lattice point. So no loss is rounded down to one: that would cost
-    half a step of each release. A part of an atom is one whatever the share, so nothing here need
-    be exact.
+    p > 0 is at most an atom's mass of P, and q > 0 at least its mass of Q; the same holds for the
+    returned sums, by lattice point. Atoms are added in order of decreasing loss until the sum's p/q
+    has fallen to the value at a lattice point; the last atom is added in part. So no loss is
+    rounded down to a lattice point, which would cost half a step for each release. Any share of an
+    atom is an atom, so nothing here need be exact.
     """
     q = np.maximum(q, p * PRECISE)  # losses are at most ln of its inverse: e^loss is a float
     order = np.argsort(-(p / q))
-    p_low, q_high, added = _merged(p[order].tolist(), q[order].tolist(), step, size)
-    slack = (added + 8) * UNIT  # of so many sums, and of shares
-    least_step = 2.0**-1070  # more than what products lose where they are hardly floats
+    p_low, q_high, added = _merge_atoms(p[order].tolist(), q[order].tolist(), step, size)
+    slack = (added + 8) * UNIT  # of the sums, and of shares
+    least_step = 2.0**-1070  # more than the underflow of products
     least = added * least_step
     return np.maximum(p_low * (1 - slack) - least, 0.0), q_high * (1 + slack) + least
 
 
-def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:
-    """Return the masses of P and of Q and the number of summands, by lattice point."""
+def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floats:
+    """The masses of P and of Q and the number of summands, by lattice point."""
     sums = np.zeros((3, 2 * size + 1))
     n, rest = 0, 1.0
     while n < len(p):
@@ -101,36 +100,37 @@ def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:
 
 
 Point = tuple[Fraction, arb]
-"""ε, and a number that δ(ε) isn't above."""
+"""ε, and an upper bound on δ(ε)."""
 
 
 def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:
-    """Return chords in α = e^ε between some of the points, at `epsilons`: nearly the convex hull.
+    """Chords in α = e^ε between some of the points, at `epsilons`: nearly the convex hull.
 
-    δ falls, is convex in α and nowhere above the points, so that any chords are above it. Without
-    the points above the hull, which rounding has put there, hardly any mass comes out negative.
-    Both sequences rise, `epsilons` from the first point on; beyond the last, δ is at most as there.
+    δ decreases, is convex in α and nowhere above the points, so all chords are above it. Points
+    above the hull, which come from rounding, are dropped, so that hardly any mass becomes negative.
+    Both sequences increase, and `epsilons` start at the first point or later; beyond the last
+    point, its δ is the bound.
     """
-    kept: list[_Vertex] = []
+    hull: list[_Vertex] = []
     least = points[0][1]
     for epsilon, delta in points:
         least = least.min(delta)
         vertex = _Vertex(epsilon, ball(epsilon).exp(), least)
-        while len(kept) >= 2 and vertex.buries(kept[-1], kept[-2]):
-            kept.pop()
-        kept.append(vertex)
-    found: list[arb] = []
+        while len(hull) >= 2 and vertex.buries(hull[-1], hull[-2]):
+            hull.pop()
+        hull.append(vertex)
+    bounds: list[arb] = []
     i = 0
     for epsilon in epsilons:
-        while i + 1 < len(kept) and epsilon > kept[i + 1].epsilon:
+        while i + 1 < len(hull) and epsilon > hull[i + 1].epsilon:
             i += 1
-        if i + 1 == len(kept):
-            found.append(kept[i].delta)
+        if i + 1 == len(hull):
+            bounds.append(hull[i].delta)
             continue
-        left, right = kept[i], kept[i + 1]
+        left, right = hull[i], hull[i + 1]
         share = (ball(epsilon).exp() - left.alpha) / (right.alpha - left.alpha)
-        found.append(left.delta + (right.delta - left.delta) * share)
-    return found
+        bounds.append(left.delta + (right.delta - left.delta) * share)
+    return bounds
 
 
 @final
@@ -141,6 +141,6 @@ class _Vertex:
     delta: arb
 
     def buries(self, middle: _Vertex, first: _Vertex) -> bool:
-        """Return whether `middle` is on or above the chord from `first` to here."""
+        """True if `middle` is on or above the chord from `first` to this vertex."""
         rise = (middle.delta - first.delta) * (self.alpha - first.alpha)
         return bool(rise >= (self.delta - first.delta) * (middle.alpha - first.alpha))

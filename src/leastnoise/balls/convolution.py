@@ -1,9 +1,9 @@
-"""δ of many releases together, enclosed: tilted convolutions with a proved allowance for rounding.
+"""Bounds on δ of many releases: tilted convolutions with a proved allowance for rounding.
 
 notation (theory/accounting.md §2): for a lattice L(c) = log Σ wᵢe^(czᵢ) and pᵢ = wᵢe^(czᵢ−L), its
 tilted law; S the sum of the losses, φ(y) = e^(−cy)(1 − e^(−y))₊ with largest value κ. Then the part
-of δ(ε) that is not at infinity is e^(ΣkL − cε)·E_p φ(S − ε), with E_p by a Fourier transform whose
-window is so wide that the rest of S is a proved trifle.
+of δ(ε) without infinite losses is e^(ΣkL − cε)·E_p φ(S − ε). E_p is computed by a Fourier transform
+with a window so wide that the rest of S is proved to be negligible.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _LARGEST_WINDOW = 1 << 20
-_DEEP = 200  # φ is looked at as long as it is above about 2^-200 of its first value
+_DEEP = 200  # φ is evaluated while it is above about 2^-200 of its first value
 _TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
-_STEEPEST = 1e4  # e^t leaves all floats between one place and the next
+_STEEPEST = 1e4  # for larger t, e^t exceeds the range of floats between neighbouring points
 
 Part = tuple["LossLattice", int]
-"""A lattice, and how many releases have it."""
+"""A lattice, and the number of releases that have it."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Convolution:
-    """The tilted sum of all losses, worked out once: it answers for every ε.
+    """The tilted sum of all losses, computed once: it gives bounds for every ε.
 
-    The answers are best near the ε that the tilt was made for.
-    For lattices that bound a law from one side, that side of the answers means something.
+    The bounds are best near the ε for which the tilt was chosen. If lattices bound a law from one
+    side, only that side of the results has a meaning.
     """
 
     tilt: Fraction
@@ -72,20 +72,20 @@ class Convolution:
         with precision(PLAIN_BITS):
             laws = [Tilted.of(lattice, count, tilt) for lattice, count in parts]
             window = _window(laws)
-            # powers of very many releases overflow: an error of inf or NaN proves nothing
+            # powers of very many releases overflow; an error of inf or NaN proves nothing
             with np.errstate(over="ignore", invalid="ignore"):
-                masses, error = _convolved(laws, window)
+                masses, error = _convolve(laws, window)
             return cls(
                 tilt=tilt,
                 laws=tuple(laws),
                 window=window,
                 masses=masses,
                 error=error,
-                infinity=_at_infinity(parts),
+                infinity=_mass_at_infinity(parts),
             )
 
     def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Return balls below and above δ(ε) of the composed lattices."""
+        """Balls below and above δ(ε) of the composed lattices."""
         with precision(PLAIN_BITS):
             low, high = self._expectation(epsilon)
             scale = self._log_scale(epsilon).exp()
@@ -99,19 +99,19 @@ class Convolution:
         step, c = float(self.laws[0].lattice.step), float(self.tilt)
         ahead = float(self._start) + self.window.first * step - epsilon
         begin = max(0, math.floor(-ahead / step) + 1)
-        far = 45.0  # in nats: what of φ the floats leave out
+        far = 45.0  # in nats: the part of φ that floats omit
         y = (
             ahead
             + np.arange(begin, min(self.window.size, begin + math.ceil(far / (c * step)))) * step
         )
-        found = np.exp(-c * y) * -np.expm1(-y) @ self.masses[begin : begin + len(y)]
+        expectation = np.exp(-c * y) * -np.expm1(-y) @ self.masses[begin : begin + len(y)]
         with precision(PLAIN_BITS):
             scale = self._log_scale(Fraction(epsilon))
-            return float((scale.exp() * arb(float(found)) + self.infinity).mid())
+            return float((scale.exp() * arb(float(expectation)) + self.infinity).mid())
 
     @property
     def _start(self) -> Fraction:
-        """The loss where every release has its lattice's first."""
+        """The loss at which every release has its lattice's first point."""
         return sum(
             (law.count * law.lattice.point(0) for law in self.laws),
             Fraction(0),
@@ -124,11 +124,11 @@ class Convolution:
         return total
 
     def _expectation(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Enclose E φ(S − ε): Σφy, ± ‖φ‖₂ times the error of y, ± κ for what is outside."""
+        """Enclose E φ(S − ε): Σφy, ± ‖φ‖₂ times the error of y, ± κ times the mass outside."""
         step, window, c = self.laws[0].lattice.step, self.window, ball(self.tilt)
         # the first lattice point above ε, counted from the window's first
         begin = max(0, math.floor((epsilon - self._start) / step) + 1 - window.first)
-        # 2^-900: fewer than 2^100 weights, repetitions counted, are off by 2^-50 and 2^-1070 more
+        # 2^-900: fewer than 2^100 weights, with repetitions, have errors of 2^-50 and 2^-1070
         total, margin = arb(0), c**c / (c + 1) ** (c + 1) * (window.outside + arb(2) ** -900)
         if begin < window.size:
             gap = self._start + (window.first + begin) * step - epsilon
@@ -143,10 +143,10 @@ class Convolution:
 
 
 def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
-    """Return e^(c·gap)·φ at gap + i·step for i < count, while it is above 2^-200.
+    """e^(c·gap)·φ at gap + i·step for i < count, while it is above 2^-200.
 
-    Each is within a relative 8u: as 1 − e^(−(x+y)) is (1 − e^(−x)) + e^(−x)(1 − e^(−y)) for a block
-    that begins at x, nothing is subtracted.
+    Each has a relative error of at most 8u. As 1 − e^(−(x+y)) is (1 − e^(−x)) + e^(−x)(1 − e^(−y))
+    for a block that begins at x, nothing is subtracted.
     """
     count = min(count, math.ceil(_DEEP * math.log(2) / float((c * step).mid())) + 1)
     rows = -(-count // BLOCK)
@@ -161,10 +161,10 @@ def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
 
 
 def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
-    """Return Σφy for φ that are off by 8u, and a bound on the error.
+    """Σφy for φ with a relative error of 8u, and a bound on the error.
 
-    Rows of BLOCK products are added up in any order, which costs as many u of the absolute values,
-    and the rows' sums are added exactly and rounded once.
+    Rows of BLOCK products are summed in any order, with an error of BLOCK·u of the absolute values;
+    the rows' sums are added exactly and rounded once.
     """
     products = phi * masses
     padded = np.append(products, np.zeros(-len(products) % BLOCK)).reshape(-1, BLOCK)
@@ -174,19 +174,19 @@ def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
 
 
 def composed_upper(parts: Sequence[Part], epsilon: Fraction) -> arb:
-    """Return an upper bound of δ(ε) of the laws that the lattices bound from above, as a ball."""
+    """An upper bound, as a ball, on δ(ε) of the laws that the lattices bound from above."""
     return Convolution.of(parts, tilt_for(parts, epsilon)).delta(epsilon)[1]
 
 
 def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -> arb:
-    """Return a lower bound of δ(ε) of the laws that the cells bound from below, as a ball."""
+    """A lower bound, as a ball, on δ(ε) of the laws that the cells bound from below."""
     tilt = tilt_for([(cells.lattice(0.0), count) for cells, count in parts], epsilon)
     placed = [(cells.lattice(float(tilt)), count) for cells, count in parts]
     return Convolution.of(placed, tilt).delta(epsilon)[0]
 
 
-def _at_infinity(parts: Sequence[Part]) -> arb:
-    """Return Π totals − Π finite totals = Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
+def _mass_at_infinity(parts: Sequence[Part]) -> arb:
+    """Π totals − Π finite totals = Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
     finite, log_ratio = arb(1), arb(0)
     for lattice, count in parts:
         # exactly added and rounded once
@@ -197,15 +197,15 @@ def _at_infinity(parts: Sequence[Part]) -> arb:
 
 
 def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
-    """Approximate the c > 0 that makes the bound smallest; any c is right."""
+    """Approximate the c > 0 for which the bound is smallest; any c gives a valid bound."""
     log_moment, target = _log_moment(parts), float(epsilon)
     return _first_tilt(lambda c: log_moment(c)[1] - target - 1 / c - 1 / (c + 1) >= 0)
 
 
 def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
-    """Approximate the ε at which `delta` is left of finite losses, and the best tilt there.
+    """Approximate the ε at which finite losses leave `delta`, and the best tilt there.
 
-    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), with L of all parts: ε is the least of all c.
+    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), with L of all parts; ε is the smallest over all c.
     """
     log_moment = _log_moment(parts)
 
@@ -219,28 +219,28 @@ def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
 
 
 def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]:
-    """Return the function of c that approximates L(c) of all parts together, and its slope."""
+    """A function of c that approximates L(c) of all parts together, and its slope."""
     laws = [
         (_points(lattice), np.log(np.maximum(lattice.masses, 1e-300)), count)
         for lattice, count in parts
     ]
 
     def at(c: float) -> tuple[float, float]:
-        found = slope = 0.0
+        value = slope = 0.0
         for z, logs, count in laws:
             tilted = logs + c * z
             top = tilted.max()
             weights = np.exp(tilted - top)
             total = weights.sum()
-            found += count * float(top + math.log(total))
+            value += count * float(top + math.log(total))
             slope += count * float(weights @ z / total)
-        return found, slope
+        return value, slope
 
     return at
 
 
 def _first_tilt(enough: Callable[[float], bool]) -> Fraction:
-    """Return about the smallest c from which on it is `enough`."""
+    """About the smallest c from which on `enough(c)` is true."""
     low, high = 1e-6, 1.0
     while not enough(high) and high < 1e6:
         low, high = high, 2 * high
@@ -258,9 +258,10 @@ def _points(lattice: LossLattice) -> Floats:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Window:
-    """The sum's lattice indices first … first + size − 1 are kept apart, the others wrap around.
+    """Lattice indices first … first + size − 1 of the sum are separate, all others wrap around.
 
-    Indices count from the sum of the laws' own first points. `outside` bounds their probability.
+    Indices count from the sum of the laws' first points. `outside` bounds the probability of the
+    others.
     """
 
     first: int
@@ -269,20 +270,20 @@ class _Window:
 
 
 def _window(laws: list[Tilted]) -> _Window:
-    """Return a window that holds all but a trifle of the tilted sum."""
+    """A window that holds nearly all of the tilted sum."""
     mean = spread = 0.0
     for law in laws:
         i = np.arange(len(law.weights))
-        own = float(law.weights @ i)
-        mean += law.count * own
-        spread += law.count * float(law.weights @ (i - own) ** 2)
+        mean_index = float(law.weights @ i)
+        mean += law.count * mean_index
+        spread += law.count * float(law.weights @ (i - mean_index) ** 2)
     most = sum(law.count * (len(law.weights) - 1) for law in laws)
     wide = 9.5  # standard deviations on each side of a window
     half = wide * math.sqrt(spread) + 16
     size = 16
     while size < min(2 * half, most + 1) and size < _LARGEST_WINDOW:
         size *= 2
-    small_tail = 40.0  # in nats: what lies outside the window, against what lies inside
+    small_tail = 40.0  # in nats: the probability outside the window
     while True:
         first = 0 if size > most else max(0, min(most + 1 - size, round(mean - size / 2)))
         outside = arb(0)
@@ -296,26 +297,26 @@ def _window(laws: list[Tilted]) -> _Window:
 
 
 def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
-    """Return a Chernoff bound on P(S >= index), or P(S <= index) if it is below the mean.
+    """A Chernoff bound on P(S >= index), or on P(S <= index) if the index is below the mean.
 
-    In units of the index; any t > 0, or t < 0, is right. A Gaussian's best t is far too large where
-    the law has few large losses, as that of a small sample has: floats choose among several.
+    It is in units of the index, and valid for any t > 0, or t < 0. A Gaussian's best t is far too
+    large for a law with few large losses, as of a small sample, so floats choose among several.
     """
     with np.errstate(divide="ignore"):
         logs = [np.log(law.weights) for law in laws]
 
     def about(t: float) -> float:
         total = -t * index
-        for law, own in zip(laws, logs, strict=True):
-            terms = own + t * np.arange(len(own))
+        for law, log_weights in zip(laws, logs, strict=True):
+            terms = log_weights + t * np.arange(len(log_weights))
             top = terms.max()
             total += law.count * float(top + math.log(np.exp(terms - top).sum()))
         return total
 
     gaussian = (index - mean) / max(spread, 1e-9)
     tilts = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's
-    tried = (max(-_STEEPEST, min(gaussian * scale, _STEEPEST)) for scale in tilts)
-    t = arb(min(tried, key=about))
+    candidates = (max(-_STEEPEST, min(gaussian * scale, _STEEPEST)) for scale in tilts)
+    t = arb(min(candidates, key=about))
     log_bound = -t * index
     for law in laws:
         log_bound += law.count * log_moment_above(law.weights, t)
@@ -323,60 +324,60 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     return bound if bound < 1 else arb(1)
 
 
-def _convolved(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
-    """Return the law of the sum modulo the window's size, and a bound on the l2 norm of its error.
+def _convolve(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
+    """The law of the sum modulo the window's size, and a bound on the l2 norm of its error.
 
-    A transform X of p is off by at most e = ν√N‖p‖₂, in any entry and in the l2 norm, and a k-th
-    power by squarings by k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The product of the laws'
-    powers adds these up, entry by entry: with e in every entry, or in the norm with 1 + 2e as the
-    bound on |X| + e; the smaller of the two counts. The way back divides by √N and adds ν of its
-    own.
+    A transform X of p has an error of at most e = ν√N‖p‖₂, in any entry and in the l2 norm. A k-th
+    power by squarings has an error of k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The product
+    of the laws' powers adds these errors, entry by entry: with e in every entry, or in the norm
+    with 1 + 2e as the bound on |X| + e; the smaller of the two is used. The inverse divides by √N
+    and adds ν.
     """
     size = window.size
     nu = relative_error(size)
     product = np.ones(size // 2 + 1, dtype=np.complex128)
     magnitude = np.ones(size // 2 + 1)  # of the exact product, from above
     error = np.zeros(size // 2 + 1)  # of the computed one
-    rounding = np.zeros(size // 2 + 1)  # its part that has nothing to do with e
+    rounding = np.zeros(size // 2 + 1)  # the part that does not depend on e
     in_norm, largest = 0.0, 1.0
     for law in laws:
         rows = -(-len(law.weights) // size)
-        wrapped = _wrapped(law.weights, size)
+        wrapped = _wrap(law.weights, size)
         x = transform(wrapped)
-        # of each entry of p, `rows` numbers are added up
+        # each entry of p is a sum of `rows` numbers
         e = 1.01 * (nu + rows * UNIT) * math.sqrt(size) * float(np.linalg.norm(wrapped))
-        # the weights sum to 1 within 2^-50, so that |X| <= 1 + 2^-50; and 2^-40 is more than what
-        # each factor of a power costs in roundings
+        # the weights sum to 1 within 2^-50, so |X| <= 1 + 2^-50; and 2^-40 is more than the
+        # rounding of each factor of a power
         most = float(_power(np.array(1 + 2.0**-40 + 2 * e), law.count))
         bound = np.sqrt(x.real**2 + x.imag**2) * (1 + 2.0**-40) + e
         size_of = _power(bound, law.count)
         rounded = math.sqrt(5) * UNIT * law.count * size_of
-        own = law.count * (size_of / bound) * e + rounded
-        again = math.sqrt(5) * UNIT * magnitude * size_of
-        error = error * (size_of + own) + magnitude * own + again
-        rounding = rounding * (size_of + own) + magnitude * rounded + again
+        error_of_law = law.count * (size_of / bound) * e + rounded
+        rounding_of_product = math.sqrt(5) * UNIT * magnitude * size_of
+        error = error * (size_of + error_of_law) + magnitude * error_of_law + rounding_of_product
+        rounding = rounding * (size_of + error_of_law) + magnitude * rounded + rounding_of_product
         in_norm = in_norm * most + largest * law.count * most * e
         largest *= most
         magnitude *= size_of
         product *= _power(x, law.count)
-    found = inverse(product)
+    masses = inverse(product)
     # the other half of the entries are the conjugates of these
     entries = min(
         math.sqrt(2) * float(np.linalg.norm(error)),
         math.sqrt(2) * float(np.linalg.norm(rounding)) + in_norm,
     )
-    total = entries / math.sqrt(size) + nu / (1 - nu) * float(np.linalg.norm(found)) * 1.01
-    return np.roll(found, -(window.first % size)), 1.01 * total
+    total = entries / math.sqrt(size) + nu / (1 - nu) * float(np.linalg.norm(masses)) * 1.01
+    return np.roll(masses, -(window.first % size)), 1.01 * total
 
 
-def _wrapped(weights: Floats, size: int) -> Floats:
-    """Return Σ weights[i + j·size] for i < size."""
+def _wrap(weights: Floats, size: int) -> Floats:
+    """Σ weights[i + j·size] for i < size."""
     padded = np.append(weights, np.zeros(-len(weights) % size))
     return padded.reshape(-1, size).sum(axis=0)
 
 
 def _power(x: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return x^count by squarings."""
+    """x^count by squarings."""
     result = np.ones_like(x)
     while count:
         if count & 1:

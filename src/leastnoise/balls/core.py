@@ -1,4 +1,4 @@
-"""Balls of python-flint: precision, exact numbers in, outward floats out, and what flint lacks."""
+"""Balls of python-flint: precision, exact numbers in, outward floats out, and missing functions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from threading import RLock
 from flint import acb, arb, ctx, fmpq
 
 UNIT = 2.0**-53
-"""The relative error of one operation on floats, at most."""
+"""A bound on the relative error of one operation on floats."""
 PLAIN_BITS = 128
-"""The precision of a few steps that hardly cancel. What needs more says how much, and why."""
+"""The precision for a few steps with little cancellation; other code states its own, and why."""
 AMPLE_BITS = 2 * PLAIN_BITS
 """The precision of closed forms in which half of the bits may cancel."""
 PRECISE = 2.0**-960
-"""Floats above it have all their digits, after a few products too."""
+"""Floats above it have full precision, even after a few products."""
 
 
-class _Turn:
-    """python-flint keeps its precision in a process-wide context: one proof at a time.
+class _PrecisionLock:
+    """A lock for python-flint's process-wide precision: one proof at a time.
 
-    A forked child gets a lock of its own: the parent's may be held by a thread that it lacks.
+    A forked child gets its own lock, since a thread of the parent may hold the old lock forever.
     """
 
     def __init__(self) -> None:
@@ -36,38 +36,46 @@ class _Turn:
         self.lock = RLock()
 
 
-_TURN = _Turn()
+_PRECISION_LOCK = _PrecisionLock()
 
 
 @contextmanager
 def precision(bits: int = 128) -> Iterator[None]:
     """Evaluate balls with `bits` bits inside the block; other threads wait.
 
-    128 are far more than it takes to compare what is proved with a fraction or a float.
+    128 bits are far more than it takes to compare a bound with a fraction or a float.
 
     >>> with precision(200):
     ...     ball(Fraction(1, 3)).rad() < ball(Fraction(1, 10**55))
     True
     """
-    with _TURN.lock, ctx.workprec(bits):
+    with _PRECISION_LOCK.lock, ctx.workprec(bits):
         yield
 
 
 def precisions(first: int, most: int) -> Iterator[int]:
-    """Yield bits, each twice as many as before, up to `most`."""
+    """Yield numbers of bits, each twice the last, up to `most`."""
     while first <= most:
         yield first
         first *= 2
 
 
 def ball(number: Fraction | int) -> arb:
-    """Return the ball that encloses `number` at the current precision."""
+    """The ball that encloses `number` at the current precision.
+
+    Args:
+        number: An exact number.
+
+    Returns:
+        Its enclosure.
+
+    """
     fraction = number if isinstance(number, Fraction) else Fraction(number)
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """Return the condition that f is below 0, for a search: None where that can't be told."""
+    """The condition that f is below 0, for a search; None if the enclosure contains 0."""
 
     def below(x: arb) -> bool | None:
         value = f(x)
@@ -77,20 +85,20 @@ def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
 
 
 def at_most_one(delta: arb) -> arb:
-    """Return the upper end of `delta`, no more than 1, as an exact number."""
+    """The upper end of `delta`, no more than 1, as an exact number."""
     return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 
 def float_below(x: arb) -> float:
-    """Return a float that is certainly at most every point of `x`; −inf if there is none.
+    """A float that is certainly at most every point of `x`; −inf if there is no such float.
 
-    `float(x.lower())` rounds to nearest, so one step down follows unless it is certainly below.
+    `float(x.lower())` rounds to nearest, so a step down follows unless it is certainly below.
     """
     return 0.0 - float_above(-x)  # 0 − 0, so that an exact zero has no sign
 
 
 def float_above(x: arb) -> float:
-    """Return a float that is certainly at least every point of `x`; +inf if there is none."""
+    """A float that is certainly at least every point of `x`; +inf if no float is."""
     if not x.is_finite():
         return math.inf
     candidate = float(x.upper())
@@ -103,11 +111,12 @@ def bessel_k_ratio(twice_order: int, z: arb) -> arb:
     """Enclose ρ_ν = K_ν(z)/K_{ν+1}(z) for ν = twice_order/2 >= 0 and z > 0.
 
     theory/noise.md §6: ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z), an order-reversing contraction of [0, 1] with
-    factor ρ_ν ρ_{ν+1} < (z/(ν + √(ν² + z²)))². Started from all of [0, 1] enough orders below, it
-    ends in an enclosure as narrow as the precision; from order −½ or 0 if there aren't enough.
+    factor ρ_ν ρ_{ν+1} < (z/(ν + √(ν² + z²)))². Iterated from all of [0, 1], enough orders below, it
+    ends in an enclosure as narrow as the precision. If there aren't enough orders, it starts from
+    order −½ or 0.
     """
     rough = float(z.mid())
-    half = twice_order / 4  # it contracts less at lower orders: counted at half the order, and kept
+    half = twice_order / 4  # lower orders contract less: the factor at half the order is used
     contraction = (rough / (half + math.hypot(half, rough))) ** 2
     shrinks = 1e-300 < contraction < 1
     steps = ctx.prec / -math.log2(contraction) + 2 if shrinks else math.inf
@@ -126,9 +135,9 @@ def bessel_k_ratio(twice_order: int, z: arb) -> arb:
 def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: int) -> arb:
     """Enclose ∫ f over [first, last] for an entire f that is positive there, to about 2^-bits.
 
-    The quadrature of Johansson (2018) splits until an absolute goal is met, and wastes its effort
-    on a far tail if that goal is far too low. So the goal starts at 2^-bits (f is near 1 somewhere)
-    and follows the size that is found. The result encloses the integral whatever the goal was.
+    The quadrature of Johansson (2018) splits until it meets an absolute goal, and wastes effort on
+    a far tail if the goal is too low. So the goal starts at 2^-bits (f is near 1 somewhere) and
+    follows the size of the result. The result encloses the integral for any goal.
     """
     goal, total = arb(2) ** -bits, arb.nan()
     for _ in range(6):
@@ -143,11 +152,11 @@ def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: i
 
 
 FACTOR_BITS = 128
-"""Of e^ε in whole numbers, in designs and their proofs: rounding costs a relative 2^-120."""
+"""Bits of e^ε as an integer, in designs and their proofs; rounding costs a relative 2^-120."""
 
 
 def exponential_between(epsilon: Fraction, *, bits: int) -> tuple[int, int]:
-    """Return whole a <= e^epsilon · 2^bits <= b, at most 2 apart, for 0 <= epsilon <= 100,000.
+    """Integers a <= e^epsilon · 2^bits <= b, at most 2 apart, for 0 <= epsilon <= 100,000.
 
     >>> low, high = exponential_between(Fraction(1), bits=8)
     >>> low <= 2.718281828 * 256 <= high

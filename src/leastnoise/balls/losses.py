@@ -1,13 +1,13 @@
-"""The privacy loss on a lattice: from above and from below (theory/accounting.md §1).
+"""Laws of the privacy loss on a lattice, from above and from below (theory/accounting.md §1).
 
 notation: P, Q the outputs on two neighbouring inputs at the worst shift, Z = log dP/dQ, α = e^ε,
-and δ(ε) = E_P(1 − e^(ε−Z))₊, which is convex in α and falls. A lattice has masses wᵢ at
-zᵢ = origin + (first + i)·step, and one at +∞.
+and δ(ε) = E_P(1 − e^(ε−Z))₊, which is convex in α and decreasing. A lattice has masses wᵢ at zᵢ =
+origin + (first + i)·step, and a mass at +∞.
 
-Everything is worked out from δ(ε) alone, in balls: its second differences are the masses of the
-upper lattice, its slopes the tails Q(Z > ε) = −dδ/dα that the lower one is made of. So it holds for
-every law whose worst shift is the same at every ε, and whose pair is its own mirror image, as that
-of symmetric noise is: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
+Everything is computed from δ(ε), in balls. The second differences of δ are the masses of the upper
+lattice; its slopes are the tails Q(Z > ε) = −dδ/dα, from which the lower lattice is made. So it
+holds for every law whose worst shift is the same at every ε, and whose pair is its own mirror
+image, as for symmetric noise: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ Profile = Callable[[Fraction], arb]
 """ε ↦ δ(ε), enclosed at the current precision."""
 
 Tails = Callable[[Fraction], tuple[arb, arb]]
-"""b ↦ P(Z > b) and Q(Z > b), enclosed, of a law without atoms."""
+"""b ↦ enclosures of P(Z > b) and Q(Z > b), for a law without atoms."""
 
 BITS = 192
 LONGEST_LOSS = 700.0
-"""The longest that is formed in floats: e^700 and e^−700 are some."""
+"""The largest loss in floats: e^700 and e^−700 are floats."""
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
 COARSE_POINTS = 48
-"""Lattice points above 0 of a first lattice, from which the spread of the loss is taken."""
+"""Lattice points above 0 of a first lattice, which gives the spread of the loss."""
 NOTHING = 2.0**-140
-"""Of δ and of mass: what is put at infinity without a loss to speak of."""
-SPARE = 2.0**-60  # of mass, where all of it is at infinity
-_ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
-NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
+"""Masses below it are moved to infinity, at no noticeable cost."""
+SPARE = 2.0**-60  # a finite mass, if all mass is at infinity
+_ORIGIN_BITS = 40  # of the origin of a lower lattice, in steps
+NUDGE = 2**38  # slopes come from chords over step/2^38; errors of the cells' masses are below 2^-37
 
 
 @final
@@ -68,33 +68,34 @@ class LossLattice:
     infinity: float
 
     def point(self, index: int) -> Fraction:
-        """Return the loss of masses[index]."""
+        """The loss of masses[index]."""
         return self.origin + (self.first + index) * self.step
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the finite losses, of an origin of 0."""
+        """The standard deviation of the finite losses, for an origin of 0."""
         z = (self.first + np.arange(len(self.masses))) * float(self.step)
         weights = self.masses / self.masses.sum()
         return math.sqrt(float(weights @ (z - weights @ z) ** 2))
 
 
 def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
-    """Return a law of losses at −size·step … size·step whose δ is nowhere below the profile.
+    """A law of losses at −size·step … size·step whose δ is nowhere below the profile.
 
     "Connect the dots" (Doroshenko et al. 2022): the chords of δ(α) between the lattice points are
-    the profile of a law on them, and a chord of a convex function is above it. Raises NotApplicable
-    if the profile isn't known well enough.
+    the profile of a law on the lattice, and a chord of a convex function is above it. Raises
+    NotApplicable if the profile isn't known precisely enough.
     """
     with precision(BITS):
-        return symmetric_lattice([accurate(profile, step * i) for i in range(size + 1)], step)
+        return symmetric_lattice([accurate_delta(profile, step * i) for i in range(size + 1)], step)
 
 
 def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
-    """Return the law at −n·step … n·step whose profile is made of chords, from δ at 0 … n·step.
+    """The law at −n·step … n·step whose profile consists of chords, from δ at 0 … n·step.
 
-    As δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε), the same holds of the chords, and the law is its own mirror
-    image: P has e^(−z) times as much at −z as at z. From chords there it couldn't be told as well.
+    As δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε), the chords satisfy the same equation, and the law is its
+    own mirror image: the mass of P at −z is e^(−z) times the mass at z. Chords at negative ε would
+    lose precision.
     """
     width = ball(step)
     below = 1 - (-width).exp() * (1 - deltas[1])
@@ -105,7 +106,7 @@ def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
     ]
     masses = np.concatenate([mirror[::-1], half.masses[1:]])
     if not masses.any():
-        masses[len(mirror)] = SPARE  # more is allowed, and none has no law
+        masses[len(mirror)] = SPARE  # extra mass is allowed, and a law needs some
     return LossLattice(
         step=step, origin=Fraction(0), first=-len(mirror), masses=masses, infinity=half.infinity
     )
@@ -114,7 +115,7 @@ def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
 def chord_lattice(
     deltas: Sequence[arb], *, step: Fraction, origin: Fraction, first: int
 ) -> LossLattice:
-    """Return the law on the lattice whose profile is made of chords between the given δ."""
+    """The law on the lattice whose profile consists of chords between the given δ."""
     start, width = ball(origin + step * first), ball(step)
     alphas = [(start + width * i).exp() for i in range(len(deltas))]
     slopes = [(deltas[0] - 1) / alphas[0]]  # from (0, 1)
@@ -137,9 +138,9 @@ def chord_lattice(
 @final
 @dataclass(frozen=True, kw_only=True)
 class LowerCells:
-    """Atoms (loss, P-mass) whose composition is nowhere above the true one; made by merging.
+    """Merged atoms (loss, mass of P), whose composition has nowhere a larger δ than the true one.
 
-    `atoms` run with the points origin + (first + i)·step, and lie near them.
+    `atoms` belong to the points origin + (first + i)·step, and lie near them.
     """
 
     step: Fraction
@@ -149,19 +150,19 @@ class LowerCells:
     origin: Fraction = Fraction(0)
 
     def lattice(self, tilt: float) -> LossLattice:
-        """Return the atoms on a lattice, each at the last point that isn't above it.
+        """The atoms on a lattice, each at the last point that isn't above it.
 
-        Any origin is right. One that is x lower takes x from every loss, and one above an atom's
-        own place takes a step from that atom: the cheapest for losses tilted by e^(tilt·z) is used.
+        Any origin is valid. Lowering it by x takes x from every loss; an atom below its own point
+        loses a step. The origin that costs least for losses tilted by e^(tilt·z) is used.
         """
         width, points = float(self.step), self.first + np.arange(len(self.atoms))
-        found = np.array(self.atoms).reshape(-1, 2)
-        here = found[:, 1] > 0
-        losses, masses, points = found[here, 0], found[here, 1], points[here]
+        atoms = np.array(self.atoms).reshape(-1, 2)
+        here = atoms[:, 1] > 0
+        losses, masses, points = atoms[here, 0], atoms[here, 1], points[here]
         logs = np.log(masses) + tilt * losses
         weights = np.exp(logs - logs.max())
         gaps = (losses - float(self.origin)) / width - points
-        # three roundings of numbers that are at most so large, and what a float lacks of the step
+        # three roundings of numbers of at most this size, and the rounding of the step
         error = 2.0**-50 * (1 + (np.abs(losses).max() + abs(float(self.origin))) / width)
         order = np.argsort(gaps)
         moved = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]]) / weights.sum()
@@ -170,11 +171,11 @@ class LowerCells:
         best = float(gaps[order][near][np.argmin((moved - gaps[order])[near])])
         shift = Fraction(math.floor((best - error) * 2.0**_ORIGIN_BITS), 2**_ORIGIN_BITS)
         moves = np.where(gaps < best, np.floor(gaps - float(shift) - 2 * error), 0.0)
-        places = points - self.first + moves.astype(np.int64)
-        kept = places >= -1  # one place more below
+        indices = points - self.first + moves.astype(np.int64)
+        inside = indices >= -1  # one more point below
         sums = np.zeros(len(self.atoms) + 1)
-        np.add.at(sums, places[kept] + 1, masses[kept])
-        parts = np.bincount(places[kept] + 1, minlength=len(sums))
+        np.add.at(sums, indices[inside] + 1, masses[inside])
+        parts = np.bincount(indices[inside] + 1, minlength=len(sums))
         return LossLattice(
             step=self.step,
             origin=self.origin + self.step * shift,
@@ -191,22 +192,22 @@ def lower_cells(
     infinite: arb | None = None,
     tails: Tails | None = None,
 ) -> LowerCells:
-    """Return atoms whose δ is nowhere above the profile, of which the `tails` are slopes.
+    """Atoms whose δ is nowhere above the profile; `tails` are the slopes of the profile.
 
-    The outputs with a loss between two boundaries are merged, which is post-processing: masses p of
-    P and q of Q give an atom at log(p/q). With p too small and q too large it is lower still. The
-    boundaries are chosen, with the help of the upper lattice, so that atoms lie near its points,
-    and that at the largest loss alone; then they are merged in parts. What has a loss of ±∞, if it
-    is known how much, is not merged with what has the largest finite one.
+    Merging outputs with a loss between two boundaries is post-processing. Masses p of P and q of Q
+    give an atom at log(p/q); rounding p down and q up lowers it. The upper lattice helps to choose
+    boundaries for which atoms lie near its points, and an atom at the largest loss is separate;
+    then atoms are merged in parts. Outputs with an infinite loss, if their mass is known, are not
+    merged with outputs of the largest finite loss.
     """
     step, size = upper.step, -upper.first
     certain = arb(0) if infinite is None else infinite
     with precision(BITS):
-        # in order even where steps are so long that they cross
+        # sorted, as long steps may cross
         boundaries = sorted([*_boundaries(upper), step * size - step / 2**20])
         slopes = tails or partial(tails_at, profile, step / NUDGE)
-        found = _mirrored_tails([slopes(at) for at in boundaries])
-        ends = [(arb(1), 1 - certain), *found, (certain, arb(0))]
+        interior = _mirror_tails([slopes(at) for at in boundaries])
+        ends = [(arb(1), 1 - certain), *interior, (certain, arb(0))]
         p = np.array([float_below(below - above) for (below, _), (above, _) in pairwise(ends)])
         q = np.array([float_above(below - above) for (_, below), (_, above) in pairwise(ends)])
         infinity = max(0.0, float_below(certain))
@@ -223,18 +224,19 @@ def on_best_lattice(
     infinity: float = 0.0,
     origin: Fraction = Fraction(0),
 ) -> LowerCells:
-    """Return atoms at `count` lattice points, merged of atoms with at least p of P, at most q of Q.
+    """Atoms at `count` lattice points, merged from atoms with at least p of P and at most q of Q.
 
-    The lattice has its origin there, or a little off. Atoms that Q doesn't have go to infinity.
+    The lattice has this origin, or a slightly different one. Atoms without mass of Q go to
+    infinity.
     """
-    seen, here = q > 0, p > 0
-    certain = math.fsum([infinity, *p[here & ~seen].tolist()]) * (1 - 2.0**-52)
-    p, q = p[seen & here], q[seen & here]
-    found: list[tuple[float, LowerCells]] = []
+    finite, positive = q > 0, p > 0
+    certain = math.fsum([infinity, *p[positive & ~finite].tolist()]) * (1 - 2.0**-52)
+    p, q = p[finite & positive], q[finite & positive]
+    candidates: list[tuple[float, LowerCells]] = []
     for offset in _offsets(p, q, step, origin):
         start = origin + step * (first - offset)
         p_low, losses = _on_lattice(p, q, step=step, start=start, size=count // 2)
-        if not p_low.any():  # no law at all has no tilt
+        if not p_low.any():  # a tilt needs some mass
             p_low[0], certain = SPARE, certain - 2 * SPARE
         cells = LowerCells(
             step=step,
@@ -243,28 +245,28 @@ def on_best_lattice(
             infinity=certain,
             origin=origin - step * offset,
         )
-        found.append((_mean(cells.lattice(0.0)), cells))
-    return max(found, key=lambda one: one[0])[1]
+        candidates.append((_mean(cells.lattice(0.0)), cells))
+    return max(candidates, key=lambda candidate: candidate[0])[1]
 
 
 def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
-    """Return by how many steps a lattice from below may be moved down; the best one is taken.
+    """Numbers of steps by which a lattice from below may be moved down; the best is used.
 
-    Next to nothing, enough for all cells to lie a little above their points, or so much that one of
-    the heaviest atoms is on a point: it would be mixed with others otherwise.
+    They are a tiny one, one for which all cells lie slightly above their points, and ones that put
+    one of the heaviest atoms on a point: otherwise it would be mixed with others.
     """
     tiny = Fraction(1, 2**30)  # of a step
-    found = {tiny, Fraction(1, 2**14)}
+    offsets = {tiny, Fraction(1, 2**14)}
     for i in np.argsort(p)[-2:]:
-        place = (math.log(p[i]) - math.log(q[i]) - float(origin)) / float(step)
-        found.add(Fraction(round(place) - place).limit_denominator(2**40) + tiny)
-    return found
+        position = (math.log(p[i]) - math.log(q[i]) - float(origin)) / float(step)
+        offsets.add(Fraction(round(position) - position).limit_denominator(2**40) + tiny)
+    return offsets
 
 
 def _on_lattice(
     p: Floats, q: Floats, *, step: Fraction, start: Fraction, size: int
 ) -> tuple[Floats, Floats]:
-    """Return masses of P and losses, both from below, at the 2·size + 1 points from `start` on."""
+    """Masses of P and losses, both from below, at the 2·size + 1 points from `start` on."""
     with precision(BITS):
         # losses are counted from the middle of the lattice
         middle = ball(start + size * step).exp()
@@ -272,9 +274,9 @@ def _on_lattice(
         p_low, q_high = inscribe(p, scaled, float(step), size)
         ratios = join_floats(*exponentials(ball(-size * step), ball(step), len(p_low)))
         points = float(start) + np.arange(len(p_low)) * float(step)
-        # log(1 − 2^-46) > −2^-45; the rest is for what floats lack, of the points too
+        # log(1 − 2^-46) > −2^-45; the rest is for rounding, also of the points
         losses = points - 2.0**-45 - 2.0**-50 * (np.abs(points) + abs(float(start)))
-        with np.errstate(invalid="ignore"):  # 0 of Q where ratios are no floats
+        with np.errstate(invalid="ignore"):  # 0 times inf
             least = q_high * ratios
         near = (ratios > PRECISE) & (least > PRECISE)
         near &= p_low >= least * (1 - 2.0**-46 + 2.0**-49)
@@ -289,27 +291,29 @@ def _mean(lattice: LossLattice) -> float:
     return float(points @ lattice.masses)
 
 
-def accurate(profile: Profile, epsilon: Fraction) -> arb:
-    """Return δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
-    found = profile(epsilon)
+def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
+    """δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
+    delta = profile(epsilon)
     accuracy = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
-    if not (found.is_zero() or found.rel_accuracy_bits() >= accuracy):
-        raise NotApplicable(family="composition", why="its privacy profile isn't known well enough")
-    return found
+    if not (delta.is_zero() or delta.rel_accuracy_bits() >= accuracy):
+        raise NotApplicable(
+            family="composition", why="its privacy profile isn't known precisely enough"
+        )
+    return delta
 
 
 def _boundaries(upper: LossLattice) -> list[Fraction]:
-    """Return boundaries b₀ < b₁ < … above 0 between the lattice points; any are right.
+    """Boundaries b₀ < b₁ < … above 0 between the lattice points; any are valid.
 
-    Where P has the density f, the outputs with losses within h/2 of c have log(p/q) ≈ c + (h²/12)
+    If P has the density f, the outputs with losses within h/2 of c have log(p/q) ≈ c + (h²/12)
     (f′/f − 1/2). The cells' centres c are moved so that this is the lattice point.
     """
     size, width = -upper.first, float(upper.step)
     logs = np.log(np.maximum(upper.masses, 1e-300))
-    own = logs[size - 1 :]  # from the point below 0; the last may be an atom, and isn't used
+    upper_logs = logs[size - 1 :]  # from the point below 0; the last may be an atom, and isn't used
     slopes = np.full(size + 1, 0.5)
-    slopes[: size - 1] = (own[2:-1] - own[:-3]) / (2 * width)
-    slopes[size - 1] = (own[-2] - own[-3]) / width
+    slopes[: size - 1] = (upper_logs[2:-1] - upper_logs[:-3]) / (2 * width)
+    slopes[size - 1] = (upper_logs[-2] - upper_logs[-3]) / width
     slopes = np.clip(slopes, -2 / width, 2 / width)
     centres = np.arange(size + 1) * width - width**2 / 12 * (slopes - 0.5)
     centres[0] = 0.0  # the cells are each other's mirror images
@@ -319,26 +323,26 @@ def _boundaries(upper: LossLattice) -> list[Fraction]:
 def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb, arb]:
     """Enclose P(Z > b) and Q(Z > b), and the same with >=, for b = `boundary` > `nudge`.
 
-    A chord of the convex δ(α) just right of a point is no steeper than any tangent there, and one
-    just left of it no flatter.
+    A chord of the convex δ(α) just right of a point is at most as steep as any tangent there, and a
+    chord just left of it at least as steep.
     """
-    here = accurate(profile, boundary)
+    here = accurate_delta(profile, boundary)
     alpha = ball(boundary).exp()
-    right = here - accurate(profile, boundary + nudge)
-    left = accurate(profile, boundary - nudge) - here
+    right = here - accurate_delta(profile, boundary + nudge)
+    left = accurate_delta(profile, boundary - nudge) - here
     q = (right / (ball(boundary + nudge).exp() - alpha)).union(
         left / (alpha - ball(boundary - nudge).exp())
     )
     return here + alpha * q, q
 
 
-def _mirrored_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
-    """Return the tails at −b and b: P(Z > −b) = 1 − Q(Z >= b), and the other way round."""
+def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
+    """The tails at −b and b: P(Z > −b) = 1 − Q(Z >= b), and Q(Z > −b) = 1 − P(Z >= b)."""
     return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
 
 
 def merge(p: arb, q: arb) -> tuple[float, float]:
-    """Return the loss and P-mass of outputs with the masses p and q, rounded down."""
+    """The loss and the mass of P of outputs with the masses p and q, rounded down."""
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:
         return -math.inf, 0.0

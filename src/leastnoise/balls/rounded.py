@@ -1,7 +1,8 @@
-"""Floats within a proved error: a discrete Fourier transform, and tilted laws of lattices.
+"""Floats with a proved error: a discrete Fourier transform, and tilted laws of lattices.
 
-numpy's own is faster, but nothing is proved of it. This one is radix 2 with twiddle factors rounded
-from balls, for which Higham (2002), Theorem 24.2, bounds the relative error in the l2 norm.
+numpy's transform is faster, but has no proved error bound. This transform is radix 2 with twiddle
+factors rounded from balls, so Higham (2002), Theorem 24.2, bounds its relative error in the l2
+norm.
 
 A geometric progression is the product of two short ones, whose terms are rounded from balls; terms
 are kept as mantissa and exponent, so that nothing overflows.
@@ -33,26 +34,26 @@ if TYPE_CHECKING:
 
 
 def relative_error(size: int) -> float:
-    """Return ν with ‖computed − exact‖₂ <= ν·‖exact‖₂ for a transform of `size` real numbers.
+    """A ν with ‖computed − exact‖₂ <= ν·‖exact‖₂ for a transform of `size` real numbers.
 
-    Higham's bound is tη/(1 − tη) with t = log₂ size passes and η = μ + γ₄(√2 + μ), where the
-    twiddle factors are off by μ. They are products of two numbers that are off by u/√2 each: as a
-    complex product is off by √5·u, μ < 3.7u, and η < 9.4u.
+    Higham's bound is tη/(1 − tη) with t = log₂ size passes and η = μ + γ₄(√2 + μ), where μ is the
+    error of the twiddle factors. They are products of two numbers with an error of u/√2 each; a
+    complex product has an error of √5·u, so μ < 3.7u, and η < 9.4u.
 
-    The pass that makes one complex number of two real ones, or parts them, is a butterfly with a
-    twiddle factor too. With a, b half the sum and half the difference of two numbers it makes
-    a ± ωb of them: errors u|a| and (μ + 3.9u)|b| before and u|a ± ωb| after that, so that its
-    relative error in the l2 norm is below μ + 5u < η.
+    The pass that makes one complex number of two real ones, or separates them, is a butterfly with
+    a twiddle factor, too. With a, b half the sum and half the difference of two numbers it computes
+    a ± ωb: errors u|a| and (μ + 3.9u)|b| before and u|a ± ωb| after that. So its relative error in
+    the l2 norm is below μ + 5u < η.
     """
     eta = 9.5 * UNIT * math.log2(size)
     return eta / (1 - eta)
 
 
 def transform(values: Floats) -> Complexes:
-    """Return Σⱼ xⱼ e^(−2πi jk/N) of N real numbers, for k = 0 … N/2; N is a power of two, >= 4."""
+    """Σⱼ xⱼ e^(−2πi jk/N) of N real numbers, for k = 0 … N/2; N is a power of two, >= 4."""
     half = len(values) // 2
     factors = _twiddles(2 * half)
-    mixed = _passes(values[::2] + 1j * values[1::2], factors[::2])
+    mixed = _run_passes(values[::2] + 1j * values[1::2], factors[::2])
     mixed = np.append(mixed, mixed[0])
     mirror = mixed[::-1].conj()
     even, odd = (mixed + mirror) / 2, (mixed - mirror) * -0.5j
@@ -62,19 +63,19 @@ def transform(values: Floats) -> Complexes:
 
 
 def inverse(values: Complexes) -> Floats:
-    """Return the N real numbers whose `transform` is given, for k = 0 … N/2."""
+    """The N real numbers whose `transform` is given, for k = 0 … N/2."""
     half = len(values) - 1
     factors = _twiddles(2 * half).conj()
     mirror = values[::-1].conj()
     even, odd = (values + mirror)[:-1] / 2, (values - mirror)[:-1] / 2
-    mixed = _passes(even + 1j * (odd * factors), factors[::2]) / half  # a power of two: exact
-    found = np.empty(2 * half)
-    found[::2], found[1::2] = mixed.real, mixed.imag
-    return found
+    mixed = _run_passes(even + 1j * (odd * factors), factors[::2]) / half  # a power of two: exact
+    result = np.empty(2 * half)
+    result[::2], result[1::2] = mixed.real, mixed.imag
+    return result
 
 
-def _passes(values: Complexes, factors: Complexes) -> Complexes:
-    """Return the transform of complex numbers, with the first half of the roots of 1 as `factors`.
+def _run_passes(values: Complexes, factors: Complexes) -> Complexes:
+    """The transform of complex numbers, with the first half of the roots of 1 as `factors`.
 
     Stockham's autosort form: in each pass, halves are added and subtracted, and the differences are
     multiplied by twiddle factors.
@@ -94,7 +95,7 @@ def _passes(values: Complexes, factors: Complexes) -> Complexes:
 
 @lru_cache(maxsize=4)
 def _twiddles(size: int) -> Complexes:
-    """Return e^(−2πi j/size) for j < size/2, as products of two numbers rounded from balls."""
+    """e^(−2πi j/size) for j < size/2, as products of two numbers rounded from balls."""
     if size < 4 or size & (size - 1):
         raise InvalidArgument(name="size", value=size, expected="a power of two, 4 at least")
     count = size // 2
@@ -105,7 +106,7 @@ def _twiddles(size: int) -> Complexes:
 
 
 def _roots_of_unity(size: int, count: int) -> Complexes:
-    """Return e^(−2πi j/size) for j < count, each part the float nearest to a ball's centre."""
+    """e^(−2πi j/size) for j < count, each part the float nearest to a ball's centre."""
     with precision(80):
         pairs = [(arb(-2 * j) / size).sin_cos_pi() for j in range(count)]
     return np.array([complex(float(cosine), float(sine)) for sine, cosine in pairs])
@@ -132,20 +133,20 @@ class Tilted:
     def of(cls, lattice: LossLattice, count: int, tilt: Fraction) -> Tilted:
         """Tilt a lattice, at the current precision."""
         scaled, total, log_scale = _scaled_terms(lattice.masses, ball(tilt) * ball(lattice.step))
-        # e^log_moment is `total`, a float, times powers of 2 and e, so that a weight has the error
-        # of its term, 4u, and of one division; `total` itself is right within 2^-53
+        # e^log_moment is `total`, a float, times powers of 2 and e, so a weight has the error of
+        # its term, 4u, and of one division; `total` itself has a relative error of 2^-53
         log_moment = arb(total).log() + log_scale + ball(tilt) * ball(lattice.point(0))
         return cls(lattice=lattice, count=count, weights=scaled / total, log_moment=log_moment)
 
 
 def log_moment_above(weights: Floats, t: arb) -> arb:
-    """Return an upper bound of log Σ weights[i]·e^(ti), as a ball: every point of it is one."""
+    """An upper bound, as a ball, on log Σ weights[i]·e^(ti)."""
     _, total, log_scale = _scaled_terms(weights, t)
     return (arb(total) * (1 + arb(2) ** -50)).log() + log_scale
 
 
 def geometric(log_ratio: arb, count: int) -> tuple[Floats, Exponents]:
-    """Return e^(log_ratio·i) for i < count as mantissas, within a relative 3u, and exponents."""
+    """e^(log_ratio·i) for i < count as mantissas, within a relative 3u, and exponents."""
     rows = -(-count // BLOCK)
     far, far_exponents = progression(arb(1), (log_ratio * BLOCK).exp(), rows)
     near, near_exponents = progression(arb(1), log_ratio.exp(), min(count, BLOCK))
@@ -154,14 +155,14 @@ def geometric(log_ratio: arb, count: int) -> tuple[Floats, Exponents]:
 
 
 def exponentials(first: arb, step: arb, count: int) -> tuple[Floats, Exponents]:
-    """Return e^(first + i·step) for i < count as mantissas, within a relative 5u, and exponents."""
+    """e^(first + i·step) for i < count as mantissas, within a relative 5u, and exponents."""
     (start,), (exponent,) = progression(first.exp(), arb(1), 1)
     mantissas, exponents = geometric(step, count)
     return mantissas * start, exponents + exponent
 
 
 def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
-    """Return first·ratio^i for i < count, each rounded to the nearest float."""
+    """first·ratio^i for i < count, each rounded to the nearest float."""
     terms: list[tuple[float, int]] = []
     for _ in range(count):
         terms.append(_split(first))
@@ -171,30 +172,30 @@ def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
 
 
 def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
-    """Return the floats mantissa·2^exponent; 0 far below all floats, and ∞ far above."""
+    """The floats mantissa·2^exponent; 0 far below all floats, and ∞ far above."""
     with np.errstate(over="ignore"):
         deepest, highest = -1100, 1100  # exponents of 2 outside which floats are 0 or infinite
         return np.ldexp(mantissas, np.clip(exponents, deepest, highest).astype(np.int32))
 
 
 def _split(value: arb) -> tuple[float, int]:
-    """Return a mantissa in [½, 1] and an exponent: the midpoint, rounded to nearest."""
-    near = float(value)  # the midpoint, too: quick, but only normal floats have all their digits
+    """A mantissa in [½, 1] and an exponent: the midpoint, rounded to nearest."""
+    near = float(value)  # also the midpoint: fast, but only normal floats have full precision
     if sys.float_info.min <= near <= sys.float_info.max:
         return math.frexp(near)
     mantissa, exponent = value.mid().man_exp()
-    found, more = math.frexp(float(int(mantissa)))
-    return found, int(exponent) + more
+    fraction, more = math.frexp(float(int(mantissa)))
+    return fraction, int(exponent) + more
 
 
 def _scaled_terms(weights: Floats, log_ratio: arb) -> tuple[Floats, float, arb]:
-    """Return terms, their sum, and a logarithm: weights[i]·e^(log_ratio·i) = e^that·terms[i].
+    """Terms, their sum, and a logarithm l: weights[i]·e^(log_ratio·i) = e^l·terms[i].
 
-    A term is off by a relative 4u, or by 2^-1074; their sum, rounded once, is at least 1/8.
+    A term has a relative error of 4u, or 2^-1074; their sum, rounded once, is at least 1/8.
     """
     powers, exponents = geometric(log_ratio, len(weights))
-    mantissas, own = np.frexp(weights)
-    exponents = np.where(mantissas > 0, exponents + own, np.iinfo(np.int64).min // 2)
+    mantissas, weight_exponents = np.frexp(weights)
+    exponents = np.where(mantissas > 0, exponents + weight_exponents, np.iinfo(np.int64).min // 2)
     top = int(exponents.max())
     terms = join_floats(mantissas * powers, exponents - top)
     return terms, math.fsum(terms.tolist()), top * arb.const_log2()

@@ -31,7 +31,7 @@ from leastnoise.guarantees.exact import Interval, exact
 from leastnoise.guarantees.fields import FractionField, IntsField
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.noise.question import Releases
-from leastnoise.noise.registry import part_of, registered
+from leastnoise.noise.registry import part_of, registered_family
 from leastnoise.numerics.bisection import Bisection
 
 _ROW_ASSUMPTION = (
@@ -90,7 +90,7 @@ class ThresholdCertificate(TableCertificate):
     def _reached(self, steps: int) -> arb:
         """Enclose P(reach + X is, rounded, so many steps below the threshold at least)."""
         noise, grid = self.noise.noise, self.noise.grid
-        if registered(type(noise)).beyond is None:
+        if registered_family(type(noise)).beyond is None:
             why = "the chance of a large error isn't proved for it"
             raise NotApplicable(family=noise.name, why=why)
         if grid is None:

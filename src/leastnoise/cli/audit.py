@@ -188,7 +188,7 @@ def _guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(draw)
-    def guarded(*arguments: Any) -> Any:
+    def hide_values(*arguments: Any) -> Any:
         try:
             return draw(*arguments)
         except KeyboardInterrupt:  # the user's
@@ -196,7 +196,7 @@ def _guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException as error:  # noqa: BLE001 (its message may hold data)
             raise _failed("failed", error) from None
 
-    return guarded
+    return hide_values
 
 
 def _failed(what: str, error: BaseException) -> Exception:

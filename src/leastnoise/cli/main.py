@@ -18,6 +18,7 @@ from leastnoise.cli import (
     demo,
     ledger,
     release,
+    series,
     spec,
 )
 from leastnoise.cli.terminal import place_of, say
@@ -44,6 +45,7 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
         audit.command,
         demo.command,
         ledger.group,
+        series.group,
     ],
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -222,7 +222,7 @@ _MORE = "More checks of a release"
 @argument(
     "path",
     OptionType("FILE|FOLDER", Path, files=True),
-    "A certificate, or the folder of a release.",
+    "A certificate, the folder of a release, or all folders of a series with totals.",
 )
 @option(_MORE, "--ledger", FILE, "Check that this ledger was charged for the release.")
 @option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")
@@ -265,7 +265,11 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
 
     if path.is_dir():
         from leastnoise.tables.publish.verify import verify_directory
+        from leastnoise.tables.publish.verify_series import numbered_folders, verify_series
 
+        if not (path / "spec.toml").exists() and numbered_folders(path):
+            every = verify_series(path, ledger=ledger, key=key)
+            return every[-1].delta, words.verified_series(every, path)
         found = verify_directory(path, ledger=ledger, key=key)
         return found.delta, words.verified_release(found, path)
     for name, value in (("ledger", ledger), ("key", key)):

@@ -90,7 +90,7 @@ def _hidden(folder: Path) -> Iterator[Path]:
 
     names = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}")
     spill.sweep(folder.parent, names, mode=0o700)
-    path, descriptor = spill.claimed(made)
+    path, descriptor = spill.claim_folder(made)
     owner = os.getpid()
     try:
         yield path
@@ -135,7 +135,7 @@ class _Writer:
             if found.shape != (self._size,):  # how many there are is a secret, too
                 return "a block has another size than its array says."
             if not file.exists():
-                _write_once(file, self._draw.added_to(values))
+                _write_once(file, self._draw.add_to_part(values))
         except InvalidArgument as error:  # it names a type, and never a value
             return f"in a block, {error}"
         except OSError as error:

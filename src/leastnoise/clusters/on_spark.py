@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leastnoise.errors import InvalidArgument, SourceError
-from leastnoise.tables.rows.spark.engine import guarded
+from leastnoise.tables.rows.spark.engine import hide_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ def check(vector: Any, dimension: int) -> None:
             expected=f"a Spark frame of two columns, {_COLUMNS}",
             hint="Cast a wider type, such as bigint, where a double holds all of its values.",
         )
-    with guarded("The vector"):
+    with hide_values("The vector"):
         if not _has_all_positions(vector, dimension):
             raise SourceError(
                 f"Expected the positions 0 to {dimension - 1:,} once each; fill in 0."
@@ -54,7 +54,7 @@ def release(vector: Any, draw: SharedDraw, folder: str) -> Any:
         f"The vector can't be released to {folder}. The folder must be new, and Spark's Python "
         "must have leastnoise and pyarrow."
     )
-    with guarded(why=why):
+    with hide_values(why=why):
         noisy = vector.mapInArrow(_adding(draw), _COLUMNS)
         noisy.write.options(**once).mode("error").parquet(folder)
         released = vector.sparkSession.read.schema(_COLUMNS).parquet(folder)
@@ -80,7 +80,7 @@ def _adding(draw: SharedDraw) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
         for batch in batches:
             values = batch.column("value").to_numpy(zero_copy_only=False)  # NULL is NaN
-            columns = [batch.column("position"), pa.array(draw.added_to(values))]
+            columns = [batch.column("position"), pa.array(draw.add_to_part(values))]
             yield pa.RecordBatch.from_arrays(columns, names=["position", "value"])
 
     return added

@@ -7,7 +7,7 @@
 | `Quantile` | Q | P(|X| > Q(u)) = u; in balls, and in floats within η by a proved table |
 | `Sampler`, `Block` | x = X/g | a draw in grid units: float estimates, a proved error, balls |
 
-What is promised: the law of the released number is exactly that of the ideal noise, rounded to the
-grid, if the bits are fair. What is not: that the time a draw takes is independent of it
-(theory/release.md §1, residual assumptions).
+Promised: if the bits are fair, the released number has exactly the law of the ideal noise, rounded
+to the grid. Not promised: that the time of a draw is independent of its value (theory/release.md
+§1, residual assumptions).
 """

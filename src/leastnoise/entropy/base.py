@@ -1,4 +1,4 @@
-"""What the exact rounding needs to know of a draw, and what a magnitude offers to be drawn.
+"""The interface of draws for exact rounding, and of magnitudes that can be drawn.
 
 notation: Q the inverse of the survival function, P(|X| > Q(u)) = u; w the first 63 bits of a
 uniform u, so u = (w + V)/2^63 with V in (0, 1) the later bits.
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 WORD_BITS = 63
-TINY = 2.0**-900  # absolute: above what underflow can cost, far below any grid's half step
-NEAR = 2.0**-50  # relative; nearest floats are within 2^-53, so this always gets decided
+TINY = 2.0**-900  # absolute: above any underflow, far below half a step of any grid
+NEAR = 2.0**-50  # relative; nearest floats are within 2^-53, so this is always decided
 
 
 @final
@@ -32,10 +32,9 @@ class Block:
     """Some consecutive coordinates of one ideal draw, in units of the grid: x_i = X_i/g.
 
     `estimates` has shape (n,). Where `beyond` is False, |estimates_i − x_i| <= `error`, a proved
-    bound, and |estimates_i| <= `reach`; elsewhere the estimate means nothing.
-    `enclose(i, bits)` is a ball that contains x_i, made of at least `bits` random bits (the block's
-    own, and fresh ones once those are used up) at the caller's precision; it shrinks as `bits`
-    grows. Not to be used by several threads.
+    bound, and |estimates_i| <= `reach`; elsewhere the estimate has no meaning. `enclose(i, bits)`
+    is a ball that contains x_i, from at least `bits` random bits (the block's bits, then fresh
+    ones) at the caller's precision; it shrinks as `bits` grows. Not for use by several threads.
     """
 
     estimates: NDArray[np.float64]
@@ -45,8 +44,8 @@ class Block:
     enclose: Callable[[int, int], arb]
 
 
-def left_to_balls(count: int, enclose: Callable[[int, int], arb]) -> Block:
-    """Return a block without estimates."""
+def block_without_estimates(count: int, enclose: Callable[[int, int], arb]) -> Block:
+    """A block without estimates, for which balls decide everything."""
     return Block(
         estimates=np.zeros(count),
         beyond=np.ones(count, dtype=bool),
@@ -57,11 +56,11 @@ def left_to_balls(count: int, enclose: Callable[[int, int], arb]) -> Block:
 
 
 class Sampler(ABC):
-    """One draw of a noise vector; its coordinates are handed out in order, block by block."""
+    """One draw of a noise vector, whose coordinates come in order, block by block."""
 
     @abstractmethod
     def draw(self, count: int) -> Block:
-        """Return the next `count` coordinates."""
+        """The next `count` coordinates."""
 
 
 @final
@@ -69,7 +68,7 @@ class Sampler(ABC):
 class Lookup:
     """Q̂ of many words: |Q̂ − Q(u)| <= `error`, a proved bound, and Q(u) <= `reach`.
 
-    Both but for the words that are `beyond`, whose (finite) values mean nothing.
+    Words that are `beyond` have (finite) values without meaning.
     """
 
     values: NDArray[np.float64]
@@ -79,27 +78,47 @@ class Lookup:
 
 
 class InverseSurvival(ABC):
-    """A decreasing function Q from (0, 1] to [0, ∞): |X| = Q(U) for a uniform U."""
+    """A decreasing function Q from (0, 1] to [0, ∞): |X| = Q(U) for a uniform U.
+
+    Source:
+        theory/release.md §1.
+    """
 
     @abstractmethod
     def enclose(self, u: arb) -> arb:
-        """Return a ball that contains Q(u), NaN where `u` is too wide to tell."""
+        """A ball that contains Q(u), or NaN if `u` is too wide.
+
+        Args:
+            u: A ball within (0, 1].
+
+        Returns:
+            The enclosure at the current precision.
+
+        """
 
     @abstractmethod
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Return Q̂ for 63-bit words, shape (n,), whatever the later bits; None if for no word."""
+        """Q̂ for 63-bit words, for any later bits.
+
+        Args:
+            words: The first 63 bits of each uniform, shape (n,).
+
+        Returns:
+            The values with a proved error; None if no word has a value.
+
+        """
 
 
 def nearest_word(probability: arb) -> int:
-    """Return a whole number within 1 of 2^63·probability, proved in balls."""
+    """An integer within 1 of 2^63·probability, proved in balls."""
     words = probability * arb((1, WORD_BITS))
-    found = (words.mid() + arb(0.5)).floor().unique_fmpz()
-    if found is None or not abs(words - arb(found)) <= 1:
+    nearest = (words.mid() + arb(0.5)).floor().unique_fmpz()
+    if nearest is None or not abs(words - arb(nearest)) <= 1:
         raise RandomnessError("A probability is known too vaguely; nothing was published.")
-    return int(found)
+    return int(nearest)
 
 
 def float_near(number: arb) -> float:
-    """Return a float within a relative 2^-52 of a number >= 0, proved in balls, or else inf."""
-    found = float(number.mid())
-    return found if abs(number - arb(found)) <= number * arb(2.0**-52) else math.inf
+    """A float within a relative 2^-52 of a number >= 0, proved in balls, or else inf."""
+    candidate = float(number.mid())
+    return candidate if abs(number - arb(candidate)) <= number * arb(2.0**-52) else math.inf

@@ -1,8 +1,8 @@
-"""Random reals whose bits are drawn on demand, and decisions about them that are never guesses.
+"""Random reals whose bits are drawn on demand, and decisions about them that are always certain.
 
-A lazy real is a fixed function of an infinite fair bit string. It is known by nested enclosures;
-comparing it means enclosing it ever more tightly until the answer is certain (theory/release.md
-§1, §2). Redrawing instead of refining would bias the law.
+A lazy real is a fixed function of an infinite fair bit string. It is known by nested enclosures.
+Comparing it means enclosing it more tightly until the result is certain (theory/release.md §1, §2).
+Redrawing instead of refining would bias the law.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from leastnoise.entropy.base import InverseSurvival
     from leastnoise.entropy.source import Entropy
 
-# The precisions tried in turn, in bits. 60 needs nothing beyond a coordinate's first word. A
-# decision still open at the last has probability below 2^-15000 for every law of §2, or there is a
-# bug: nothing is published then.
+# The precisions, in bits. 60 needs only a coordinate's first word. A decision is still open at the
+# last precision with probability below 2^-15000 for every law of §2, or because of a bug: then
+# nothing is published.
 LEVELS = tuple(60 << doubling for doubling in range(9))
-GUARD = 64  # bits beyond `bits` for the arithmetic, so that the enclosure is as tight as its input
+GUARD = 64  # extra bits for the arithmetic, so that the enclosure is as tight as its input
 
 
 Answer = TypeVar("Answer")
 
 
 def decide(question: Callable[[int], Answer | None]) -> Answer:
-    """Return the first answer of `question(bits)` that isn't None, over rising precisions.
+    """The first result of `question(bits)` that isn't None, for increasing precisions.
 
-    `question` is asked at a working precision of bits + 64 and must answer only when certain.
-    Raises RandomnessError at the cap.
+    `question` is called at a working precision of bits + 64 and must return a result only if it is
+    certain. Raises RandomnessError after the last precision.
     """
     for bits in LEVELS:
         with precision(bits + GUARD):
@@ -53,27 +53,27 @@ def decide(question: Callable[[int], Answer | None]) -> Answer:
 
 
 def certainly_less(x: arb, y: arb) -> bool | None:
-    """Return whether x < y for every pair of points, None where pairs differ (or are NaN)."""
+    """True if x < y for all points of the balls, False if x >= y for all; otherwise None."""
     if x < y:
         return True
     return False if x >= y else None
 
 
 class LazyReal(ABC):
-    """A real number, enclosed ever more tightly."""
+    """A real number that can be enclosed ever more tightly."""
 
     @abstractmethod
     def enclose(self, bits: int) -> arb:
-        """Return a ball that contains the number, from at least `bits` random bits.
+        """A ball that contains the number, from at least `bits` random bits.
 
-        Evaluated at the caller's precision. Balls of one lazy real all contain the same number;
-        one that can't be bounded yet is NaN.
+        It is evaluated at the caller's precision. Balls of one lazy real all contain the same
+        number. A number that can't be bounded yet is NaN.
         """
 
 
 @final
 class LazyUniform(LazyReal):
-    """Uniform on (0, 1); `prefix` holds its first `known` bits, the rest come from `entropy`."""
+    """Uniform on (0, 1): `prefix` has its first `known` bits, the others come from `entropy`."""
 
     def __init__(self, entropy: Entropy, *, prefix: int = 0, known: int = 0) -> None:
         self._entropy = entropy
@@ -105,14 +105,14 @@ class LazyMagnitude(LazyReal):
 def word_magnitude(
     word: int, quantile: InverseSurvival, entropy: Entropy
 ) -> tuple[LazyMagnitude, int]:
-    """Return the magnitude and the sign of which `word` has the first 64 bits, the sign lowest."""
+    """The magnitude and the sign whose first 64 bits are `word`; the lowest bit is the sign."""
     uniform = LazyUniform(entropy, prefix=word >> 1, known=WORD_BITS)
     return LazyMagnitude(quantile, uniform), -1 if word & 1 else 1
 
 
 @final
-class Remembered(LazyReal):
-    """A lazy real that all coordinates share: enclosed once a precision."""
+class CachedReal(LazyReal):
+    """A lazy real shared by all coordinates, enclosed once for each precision."""
 
     def __init__(self, number: LazyReal) -> None:
         self._number = number
@@ -154,15 +154,15 @@ class LazyGamma(LazyReal):
 
     notation: c = shape − 1/3, V = (1 + X/(3√c))³. A normal X and a uniform U are accepted if V > 0
     and ln U < X²/2 + c − cV + c ln V; then cV has the density ∝ x^(shape−1) e^(−x) exactly, since
-    the bound is their ratio of densities and is at most 1. Acceptance is decided in balls and the
-    accepted cV is a function of X's bits alone, so it refines for ever. At least 95 % of the
-    proposals are accepted.
+    the bound is their ratio of densities and is at most 1. Acceptance is decided in balls, and the
+    accepted cV is a function of X's bits only, so it can be refined without end. At least 95 % of
+    the proposals are accepted.
     """
 
     def __init__(self, entropy: Entropy, *, shape: Fraction) -> None:
         self._c = shape - Fraction(1, 3)
         self._normal = LazyNormal(entropy)
-        while not self._accepted(LazyUniform(entropy)):
+        while not self._is_accepted(LazyUniform(entropy)):
             self._normal = LazyNormal(entropy)
 
     def enclose(self, bits: int) -> arb:
@@ -173,13 +173,13 @@ class LazyGamma(LazyReal):
     def _root(c: arb, x: arb) -> arb:
         return 1 + x / (3 * c.sqrt())
 
-    def _accepted(self, uniform: LazyUniform) -> bool:
+    def _is_accepted(self, uniform: LazyUniform) -> bool:
         def question(bits: int) -> bool | None:
             c, x = ball(self._c), self._normal.enclose(bits)
             root = self._root(c, x)
             if not root > 0:
                 return False if root <= 0 else None
-            # c − cV + c ln V loses about log2(c) digits, which the next precision brings back.
+            # c − cV + c ln V loses about log2(c) bits, which the next precision restores.
             bound = x**2 / 2 + c * (1 - root**3 + 3 * root.log())
             return certainly_less(uniform.enclose(bits).log(), bound)
 
@@ -215,10 +215,10 @@ class OrderedUniforms:
         drawn = entropy.words(rows * count).reshape(rows, count)
         self.words: NDArray[np.uint64] = np.sort(drawn, axis=1).reshape(-1)
         self._lazy: dict[int, LazyUniform] = {}
-        self._part_ties()
+        self._split_ties()
 
-    def _part_ties(self) -> None:
-        """Sort equal words of a row by further bits, until all differ: uniforms are sorted."""
+    def _split_ties(self) -> None:
+        """Sort equal words of a row by further bits until all differ: then uniforms are sorted."""
         for index in np.flatnonzero(self.words[1:] == self.words[:-1]).tolist():
             start = index // self._count * self._count
             row = self.words[start : start + self._count]
@@ -229,12 +229,14 @@ class OrderedUniforms:
             while len(set(tails)) < run.size:
                 tails = [tail << 64 | self._entropy.bits(64) for tail in tails]
                 known += 64
-            for place, tail in zip(run.tolist(), sorted(tails), strict=True):
-                prefix = int(self.words[place]) << known | tail
-                self._lazy[place] = LazyUniform(self._entropy, prefix=prefix, known=64 + known)
+            for index_in_run, tail in zip(run.tolist(), sorted(tails), strict=True):
+                prefix = int(self.words[index_in_run]) << known | tail
+                self._lazy[index_in_run] = LazyUniform(
+                    self._entropy, prefix=prefix, known=64 + known
+                )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """Enclose one of them; see `LazyReal.enclose`."""
+        """Enclose one uniform; see `LazyReal.enclose`."""
         if index not in self._lazy:
             prefix = int(self.words[index])
             self._lazy[index] = LazyUniform(self._entropy, prefix=prefix, known=64)

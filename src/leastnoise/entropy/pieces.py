@@ -1,23 +1,22 @@
-"""Magnitudes made of parts, by inversion: uniform on each of some intervals, or another law's.
+"""Magnitudes in several parts, by inversion: uniform on intervals, or rescaled parts of other laws.
 
 notation: Q, u, w, V as in entropy/base.py, N = 2^63.
 
 `UniformPieces` are intervals on which |X| is uniform, or fixed numbers. notation: pieces j = 0, 1,
-… from the centre outward, |X|/g uniform on [l_j, r_j] (equal to both if they are the same: an atom)
-with probability S_j − S_{j+1}, so S_j = P(not in the first j pieces). Then
+… from the centre outward, |X|/g uniform on [l_j, r_j] (an atom if l_j = r_j) with probability S_j −
+S_{j+1}, so S_j = P(not in the first j pieces). Then
 
     Q(u) = r_j − (r_j − l_j)(u − S_{j+1})/(S_j − S_{j+1})   for S_{j+1} < u < S_j:
 
-|X|/g = Q(U) lies in piece j with the right probability, and is uniform given that it does. Which
-piece it is is decided in balls, or by whole numbers where those are certainly right; that u is an
-S_j has probability 0.
+|X|/g = Q(U) lies in piece j with the right probability, and is uniform given that it does. Balls
+decide the piece, or integers if they are certainly right; u is an S_j with probability 0.
 
-A `RescaledPart` is a part of Q that is another law's. notation: parts from the tail inward, each on
-bottom < u < top, where |X| = factor·T(v),
+A `RescaledPart` is a part of Q that comes from another law. notation: parts from the tail inward,
+each on bottom < u < top, where |X| = factor·T(v),
 
     v = low + slope·(u − bottom),
 
-T a smooth Q with a Taylor table. So a law that is cut off, or is made of two, needs no table of its
+T a smooth Q with a Taylor table. So a truncated law, or a law of two parts, needs no table of its
 own.
 """
 
@@ -47,11 +46,11 @@ from leastnoise.entropy.scaled import ScaledDraws
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FEW = 16  # words that are never worth a table, nor the floats of curves; and
-_WORDS_PER_PIECE = 0.25  # how many are: building a piece takes about a fourth of an exact draw
-_FINEST = 2.0**-40  # of E|X|: pieces where one word moves Q by more are left to balls
-_DOUBT = 2  # words about each S_j that balls decide
-_BITS = 192  # of precision: far more than t_j, ĥ and the floats of curves need
+_FEW = 16  # words for which neither a table nor floats of curves are worth while
+_WORDS_PER_PIECE = 0.25  # words that pay for a piece: building it takes a fourth of an exact draw
+_FINEST = 2.0**-40  # of E|X|: balls serve pieces where one word moves Q by more
+_DOUBT = 2  # words around each S_j that balls decide
+_BITS = 192  # precision, far more than t_j, ĥ and the floats of curves need
 
 
 @final
@@ -60,7 +59,7 @@ class UniformPieces:
     """The law of |X|/g, in the notation of this file.
 
     `ends(j)` are l_j and r_j; `survival(j)` encloses S_j at the current precision, S_0 = 1;
-    `locate(u)` is the j with S_{j+1} < u < S_j, None where that isn't certain. A table serves the
+    `locate(u)` is the j with S_{j+1} < u < S_j, or None if it isn't certain. A table serves the
     first `tabled` pieces, all of positive probability.
     """
 
@@ -70,10 +69,10 @@ class UniformPieces:
     tabled: int
 
 
-def finitely_many(
+def finite_pieces(
     ends: Callable[[int], tuple[Fraction, Fraction]], survival: Callable[[int], arb], count: int
 ) -> UniformPieces:
-    """Return `count` pieces, S_count = 0; each has a positive probability."""
+    """A law of `count` pieces, S_count = 0; each has a positive probability."""
 
     def locate(u: arb) -> int | None:
         # the first j for which u isn't certainly at most S_{j+1}
@@ -87,7 +86,7 @@ def finitely_many(
 
 @final
 class Survival:
-    """S_j from enclosures of the pieces' masses, which are summed up once a precision.
+    """S_j from enclosures of the pieces' masses, which are summed once for each precision.
 
     `masses()` may be multiples of the probabilities; all have to be positive.
     """
@@ -99,7 +98,7 @@ class Survival:
     def __call__(self, j: int) -> arb:
         """Enclose S_j at the current precision."""
         if ctx.prec not in self._sums:
-            # from the outermost piece inward, so that small tails are known as well as large ones
+            # from the outermost piece inward, so that small tails have the same relative precision
             sums = list(accumulate(reversed(self._masses()), initial=arb(0)))
             self._sums[ctx.prec] = sums[::-1]
         sums = self._sums[ctx.prec]
@@ -108,7 +107,7 @@ class Survival:
 
 @final
 class PiecewiseUniform(InverseSurvival):
-    """Q of `pieces`: exact from the first word on, and by a table once that has paid off."""
+    """Q of `pieces`: exact for the first words, and by a table once it pays off."""
 
     def __init__(self, pieces: UniformPieces) -> None:
         self._pieces = pieces
@@ -126,7 +125,7 @@ class PiecewiseUniform(InverseSurvival):
         return ball(right) - ball(right - left) * ((u - far) / (near - far))
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """That there is a table changes no released number."""
+        """Q̂ by the table; using a table or not changes no released number."""
         self._words += words.size
         if self._table is None:
             tabled = self._pieces.tabled
@@ -139,20 +138,21 @@ class PiecewiseUniform(InverseSurvival):
 
 @final
 class _Table:
-    """Q̂ by binary search in whole numbers near 2^63·S_j, then a line in floats.
+    """Q̂ by binary search in integers near 2^63·S_j, then a line in floats.
 
-    With N = 2^63, t_j whole and |t_j − N S_j| <= 1: a word w >= t_j + 1 has u = (w + V)/N > S_j for
-    every V, a word w <= t_j − 2 has u < S_j. The two words left, t_j − 1 and t_j, are `beyond`. All
-    others are certainly in the piece where the search finds them, so that Q̂ errs only within it.
+    With N = 2^63, integers t_j and |t_j − N S_j| <= 1: a word w >= t_j + 1 has u = (w + V)/N > S_j
+    for every V, and a word w <= t_j − 2 has u < S_j. The two other words, t_j − 1 and t_j, are
+    `beyond`. All other words are certainly in the piece where the search finds them, so Q̂ has an
+    error only within it.
 
-    Proof of `error`. In piece j let h = (r_j − l_j)/(N S_j − N S_{j+1}), which is what Q changes by
-    from word to word, and k = w − (t_{j+1} − 1) >= 2: Q(u) = r_j − h(w + V − N S_{j+1}), where the
+    Proof of `error`. In piece j let h = (r_j − l_j)/(N S_j − N S_{j+1}), by which Q changes from
+    word to word, and k = w − (t_{j+1} − 1) >= 2: Q(u) = r_j − h(w + V − N S_{j+1}), where the
     bracket is k + V − 1 + (t_{j+1} − N S_{j+1}), within 2 of k, and at most N(S_j − S_{j+1}). The
     line fl(r_j) − fl(ĥ fl(k)), |ĥ − h| <= 2^-52 h, rounds by less than 2^-50 (r_j − l_j + 2h) +
-    2^-51 r_j. With R >= every r_j here, that is |Q̂ − Q(u)| <= 2.1 h + 2^-49 R.
+    2^-51 r_j. With R >= every r_j here, |Q̂ − Q(u)| <= 2.1 h + 2^-49 R.
 
-    Where h is above _FINEST·E|X|/g, the piece is left to balls, which costs little: its probability
-    (r_j − l_j)/(hN) is below 2^-23 (r_j − l_j)/(E|X|/g).
+    If h is above _FINEST·E|X|/g, balls serve the piece, at little cost: its probability (r_j −
+    l_j)/(hN) is below 2^-23 (r_j − l_j)/(E|X|/g).
     """
 
     def __init__(self, pieces: UniformPieces) -> None:
@@ -160,47 +160,47 @@ class _Table:
         survival = [pieces.survival(j) for j in range(count + 1)]
         masses = [near - far for near, far in pairwise(survival)]
         ends = [pieces.ends(j) for j in range(count)]
-        left, right = (np.array([float(one[side]) for one in ends]) for side in (0, 1))
+        left, right = (np.array([float(pair[side]) for pair in ends]) for side in (0, 1))
         slopes = np.array(
             [_slope(end - start, mass) for (start, end), mass in zip(ends, masses, strict=True)]
         )
         mean = float(np.array([float(mass.mid()) for mass in masses]) @ (left + right)) / 2
-        served = slopes <= _FINEST * mean
-        self.error = 2.1 * float(slopes[served].max(initial=0.0)) + 2.0**-49 * float(
-            right[served].max(initial=0.0)
+        tabled = slopes <= _FINEST * mean
+        self.error = 2.1 * float(slopes[tabled].max(initial=0.0)) + 2.0**-49 * float(
+            right[tabled].max(initial=0.0)
         )
-        self.reach = float(right[served].max(initial=0.0)) * (1 + 2.0**-50)
-        # ascending in w: place 0 is for the words below all pieces, if there are any
+        self.reach = float(right[tabled].max(initial=0.0)) * (1 + 2.0**-50)
+        # ascending in w: index 0 is for words below all pieces, if there are any
         self._first = np.array([nearest_word(sj) - 1 for sj in survival[:0:-1]], dtype=np.int64)
         self._start = np.append(np.int64(0), self._first)
-        self._right = np.append(0.0, np.where(served, right, 0.0)[::-1])
-        self._slope = np.append(0.0, np.where(served, slopes, 0.0)[::-1])
-        self._unserved = np.append(True, ~served[::-1])
+        self._right = np.append(0.0, np.where(tabled, right, 0.0)[::-1])
+        self._slope = np.append(0.0, np.where(tabled, slopes, 0.0)[::-1])
+        self._unserved = np.append(True, ~tabled[::-1])
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
         w = words.view(np.int64)
-        place = np.searchsorted(self._first, w, side="right")
-        offset = w - self._start.take(place)
-        beyond = self._unserved.take(place)
+        index = np.searchsorted(self._first, w, side="right")
+        offset = w - self._start.take(index)
+        beyond = self._unserved.take(index)
         beyond |= offset < _DOUBT
         line = offset.astype(np.float64)
-        line *= self._slope.take(place)
-        values = np.subtract(self._right.take(place), line, out=line)
+        line *= self._slope.take(index)
+        values = np.subtract(self._right.take(index), line, out=line)
         return Lookup(values=values, beyond=beyond, error=self.error, reach=self.reach)
 
 
 def _slope(width: Fraction, mass: arb) -> float:
-    """Return h = width/(2^63·mass), inf where the mass isn't known well enough."""
+    """H = width/(2^63·mass), inf if the mass isn't known precisely enough."""
     return float_near(ball(width) / (mass * arb((1, WORD_BITS))))
 
 
 def draws_of_pieces(pieces: UniformPieces) -> ScaledDraws:
-    """Return draws of a fair sign times a magnitude made of `pieces`."""
+    """Draws of a fair sign times a magnitude with these `pieces`."""
     return ScaledDraws(quantile=PiecewiseUniform(pieces))
 
 
 class PartConstants(NamedTuple):
-    """What belongs to a part; balls, at the precision that they were asked for."""
+    """The constants of a part, as balls at the current precision."""
 
     bottom: arb
     top: arb
@@ -212,10 +212,10 @@ class PartConstants(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RescaledPart:
-    """One part: T, and `constants()` that enclose what the notation names.
+    """One part: T, and `constants()`, which encloses the constants of the notation.
 
-    |T′(v)| <= 1.3/v has to hold. It does for both laws: v|T′| is 1 for the exponential one, and
-    the ratio of the normal tail to the density for the other, at most √(π/2) (Mills).
+    |T′(v)| <= 1.3/v has to hold. It does for both laws: v|T′| is 1 for the exponential law. For the
+    normal law it is the ratio of the tail to the density, at most √(π/2) (Mills).
     """
 
     quantile: SmoothQuantile
@@ -228,31 +228,33 @@ class PiecewiseRescaled(InverseSurvival):
 
     def __init__(self, *curves: RescaledPart) -> None:
         self._curves = curves
-        self._parts: list[_PieceBits] | None = None
+        self._parts: list[_PartInFloats] | None = None
         self._words = 0
 
     def enclose(self, u: arb) -> arb:
         for curve in self._curves:
-            one = curve.constants()
-            if u >= one.bottom and u <= one.top:
-                return one.factor * curve.quantile.enclose(one.low + one.slope * (u - one.bottom))
+            constants = curve.constants()
+            if u >= constants.bottom and u <= constants.top:
+                return constants.factor * curve.quantile.enclose(
+                    constants.low + constants.slope * (u - constants.bottom)
+                )
         return arb("nan")
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """That few words are left to balls changes no number."""
+        """Q̂ from the parts; leaving a few words to balls changes no released number."""
         self._words += words.size
         if self._words <= _FEW:
             return None
         if self._parts is None:
             with precision(_BITS):
-                parts = [_PieceBits(curve) for curve in self._curves]
+                parts = [_PartInFloats(curve) for curve in self._curves]
             steepest = 2.0**8  # curves with a larger slope have too few digits; they are improbable
             self._parts = [part for part in parts if part.slope <= steepest]
-        return _merged([part.look_up(words) for part in self._parts], words.size)
+        return _merge_lookups([part.look_up(words) for part in self._parts], words.size)
 
 
-def _merged(parts: list[Lookup], count: int) -> Lookup:
-    """Return the values of whichever part has one."""
+def _merge_lookups(parts: list[Lookup], count: int) -> Lookup:
+    """For each word, the value of the part that has one."""
     values, beyond = np.zeros(count), np.ones(count, dtype=bool)
     for part in parts:
         np.copyto(values, part.values, where=~part.beyond)
@@ -263,11 +265,11 @@ def _merged(parts: list[Lookup], count: int) -> Lookup:
 
 
 @final
-class _PieceBits:
+class _PartInFloats:
     """A part in floats.
 
-    Let t be whole, |t − N·bottom| <= 1. A word w from t + 1 on, and at most two below the whole
-    number near N·top, is certainly in this part, like in `_Table`; the others are `beyond`.
+    Let t be an integer, |t − N·bottom| <= 1. A word w >= t + 1 that is at least two below the
+    integer near N·top is certainly in this part, as in `_Table`; the others are `beyond`.
 
     Proof of `error`. N·v = N·low + slope·(w + V − N·bottom), where the bracket is within 2 of
     w − t + 1/2. Floats evaluate (N·low + slope/2) + slope·(w − t), a sum of positive terms whose
@@ -291,20 +293,20 @@ class _PieceBits:
         )
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        """Return Q̂ of the words of this part."""
+        """Q̂ of the words of this part."""
         offset = words.view(np.int64) - np.int64(self._start)
         outside = offset < 1
         outside |= offset > self._last - self._start
-        place = offset.astype(np.float64)
-        place *= self.slope
-        place += self._low
-        found = look_up_floats(self._quantile, place)
-        values = found.values
+        positions = offset.astype(np.float64)
+        positions *= self.slope
+        positions += self._low
+        table_values = look_up_floats(self._quantile, positions)
+        values = table_values.values
         values *= self._factor
-        outside |= found.beyond
+        outside |= table_values.beyond
         return Lookup(
             values=values,
             beyond=outside,
             error=self._error,
-            reach=self._factor * found.reach * (1 + 2.0**-50),
+            reach=self._factor * table_values.reach * (1 + 2.0**-50),
         )

@@ -1,12 +1,12 @@
-"""Magnitudes as functions of a uniform: exactly in balls, and fast by proved Taylor tables.
+"""Magnitudes as functions of a uniform: exact in balls, and fast by proved Taylor tables.
 
-notation: Q, u, w, V as in entropy/base.py; u and Q are the theory's 2p and |z|
-(theory/release.md §1).
+notation: Q, u, w, V as in entropy/base.py; u and Q are the theory's 2p and |z| (theory/release.md
+§1).
 
-The 17 binades of w from 2^46 are cut into 128 cells each; on each, Q(w/2^63) is a Taylor
-polynomial of degree 6 about the middle. tests/entropy/test_quantiles.py proves in balls, over all
-2,176 cells, that the float result is within ETA of Q(u). The other words (u < 2^-17, and the 512
-that round up to 2^63) always go to balls.
+The 17 binades of w from 2^46 are cut into 128 cells each; on each, Q(w/2^63) is a Taylor polynomial
+of degree 6 about the middle. tests/entropy/test_quantiles.py proves in balls, over all 2,176 cells,
+that the float result is within ETA of Q(u). Balls serve the other words (u < 2^-17, and the 512
+words that round up to 2^63).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from leastnoise.entropy.base import WORD_BITS, InverseSurvival, Lookup
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ETA = 2.0**-40  # |Q̂ − Q(u)| <= ETA, proved with a factor of 29 to spare at the worst cell
+ETA = 2.0**-40  # |Q̂ − Q(u)| <= ETA, proved with a margin of a factor 29 at the worst cell
 DEGREE = 6
 CELLS_PER_BINADE = 128
 FIRST_BINADE, LAST_BINADE = 46, WORD_BITS  # words in [2^46, 2^63)
 CELLS = (LAST_BINADE - FIRST_BINADE) * CELLS_PER_BINADE
 # A float's bits, shifted right by this, are its exponent and the 7 leading bits of its mantissa:
-# its cell, but for a constant.
+# its cell, up to a constant.
 _CELL_SHIFT = 52 - 7
 _FIRST_CELL = (FIRST_BINADE + 1023) * CELLS_PER_BINADE
 _CELL_MASK = np.int64(-1 << _CELL_SHIFT)
@@ -43,8 +43,8 @@ _MIDDLE = np.int64(1 << (_CELL_SHIFT - 1))
 class SmoothQuantile(InverseSurvival):
     """A smooth Q, whose Taylor table is within ETA of it.
 
-    `function(u)` encloses Q(u), `derivatives(u, count)` Q′(u), … up to that order; `reach` bounds
-    the table's values.
+    `function(u)` encloses Q(u); `derivatives(u, count)` encloses Q′(u), … up to order `count`;
+    `reach` bounds the table's values.
     """
 
     function: Callable[[arb], arb]
@@ -55,14 +55,14 @@ class SmoothQuantile(InverseSurvival):
         return self.function(u)
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        """Return Q̂ for 63-bit words, shape (n,); |Q̂ − Q(u)| <= ETA."""
+        """Q̂ for 63-bit words, shape (n,); |Q̂ − Q(u)| <= ETA."""
         return look_up_floats(self, words.view(np.int64).astype(np.float64))
 
 
 def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
-    """Return Q̂ for floats w, which are used up; |Q̂ − Q(w/2^63)| <= ETA.
+    """Q̂ for floats w, which are overwritten; |Q̂ − Q(w/2^63)| <= ETA.
 
-    Horner's rule about the middle of each one's cell. Whatever isn't in [2^46, 2^63) is `beyond`.
+    Horner's rule about the middle of each cell. Words outside [2^46, 2^63) are `beyond`.
     """
     raw = w.view(np.int64)
     cell = raw >> _CELL_SHIFT
@@ -71,19 +71,19 @@ def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
     middle |= _MIDDLE
     offset = np.subtract(w, middle.view(np.float64), out=w)  # exact: both are multiples of ulp(w)
     coefficients = table(quantile)
-    # `clip` is what lets numpy gather without a copy; words beyond the table are marked below.
+    # `clip` lets numpy gather without a copy; words beyond the table are marked below.
     values = coefficients[DEGREE].take(cell, mode="clip")
     gathered = np.empty_like(values)
     for row in coefficients[DEGREE - 1 :: -1]:
         values *= offset
         values += row.take(cell, mode="clip", out=gathered)
-    beyond = cell.view(np.uint64) >= CELLS  # negative is huge, unsigned
+    beyond = cell.view(np.uint64) >= CELLS  # a negative cell is huge as an unsigned number
     return Lookup(values=values, beyond=beyond, error=ETA, reach=quantile.reach)
 
 
 @cache
 def table(quantile: SmoothQuantile) -> NDArray[np.float64]:
-    """Return the coefficients, shape (7, 2176), in powers of the offset w − middle; built once."""
+    """The coefficients, shape (7, 2176), in powers of the offset w − middle; built once."""
     with precision(128):
         rows = [[float(c) for c in _taylor(quantile, middle)] for middle in cell_middles()]
     coefficients = np.array(rows).T.copy()
@@ -92,14 +92,14 @@ def table(quantile: SmoothQuantile) -> NDArray[np.float64]:
 
 
 def cell_middles() -> Iterator[int]:
-    """Yield the middle of each cell, a whole word, in the order of the table."""
+    """Yield the middle of each cell, an integer word, in the order of the table."""
     for binade in range(FIRST_BINADE, LAST_BINADE):
         for cell in range(CELLS_PER_BINADE):
             yield (2 * (CELLS_PER_BINADE + cell) + 1) << (binade - 8)
 
 
 def _taylor(quantile: SmoothQuantile, middle: int) -> list[arb]:
-    """Return the Taylor coefficients of w ↦ Q(w/2^63) at `middle`."""
+    """The Taylor coefficients of w ↦ Q(w/2^63) at `middle`."""
     u = arb((middle, -WORD_BITS))
     factor = arb(1)
     coefficients = [quantile.enclose(u)]
@@ -116,7 +116,7 @@ def _normal_enclose(u: arb) -> arb:
 
 @cache
 def _normal_polynomials(count: int) -> list[fmpz_poly]:
-    """Return P₁ = 1, P_{m+1} = P_m′ + m z P_m (theory/release.md §1)."""
+    """The polynomials P₁ = 1, P_{m+1} = P_m′ + m z P_m (theory/release.md §1)."""
     polynomials = [fmpz_poly([1])]
     for m in range(1, count):
         last = polynomials[-1]
@@ -127,8 +127,8 @@ def _normal_polynomials(count: int) -> list[fmpz_poly]:
 def _normal_derivatives(u: arb, count: int) -> list[arb]:
     """Q⁽ᵐ⁾ = P_m(Q)·(Q′)^m, Q′ = −√(π/2) e^{Q²/2}.
 
-    z⁽ᵐ⁾(p) = P_m(z)/φ(z)^m with z = −Q, p = u/2; P_m has the parity of m − 1, which makes the sign
-    of each term that of (−1)^m.
+    z⁽ᵐ⁾(p) = P_m(z)/φ(z)^m with z = −Q, p = u/2; P_m has the parity of m − 1, so each term has the
+    sign of (−1)^m.
     """
     q = _normal_enclose(u)
     slope = -(arb.pi() / 2).sqrt() * (q**2 / 2).exp()
@@ -144,7 +144,7 @@ def _normal_derivatives(u: arb, count: int) -> list[arb]:
 
 
 def _exponential_enclose(u: arb) -> arb:
-    """Return −ln u."""
+    """−ln u."""
     return -u.log()
 
 
@@ -157,7 +157,7 @@ def _exponential_derivatives(u: arb, count: int) -> list[arb]:
 
 
 def _cosine_enclose(u: arb) -> arb:
-    """cos(πu/2): of a uniform angle, the larger the angle the smaller."""
+    """cos(πu/2), the cosine of a uniform angle; it decreases in the angle."""
     return (arb.pi() * u / 2).cos()
 
 

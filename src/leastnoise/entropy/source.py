@@ -1,7 +1,7 @@
-"""The only door to randomness. Nothing else in leastnoise may draw a bit.
+"""The only source of randomness. Nothing else in leastnoise may draw a bit.
 
-Bits are the key stream of AES-256 in counter mode. If a bounded adversary tells it from fair bits
-with advantage adv, delta grows by at most (1 + e^ε)·adv (theory/release.md §1).
+Bits are the key stream of AES-256 in counter mode. If a bounded adversary distinguishes it from
+fair bits with advantage adv, delta grows by at most (1 + e^ε)·adv (theory/release.md §1).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # 2^26 blocks of 16 bytes on one key: no two of them are equal, fair ones would collide with
 # probability about 2^(2·26 − 129) = 2^-77.
 BYTES_PER_KEY = 16 << 26
-_CHUNK = 1 << 17  # the most bytes encrypted in one call: a buffer of as many zeros is kept
+_CHUNK = 1 << 17  # the most bytes encrypted in one call, and the size of the buffer of zeros
 _ZEROS = memoryview(bytes(_CHUNK))
 
 
@@ -37,18 +37,18 @@ class Entropy(ABC):
 
     @abstractmethod
     def _read(self, size: int) -> bytes:
-        """Return the next `size` bytes, at most _CHUNK."""
+        """The next `size` bytes, at most _CHUNK."""
 
     @final
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next 64·count bits as an array of shape (count,)."""
+        """The next 64·count bits as an array of shape (count,)."""
         size = 8 * count
         parts = [self._read(min(_CHUNK, size - start)) for start in range(0, size, _CHUNK)]
         return np.frombuffer(b"".join(parts), dtype="<u8").astype(np.uint64, copy=False)
 
     @final
     def bits(self, count: int) -> int:
-        """Return `count` of the next bits (at most 2^20) as a whole number in [0, 2^count)."""
+        """`count` of the next bits (at most 2^20) as an integer in [0, 2^count)."""
         whole = -(-count // 64)
         return int.from_bytes(self._read(8 * whole), "little") >> (64 * whole - count)
 
@@ -62,9 +62,10 @@ class Entropy(ABC):
 class SystemEntropy(Entropy):
     """Fair bits, keyed by the operating system; the source of every release.
 
-    Safe to share between threads. A forked child never repeats its parent's bits: it gets a new key
-    (and a new lock, as another thread may have held the old one). A new key is taken each 2^26
-    blocks. It rests on os.urandom and on AES-256; it does not protect bits that were already read.
+    It is safe to share between threads. A forked child never repeats its parent's bits: it gets a
+    new key (and a new lock, as another thread may have held the old one). Every 2^26 blocks a new
+    key is used. Its security rests on os.urandom and on AES-256; it does not protect bits that were
+    already read.
     """
 
     def __init__(self) -> None:
@@ -93,9 +94,9 @@ class SystemEntropy(Entropy):
 
 @final
 class InsecureSeededEntropy(Entropy):
-    """NOT PRIVATE. Bits that anyone who knows the seed can compute: for tests and simulation only.
+    """NOT PRIVATE. Bits that anyone who knows the seed can compute: only for tests and simulation.
 
-    The same bits for the same seed (0 <= seed < 2^256) on every machine; not for several threads.
+    A seed (0 <= seed < 2^256) gives the same bits on every machine; not for several threads.
     """
 
     def __init__(self, seed: int) -> None:
@@ -109,7 +110,7 @@ class InsecureSeededEntropy(Entropy):
 
 @final
 class _KeyStream:
-    """AES-256-CTR's key stream; `left` is the number of bytes that its key may still serve."""
+    """AES-256-CTR's key stream; `left` is the number of bytes that its key may still produce."""
 
     def __init__(self, key: bytes, nonce: bytes) -> None:
         self._cipher = Cipher(algorithms.AES(key), modes.CTR(nonce)).encryptor()
@@ -122,7 +123,7 @@ class _KeyStream:
 
 @cache
 def _sources_to_reset_on_fork() -> weakref.WeakSet[SystemEntropy]:
-    """Return the live sources; the first call, not the import, registers the hook."""
+    """The live sources; the first call, not the import, registers the hook."""
     sources: weakref.WeakSet[SystemEntropy] = weakref.WeakSet()
 
     def reset() -> None:

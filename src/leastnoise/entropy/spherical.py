@@ -1,4 +1,4 @@
-"""Draws of a radius of any law times a uniform direction, independent of it, in two ways.
+"""Draws of a radius of any law times an independent uniform direction, in two ways.
 
 `DirectionSampler` draws X/g = R·Z/‖Z‖. notation: Z standard normal in R^d, n = ‖Z‖, Q̂ᵢ the table's
 value of |Zᵢ|, η = ETA. Z/n is uniform on the sphere and independent of R, so X is the spherical law
@@ -6,11 +6,10 @@ with that radius (theory/release.md §2). All words are drawn at once, since eve
 on all of them through n.
 
 `SphericalSampler` draws X/g = R·D, whose coordinates are refined one by one. notation: d =
-dimension. The direction needs no norm of d normals, so that each coordinate refines alone: the
-squares of a uniform unit vector, taken in pairs, are Dirichlet(1, …, 1), which are the
-spacings D_j of sorted uniforms, and within a pair the angle is uniform: X = R√D_j (±cos(πU/2),
-±sin(πU/2)). If d is odd, one coordinate has a square B ~ Beta(½, (d−1)/2) and the pairs share
-1 − B.
+dimension. The direction needs no norm of d normals, so each coordinate can be refined separately.
+The squares of a uniform unit vector, taken in pairs, are Dirichlet(1, …, 1): the spacings D_j of
+sorted uniforms. Within a pair the angle is uniform: X = R√D_j (±cos(πU/2), ±sin(πU/2)). If d is
+odd, one coordinate has a square B ~ Beta(½, (d−1)/2) and the pairs share 1 − B.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from flint import arb
 
 from leastnoise.entropy.base import TINY, Block, Sampler
 from leastnoise.entropy.lazy import (
+    CachedReal,
     LazyAnyGamma,
     LazyMagnitude,
     LazyReal,
     LazyUniform,
     OrderedUniforms,
-    Remembered,
     word_magnitude,
 )
 from leastnoise.entropy.quantiles import COSINE, ETA, HALF_NORMAL, WORD_BITS
-from leastnoise.entropy.scaled import nearly
+from leastnoise.entropy.scaled import nearest_positive_float
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
 
 _ONES = np.uint64((1 << WORD_BITS) - 1)
-_SUMMED = 256  # squares that are summed in floats; `math.fsum` adds up the chunks
+_SUMMED = 256  # squares that are summed in floats; `math.fsum` adds the chunks
 _SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
 
 
@@ -60,7 +59,7 @@ class _RadiusPart(LazyReal):
 
 @final
 class SphericalSampler(Sampler):
-    """Draws all coordinates at once and hands them out in order: pairs, then the odd one."""
+    """Draws of all coordinates at once, which come in order: pairs, then the odd coordinate."""
 
     def __init__(self, radius: LazyReal, dimension: int, entropy: Entropy) -> None:
         pairs = dimension // 2
@@ -69,23 +68,24 @@ class SphericalSampler(Sampler):
             self._single, shared = radius, radius
             self._single_negative = entropy.bits(1) == 1
             if pairs:
-                one = LazyAnyGamma(entropy, shape=Fraction(1, 2))
+                half_gamma = LazyAnyGamma(entropy, shape=Fraction(1, 2))
                 rest = LazyAnyGamma(entropy, shape=Fraction(pairs))
-                self._single = _RadiusPart(radius, one, rest)
-                shared = _RadiusPart(radius, rest, one)
-        self._shared = Remembered(shared)
-        self._shared_float = nearly(shared)
+                self._single = _RadiusPart(radius, half_gamma, rest)
+                shared = _RadiusPart(radius, rest, half_gamma)
+        self._shared = CachedReal(shared)
+        self._shared_float = nearest_positive_float(shared)
         self._spacings = _Spacings(pairs, entropy)
         self._angles = _Angles(pairs, entropy)
         self._next = 0
 
     def draw(self, count: int) -> Block:
-        """Return the next `count` coordinates; see `Sampler.draw`.
+        """The next `count` coordinates; see `Sampler.draw`.
 
         Proof of `error`. With S = R√(1−B), s = fl(S), D a spacing >= 2^-40 and D̂ its 64-bit
-        difference: |D̂ − D| <= 2^-64 + 2^-53 D̂, so |fl(√D̂) − √D| <= 2^-43.9 + 2^-52 √D̂, and
-        |ρ̂ − ρ| <= s·2^-43.8 + 2^-49 ρ̂ for ρ = S√D. Then |fl(ρ̂ĉ) − ρc| <= ρ̂(η + 2^-52) +
-        |ρ̂ − ρ| for |ĉ − c| <= η, |c| <= 1.
+        difference:
+        |D̂ − D| <= 2^-64 + 2^-53 D̂, so |fl(√D̂) − √D| <= 2^-43.9 + 2^-52 √D̂, and
+        |ρ̂ − ρ| <= s·2^-43.8 + 2^-49 ρ̂ for ρ = S√D. Then |fl(ρ̂ĉ) − ρc| <= ρ̂(η + 2^-52) + |ρ̂ − ρ| for
+        |ĉ − c| <= η, |c| <= 1.
         """
         start, stop = self._next, self._next + count
         self._next = stop
@@ -95,9 +95,9 @@ class SphericalSampler(Sampler):
         cosines, beyond = self._angles.floats(first, last)
         offset = start - 2 * first
         estimates = np.zeros(count)
-        outside = np.ones(count, dtype=bool)  # the odd coordinate, if it is here, goes to balls
-        found = (cosines * rho[:, None]).reshape(-1)[offset : offset + count]
-        estimates[: found.size] = found
+        outside = np.ones(count, dtype=bool)  # balls decide the odd coordinate
+        values = (cosines * rho[:, None]).reshape(-1)[offset : offset + count]
+        estimates[: values.size] = values
         flags = (beyond | small[:, None]).reshape(-1)[offset : offset + count]
         outside[: flags.size] = flags
         largest = float(rho.max(initial=0.0))
@@ -127,17 +127,17 @@ class _Spacings:
         self._ends = OrderedUniforms(max(count - 1, 0), entropy)
 
     def floats(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return spacings first … last−1 from the words, and whether each is too small."""
+        """Spacings first … last−1 from the words, and flags for those that are too small."""
         ends = np.zeros(last - first + 1, dtype=np.uint64)
         low, high = max(first - 1, 0), min(last, self._ends.words.size)
         inside = self._ends.words[low:high]
         begin = 1 if first == 0 else 0
         ends[begin : begin + inside.size] = inside
-        # the last end, 1, is the word 0, and unsigned differences wrap; a lone spacing is all
+        # the last end, 1, is the word 0, as unsigned differences wrap; a single spacing is 1
         width = (ends[1:] - ends[:-1]).astype(np.float64) * 2.0**-64
         if self.count == 1:
             width[:] = 1.0
-        least_spacing = 2.0**-40  # smaller ones go to balls: their root has too few digits
+        least_spacing = 2.0**-40  # balls decide smaller ones: their root has too few digits
         return width, width < least_spacing
 
     def enclose(self, index: int, bits: int) -> arb:
@@ -156,7 +156,7 @@ class _Angles:
         self._lazy: dict[int, LazyUniform] = {}
 
     def floats(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return cosine and sine, shape (last − first, 2), and where they mean nothing."""
+        """Cosine and sine, shape (last − first, 2), and flags for values without meaning."""
         words = self._words[first:last]
         fraction = words >> np.uint64(1)
         cosine, sine = COSINE.look_up(fraction), COSINE.look_up(_ONES - fraction)
@@ -179,11 +179,11 @@ class _Angles:
 
 @final
 class DirectionSampler(Sampler):
-    """Draws `radius`·Z/‖Z‖ in R^dimension; the radius is a lazy real >= 0, in units of the grid.
+    """Draws of `radius`·Z/‖Z‖ in R^dimension; the radius is a lazy real >= 0, in units of the grid.
 
-    A coordinate is one 64-bit word, as in `ScaledSampler`, and decided like there: by floats unless
-    it is too close to call, which happens to about one in 60,000. The first one that is costs an
-    enclosure of all of Z, about 10 µs a coordinate.
+    A coordinate is one 64-bit word, as in `ScaledSampler`, and is decided in the same way: by
+    floats unless it is too close, which happens for about one in 60,000. The first such coordinate
+    costs an enclosure of all of Z, about 10 µs per coordinate.
 
     >>> from fractions import Fraction
     >>> from leastnoise.entropy.source import InsecureSeededEntropy
@@ -197,25 +197,25 @@ class DirectionSampler(Sampler):
     def __init__(self, *, radius: LazyReal, dimension: int, entropy: Entropy) -> None:
         self._normals = _Normals(entropy.words(dimension), entropy)
         self._radius = radius
-        self._radius_float = nearly(radius)
+        self._radius_float = nearest_positive_float(radius)
         self._factors: dict[int, arb] = {}
         self._next = 0
 
     def draw(self, count: int) -> Block:
-        """Return the next `count` coordinates; see `Sampler.draw`.
+        """The next `count` coordinates; see `Sampler.draw`.
 
         Proof of `error`. Let n̂ be the float norm; |n̂ − n| <= e (`_Normals.norm`). As |Zᵢ| <= n,
         |Q̂ᵢ/n̂ − |Zᵢ|/n| <= |Q̂ᵢ − |Zᵢ||/n̂ + (|Zᵢ|/n)|n − n̂|/n̂ <= (η + e·min(1, r/(n̂ − e)))/n̂
         with r the reach of the table. With s = fl(R), |s − R| <= 2^-50 R + 2^-1000, the quotient
-        and the product add 2^-49 of what the estimate can be, min(r s/n̂, 1.001 s), and 2^-900. The
-        floats that evaluate the bound are wrong by a relative 2^-48: 1.001 covers it.
+        and the product add 2^-49 of the largest estimate, min(r s/n̂, 1.001 s), and 2^-900. The
+        floats that evaluate the bound have a relative error of 2^-48: 1.001 covers it.
         """
         words = self._normals.words[self._next : self._next + count]
         first, self._next = self._next, self._next + count
         norm, norm_error = self._normals.norm()
         values, beyond = _estimates(words)
         reach = HALF_NORMAL.reach
-        smallest_norm = 2.0**-20  # below it floats are left alone; no draw has been there
+        smallest_norm = 2.0**-20  # below it floats aren't used; no draw has come near
         usable = norm > smallest_norm
         factor = self._radius_float / norm if usable else 0.0
         share = min(1.0, reach / (norm - norm_error)) if usable else 1.0
@@ -234,7 +234,7 @@ class DirectionSampler(Sampler):
         )
 
     def _factor(self, bits: int) -> arb:
-        """Enclose R/‖Z‖; the same for all coordinates, so once a precision."""
+        """Enclose R/‖Z‖, once for each precision, as all coordinates share it."""
         if bits not in self._factors:
             self._factors[bits] = self._radius.enclose(bits) / self._normals.enclose_norm(bits)
         return self._factors[bits]
@@ -242,7 +242,7 @@ class DirectionSampler(Sampler):
 
 @final
 class _Normals:
-    """The coordinates of Z, as floats and as balls made of the same bits."""
+    """The coordinates of Z, as floats and as balls from the same bits."""
 
     def __init__(self, words: NDArray[np.uint64], entropy: Entropy) -> None:
         self.words = words
@@ -251,11 +251,11 @@ class _Normals:
         self._norm: tuple[float, float] | None = None
 
     def norm(self) -> tuple[float, float]:
-        """Return n̂ and a proved bound e on |n̂ − n|.
+        """n̂ and a proved bound e on |n̂ − n|.
 
-        The floats Q̂ᵢ are within η of |Zᵢ| each, so their norm is within η√d of n; those beyond the
-        table are rounded balls, which are nearer than that. Squares and sums of 256 of them are
-        right to (256 + 1)·2^-53 in any order, `fsum` and the root to 2^-53 each.
+        The floats Q̂ᵢ are within η of |Zᵢ| each, so their norm is within η√d of n; values beyond
+        the table are rounded balls, which are closer. Squares and sums of 256 of them have an error
+        of (256 + 1)·2^-53 in any order, `fsum` and the root of 2^-53 each.
         """
         if self._norm is None:
             n = math.sqrt(math.fsum(self._sums_of_squares()))
@@ -267,7 +267,7 @@ class _Normals:
         for start in range(0, len(self.words), _SUMMED * _SUMMED):
             values, beyond = _estimates(self.words[start : start + _SUMMED * _SUMMED])
             for index in np.flatnonzero(beyond).tolist():
-                values[index] = nearly(self._coordinate(start + index)[0])
+                values[index] = nearest_positive_float(self._coordinate(start + index)[0])
             yield from (
                 float(chunk @ chunk)
                 for chunk in np.split(values, range(_SUMMED, len(values), _SUMMED))
@@ -286,7 +286,7 @@ class _Normals:
         return squares.sqrt()
 
     def _coordinate(self, index: int) -> tuple[LazyMagnitude, int]:
-        """Return the lazy |Zᵢ| and the sign; remembered, so that it is the same bits every time."""
+        """The lazy |Zᵢ| and the sign; cached, so that it has the same bits every time."""
         if index not in self._lazy:
             word = int(self.words[index])
             self._lazy[index] = word_magnitude(word, HALF_NORMAL, self._entropy)
@@ -294,6 +294,6 @@ class _Normals:
 
 
 def _estimates(words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return |Zᵢ| as floats, and where they are beyond the table (and mean nothing)."""
-    found = HALF_NORMAL.look_up(words >> np.uint64(1))
-    return found.values, found.beyond
+    """|Zᵢ| as floats, and flags for values beyond the table, which have no meaning."""
+    table_values = HALF_NORMAL.look_up(words >> np.uint64(1))
+    return table_values.values, table_values.beyond

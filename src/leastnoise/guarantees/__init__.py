@@ -1,4 +1,4 @@
-"""What is promised: the budget, the sensitivity, and the intervals in which answers come.
+"""Budgets, sensitivities, and intervals for proved numbers.
 
 | API | symbol | meaning |
 |---|---|---|

@@ -15,7 +15,7 @@ LEAST_SAMPLING_RATE = Fraction(1, 10**30)
 
 
 def sampling_rate_of(value: Exact, *, name: str = "sampling-rate") -> Fraction:
-    """Return the probability of a Poisson sample, exactly.
+    """The probability of a Poisson sample, exactly.
 
     Raises InvalidArgument unless 1e-30 <= value <= 1.
 
@@ -35,15 +35,26 @@ A_SAMPLING_RATE = takes(sampling_rate_of, name="sampling-rate")
 
 @record()
 class Budget:
-    """An (epsilon, delta) differential-privacy budget.
+    """A differential-privacy budget (ε, δ), exact.
 
-    For neighbouring inputs and every set of outputs S, P(S) <= e^epsilon Q(S) + delta (Dwork &
-    Roth 2014, Definition 2.4). Both are given as anything that `exact` takes and kept as Fractions.
+    It promises P(S) <= e^epsilon Q(S) + delta for the output laws P, Q of any two neighbouring
+    inputs, and every set of outputs S.
 
-    Raises InvalidArgument unless 0 <= epsilon <= 100,000, 0 <= delta < 1 and not both are 0.
+    Args:
+        epsilon: ε, 0 <= epsilon <= 100,000: a str, int, Fraction or Decimal is exact, and a float
+            is the decimal that it prints.
+        delta: δ, 0 <= delta < 1, given in the same way. δ is a probability, not a percentage.
 
-    >>> Budget(epsilon="1", delta=1e-5)
-    Budget(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
+    Raises:
+        InvalidArgument: A number is malformed or out of its range, or both are 0.
+
+    Source:
+        Dwork & Roth (2014), Definition 2.4.
+
+    Examples:
+        >>> Budget(epsilon="1", delta=1e-5)
+        Budget(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
+
     """
 
     epsilon: FractionField = field(converter=takes(exact))
@@ -73,7 +84,18 @@ class Budget:
             )
 
     def share(self, fraction: Exact) -> Budget:
-        """Return `fraction` of both parts, exactly; raises InvalidArgument unless 0 < it <= 1."""
+        """A fraction of the budget: both parts are multiplied by it, exactly.
+
+        Args:
+            fraction: An exact number, 0 < fraction <= 1.
+
+        Returns:
+            The smaller budget.
+
+        Raises:
+            InvalidArgument: The fraction is not in (0, 1].
+
+        """
         part = exact(fraction, name="fraction")
         if not 0 < part <= 1:
             raise InvalidArgument(name="fraction", value=shown(part), expected="0 < fraction <= 1")
@@ -81,22 +103,22 @@ class Budget:
 
 
 def samples_hide_all(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> bool:
-    """True if the budget holds although all samples are published: δ >= 1 − (1 − γ)^k, exactly.
+    """True if the budget holds even if all samples are published: δ >= 1 − (1 − γ)^k, exactly.
 
     The right-hand side is the probability that a record is in any of the k Poisson samples.
     """
-    kept, hidden = 1 - sampling_rate, 1 - budget.delta
-    if not kept or not budget.delta:
+    absent, complement = 1 - sampling_rate, 1 - budget.delta
+    if not absent or not budget.delta:
         return False
-    # In lowest terms the k-th power has the k-th power of the denominator. If that is longer than
-    # the denominator of 1 − δ, the two differ, and balls of growing precision tell them apart.
-    shortest = compositions * (kept.denominator.bit_length() - 1)
-    if shortest <= hidden.denominator.bit_length():
-        return hidden <= kept**compositions
+    # A k-th power in lowest terms has the k-th power of the denominator. If it is longer than the
+    # denominator of 1 − δ, the two numbers differ, and balls of growing precision compare them.
+    shortest = compositions * (absent.denominator.bit_length() - 1)
+    if shortest <= complement.denominator.bit_length():
+        return complement <= absent**compositions
     bits = AMPLE_BITS
     while True:
         with precision(bits):
-            gap = compositions * ball(kept).log() - ball(hidden).log()
+            gap = compositions * ball(absent).log() - ball(complement).log()
             if gap > 0 or gap < 0:
                 return bool(gap > 0)
         bits *= 2
@@ -118,12 +140,12 @@ def check_rate(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1
 
 
 def amplify(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> Budget:
-    """Return the budget at which one release of the whole data meets `budget` on a Poisson sample.
+    """The budget at which one release of the whole data meets `budget` on a Poisson sample.
 
-    log(1 + (e^ε − 1)/γ), rounded down, and δ/γ, γ = sampling_rate (theory/accounting.md §4, for a
-    record that is removed; at ε >= 0 one that is added leaks less). If δ >= γ, one sample needs no
-    noise, but `compositions` samples may: a search for them starts at δ = γ/2. Raises Refused if
-    all samples together need no noise.
+    It is log(1 + (e^ε − 1)/γ), rounded down, and δ/γ, γ = sampling_rate (theory/accounting.md §4,
+    for a record that is removed; for ε >= 0 an added record leaks less). If δ >= γ, one sample
+    needs no noise, but `compositions` samples may need some: their search starts at δ = γ/2. Raises
+    Refused if all samples together need no noise.
     """
     check_rate(budget, sampling_rate, compositions=compositions)
     delta = budget.delta if budget.delta < sampling_rate else sampling_rate / 2

@@ -1,8 +1,8 @@
-"""Exact numbers in: what a user writes is what is proved; and enclosures of reals by two floats.
+"""Exact numbers as users write them, and enclosures of reals by two floats.
 
-A `str` is the decimal (or ratio) that it spells, an `int` is itself, a `float` is the decimal that
-prints, `Fraction(repr(x))`, never its binary value: `0.1` means 1/10. numpy's scalars are read
-alike, a `float32` as the shortest decimal of its own: `numpy.float32(0.1)` means 1/10 too.
+A `str` is the decimal or ratio that it spells, an `int` is itself, and a `float` is the decimal
+that it prints, `Fraction(repr(x))`, never its binary value: `0.1` means 1/10. numpy's scalars are
+read in the same way, a `float32` as its own shortest decimal: `numpy.float32(0.1)` also means 1/10.
 """
 
 from __future__ import annotations
@@ -26,12 +26,21 @@ _END = real(hint="Round it outward first.")
 
 @record(kw_only=False)
 class Interval:
-    """A pair of floats with the truth between them, ends included.
+    """A pair of floats that enclose a real number, ends included.
 
-    Whoever makes one rounds outward: `lower` down and `upper` up.
+    Whoever creates one rounds outward: `lower` down and `upper` up.
 
-    >>> Interval(0.25, 0.5).certainly_at_most(Fraction(1, 2))
-    True
+    Args:
+        lower: A float at most the number.
+        upper: A float at least the number.
+
+    Raises:
+        InvalidArgument: lower > upper, or an end is no float.
+
+    Examples:
+        >>> Interval(0.25, 0.5).certainly_at_most(Fraction(1, 2))
+        True
+
     """
 
     lower: float = field(converter=_END)
@@ -49,36 +58,63 @@ class Interval:
         return math.nextafter(self.upper - self.lower, math.inf) if self.upper > self.lower else 0.0
 
     def certainly_at_most(self, bound: Exact) -> bool:
-        """Return True only if the truth is at most `bound`; compared exactly.
+        """True only if the enclosed number is at most `bound`; compared exactly.
 
-        `bound` is a number as in a budget: a float is the decimal that it prints.
+        Args:
+            bound: An exact number as in a budget: a float is the decimal that it prints.
+
+        Returns:
+            True if upper <= bound.
+
+        Raises:
+            InvalidArgument: The bound is malformed.
+
         """
         most = of_ints(bound) if isinstance(bound, Fraction) else exact(bound, name="bound")
         return math.isfinite(self.upper) and Fraction(self.upper) <= most
 
     def contains(self, value: Fraction | float) -> bool:
-        """Return True if `value` lies between the ends; compared exactly.
+        """True if `value` lies between the ends; compared exactly.
 
-        A float is the binary number that it is, as the ends are.
+        Args:
+            value: A Fraction, or a float, which is taken as the binary number that it is.
+
+        Returns:
+            True if lower <= value <= upper.
+
+        Raises:
+            InvalidArgument: The value is no real number.
+
         """
         if isinstance(value, Fraction):
             return self.lower <= of_ints(value) <= self.upper
         return self.lower <= _validate.real(value, name="value") <= self.upper
 
     def encloses(self, other: Interval) -> bool:
-        """Return True if all of `other` lies between the ends."""
+        """True if all of `other` lies between the ends.
+
+        Args:
+            other: Another interval.
+
+        Returns:
+            True if `other` is a part of this interval.
+
+        Raises:
+            InvalidArgument: `other` is no interval.
+
+        """
         inner = _validate.instance(other, Interval, name="other", like="an Interval")
         return self.lower <= inner.lower and inner.upper <= self.upper
 
 
 Exact = str | int | float | Decimal | Fraction
-"""What a privacy number may be given as."""
+"""The types in which a privacy number may be given."""
 
 # Magnitudes are kept inside the range of normal floats, so that every later conversion is safe,
 # and a text like "1e999999999" can't make Python build a number of a gigabyte.
 LARGEST = Fraction(10) ** 300
 SMALLEST = 1 / LARGEST
-# Lengths, scales and rates whose squares, and what is made of two of them, are normal floats.
+# The range of lengths, scales and rates whose squares and products are normal floats.
 SMALLEST_SQUARED, LARGEST_SQUARED = Fraction(1, 10**140), Fraction(10**140)
 _MAX_CHARACTERS = 1300
 _MAX_BITS = 2000  # of numerator and denominator each: their text fits the limit above
@@ -88,12 +124,12 @@ _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
 
 
 def exact(value: Exact, *, name: str) -> Fraction:
-    """Return `value` as the Fraction that it spells.
+    """`value` as the Fraction that it spells.
 
-    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio (blanks around
-    it included), for inf and NaN, for magnitudes outside [1e-300, 1e300] (0 is allowed), and for
-    all that is no number: bools, complex numbers, arrays. `numpy.longdouble` is refused too, which
-    not every machine has alike.
+    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio (surrounding
+    blanks included), for inf and NaN, for sizes outside [1e-300, 1e300] except 0, and for
+    everything that is no number: bools, complex numbers, arrays. `numpy.longdouble` is refused too,
+    since it differs between machines.
 
     >>> exact("1e-5", name="delta")
     Fraction(1, 100000)
@@ -117,7 +153,7 @@ def exact(value: Exact, *, name: str) -> Fraction:
 def exact_where(
     value: Exact, *, name: str, holds: Callable[[Fraction], bool], expected: str
 ) -> Fraction:
-    """Return `value` exactly; raises InvalidArgument unless it `holds`, which is `expected`.
+    """`value` exactly; raises InvalidArgument with the text `expected` unless `holds(value)`.
 
     >>> exact_where("0.5", name="gamma", holds=lambda gamma: gamma <= 1, expected="gamma <= 1")
     Fraction(1, 2)
@@ -129,7 +165,7 @@ def exact_where(
 
 
 def exact_rows(rows: Sequence[Sequence[Exact]], *, name: str) -> tuple[tuple[Fraction, ...], ...]:
-    """Return rows of numbers as Fractions; raises InvalidArgument like `exact`.
+    """Rows of numbers as Fractions; raises InvalidArgument like `exact`.
 
     >>> exact_rows([["0.5", 1]], name="points")
     ((Fraction(1, 2), Fraction(1, 1)),)
@@ -164,15 +200,15 @@ def _parse(value: Exact, *, name: str) -> Fraction:
 
 
 def of_ints(number: Fraction) -> Fraction:
-    """Return `number` as a Fraction of ints: one made of numpy's would wrap in arithmetic."""
+    """`number` as a Fraction of Python ints: numpy's ints would overflow in arithmetic."""
     if type(number) is Fraction and type(number.numerator) is type(number.denominator) is int:
         return number
     return Fraction(operator.index(number.numerator), operator.index(number.denominator))
 
 
 def _text_of(value: object) -> str | None:
-    """Return the decimal that `value` is or prints, None if it is no number."""
-    if isinstance(value, float):  # numpy.float64 is one; its own repr is not a number
+    """The decimal text of `value`; None if `value` is no number."""
+    if isinstance(value, float):  # also numpy.float64, whose repr is not a number
         return float.__repr__(value)
     if isinstance(value, str | Decimal):
         return str(value)
@@ -182,7 +218,7 @@ def _text_of(value: object) -> str | None:
 
 
 def decimal_text(number: Fraction) -> str:
-    """Return a short text that `exact` reads back as `number`: a decimal where one ends.
+    """A short text that `exact` reads back as `number`: a decimal if a finite one exists.
 
     >>> [decimal_text(Fraction(text)) for text in ("0.00001", "5/2", "1/3")]
     ['1e-5', '2.5', '1/3']
@@ -201,7 +237,7 @@ def decimal_text(number: Fraction) -> str:
 
 
 def _valuation(denominator: int) -> tuple[int, int, int]:
-    """Return the exponents of 2 and 5 in `denominator`, and what is left of it."""
+    """The exponents of 2 and 5 in `denominator`, and the remaining factor."""
     twos = (denominator & -denominator).bit_length() - 1
     rest, fives = denominator >> twos, 0
     while rest % 5 == 0:
@@ -210,12 +246,12 @@ def _valuation(denominator: int) -> tuple[int, int, int]:
 
 
 def root_above(square: Fraction) -> Fraction:
-    """Return √square, exactly if it is rational, else above it by at most 2^−60, relative.
+    """√square, exactly if it is rational; otherwise above it by at most 2^−60, relative.
 
     >>> root_above(Fraction(9, 4))
     Fraction(3, 2)
     """
-    # √(p/q) = √(pq)/q, and p/q in lowest terms has a rational root just when pq is a square.
+    # √(p/q) = √(pq)/q, and p/q in lowest terms has a rational root if and only if pq is a square.
     product = square.numerator * square.denominator
     root = math.isqrt(product)
     if root * root == product:
@@ -225,7 +261,7 @@ def root_above(square: Fraction) -> Fraction:
 
 
 def printed_at_least(number: Fraction) -> float:
-    """Return a float that reads back as at least `number`, and as itself where it prints so.
+    """A float whose printed decimal is at least `number`, and equals it if possible.
 
     >>> printed_at_least(Fraction(3, 10)), Fraction(str(printed_at_least(Fraction(2, 3)))) >= 2 / 3
     (0.3, True)
@@ -235,7 +271,7 @@ def printed_at_least(number: Fraction) -> float:
 
 
 def float_at_most(number: Fraction) -> float:
-    """Return the largest float that is at most `number`.
+    """The largest float that is at most `number`.
 
     >>> Fraction(float_at_most(Fraction(1, 10))) <= Fraction(1, 10)
     True
@@ -244,7 +280,7 @@ def float_at_most(number: Fraction) -> float:
 
 
 def float_at_least(number: Fraction) -> float:
-    """Return the smallest float that is at least `number`.
+    """The smallest float that is at least `number`.
 
     >>> Fraction(float_at_least(Fraction(1, 3))) > Fraction(1, 3)
     True

@@ -1,4 +1,4 @@
-"""How noise is fitted to a sensitivity's shape: a linear map between the query and the noise.
+"""Linear maps that fit noise to the shape of a sensitivity.
 
 The released vector is v + A·X, X spherical: W·v + X mapped back by A = W⁻¹, which is
 post-processing. So it is as private as X is for shifts of length max ‖W v‖ (theory/noise.md §8).
@@ -35,7 +35,7 @@ from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Quad
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_ROWS = 200  # of a Matrix: its inverse and its products are dense
+_MOST_ROWS = 200  # of a Matrix, whose inverse and products are dense
 
 
 class Geometry(ABC):
@@ -46,27 +46,27 @@ class Geometry(ABC):
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """Number of coordinates that are released."""
+        """The number of released coordinates."""
 
     @property
     def noise_dimension(self) -> int:
-        """Number of coordinates of the noise X."""
+        """The number of coordinates of the noise X."""
         return self.dimension
 
     @abstractmethod
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Return the shifts that X must hide, None if the geometry isn't for that sensitivity."""
+        """The shifts that X must hide; None if the geometry isn't for this sensitivity."""
 
-    def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (Cells alone asks)
-        """Return the number of independent X that one person reaches, each by `shifts`."""
+    def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (only Cells uses it)
+        """The number of independent X that one person affects, each by `shifts`."""
         return 1
 
     @property
     def deviations(self) -> NDArray[np.float64]:
-        """Standard deviation of each released coordinate, in those of X's, shape (dimension,).
+        """The standard deviation of each released coordinate over X's; shape (dimension,).
 
-        A X is spherical noise seen along the rows of A, so that each coordinate has the law of one
-        coordinate of X times its row's length.
+        A X is spherical noise projected on the rows of A, so each coordinate has the law of one
+        coordinate of X times the length of its row.
         """
         values, counts = zip(*self.counted_deviations, strict=True)
         return np.repeat(values, counts)
@@ -74,21 +74,21 @@ class Geometry(ABC):
     @property
     @abstractmethod
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """The `deviations`, each with how many coordinates have it: no array of all of them."""
+        """The `deviations` with their multiplicities, without an array of all of them."""
 
     @abstractmethod
     def covariance(self) -> NDArray[np.float64]:
-        """Return A·Aᵀ, the covariance in units of X's variance, shape (dimension, dimension)."""
+        """A·Aᵀ, the covariance in units of X's variance; shape (dimension, dimension)."""
 
     @abstractmethod
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return A·noisy: post-processing of what X has made safe, in floats."""
+        """A·noisy in floats: post-processing of an output that X has made private."""
 
 
 @final
 @record()
 class CountEllipse(Geometry):
-    """(W v)ᵢ = vᵢ + shared·s, or (vᵢ + shared·s + offset·n, total·n) with the number of records n.
+    """The map (W v)ᵢ = vᵢ + shared·s, or (vᵢ + shared·s + offset·n, total·n) with a record count n.
 
     Every symmetric W up to scale is of this form. Raises InvalidArgument if W has no inverse.
     """
@@ -98,7 +98,7 @@ class CountEllipse(Geometry):
     shared: FractionField = field(converter=takes(exact), default=0)
     offset: FractionField = field(converter=takes(exact), default=0)
     total: FractionField = field(converter=takes(exact), default=0)
-    """0: n is not released."""
+    """0 if n is not released."""
 
     def _check_together(self) -> None:
         if 1 + self.queries * self.shared <= 0 or self.total < 0:
@@ -109,17 +109,17 @@ class CountEllipse(Geometry):
             )
         if self.offset and not self.total:
             raise InvalidArgument(
-                name="offset", value=decimal_text(self.offset), expected="0 where total is 0"
+                name="offset", value=decimal_text(self.offset), expected="0 if total is 0"
             )
 
     @property
     def with_total(self) -> bool:
-        """Whether the number of records is released too, as the last coordinate."""
+        """True if the number of records is released too, as the last coordinate."""
         return self.total > 0
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates that are released."""
+        """The number of released coordinates."""
         return self.queries + self.with_total
 
     @property
@@ -134,7 +134,7 @@ class CountEllipse(Geometry):
         )
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Exact but for the root."""
+        """Bounds on the shifts after the map, exact except for one square root."""
         if not isinstance(sensitivity, CountingQueries):
             return None
         if (sensitivity.dimension, sensitivity.with_total) != (self.queries, self.with_total):
@@ -142,14 +142,14 @@ class CountEllipse(Geometry):
         return ShiftBounds.of_length(sensitivity.largest(self.form))
 
     def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the offsets that W adds to each sum and to n, for s = `total`, n = `records`."""
+        """The offsets that W adds to each sum and to n, for s = `total`, n = `records`."""
         if not records:
             return self.shared * total, Fraction(0)
         return self.shared * total + self.offset * records, (self.total - 1) * records
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """It is W⁻¹, without a matrix."""
-        d, h = self.queries, self._drawn_in
+        """W⁻¹·noisy, without a matrix."""
+        d, h = self.queries, self._inverse_shared
         sums = noisy[:d]
         if not self.with_total:
             return sums - h * sums.sum()
@@ -161,8 +161,8 @@ class CountEllipse(Geometry):
         return restored
 
     @cached_property
-    def _drawn_in(self) -> float:
-        """The h of (I + c·𝟙𝟙ᵀ)⁻¹ = I − h·𝟙𝟙ᵀ."""
+    def _inverse_shared(self) -> float:
+        """The h in (I + c·𝟙𝟙ᵀ)⁻¹ = I − h·𝟙𝟙ᵀ."""
         return float(self.shared / (1 + self.queries * self.shared))
 
     @property
@@ -171,25 +171,25 @@ class CountEllipse(Geometry):
         d, h = self.queries, self.shared / (1 + self.queries * self.shared)
         lean, spread = Fraction(0), Fraction(0)
         if self.with_total:
-            lean = -self.offset / (1 + d * self.shared)  # what the noise in n brings to each sum
+            lean = -self.offset / (1 + d * self.shared)  # the noise that n contributes to each sum
             spread = 1 / self.total**2
         between = -2 * h + d * h**2 + lean**2 * spread
         return float(1 + between), float(between), float(lean * spread), float(spread)
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """Of the queries, and of the total after them."""
+        """The deviation of the queries, and of the record count after them."""
         variance, _, _, counted = self._entries
         return [(math.sqrt(variance), self.queries), (math.sqrt(counted), int(self.with_total))]
 
     def covariance(self) -> NDArray[np.float64]:
         variance, between, crossed, counted = self._entries
-        found = np.full((self.dimension, self.dimension), between, dtype=np.float64)
-        np.fill_diagonal(found, variance)
+        matrix = np.full((self.dimension, self.dimension), between, dtype=np.float64)
+        np.fill_diagonal(matrix, variance)
         if self.with_total:
-            found[-1, :] = found[:, -1] = crossed
-            found[-1, -1] = counted
-        return found
+            matrix[-1, :] = matrix[:, -1] = crossed
+            matrix[-1, -1] = counted
+        return matrix
 
 
 @final
@@ -220,11 +220,11 @@ class Blocks(Geometry):
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates that are released."""
+        """The number of released coordinates."""
         return self.groups * self.block.dimension
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Exact but for the root."""
+        """Bounds on the shifts after the map, exact except for one square root."""
         if not isinstance(sensitivity, Groups):
             return None
         if (sensitivity.groups, sensitivity.dimension) != (self.groups, self.queries):
@@ -247,14 +247,16 @@ class Blocks(Geometry):
         return np.asarray(np.kron(np.eye(self.groups), self.block.covariance()), dtype=np.float64)
 
 
-def _square(rows: Sequence[Sequence[Exact]], *, name: str) -> tuple[tuple[Fraction, ...], ...]:
-    found = exact_rows(rows, name=name)
-    size = len(found)
-    if not 1 <= size <= _MOST_ROWS or any(len(row) != size for row in found):
+def _check_square(
+    rows: Sequence[Sequence[Exact]], *, name: str
+) -> tuple[tuple[Fraction, ...], ...]:
+    matrix = exact_rows(rows, name=name)
+    size = len(matrix)
+    if not 1 <= size <= _MOST_ROWS or any(len(row) != size for row in matrix):
         raise InvalidArgument(
             name=name, value=f"{size} rows", expected=f"a square of up to {_MOST_ROWS} rows"
         )
-    return found
+    return matrix
 
 
 @final
@@ -263,12 +265,14 @@ class Matrix(Geometry):
     """Any invertible W, given by its rows of exact numbers; for up to 200 coordinates."""
 
     kind: ClassVar[str] = "matrix"
-    rows: FractionRowsField = field(converter=takes(_square))
+    rows: FractionRowsField = field(converter=takes(_check_square))
 
     def _check_together(self) -> None:
         if not np.linalg.cond(self._floats) < 1e12:
             raise InvalidArgument(
-                name="rows", value="a matrix that is singular or nearly so", expected="an inverse"
+                name="rows",
+                value="a singular or nearly singular matrix",
+                expected="an invertible one",
             )
 
     @property
@@ -277,11 +281,11 @@ class Matrix(Geometry):
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates that are released."""
+        """The number of released coordinates."""
         return len(self.rows)
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Exact but for the root."""
+        """Bounds on the shifts after the map, exact except for one square root."""
         if not isinstance(sensitivity, Vertices) or sensitivity.coordinates != self.dimension:
             return None
         return ShiftBounds.of_length(
@@ -292,7 +296,7 @@ class Matrix(Geometry):
         )
 
     def image(self, vector: Sequence[Fraction]) -> list[Fraction]:
-        """Return W·vector, exactly."""
+        """W·vector, exactly."""
         return [
             sum((a * x for a, x in zip(row, vector, strict=True)), Fraction(0)) for row in self.rows
         ]
@@ -314,8 +318,8 @@ class Matrix(Geometry):
 class CellGeometry(Geometry):
     """Independent noise for one number in each of `count` cells, of which one person moves l0.
 
-    The others are left alone, so that their noise says nothing. Those that move are a composition
-    of l0 releases, whose worst case is that each moves by the whole bound (theory/noise.md §9): for
+    The noise of cells that do not move reveals nothing. The l0 cells that move are a composition of
+    l0 releases. Its worst case is that each moves by the whole bound (theory/noise.md §9), for
     noise that is symmetric and unimodal.
     """
 
@@ -324,12 +328,12 @@ class CellGeometry(Geometry):
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates that are released."""
+        """The number of released coordinates."""
         return self.count
 
     @property
     def noise_dimension(self) -> int:
-        """1: the law of one number."""
+        """1: the noise is a law for one number."""
         return 1
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
@@ -338,7 +342,7 @@ class CellGeometry(Geometry):
         return ShiftBounds.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
 
     def draws(self, sensitivity: Sensitivity) -> int:
-        """The cells that one person moves."""
+        """The number of cells that one person moves."""
         return min(sensitivity.l0, self.count) if isinstance(sensitivity, Linf) else 1
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
-"""Volumes of all shifts, seen on a few of the released numbers.
+"""Volumes of all shifts, projected on a few of the released numbers.
 
-A bound on how good noise for all numbers can be follows from bounds for j of them at a time
-(theory/bodies.md §8), and these from the volume of what one unit, or n units one after the other,
-can do to those j. The *shifts themselves* are meant, not their hull: noise need not hide the hull.
+Bounds on the best noise for all numbers follow from bounds for j of them at a time
+(theory/bodies.md §8). These follow from the volume of the moves of those j numbers by one unit, or
+by n units one after the other. It is the volume of the *shifts themselves*, not of their hull,
+since noise need not hide the hull.
 
 | shifts | of any j numbers | volume, n times |
 |---|---|---|
@@ -12,9 +13,10 @@ can do to those j. The *shifts themselves* are meant, not their hull: noise need
 | a record of [0, b]^d, at most k not 0, added or removed | j <= k | b^j((n + 1)n^j − n(n − 1)^j) |
 | the same, replaced by another | j <= min(2k, d) | (nb)^j Σ_p C(j, p), j − k <= p <= k |
 
-Of added records i and of removed ones n − i fill [−(n − i)b, ib]^j. What two of these cubes share
-lies in those between them, so that all volumes less those shared by neighbours are the volume of
-all. Of replaced records at most k entries grow and at most k fall; for n > 1 there may be more.
+i added and n − i removed records fill the cube [−(n − i)b, ib]^j. The intersection of two of these
+cubes lies in the cubes between them. So the volume of all is the sum of their volumes minus the
+volumes of intersections of neighbours. Of replaced records at most k entries grow and at most k
+fall; for n > 1 more may move, so this volume is a lower bound.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vert
 
 
 class MoveShape(StrEnum):
-    """What j numbers can do."""
+    """The shape of the set of moves of j numbers."""
 
     BALL = "ball"
     CROSS = "cross"
@@ -46,9 +48,10 @@ class MoveShape(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Projections:
-    """What can be done to j of `numbers` numbers, 1 <= j <= `largest`, each with that `bound`.
+    """All moves of j of the `numbers`, 1 <= j <= `largest`, with one `bound` for each number.
 
-    The sets of j numbers meant are all alike, and hold each number equally often. `nonzero` is k.
+    All sets of j numbers considered are alike, and contain each number equally often. `nonzero` is
+    k.
     """
 
     shape: MoveShape
@@ -59,23 +62,23 @@ class Projections:
 
     @property
     def grows(self) -> bool:
-        """Whether n times may be more than n times as far: the shifts aren't convex."""
+        """True if n moves may reach further than n times one move: the shifts aren't convex."""
         return self.shape is MoveShape.ADDED
 
     @property
-    def attained(self) -> bool:
-        """Whether the bound from all numbers at once is that of some noise: none is larger."""
+    def is_attained(self) -> bool:
+        """True if some noise attains the bound from all numbers at once, so no bound is larger."""
         return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
-        """Return the volume of what can be done to j = `coordinates` of them, n = `times` times."""
+        """The volume of the moves of j = `coordinates` numbers, n = `times` times."""
         size = ball(self.bound) ** coordinates
         if self.shape is MoveShape.BALL:
             return size * times**coordinates * unit_ball(coordinates)
         return size * ball(_VOLUMES[self.shape](coordinates, times, self.nonzero))
 
     def radius(self, coordinates: int, *, times: int = 1) -> arb:
-        """Return the radius of the ball of R^j that has this volume."""
+        """The radius of the ball of R^j with this volume."""
         if self.shape is MoveShape.BALL:
             return ball(self.bound * times)
         relative = self.volume(coordinates, times=times) / unit_ball(coordinates)
@@ -83,15 +86,15 @@ class Projections:
 
 
 def unit_ball(dimension: int) -> arb:
-    """Return ω, the volume of the unit ball: π^(D/2)/Γ(D/2 + 1)."""
+    """The volume ω of the unit ball: π^(D/2)/Γ(D/2 + 1)."""
     half = ball(Fraction(dimension, 2))
     return arb.pi() ** half / (half + 1).gamma()
 
 
 def projections_of(sensitivity: Sensitivity, *, dimension: int) -> Projections | None:
-    """Return the volumes of shifts of R^dimension on few numbers; None where they aren't known.
+    """The volumes of shifts of R^dimension on few numbers; None if they aren't known.
 
-    None as well for shifts by whole numbers, whose volume is 0.
+    None also for shifts by integers, whose volume is 0.
     """
     known = _KNOWN.get(type(sensitivity))
     if known is None or sensitivity.coordinates not in {None, dimension}:
@@ -134,7 +137,7 @@ def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
 
 
 def _groups(sensitivity: Groups, dimension: int) -> Projections:
-    """Return the volumes within one group: of its sums, whatever its number of records does."""
+    """The volumes within one group: of its sums, for any change of its number of records."""
     del dimension
     added = sensitivity.neighbours == "add-remove"
     return Projections(
@@ -160,15 +163,15 @@ _KNOWN: dict[type[Sensitivity], Callable[..., Projections | None]] = {
     Groups: _groups,
     Vertices: _vertices,
 }
-"""Who knows which sensitivity's projections."""
+"""The function that computes the projections of each kind of sensitivity."""
 
 
-def _added(coordinates: int, times: int, nonzero: int) -> int:
+def _added_volume(coordinates: int, times: int, nonzero: int) -> int:
     del nonzero
     return (times + 1) * times**coordinates - times * (times - 1) ** coordinates
 
 
-def _replaced(coordinates: int, times: int, nonzero: int) -> int:
+def _replaced_volume(coordinates: int, times: int, nonzero: int) -> int:
     counts = range(max(0, coordinates - nonzero), min(nonzero, coordinates) + 1)
     return times**coordinates * sum(math.comb(coordinates, grown) for grown in counts)
 
@@ -176,7 +179,7 @@ def _replaced(coordinates: int, times: int, nonzero: int) -> int:
 _VOLUMES: dict[MoveShape, Callable[[int, int, int], Fraction | int]] = {
     MoveShape.CROSS: lambda j, n, _: Fraction((2 * n) ** j, math.factorial(j)),
     MoveShape.BOX: lambda j, n, _: (2 * n) ** j,
-    MoveShape.ADDED: _added,
-    MoveShape.REPLACED: _replaced,
+    MoveShape.ADDED: _added_volume,
+    MoveShape.REPLACED: _replaced_volume,
 }
 """Volumes for b = 1, by j, n and k."""

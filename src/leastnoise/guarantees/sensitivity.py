@@ -1,12 +1,12 @@
-"""How far one person can move a query: the set of shifts that the noise must hide.
+"""Sensitivities: the set of shifts by which one person can move a query, which noise must hide.
 
 | API | symbol | meaning |
 |---|---|---|
 | `L2(bound)` | Δ₂ | max ‖q(D) − q(D′)‖₂ over neighbours D, D′ |
 | `L1(bound)` | Δ₁ | max ‖q(D) − q(D′)‖₁ |
-| `Integer(bound)` | Δ | max |q(D) − q(D′)| of one number that only moves by whole numbers |
+| `Integer(bound)` | Δ | max |q(D) − q(D′)| of one number that only moves by integers |
 
-The convex hull of all shifts, as a body; None where there is none:
+The convex hull of all shifts, as a body, if it is known:
 
 | shifts | hull |
 |---|---|
@@ -42,28 +42,28 @@ from leastnoise.guarantees.fields import FractionField
 
 
 def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
-    """Return the hull of all x with at most `most` entries that aren't 0, |x_i| <= bound."""
-    one = Segment(bound=bound)
+    """The hull of all x with at most `most` nonzero entries, |x_i| <= bound."""
+    segment = Segment(bound=bound)
     if cells == 1:
-        return one
+        return segment
     if most == 1:
-        return Cells(bodies=[one], copies=[cells])
+        return Cells(bodies=[segment], copies=[cells])
     if most >= cells:
         return Box(bounds=[bound] * cells) if cells <= MOST_BOUNDS else None
-    return AtMost(most=most, cells=cells, of=one) if most * cells <= MOST_WORK else None
+    return AtMost(most=most, cells=cells, of=segment) if most * cells <= MOST_WORK else None
 
 
 def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> OneSided | None:
-    """Return all x ∈ [0, bound]^queries with at most `most` not 0, followed by 1 if `counted`.
+    """The hull of 0 and all x ∈ [0, bound]^queries with at most `most` nonzero entries.
 
-    What is returned also holds what lies between these and 0.
+    If `counted`, each x is followed by 1.
     """
     counts = _counts(bound=bound, most=most, queries=queries)
     return Counted(of=counts, bound=1) if counts is not None and counted else counts
 
 
 def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> Body | None:
-    """Return the hull of `additions` and their negatives."""
+    """The hull of `additions` and their negatives."""
     if most == 1 and not counted:
         return moved_cells(bound=bound, most=1, cells=queries)
     added = additions(bound=bound, most=most, queries=queries, counted=counted)
@@ -71,15 +71,15 @@ def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> 
 
 
 def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """Return the hull of all x − y for x and y of `additions`, not counted."""
+    """The hull of all x − y for x and y of `additions`, not counted."""
     if most == queries:
         return moved_cells(bound=bound, most=queries, cells=queries)
     counts = _counts(bound=bound, most=most, queries=queries)
     return None if counts is None else Differences(of=counts)
 
 
-def any_of(points: Sequence[Sequence[Fraction]]) -> Body | None:
-    """Return the hull of ±points, not all 0; None in three dimensions or more, or on one line."""
+def hull_of_points(points: Sequence[Sequence[Fraction]]) -> Body | None:
+    """The hull of ±points, not all 0; None in three or more dimensions, or on one line."""
     if len(points[0]) == 1:
         return Segment(bound=max(abs(point[0]) for point in points))
     if len(points[0]) > 2:
@@ -99,10 +99,10 @@ def _counts(*, bound: Fraction, most: int, queries: int) -> Counts | None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """A unit moves whole numbers, one for each of disjoint cells, by at most `most` single moves.
+    """A unit moves integers, one in each of disjoint cells, by at most `most` single moves.
 
-    A move raises or lowers one cell by 1; with `replaced` it may lower one cell and raise another
-    instead, as a row does that is replaced by one of another cell.
+    A move raises or lowers one cell by 1. With `replaced` it may instead lower one cell and raise
+    another, as a row does that is replaced by a row of another cell.
     """
 
     most: int
@@ -110,68 +110,85 @@ class Rows:
 
 
 Neighbours = Literal["add-remove", "replace-one"]
-"""Whether neighbouring inputs differ by a record that is there or not, or by one replaced."""
+"""Neighbouring inputs differ by one record that is added or removed, or by one replaced record."""
 NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
 
 
 def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
-    """Return the relation that all of `stated` are about; None, of those that state none, fits any.
+    """The relation that all of `stated` name; None fits any.
 
-    Raises NotApplicable where they differ. What is lost to neighbours adds up over releases for one
-    pair of neighbours, and two inputs that differ by a replaced record don't differ by an added
-    one: the sum would hold for neither.
+    Raises NotApplicable if they differ. Privacy losses add up over releases for one pair of
+    neighbours. Two inputs that differ by a replaced record don't differ by an added record, so a
+    sum of both kinds would hold for neither.
     """
     relations = set(stated) - {None}
     if len(relations) > 1:
         raise NotApplicable(
             family="composition",
-            why="some of the releases are about records that are added or removed (those of "
-            "samples are), others about records that are replaced; declare all sensitivities for "
-            "one of the two",
+            why="some releases protect records that are added or removed (sampling always does), "
+            "others records that are replaced; declare all sensitivities for one of the two",
         )
     return relations.pop() if relations else None
 
 
 Norm = Literal["l1", "l2", "integer", "body"]
-"""The ball of shifts that a noise hides; "integer": whole numbers up to the radius, alone; "body":
-what the noise is built on, which has no radius (`Sensitivity.body`, `Sensitivity.additions`)."""
+"""The ball of shifts that a noise hides. "integer": only integers up to the radius. "body": the set
+on which the noise is built, which has no radius (`Sensitivity.body`, `Sensitivity.additions`)."""
 NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
 
 class Sensitivity(ABC):
-    """A set of shifts, described by the smallest ball of each norm that is known to hold it."""
+    """A set of shifts, described by the smallest known ball of each norm that contains it."""
 
     kind: ClassVar[str]
 
     @property
     def coordinates(self) -> int | None:
-        """Numbers released together, if the sensitivity fixes it."""
+        """The number of coordinates released together, if the sensitivity fixes it."""
         return None
 
     @property
     def stated_neighbours(self) -> Neighbours | None:
-        """The neighbours that it is about; None: those that whoever declared it had in mind."""
+        """The neighbours that it is about; None leaves them to whoever declared it."""
         return None
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """Return the radius of the `norm` ball of R^dimension that holds every shift.
+        """The radius of the smallest `norm` ball of R^dimension that contains every shift.
 
-        The ball touches the set, so that a guarantee at this radius is neither weaker nor stronger
-        than one for the set. None: no such radius follows from what is declared. Raises
-        InvalidArgument for another norm, and for what is no dimension.
+        The ball touches the set, so a guarantee at this radius is neither weaker nor stronger than
+        one for the set.
+
+        Args:
+            norm: "l1", "l2" or "integer".
+            dimension: Number of coordinates of the query.
+
+        Returns:
+            The radius; None if none follows from the declared set.
+
+        Raises:
+            InvalidArgument: The norm is unknown, or the dimension is malformed.
+
         """
         _validate.one_of(norm, NORMS, name="norm")
         return self._radius(norm, dimension=_validate.dimension(dimension))
 
     @abstractmethod
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The arguments are checked."""
+        """`radius` for checked arguments."""
 
     def body(self, *, dimension: int) -> Body | None:
-        """Return the convex hull of all shifts of R^dimension, exactly.
+        """The convex hull of all shifts of R^dimension, exactly.
 
-        None where it is not known that well, has no inner points, or is too large or too small for
-        a body (1e-140 to 1e140). Raises InvalidArgument for what is no dimension.
+        Args:
+            dimension: Number of coordinates of the query.
+
+        Returns:
+            The hull; None if it is not known exactly, has no inner points, or exceeds the range of
+            bodies (1e-140 to 1e140).
+
+        Raises:
+            InvalidArgument: The dimension is malformed.
+
         """
         whole = _validate.dimension(dimension)
         try:
@@ -180,10 +197,19 @@ class Sensitivity(ABC):
             return None
 
     def additions(self, *, dimension: int) -> OneSided | None:
-        """Return a set T so that every shift lies in T or in −T: one unit is added or removed.
+        """A set T such that every shift lies in T or in −T: one unit is added or removed.
 
-        That is less than the hull of both, which `body` is. None where no such set is known, or
-        outside the range that `body` has. Raises InvalidArgument for what is no dimension.
+        T ∪ −T is less than its hull, which `body` returns.
+
+        Args:
+            dimension: Number of coordinates of the query.
+
+        Returns:
+            The set; None if none is known, or it exceeds the range of bodies.
+
+        Raises:
+            InvalidArgument: The dimension is malformed.
+
         """
         whole = _validate.dimension(dimension)
         try:
@@ -192,30 +218,38 @@ class Sensitivity(ABC):
             return None
 
     def rows(self, *, dimension: int) -> Rows | None:
-        """Return how a unit moves whole numbers, as rows in cells; None where that isn't known.
+        """The moves of integers that a unit makes, as rows in cells.
 
-        Raises InvalidArgument for what is no dimension.
+        Args:
+            dimension: Number of coordinates of the query.
+
+        Returns:
+            The moves; None if they aren't known.
+
+        Raises:
+            InvalidArgument: The dimension is malformed.
+
         """
         return self._rows(_validate.dimension(dimension))
 
     def _body(self, dimension: int) -> Body | None:
-        """The argument is checked."""
+        """`body` for a checked argument."""
         del dimension
         return None
 
     def _rows(self, dimension: int) -> Rows | None:
-        """The argument is checked."""
+        """`rows` for a checked argument."""
         del dimension
         return None
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """The argument is checked."""
+        """`additions` for a checked argument."""
         del dimension
         return None
 
 
 def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
-    """Return `bound` exactly; raises InvalidArgument unless it is positive and finite."""
+    """`bound` exactly; raises InvalidArgument unless it is positive and finite."""
     number = exact(bound, name=name)
     if number <= 0:
         raise InvalidArgument(
@@ -228,7 +262,7 @@ def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
 
 
 def whole_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
-    """Return `bound` exactly; raises InvalidArgument unless it is a whole number above 0."""
+    """`bound` exactly; raises InvalidArgument unless it is an integer above 0."""
     number = positive_bound(bound, name=name)
     if number.denominator != 1:
         raise InvalidArgument(name=name, value=str(bound)[:40], expected="a whole sensitivity")
@@ -241,10 +275,18 @@ A_BOUND = takes(positive_bound, name="sensitivity")
 @final
 @record(kw_only=False)
 class L2(Sensitivity):
-    """All shifts v with ‖v‖₂ <= bound. Raises InvalidArgument unless bound > 0 and finite.
+    """All shifts v with ‖v‖₂ <= bound.
 
-    >>> L2("1.5").bound
-    Fraction(3, 2)
+    Args:
+        bound: The largest Euclidean length of a shift, an exact number > 0.
+
+    Raises:
+        InvalidArgument: The bound is not positive and finite.
+
+    Examples:
+        >>> L2("1.5").bound
+        Fraction(3, 2)
+
     """
 
     kind: ClassVar[str] = "l2"
@@ -264,9 +306,20 @@ class L2(Sensitivity):
 @final
 @record(kw_only=False)
 class L1(Sensitivity):
-    """All shifts v with ‖v‖₁ <= bound. Raises InvalidArgument unless bound > 0 and finite.
+    """All shifts v with ‖v‖₁ <= bound.
 
     ‖v‖₂ <= ‖v‖₁, with equality along an axis, so L1(b) also has the l2 radius b.
+
+    Args:
+        bound: The largest l1 length of a shift, an exact number > 0.
+
+    Raises:
+        InvalidArgument: The bound is not positive and finite.
+
+    Examples:
+        >>> L1(2).radius("l2", dimension=5)
+        Fraction(2, 1)
+
     """
 
     kind: ClassVar[str] = "l1"
@@ -277,31 +330,39 @@ class L1(Sensitivity):
         return None if norm == "integer" else self.bound
 
     def _body(self, dimension: int) -> Body | None:
-        """Cells of one number each, of which one moves."""
+        """Cells of one number each; one cell moves."""
         return moved_cells(bound=self.bound, most=1, cells=dimension)
 
 
 @final
 @record(kw_only=False)
 class Integer(Sensitivity):
-    """All whole numbers v with |v| <= bound, for one query that moves by whole numbers alone.
+    """All integers v with |v| <= bound, for one query that moves by integers only.
 
-    Every count is one. Raises InvalidArgument unless bound is a whole number >= 1.
+    Every count is such a query.
 
-    >>> Integer(2).radius("l2", dimension=1), L2(2).radius("integer", dimension=1)
-    (Fraction(2, 1), None)
+    Args:
+        bound: The largest move, an integer >= 1.
+
+    Raises:
+        InvalidArgument: The bound is no integer >= 1.
+
+    Examples:
+        >>> Integer(2).radius("l2", dimension=1), L2(2).radius("integer", dimension=1)
+        (Fraction(2, 1), None)
+
     """
 
     kind: ClassVar[str] = "integer"
     bound: FractionField = field(converter=takes(whole_bound, name="sensitivity"))
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """It is about one number."""
+        """It is a sensitivity of one number."""
         del norm
         return self.bound if dimension == 1 else None
 
     def _body(self, dimension: int) -> Body | None:
-        """An interval, whose ends are whole numbers."""
+        """An interval whose ends are integers."""
         return Segment(bound=self.bound) if dimension == 1 else None
 
     def _rows(self, dimension: int) -> Rows | None:
@@ -311,16 +372,16 @@ class Integer(Sensitivity):
 BALLS: dict[str, type[L1] | type[L2] | type[Integer]] = {
     kind.kind: kind for kind in (L2, L1, Integer)
 }
-"""The balls by the name that the command line and certificates use."""
+"""The balls by their names on the command line and in certificates."""
 
 
 def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
-    """Return the ball that `kind` names; raises InvalidArgument for an unknown kind."""
+    """The ball called `kind`; raises InvalidArgument for an unknown name."""
     return BALLS[_validate.one_of(kind, tuple(BALLS), name="norm")](bound)
 
 
 def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivity:
-    """Return `value` if it is a sensitivity; raises InvalidArgument."""
+    """`value` if it is a sensitivity; raises InvalidArgument otherwise."""
     hint = "Give its bound, as in L2(1)."
     return _validate.instance(
         value, Sensitivity, name=name, like="a sensitivity like L2(1) or L1(1)", hint=hint
@@ -333,9 +394,9 @@ A_SENSITIVITY: Converter[Sensitivity, Sensitivity] = takes(check_sensitivity)
 @final
 @dataclass(frozen=True, kw_only=True)
 class ShiftBounds:
-    """The shifts that X must hide lie in `outer`, and reach at least as far as `inner`.
+    """Bounds on the shifts that X must hide: they lie in `outer`, and reach as far as `inner`.
 
-    They are the same but for rounding a root up and down to floats.
+    The two differ only because a root is rounded up and down to floats.
     """
 
     inner: Sensitivity
@@ -348,12 +409,12 @@ class ShiftBounds:
 
     @classmethod
     def of(cls, ball: Sensitivity) -> ShiftBounds:
-        """Return exactly `ball`."""
+        """Bounds that are exactly `ball`."""
         return cls(inner=ball, outer=ball)
 
     @classmethod
     def of_length(cls, square: Fraction) -> ShiftBounds:
-        """Return the l2 balls just within and just beyond √square."""
+        """The l2 balls just below and just above the radius √square."""
         outer = float_at_least(root_above(square))
         inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer
         return cls(inner=L2(Fraction(float(inner))), outer=L2(Fraction(outer)))

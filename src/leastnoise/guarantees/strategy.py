@@ -1,10 +1,10 @@
-"""Which sums of cells get noise: a matrix of exact numbers, and how far a unit moves them.
+"""Matrices of sums of cells that get noise, and how far a unit moves these sums.
 
-notation: A, shape (p, n), the strategy; x the n cells, to at most one of which a unit adds 1, or R
-times so if it has R rows; a_j the columns of A. Noise is added to A x. A unit that is added or
-removed moves A x by R·max ‖a_j‖ at most, since a norm is convex; one that is replaced also by
-R·max ‖a_i − a_j‖, as all its rows may move from cell j to cell i, or from outside all cells. All of
-it is worked out in whole numbers.
+notation: A, shape (p, n), the strategy; x the n cells; a unit adds 1 to at most one cell, or R
+times if it has R rows; a_j the columns of A. Noise is added to A x. A unit that is added or removed
+moves A x by at most R·max ‖a_j‖, since a norm is convex. A unit that is replaced moves it by at
+most R·max ‖a_i − a_j‖ as well, as all its rows may move from cell j to cell i, or from outside all
+cells. All of it is computed in integers.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ MOST_SUMS = 1 << 11
 MOST_CELLS = 1000
 MOST_QUESTIONS = 10_000
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
-"""The sizes of weights in questions: products of their squares stay in range."""
+"""The range of weights in questions; products of their squares stay in range."""
 
 StrategyNorm = Literal["l1", "l2"]
 STRATEGY_NORMS: tuple[StrategyNorm, ...] = ("l1", "l2")
 _ROW = re.compile("(?:0|-?[1-9][0-9]{0,7})(?: (?:0|-?[1-9][0-9]{0,7}))*")
 MOST_ROWS = 2**34
-"""The most rows of a unit, as many as a release reads."""
+"""The largest number of rows of a unit, the most that a release reads."""
 
 
 def _fits(rows: int, columns: int) -> bool:
     return rows <= MOST_SUMS and columns <= MOST_CELLS
 
 
-def _numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
-    found = np.array(numerators)  # a copy: whoever gave it may change it
-    shape = found.shape
-    if found.dtype != np.int64 or len(shape) != 2 or not all(shape) or not _fits(*shape):
-        kind = f"an array of {found.dtype} of shape {shape}"
+def _check_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
+    matrix = np.array(numerators)  # a copy, as the caller may change the original
+    shape = matrix.shape
+    if matrix.dtype != np.int64 or len(shape) != 2 or not all(shape) or not _fits(*shape):
+        kind = f"an array of {matrix.dtype} of shape {shape}"
         expected = f"an int64 matrix of at most {MOST_SUMS:,} rows and {MOST_CELLS:,} columns"
         raise InvalidArgument(name=name, value=kind, expected=expected)
-    if found.min() < -_UNIT or found.max() > _UNIT:
-        expected = f"whole numbers of at most 2^{BITS} in size"
+    if matrix.min() < -_UNIT or matrix.max() > _UNIT:
+        expected = f"integers of at most 2^{BITS} in size"
         raise InvalidArgument(name=name, value="larger ones", expected=expected)
-    found.setflags(write=False)
-    return found
+    matrix.setflags(write=False)
+    return matrix
 
 
 @final
@@ -72,18 +72,18 @@ def _numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64
 class Strategy:
     """The matrix A = numerators·2^−24, shape (sums, cells), of exact numbers in [−1, 1].
 
-    Raises InvalidArgument for what is no int64 matrix of such numbers of up to 2,048 rows and 1,000
-    columns.
+    Raises InvalidArgument unless the numerators are an int64 matrix of such numbers, with at most
+    2,048 rows and 1,000 columns.
 
     >>> Strategy.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]])).reach("l1", "replace-one")
     Fraction(1, 1)
     """
 
-    numerators: NDArray[np.int64] = field(converter=takes(_numerators))
+    numerators: NDArray[np.int64] = field(converter=takes(_check_numerators))
 
     @classmethod
     def within(cls, matrix: NDArray[np.float64]) -> Strategy:
-        """Return the strategy next to a matrix of floats in [−1, 1], none of its numbers larger."""
+        """The strategy nearest to a matrix of floats in [−1, 1], with no entry larger in size."""
         return cls(numerators=np.trunc(matrix * _UNIT).astype(np.int64))
 
     def __repr__(self) -> str:
@@ -96,77 +96,81 @@ class Strategy:
         return np.asarray(self.numerators / _UNIT, dtype=np.float64)
 
     def image(self, cells: Sequence[Fraction]) -> list[Fraction]:
-        """Return A·cells, exactly."""
-        common = math.lcm(*(one.denominator for one in cells))
-        whole = np.array([int(one * common) for one in cells], dtype=object)
+        """A·cells, exactly."""
+        common = math.lcm(*(cell.denominator for cell in cells))
+        whole = np.array([int(cell * common) for cell in cells], dtype=object)
         sums: list[Any] = (self.numerators.astype(object) @ whole).tolist()
-        return [Fraction(one, common << BITS) for one in sums]
+        return [Fraction(cell, common << BITS) for cell in sums]
 
     def reach(self, norm: StrategyNorm, neighbours: Neighbours) -> Fraction:
-        """Return the most by which one row moves A x, exactly; in l2 its square."""
-        found = self._own(norm)
+        """The largest move of A x by one row, exactly; its square in l2."""
+        longest = self._longest_column(norm)
         if neighbours == "replace-one":
-            found = max(found, self._between[norm])
-        return Fraction(found, _UNIT if norm == "l1" else _UNIT**2)
+            longest = max(longest, self._longest_differences[norm])
+        return Fraction(longest, _UNIT if norm == "l1" else _UNIT**2)
 
     def sensitivity(self, norm: StrategyNorm, neighbours: Neighbours, max_rows: int) -> L1 | L2:
-        """Return the ball that holds all shifts of A x by a unit of so many rows."""
+        """The ball that contains all shifts of A x by a unit of at most `max_rows` rows."""
         most = self.reach(norm, neighbours)
         if norm == "l1":
             return L1(max_rows * most)
         return L2(Fraction(float_at_least(root_above(max_rows**2 * most))))
 
     def with_total(self, norm: StrategyNorm) -> Strategy:
-        """Return it with the total of all cells, as far as that costs nothing in replace-one.
+        """The strategy and the total of all cells, as far as it is free for replace-one neighbours.
 
-        A row (t, …, t) leaves a_i − a_j alone, and t is what max ‖a_j‖ then has to spare.
+        A row (t, …, t) doesn't change a_i − a_j, and t is the slack of max ‖a_j‖.
         """
-        own, between = self._own(norm), self._between[norm]
-        spare = max(between - own, 0)
+        column, difference = self._longest_column(norm), self._longest_differences[norm]
+        spare = max(difference - column, 0)
         total = min(spare if norm == "l1" else math.isqrt(spare), _UNIT)
         row = np.full((1, self.numerators.shape[1]), total, dtype=np.int64)
         return Strategy(numerators=np.concatenate([self.numerators, row])) if total else self
 
-    def _own(self, norm: StrategyNorm) -> int:
+    def _longest_column(self, norm: StrategyNorm) -> int:
         return int(_lengths(self.numerators, norm).max())
 
     @cached_property
-    def _between(self) -> Mapping[StrategyNorm, int]:
-        """Longest ‖a_i − a_j‖, in l2 its square: of up to 2^11 differences, each at most 2^25."""
+    def _longest_differences(self) -> Mapping[StrategyNorm, int]:
+        """The longest ‖a_i − a_j‖, in l2 its square: of up to 2^11 entries, each at most 2^25."""
         columns = self.numerators.T.copy()
-        found: dict[StrategyNorm, int] = {"l1": 0, "l2": 0}
+        lengths: dict[StrategyNorm, int] = {"l1": 0, "l2": 0}
         for i in range(len(columns) - 1):
             moves = (columns[i + 1 :] - columns[i]).T
-            for norm, longest in found.items():
-                found[norm] = max(longest, int(_lengths(moves, norm).max()))
-        return found
+            for norm, longest in lengths.items():
+                lengths[norm] = max(longest, int(_lengths(moves, norm).max()))
+        return lengths
 
 
 def _lengths(columns: NDArray[np.int64], norm: StrategyNorm) -> NDArray[np.int64]:
-    """Return the columns' l1 norms, or squared l2 norms."""
+    """The columns' l1 norms, or squared l2 norms."""
     parts = np.abs(columns) if norm == "l1" else columns * columns
     return np.asarray(parts.sum(axis=0), dtype=np.int64)
 
 
 def _read_rows(rows: Sequence[str], *, name: str) -> tuple[str, ...]:
-    kept = tuple(rows) if isinstance(rows, list | tuple) and len(rows) <= MOST_SUMS else ()
-    kept = kept if all(isinstance(row, str) and row.count(" ") < MOST_CELLS for row in kept) else ()
-    texts = all(isinstance(row, str) and _ROW.fullmatch(row) for row in kept)
-    if not kept or not texts or len({row.count(" ") for row in kept}) > 1:
-        expected = "texts of as many whole numbers each, with a space between two"
+    row_texts = tuple(rows) if isinstance(rows, list | tuple) and len(rows) <= MOST_SUMS else ()
+    row_texts = (
+        row_texts
+        if all(isinstance(row, str) and row.count(" ") < MOST_CELLS for row in row_texts)
+        else ()
+    )
+    all_numbers = all(isinstance(row, str) and _ROW.fullmatch(row) for row in row_texts)
+    if not row_texts or not all_numbers or len({row.count(" ") for row in row_texts}) > 1:
+        expected = "texts with the same number of integers each, separated by one space"
         raise InvalidArgument(name=name, value="other rows", expected=expected)
-    return kept
+    return row_texts
 
 
 @final
 @record()
 class SumsOfCells(Sensitivity):
-    """The `norm` ball around all shifts of A x by one unit: it says A, and its radius follows.
+    """The `norm` ball around all shifts of A x by one unit; its radius follows from A.
 
-    `rows` are the numerators of A, which `Strategy` says, a text for each sum with a space between
-    two numbers. A unit has at most `max_rows` rows, each of which adds at most 1 to one cell.
-    Neighbours differ by one unit that is added or removed, or by one that is replaced by another.
-    Raises InvalidArgument for other rows, and if no unit moves a sum.
+    `rows` are the numerators of A, as in `Strategy`: for each sum a text of integers, separated by
+    one space. A unit has at most `max_rows` rows, each of which adds at most 1 to one cell.
+    Neighbours differ by one unit that is added or removed, or by one unit that is replaced. Raises
+    InvalidArgument for malformed rows, and if no unit moves a sum.
 
     >>> SumsOfCells(rows=["8388608 0", "8388608 16777216"], norm="l1").bound
     Fraction(1, 1)
@@ -193,13 +197,13 @@ class SumsOfCells(Sensitivity):
 
     @cached_property
     def strategy(self) -> Strategy:
-        """A."""
+        """The matrix A."""
         numbers = [[int(number) for number in row.split(" ")] for row in self.rows]
         return Strategy(numerators=np.array(numbers, dtype=np.int64))
 
     @cached_property
     def ball(self) -> L1 | L2:
-        """The ball by itself."""
+        """The ball of shifts."""
         return self.strategy.sensitivity(self.norm, self.neighbours, self.max_rows)
 
     @property

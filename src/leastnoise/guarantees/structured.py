@@ -6,10 +6,10 @@
 | `CountingQueries(dimension=d, max_nonzero=k)` | a record adds x ∈ [0, bound]^d, at most k not 0 |
 | `Groups(groups=m, dimension=d)` | m disjoint groups of d counting queries each, with row counts |
 | `Vertices(points)` | the convex hull of ±points |
-| `Within(body)` | a body itself: what a unit can do once its vector is bounded to it |
+| `Within(body)` | any body, such as the set to which each unit's vector is bounded |
 
-A quadratic form is convex, so that it is largest at a corner of these sets: corners are what the
-geometries of `guarantees.geometry` ask for, and all of it is exact.
+A quadratic form is convex, so it is largest at a corner of these sets. The geometries of
+`guarantees.geometry` use these corners, and everything is exact.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from leastnoise.guarantees.sensitivity import (
     Sensitivity,
     added_record,
     additions,
-    any_of,
+    hull_of_points,
     moved_cells,
     positive_bound,
     replaced_record,
@@ -57,21 +57,30 @@ from leastnoise.guarantees.sensitivity import (
 
 def _linf_bound(bound: Exact, *, name: str, record: Linf) -> Fraction:
     del name
-    in_whole_numbers = _validate.flag(record.whole, name="whole")
-    return whole_bound(bound) if in_whole_numbers else positive_bound(bound)
+    is_whole = _validate.flag(record.whole, name="whole")
+    return whole_bound(bound) if is_whole else positive_bound(bound)
 
 
 @final
 @record(kw_only=False)
 class Linf(Sensitivity):
-    """All shifts with at most `l0` coordinates that aren't 0, each of size at most `bound`.
+    """All shifts with at most `l0` nonzero coordinates, each of size at most `bound`.
 
-    A histogram of disjoint cells is Linf(1, l0=1) when a record is added or removed, and
-    Linf(1, l0=2) when one is replaced. `whole` says that all coordinates are whole numbers, as
-    counts are. Raises InvalidArgument unless bound > 0, l0 >= 1, and bound is whole if `whole`.
+    A histogram of disjoint cells is Linf(1, l0=1) if a record is added or removed, and Linf(1,
+    l0=2) if a record is replaced.
 
-    >>> Linf(1, l0=4).radius("l2", dimension=9)
-    Fraction(2, 1)
+    Args:
+        bound: The largest move of one coordinate, an exact number > 0.
+        l0: The largest number of coordinates that move, >= 1.
+        whole: True if all coordinates are integers, as counts are; then the bound is an integer.
+
+    Raises:
+        InvalidArgument: A number is malformed or out of its range.
+
+    Examples:
+        >>> Linf(1, l0=4).radius("l2", dimension=9)
+        Fraction(2, 1)
+
     """
 
     kind: ClassVar[str] = "linf"
@@ -80,7 +89,7 @@ class Linf(Sensitivity):
     whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """It is √k·bound in l2, k = min(l0, dimension)."""
+        """√k·bound in l2, k = min(l0, dimension)."""
         moved = min(self.l0, dimension)
         if norm == "integer":
             return self.bound if self.whole and dimension == 1 else None
@@ -89,7 +98,7 @@ class Linf(Sensitivity):
         return root_above(self.bound**2 * moved)
 
     def _body(self, dimension: int) -> Body | None:
-        """Cells, or a box, or what lies between."""
+        """Cells, a box, or `AtMost` between them."""
         return moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
     def _rows(self, dimension: int) -> Rows | None:
@@ -99,10 +108,10 @@ class Linf(Sensitivity):
 @final
 @dataclass(frozen=True, kw_only=True)
 class QuadraticForm:
-    """‖v‖²·squares + s²·summed + s·n·crossed + n²·counted, s = Σv, n the number of records.
+    """The form ‖v‖²·squares + s²·summed + s·n·crossed + n²·counted, s = Σv, n the record count.
 
-    What a linear map that treats all queries alike makes of the squared length of (v, n). It is
-    convex, since it is a squared length.
+    It is the squared length of (v, n) after a linear map that treats all queries alike; so it is
+    convex.
     """
 
     squares: Fraction
@@ -111,7 +120,7 @@ class QuadraticForm:
     counted: Fraction = Fraction(0)
 
     def at(self, *, ones: int, minus: int = 0, records: int = 0, bound: Fraction) -> Fraction:
-        """Return the form at `ones` entries of bound, `minus` of −bound, and n = `records`."""
+        """The form at `ones` entries of bound, `minus` of −bound, and n = `records`."""
         total = bound * (ones - minus)
         return (
             self.squares * bound**2 * (ones + minus)
@@ -121,7 +130,7 @@ class QuadraticForm:
         )
 
 
-def _max_nonzero(value: int | None, *, name: str, record: CountingQueries) -> int:
+def _check_max_nonzero(value: int | None, *, name: str, record: CountingQueries) -> int:
     most = record.dimension if value is None else _validate.whole(value, name=name)
     if most > record.dimension:
         expected = f"1 <= {name} <= dimension={record.dimension}"
@@ -132,19 +141,32 @@ def _max_nonzero(value: int | None, *, name: str, record: CountingQueries) -> in
 @final
 @record()
 class CountingQueries(Sensitivity):
-    """`dimension` sums over records x ∈ [0, bound]^dimension with at most `max_nonzero` not 0.
+    """Sums over records x ∈ [0, bound]^dimension with at most `max_nonzero` nonzero entries.
 
-    With `with_total` the number of records follows the sums as one more coordinate. Neighbours
-    differ by one record that is added or removed, or by one that is replaced. Raises
-    InvalidArgument unless 1 <= max_nonzero <= dimension and bound > 0.
+    Neighbours differ by one record that is added or removed, or by one record that is replaced.
 
-    >>> CountingQueries(dimension=9, max_nonzero=4).radius("l2", dimension=9)
-    Fraction(2, 1)
+    Args:
+        dimension: Number of queries.
+        max_nonzero: The largest number of queries that one record counts in; default: all.
+        neighbours: "add-remove" or "replace-one".
+        with_total: True if the number of records follows the sums as one more coordinate.
+        bound: The largest entry of a record, an exact number > 0.
+
+    Raises:
+        InvalidArgument: A number is out of its range, or `with_total` is used with replaced
+            records.
+
+    Examples:
+        >>> CountingQueries(dimension=9, max_nonzero=4).radius("l2", dimension=9)
+        Fraction(2, 1)
+
     """
 
     kind: ClassVar[str] = "counting-queries"
     dimension: int = field(converter=A_DIMENSION)
-    max_nonzero: LimitField = field(converter=takes(_max_nonzero, of_record=True), default=None)
+    max_nonzero: LimitField = field(
+        converter=takes(_check_max_nonzero, of_record=True), default=None
+    )
     neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
     with_total: bool = field(converter=A_FLAG, default=False)
     bound: FractionField = field(converter=A_BOUND, default=1, first_in_json=True)
@@ -154,13 +176,13 @@ class CountingQueries(Sensitivity):
             raise InvalidArgument(
                 name="with_total",
                 value=True,
-                expected="with_total=False where records are replaced",
-                hint="Their number is public then: publish it as it is.",
+                expected="with_total=False if records are replaced",
+                hint="Then the number of records is public: publish it without noise.",
             )
 
     @property
     def coordinates(self) -> int:
-        """Numbers released together: the queries, and the number of records if it is released."""
+        """The number of released coordinates: the queries, and the record count if released."""
         return self.dimension + self.with_total
 
     @property
@@ -178,7 +200,7 @@ class CountingQueries(Sensitivity):
         return root_above(self.bound**2 * moved + counted)
 
     def _body(self, dimension: int) -> Body | None:
-        """Signs are kept where a record is added or removed."""
+        """Signs are kept if a record is added or removed."""
         if dimension != self.coordinates:
             return None
         d, most = self.dimension, self.max_nonzero
@@ -187,7 +209,7 @@ class CountingQueries(Sensitivity):
         return added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """A record, where one is added or removed."""
+        """The vectors of one record, if records are added or removed."""
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
         return additions(
@@ -198,30 +220,39 @@ class CountingQueries(Sensitivity):
         )
 
     def largest(self, form: QuadraticForm) -> Fraction:
-        """Return the largest value of `form` over all shifts, exactly.
+        """The largest value of a quadratic form over all shifts, exactly.
 
-        Being convex, the form is largest where every record's entries are 0 or bound. An added
-        record then has m <= k ones. Of a replaced one i ones and j minus ones are left, i, j <= k
-        and i + j <= d; see `_replaced`.
+        The form is convex, so it is largest where every record's entries are 0 or bound. An added
+        record then has m <= k ones. A replaced record leaves i ones and j minus ones, i, j <= k and
+        i + j <= d.
+
+        Args:
+            form: The form to maximize.
+
+        Returns:
+            Its maximum.
+
         """
         if self.neighbours == "replace-one":
-            return max(form.at(ones=i, minus=j, bound=self.bound) for i, j in self._replaced(form))
+            return max(
+                form.at(ones=i, minus=j, bound=self.bound) for i, j in self._worst_pairs(form)
+            )
         most, records = self.max_nonzero, int(self.with_total)
-        # a quadratic in m: its largest whole-number point is at an end or next to the vertex
+        # a quadratic in m: its largest value over integers is at an end or next to the vertex
         bend = self.bound**2 * form.summed
         slope = self.bound**2 * form.squares + self.bound * form.crossed * records
-        places = {0, most}
+        candidates = {0, most}
         if bend < 0:
             vertex = math.floor(-slope / (2 * bend))
-            places |= {min(max(m, 0), most) for m in (vertex, vertex + 1)}
-        return max(form.at(ones=m, records=records, bound=self.bound) for m in places)
+            candidates |= {min(max(m, 0), most) for m in (vertex, vertex + 1)}
+        return max(form.at(ones=m, records=records, bound=self.bound) for m in candidates)
 
-    def _replaced(self, form: QuadraticForm) -> set[tuple[int, int]]:
-        """Return pairs (i, j), i >= j, one of which is the worst.
+    def _worst_pairs(self, form: QuadraticForm) -> set[tuple[int, int]]:
+        """Pairs (i, j), i >= j, one of which is the worst.
 
-        notation: N = i + j <= M = min(2k, d), D = i − j; the form is αN + βD². For β >= 0 the
-        largest D = min(N, 2k − N) is worst; in N that is convex on [0, k] and on [k, M], so an end
-        is worst. For β < 0 D is 0 or 1, as N is even or odd, and N is M or M − 1.
+        notation: N = i + j <= M = min(2k, d), D = i − j; the form is αN + βD². For β >= 0 the worst
+        D is min(N, 2k − N), the largest; the form is then convex in N on [0, k] and on [k, M], so
+        an end is the worst. For β < 0 D is 0 or 1 by the parity of N, and N is M or M − 1.
         """
         most = min(2 * self.max_nonzero, self.dimension)
         if form.summed >= 0:
@@ -235,10 +266,24 @@ class CountingQueries(Sensitivity):
 @final
 @record()
 class Groups(Sensitivity):
-    """`groups` disjoint groups of `dimension` counting queries, each followed by its row count.
+    """`groups` disjoint groups of `dimension` counting queries, each followed by its record count.
 
-    A record lies in one group. Coordinates run group by group: dimension sums, then the number of
-    the group's records. Raises InvalidArgument for what is not a positive whole number.
+    A record lies in one group. Coordinates run group by group: `dimension` sums, then the number of
+    records of the group.
+
+    Args:
+        groups: Number of groups.
+        dimension: Number of counting queries in each group.
+        neighbours: "add-remove" or "replace-one".
+        bound: The largest entry of a record, an exact number > 0.
+
+    Raises:
+        InvalidArgument: An argument is malformed or out of its range.
+
+    Examples:
+        >>> Groups(groups=2, dimension=3).coordinates
+        8
+
     """
 
     kind: ClassVar[str] = "groups"
@@ -249,7 +294,7 @@ class Groups(Sensitivity):
 
     @property
     def coordinates(self) -> int:
-        """Numbers released together."""
+        """The number of coordinates released together."""
         return self.groups * (self.dimension + 1)
 
     @property
@@ -265,79 +310,93 @@ class Groups(Sensitivity):
         return root_above(max(self._corners(square + 1, square)))
 
     def _body(self, dimension: int) -> Body | None:
-        """Cells of counted queries.
+        """Cells of counted queries; None for replaced records.
 
-        A record that is replaced leaves the number of records as it is: those shifts lie in a
-        hyperplane and have no inner points.
+        A replaced record leaves the number of records as it is, so those shifts lie in a hyperplane
+        and have no inner points.
         """
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
         d = self.dimension
-        one = added_record(bound=self.bound, most=d, queries=d, counted=True)
-        if one is None or self.groups == 1:
-            return one
-        return Cells(bodies=[one], copies=[self.groups])
+        cell = added_record(bound=self.bound, most=d, queries=d, counted=True)
+        if cell is None or self.groups == 1:
+            return cell
+        return Cells(bodies=[cell], copies=[self.groups])
 
     def largest(self, form: QuadraticForm) -> Fraction:
-        """Return the largest value of Σ form over the groups, exactly."""
+        """The largest value of Σ form over the groups, exactly.
 
-        def within(neighbours: Neighbours) -> Fraction:
+        Args:
+            form: The form of each group.
+
+        Returns:
+            Its maximum over all shifts.
+
+        """
+
+        def largest_within(neighbours: Neighbours) -> Fraction:
             added = neighbours == "add-remove"
-            one = CountingQueries(
+            queries = CountingQueries(
                 dimension=self.dimension, neighbours=neighbours, with_total=added, bound=self.bound
             )
-            return one.largest(form)
+            return queries.largest(form)
 
-        added = within("add-remove")
+        added = largest_within("add-remove")
         return (
             added
             if self.neighbours == "add-remove"
-            else max(self._corners(added, within("replace-one")))
+            else max(self._corners(added, largest_within("replace-one")))
         )
 
     def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
-        """Return the amounts of a change: a replaced record stays in its group or leaves it."""
+        """The possible changes: a replaced record stays in its group or leaves it."""
         if self.neighbours == "add-remove":
             return (added,)
         return (replaced, 2 * added) if self.groups > 1 else (replaced,)
 
 
-def _checked_points(
+def _check_points(
     points: Sequence[Sequence[Exact]], *, name: str
 ) -> tuple[tuple[Fraction, ...], ...]:
-    found = exact_rows(points, name=name)
-    if not found or len(found) > MOST_POINTS or len({len(point) for point in found}) != 1:
+    rows = exact_rows(points, name=name)
+    if not rows or len(rows) > MOST_POINTS or len({len(point) for point in rows}) != 1:
         raise InvalidArgument(
             name=name,
-            value=f"{len(found)} points",
+            value=f"{len(rows)} points",
             expected=f"1 to {MOST_POINTS:,} points of one dimension",
         )
-    if not any(value for point in found for value in point):
+    if not any(value for point in rows for value in point):
         raise InvalidArgument(name=name, value="0 alone", expected="a point that is not 0")
-    return found
+    return rows
 
 
 @final
 @record(kw_only=False)
 class Vertices(Sensitivity):
-    """All shifts in the convex hull of ±points. The points are the ways one person can count.
+    """All shifts in the convex hull of ±points; the points are the vectors that a person can add.
 
-    Raises InvalidArgument unless the points have one positive dimension and aren't all 0.
+    Args:
+        points: Points of one positive dimension, as rows of exact numbers, not all 0.
 
-    >>> Vertices([["1", "0"], ["0.6", "0.8"]]).radius("l2", dimension=2)
-    Fraction(1, 1)
+    Raises:
+        InvalidArgument: The points are malformed, or all 0.
+
+    Examples:
+        >>> Vertices([["1", "0"], ["0.6", "0.8"]]).radius("l2", dimension=2)
+        Fraction(1, 1)
+
     """
 
     kind: ClassVar[str] = "vertices"
-    points: FractionRowsField = field(converter=takes(_checked_points))
+    points: FractionRowsField = field(converter=takes(_check_points))
 
     @property
     def coordinates(self) -> int:
-        """Numbers released together."""
+        """The number of coordinates released together."""
         return len(self.points[0])
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """A norm is convex, so largest at a corner."""
+        """A norm is convex, so it is largest at a corner."""
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":
@@ -351,16 +410,16 @@ class Vertices(Sensitivity):
 
     def _body(self, dimension: int) -> Body | None:
         """An interval or a polygon; None for three numbers or more."""
-        return any_of(self.points) if dimension == self.coordinates else None
+        return hull_of_points(self.points) if dimension == self.coordinates else None
 
 
 @final
 @record(kw_only=False)
 class Within(Sensitivity):
-    """All shifts in `hull`, one of those of `leastnoise.guarantees.bodies`.
+    """All shifts in `hull`, a body of `leastnoise.guarantees.bodies`.
 
-    A person with at most 5 rows, each in one of 18 cells, where it adds 1 to a count and at most 1
-    to a sum, moves 36 numbers by a vector of five times the hull of 18 squares:
+    A person has at most 5 rows, each in one of 18 cells, where it adds 1 to a count and at most 1
+    to a sum. Such a person moves 36 numbers by a vector of five times the hull of 18 squares:
 
     >>> from leastnoise.guarantees.bodies.plain import Box
     >>> from leastnoise.guarantees.bodies.cells import Cells
@@ -374,11 +433,11 @@ class Within(Sensitivity):
 
     @property
     def coordinates(self) -> int:
-        """Numbers released together."""
+        """The number of coordinates released together."""
         return self.hull.dimension
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """None is stated: a ball around it is another sensitivity."""
+        """None: a ball around the body is another sensitivity."""
         del norm, dimension
         return None
 
@@ -387,9 +446,9 @@ class Within(Sensitivity):
 
 
 def _l1_radius(length: Fraction, *, moved: int) -> Fraction | None:
-    """Return `length` if one coordinate alone moves so far, None otherwise.
+    """`length` if some shift of this length moves only one coordinate; None otherwise.
 
-    The worst shift of an l1 ball is along an axis (theory/noise.md §1(d)). Where the set has no
-    such shift, a guarantee for the ball would be weaker than one for the set.
+    The worst shift of an l1 ball is along an axis (theory/noise.md §1(d)). If the set has no such
+    shift, a guarantee for the ball would be weaker than one for the set.
     """
     return length if moved == 1 else None

@@ -1,4 +1,4 @@
-"""How far one unit of several rows moves counts of disjoint cells, and numbers that it adds to."""
+"""Sensitivities of one unit with several rows: counts of disjoint cells, and additions only."""
 
 from __future__ import annotations
 
@@ -26,14 +26,22 @@ from leastnoise.guarantees.sensitivity import (
 @final
 @record(kw_only=False)
 class RowCounts(Sensitivity):
-    """Counts of disjoint cells: a unit adds whole numbers >= 0 that sum to at most `bound`.
+    """Counts of disjoint cells, for units of at most `bound` rows, each in one cell.
 
-    A unit has so many rows at most, each in one cell. Neighbours differ by one unit that is added
-    or removed, or by one that is replaced by another. Raises InvalidArgument unless bound is a
-    whole number >= 1.
+    A unit adds integers >= 0 that sum to at most `bound`. Neighbours differ by one unit that is
+    added or removed, or by one unit that is replaced.
 
-    >>> RowCounts(3).radius("l1", dimension=9), RowCounts(1, neighbours="replace-one").neighbours
-    (Fraction(3, 1), 'replace-one')
+    Args:
+        bound: The largest number of rows of a unit, an integer >= 1.
+        neighbours: "add-remove" or "replace-one".
+
+    Raises:
+        InvalidArgument: The bound is no integer >= 1, or the neighbours have another name.
+
+    Examples:
+        >>> RowCounts(3).radius("l1", dimension=9)
+        Fraction(3, 1)
+
     """
 
     kind: ClassVar[str] = "row-counts"
@@ -45,9 +53,9 @@ class RowCounts(Sensitivity):
         return self.neighbours
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The longest shift is of one cell, or of two in opposite directions: no l1 ball's worst.
+        """The longest shift is in one cell, or in two cells in opposite directions.
 
-        Its length is √2·bound in l2 then.
+        In the second case its l2 length is √2·bound, and no l1 ball has it as its worst shift.
         """
         if norm == "integer":
             return self.bound if dimension == 1 else None
@@ -69,9 +77,9 @@ class RowCounts(Sensitivity):
 @final
 @record(kw_only=False)
 class Added(Sensitivity):
-    """All shifts in T and in −T, T = of: one unit is added, or one is removed.
+    """All shifts in T and in −T, T = of: one unit is added, or one unit is removed.
 
-    That is less than the hull of both, which `Within(Signed(of=T))` is.
+    This is less than the hull of both, which `Within(Signed(of=T))` states.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Added(Counts(queries=3)).coordinates
@@ -83,7 +91,7 @@ class Added(Sensitivity):
 
     @property
     def coordinates(self) -> int:
-        """Numbers released together."""
+        """The number of coordinates that are released together."""
         return self.of.dimension
 
     @property
@@ -91,7 +99,7 @@ class Added(Sensitivity):
         return "add-remove"
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """None is stated: a ball around it is another sensitivity."""
+        """None: a ball around the set is another sensitivity."""
         del norm, dimension
         return None
 

@@ -29,7 +29,7 @@ from leastnoise.balls.core import at_most_one, ball, float_above, precision
 from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.question import Releases
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
@@ -67,7 +67,7 @@ def dominating_laws(
 
 
 def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
-    slow = any(registered(type(part.noise)).lengthy for part in parts)
+    slow = any(registered_family(type(part.noise)).lengthy for part in parts)
     if len(parts) == 1 and parts[0].compositions == 1 and not slow:
         return lambda epsilons: [_one(parts[0], epsilon, removed=removed) for epsilon in epsilons]
     if is_gaussian(parts):

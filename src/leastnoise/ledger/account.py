@@ -48,6 +48,7 @@ _FIELDS = {
     "plan": _SPENDING,
     "series": ("series", *_SPENDING),
     "use": ("plan", "release", "label", "time"),
+    "restart": ("plan", "release", "label", "time", "state"),
 }
 """What an entry of each kind has, beside its dataset: texts, but for the two whole numbers.
 
@@ -56,7 +57,8 @@ several times; of a series it is which one it was, from 1 on.
 """
 SPENT = ("charge", "plan", "series")
 _WHOLES = ("plan", "release", "releases")
-_OPTIONAL = {"user", "releases", "report"}
+STATE, DIGEST = "state", "digest"
+_OPTIONAL = {"user", "releases", "report", STATE, DIGEST}
 
 
 @final
@@ -180,6 +182,23 @@ class Account(Shown):
 
 @final
 @dataclass(kw_only=True)
+class Chain:
+    """The last entry of a series with running totals.
+
+    `tag` is the tag of the state that goes with it. `entry` is the entry of the last release,
+    `digest` its digest, and `before` the digest of the release before. `restarts` are the releases
+    before which the series was restarted.
+    """
+
+    tag: str
+    entry: int = 0
+    digest: str = ""
+    before: str = ""
+    restarts: list[int] = field(default_factory=list)
+
+
+@final
+@dataclass(kw_only=True)
 class Books:
     """All accounts of a ledger by dataset, and how often each release of each plan was used.
 
@@ -191,6 +210,7 @@ class Books:
     plans: dict[int, str] = field(default_factory=dict)
     series: dict[tuple[str, str], int] = field(default_factory=dict)
     uses: dict[tuple[int, int], int] = field(default_factory=dict)
+    chains: dict[int, Chain] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
@@ -247,6 +267,14 @@ class Books:
         elif kind == "use" and self.plans[body["plan"]] == dataset:
             key = (body["plan"], body["release"])
             self.uses[key] = self.uses.get(key, 0) + 1
+            if STATE in body:
+                chain = self.chains[body["plan"]]
+                chain.tag, chain.entry = body[STATE], number
+                chain.before, chain.digest = chain.digest, body[DIGEST]
+        elif kind == "restart" and self.plans[body["plan"]] == dataset:
+            chain = self.chains[body["plan"]]
+            chain.tag = body[STATE]
+            chain.restarts.append(body["release"] + 1)
         else:
             raise LedgerRejected(f"Entry {number} is of no kind that is known, or of another plan.")
 
@@ -272,6 +300,8 @@ class Books:
             if key in self.series:
                 raise LedgerRejected(f"Entry {number}: that series is there already.")
             self.series[key] = number
+            if STATE in body:
+                self.chains[number] = Chain(tag=body[STATE])
 
 
 def _check_form(entry: Entry) -> None:

@@ -11,7 +11,7 @@ from leastnoise import _validate, _words
 from leastnoise._notebooks import Framed, Shown
 from leastnoise.certificate.plan import PlanCertificate, read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import SPENT, Account, Books, columns_of, cost_in
+from leastnoise.ledger.account import DIGEST, SPENT, Account, Books, columns_of, cost_in
 from leastnoise.ledger.filters import Certified, Cost, fits
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.ledger.series import releases_of
@@ -85,7 +85,12 @@ def check_ledger(
 
 
 def charged_account(
-    path: str | Path, number: int, release: PlanCertificate, *, place: int | None = None
+    path: str | Path,
+    number: int,
+    release: PlanCertificate,
+    *,
+    place: int | None = None,
+    digest: str | None = None,
 ) -> Account:
     """Return the account that the ledger's entry `number` charged for `release`.
 
@@ -96,14 +101,17 @@ def charged_account(
     store = Store(path=_validate.path(path, name="path"))
     entries = store.read()
     entry = entries[number - 1] if number <= len(entries) else None
-    if entry is None or not _is_of(entry, release, store, place):
+    if entry is None or not _is_of(entry, release, store, place, digest):
         raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
     return checked.accounts[entry.body["dataset"]]
 
 
-def _is_of(entry: Entry, release: PlanCertificate, store: Store, place: int | None) -> bool:
+def _is_of(  # noqa: PLR0917 (one call of its own)
+    entry: Entry, release: PlanCertificate, store: Store, place: int | None, digest: str | None
+) -> bool:
     if place is not None:
         known = entry.body["kind"] == "use" and entry.body["release"] == place
+        known = known and entry.body.get(DIGEST) == digest
         return known and store.certificate(entry.body["plan"]) == release.to_json()
     if entry.body["kind"] == "charge":
         return matches(entry, release.to_json())

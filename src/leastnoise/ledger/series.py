@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import Books, signed, spending
+from leastnoise.ledger.account import DIGEST, STATE, Books, Chain, signed, spending
 from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import verify_once
 from leastnoise.ledger.store import Store, matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from leastnoise.ledger.state import State, StateFile
+    from leastnoise.ledger.store import Entry
 
 
 RELEASES, REPORT = "releases", "report"
@@ -37,13 +40,19 @@ class Begun:
     """A series that was charged: its certificate, and the number of releases published so far.
 
     `releases` is the number of releases in all, and `report` the rule that gives each row its
-    release: see `Spec.report_rule`.
+    release: see `Spec.report_rule`. The others are the fields of `Chain`, in a series with running
+    totals.
     """
 
     certificate: PlanCertificate
     published: int
     releases: int
     report: str
+    tag: str | None = None
+    entry: int = 0
+    digest: str = ""
+    before: str = ""
+    restarts: tuple[int, ...] = ()
 
 
 @final
@@ -81,8 +90,23 @@ class LedgerSeries:
         except (InvalidInput, Refused) as error:
             raise LedgerRejected(f"Entry {number}: {error}") from error
         releases, report = _rows_of(entries[number - 1].body, certificate)
-        published = books.published(number)
-        return Begun(certificate=certificate, published=published, releases=releases, report=report)
+        begun = Begun(
+            certificate=certificate,
+            published=books.published(number),
+            releases=releases,
+            report=report,
+        )
+        chain = books.chains.get(number)
+        if chain is None:
+            return begun
+        return replace(
+            begun,
+            tag=chain.tag,
+            entry=chain.entry,
+            digest=chain.digest,
+            before=chain.before,
+            restarts=tuple(chain.restarts),
+        )
 
     def publish(
         self,
@@ -149,6 +173,75 @@ class LedgerSeries:
                     **signed(),
                 }
             )
+
+    def begin(
+        self, release: PlanCertificate, *, releases: int, report: str, state: State, label: str
+    ) -> None:
+        """Charge a series with running totals, whose state is on the disk already.
+
+        Raises Refused if the series has begun, else what `Ledger.charge` does.
+        """
+        verify_once(release)
+        cost, text = Cost.of(release), release.to_json()
+        PlanCertificate.from_json(text)
+        with self._store.appending() as (entries, log):
+            books = Books.of(entries)
+            account = books.account(self.dataset)
+            account.check_statement(release, unit=self.unit, neighbours=self.neighbours)
+            if (account.dataset, self.name) in books.series:
+                raise Refused(
+                    f"Another process began the series {self.name!r} meanwhile. Nothing was "
+                    "charged or drawn."
+                )
+            body = spending("series", account, account.admit(cost), cost)
+            body |= {"series": self.name, "label": label, RELEASES: releases, STATE: state.tag}
+            body |= {REPORT: report} if report else {}
+            log.append(body, certificate=text)
+
+    def commit(self, file: StateFile, *, before: State, after: State, label: str) -> int:
+        """Enter a release that was drawn, and its state, both or neither; return its entry.
+
+        Raises Refused if the ledger or the state file isn't as it was `before`: another process, or
+        another copy of the state, was faster. Then nothing is entered.
+        """
+        with self._store.appending(kept=file.uri) as (entries, log):
+            number, chain = self._chain(entries)
+            published = Books.of(entries).published(number)
+            if chain.tag != before.tag or published != before.position or not log.holds(before):
+                raise Refused(
+                    f"Another process published release {after.position} of the series "
+                    f"{self.name!r} meanwhile. Nothing of this one was published."
+                )
+            body = self._entry("use", entries, number, after, label)
+            entry = log.append(body | {DIGEST: after.digest})
+            log.keep(after)
+            return entry
+
+    def restart(self, state: State, *, expected: str | None, label: str) -> None:
+        """Enter that a new tree begins with this state, which is on the disk already.
+
+        Raises Refused if the ledger's tag isn't the `expected` one any more.
+        """
+        with self._store.appending() as (entries, log):
+            number, chain = self._chain(entries)
+            if chain.tag != expected:
+                raise Refused(f"Another process changed the series {self.name!r} meanwhile.")
+            log.append(self._entry("restart", entries, number, state, label))
+
+    def _chain(self, entries: list[Entry]) -> tuple[int, Chain]:
+        books = Books.of(entries)
+        number = books.series.get((books.account(self.dataset).dataset, self.name))
+        chain = None if number is None else books.chains.get(number)
+        if number is None or chain is None:
+            raise Refused(f"The ledger has no series {self.name!r} with running totals.")
+        return number, chain
+
+    def _entry(  # noqa: PLR0917 (three calls of its own)
+        self, kind: str, entries: list[Entry], number: int, state: State, label: str
+    ) -> dict[str, Any]:
+        dataset = Books.of(entries).account(self.dataset).dataset
+        named = {"kind": kind, "dataset": dataset, "plan": number, "release": state.position}
+        return named | {"label": label, STATE: state.tag} | signed()
 
     def check_left(self, made: int, releases: int) -> None:
         """Raise Refused if all of its releases were published."""

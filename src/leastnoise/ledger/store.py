@@ -24,6 +24,7 @@ from typing import Any, final
 from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, LedgerRejected, Refused
+from leastnoise.ledger.state import ATTACHED, State, prepare, read_state, write_state
 
 _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
 _VERSION = 1
@@ -84,12 +85,14 @@ class Store:
             return _entries(connection)[0]
 
     @contextmanager
-    def appending(self) -> Iterator[tuple[list[Entry], Log]]:
+    def appending(self, *, kept: str | None = None) -> Iterator[tuple[list[Entry], Log]]:
         """Yield all entries and what appends to them, alone with the file; all or nothing is kept.
 
-        When the block ends without an error, what it appended is on the disk.
+        When the block ends without an error, what it appended is on the disk. With `kept`, the
+        address of the state of a series, its new state is written in the same transaction: SQLite
+        commits both files or neither, as neither has a write-ahead log.
         """
-        with self._opened() as connection, _transaction(connection):
+        with self._opened() as connection, _attached(connection, kept), _transaction(connection):
             self._recognise(connection)
             entries, last = _entries(connection)
             yield entries, Log(connection=connection, last=last, count=len(entries))
@@ -238,6 +241,27 @@ class Log:
                 "Nothing was charged."
             )
         return self.count
+
+    def holds(self, state: State) -> bool:
+        """True if the attached file has this state."""
+        return read_state(self.connection, ATTACHED) == state
+
+    def keep(self, state: State) -> None:
+        """Write the state into the attached file."""
+        write_state(self.connection, ATTACHED, state)
+
+
+@contextmanager
+def _attached(connection: sqlite3.Connection, address: str | None) -> Iterator[None]:
+    """Attach the state of a series. Raises InvalidInput if it can't be read."""
+    try:
+        if address is not None:
+            connection.execute(f"ATTACH DATABASE ? AS {ATTACHED}", (address,))
+            prepare(connection, ATTACHED)
+            read_state(connection, ATTACHED)
+        yield
+    except CertificateRejected:
+        raise InvalidInput("The state of the series is damaged. Nothing was published.") from None
 
 
 def matches(entry: Entry, certificate: str) -> bool:

@@ -1,13 +1,13 @@
-"""How far a published number may be off, rounding counted: one, or a weighted sum of several.
+"""The error of a published number, or of a weighted sum of several, with rounding counted.
 
-Rounding to the grid adds at most g/2 to an error, and g²/12 to its variance (a uniform error);
-nothing where all points of noise on the whole numbers are on the grid. Where noise is drawn for W·v
-and mapped back by W⁻¹, a coordinate's error is one coordinate of the noise times its `deviation`,
-and rounding adds at most √d·g/2 times that (Cauchy & Schwarz).
+Rounding to the grid adds at most g/2 to an error, and g²/12 to its variance (a uniform error). It
+adds nothing if noise on the integers has all its points on the grid. If noise is drawn for W·v and
+mapped back by W⁻¹, a coordinate's error is one coordinate of the noise times its `deviation`, and
+rounding adds at most √d·g/2 times that (Cauchy–Schwarz).
 
 notation: S = Σ c_j X_j, s its standard deviation; W a sum of four uniform numbers, |W| <= h. S + W
-has a density, whose characteristic function falls as u⁻⁴ whatever lattice S lives on, and
-|S| <= |S + W| + h: t + h holds S with the probability with which t holds S + W.
+has a density, whose characteristic function falls as u⁻⁴, even if S lives on a lattice. As
+|S| <= |S + W| + h, t + h contains S with at least the probability that t contains S + W.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from leastnoise.noise.draw import (
     has_quantiles,
     list_alike,
 )
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.searches import IncreasingRoot
 
@@ -43,71 +43,73 @@ if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
 
 _SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
-_LEAST_TAIL = 1e-4  # of a law whose difference from another is bounded
+_LEAST_TAIL = 1e-4  # smallest tail probability in the bound on a difference of two laws
 _TAILS: NDArray[np.float64] = np.geomspace(1, _LEAST_TAIL, 241)
-_WIDTH = Bisection(halvings=40)  # which leave a relative 1e-12
+_WIDTH = Bisection(halvings=40)  # a relative error of 1e-12
 _ROOT = IncreasingRoot(tolerance=2e-7, first_step=1e-3, largest_step=1.0)
-_MET, _NONE = 1e-12, 1.0  # ln(target/error) where they are equal, and where the error is 0
-# of ln ε, in turn: a search for shapes in floats isn't quite monotone
+_MET, _NO_ERROR = 1e-12, 1.0  # stand for ln(target/error) if both are equal, or the error is 0
+# added to ln ε, one after the other: a search for shapes in floats isn't quite monotone
 _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
 
 def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
-    """Return the standard deviation of a coordinate's error."""
-    noise, added = certificate.noise, _added(certificate)
-    factor, spread = _mapped(certificate, coordinate)
+    """The standard deviation of a coordinate's error."""
+    noise, added = certificate.noise, _rounding_grid(certificate)
+    factor, spread = _map_factors(certificate, coordinate)
     variance = noise.variance_at(coordinate)
     deviation = math.sqrt(variance)
-    if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
+    if added > 16 * deviation:  # then the rounding error is not blurred by the noise
         return factor * (deviation + spread * added / 2)
     return factor * math.sqrt(variance + added * added / 12)
 
 
 def half_width(certificate: Certificate, probability: float, coordinate: int = 0) -> float:
-    """Return t with P(|error| <= t) >= probability, of one coordinate; accurate to about 1e-10.
+    """The t with P(|error| <= t) >= probability, for one coordinate; accurate to about 1e-10.
 
     Raises InvalidArgument unless 0 < probability < 1.
     """
-    factor, spread = _mapped(certificate, coordinate)
+    factor, spread = _map_factors(certificate, coordinate)
     quantile = find_quantile(certificate.noise, probability, coordinate)
-    if certificate.noise.lattice_step == 1:  # a whole number, but for its division by the scale
+    if (
+        certificate.noise.lattice_step == 1
+    ):  # an integer, except for rounding in a division by the scale
         quantile = float(round(quantile))
-    return factor * (quantile + spread * _added(certificate) / 2)
+    return factor * (quantile + spread * _rounding_grid(certificate) / 2)
 
 
 def half_width_of_quotient(
-    certificate: Certificate, probability: float, places: tuple[int, int], ratio: float
+    certificate: Certificate, probability: float, coordinates: tuple[int, int], ratio: float
 ) -> float | None:
-    """Return t with P(|E_i − ratio·E_j| <= t) >= probability, of two errors of one draw.
+    """The t with P(|E_i − ratio·E_j| <= t) >= probability, for two errors of one draw; ratio >= 0.
 
-    None where their law isn't known; ratio >= 0.
+    None if their joint law isn't known.
     """
     if certificate.geometry is not None:
         return None
-    found = find_difference(certificate.noise, probability, places, ratio)
-    return None if found is None else found + (1 + ratio) * _added(certificate) / 2
+    quantile = find_difference(certificate.noise, probability, coordinates, ratio)
+    return None if quantile is None else quantile + (1 + ratio) * _rounding_grid(certificate) / 2
 
 
 def half_width_of_three(
     certificate: Certificate,
     probability: float,
-    places: tuple[int, int, int],
+    coordinates: tuple[int, int, int],
     weights: tuple[float, float, float],
 ) -> float | None:
-    """Find t with P(|Σ w_j E_j| <= t) >= probability, of three errors of one draw; weights >= 0.
+    """The t with P(|Σ w_j E_j| <= t) >= probability, for three errors of one draw; weights >= 0.
 
-    None where their law isn't known.
+    None if their joint law isn't known.
     """
     if certificate.geometry is not None:
         return None
-    found = find_weighted(certificate.noise, probability, places, weights)
-    return None if found is None else found + sum(weights) * _added(certificate) / 2
+    quantile = find_weighted(certificate.noise, probability, coordinates, weights)
+    return None if quantile is None else quantile + sum(weights) * _rounding_grid(certificate) / 2
 
 
 def half_widths(certificate: Certificate, probability: float) -> NDArray[np.float64]:
-    """Return `half_width` of every coordinate, shape (dimension,).
+    """`half_width` of every coordinate, shape (dimension,).
 
-    Raises InvalidArgument unless 0 < probability < 1, NotApplicable where the law of a coordinate
+    Raises InvalidArgument unless 0 < probability < 1, NotApplicable if the law of a coordinate
     isn't known.
     """
     noise, dimension = certificate.noise, certificate.dimension
@@ -117,110 +119,126 @@ def half_widths(certificate: Certificate, probability: float) -> NDArray[np.floa
         deviations = certificate.geometry.deviations
         return half_width(certificate, probability) * (deviations / deviations[0])
     alike = list_alike(noise)
-    if not alike.any():  # one number, seen as often as there are coordinates
+    if not alike.any():  # all coordinates are alike: a view of one number
         return np.broadcast_to(np.float64(half_width(certificate, probability)), dimension)
     first, which = np.unique(alike, return_inverse=True)
-    found = np.array([half_width(certificate, probability, one) for one in first.tolist()])
-    return np.asarray(found[which.reshape(-1)], dtype=np.float64)
+    widths = np.array(
+        [half_width(certificate, probability, coordinate) for coordinate in first.tolist()]
+    )
+    return np.asarray(widths[which.reshape(-1)], dtype=np.float64)
 
 
 Summed = tuple["Certificate", Mapping[int, float]]
-"""A draw of noise, and the weights of the one or two coordinates that a number is the sum of."""
+"""A draw of noise, and the weights of its one or two coordinates whose sum is a number."""
 
 
-def difference_half_width(one: Summed, other: Summed, probability: float) -> float:
-    """Return t with P(|E − E'| <= t) >= probability, of two numbers' independent errors.
+def difference_half_width(left: Summed, right: Summed, probability: float) -> float:
+    """The t with P(|E − E'| <= t) >= probability, for two numbers' independent errors.
 
-    notation: X, X' = their noise; |X| <= q_i with probability 1 − u_i, so that S(t), the least u_i
-    with q_i <= t, bounds P(|X| > t), and S' likewise. The law of X' is symmetric, so that for |x|
-    <= b <= t
+    notation: X, X' = their noise; |X| <= q_i with probability 1 − u_i. So S(t), the smallest u_i
+    with q_i <= t, bounds P(|X| > t); S' does the same for X'. The law of X' is symmetric, so for
+    |x| <= b <= t
 
-        P(|X' − x| > t) = P(X' > t − |x|) + P(X' > t + |x|) <= S'(t − b)/2 + S'(t)/2,
+        P(|X' − x| > t) = P(X' > t − |x|) + P(X' > t + |x|) <= S'(t − b)/2 + S'(t)/2.
 
-    which grows with b, and |X| is at most as large as what is q_i with probability u_{i−1} − u_i.
-    What rounding adds to both is added. Of two Gaussians it is less than 5 % above the least t.
-    Raises NotApplicable where the law of a number isn't known.
+    This increases with b, and |X| is stochastically at most the variable that has the value q_i
+    with probability u_{i−1} − u_i. The rounding of both numbers is added. For two Gaussians, t is
+    less than 5 % above the smallest possible. Raises NotApplicable if the law of a number isn't
+    known.
     """
     if not 0 < probability < 1 - _LEAST_TAIL:
         expected = f"0 < probability < {1 - _LEAST_TAIL}"
         raise InvalidArgument(name="probability", value=probability, expected=expected)
-    first, second = _reaches(*one), _reaches(*other)
-    outside = 1 - probability  # either may be the one that is split up
-    found = min(_convolved(first, second, outside), _convolved(second, first, outside))
-    for certificate, weights in (one, other):
+    first, second = _list_half_widths(*left), _list_half_widths(*right)
+    outside = 1 - probability  # either law may be split into steps
+    width = min(
+        _width_of_difference(first, second, outside), _width_of_difference(second, first, outside)
+    )
+    for certificate, weights in (left, right):
         for coordinate, weight in weights.items():
-            factor, spread = _mapped(certificate, coordinate)
-            found += abs(weight) * factor * spread * _added(certificate) / 2
-    return found
+            factor, spread = _map_factors(certificate, coordinate)
+            width += abs(weight) * factor * spread * _rounding_grid(certificate) / 2
+    return width
 
 
-def _reaches(certificate: Certificate, weights: Mapping[int, float]) -> NDArray[np.float64]:
-    """Return q_i with P(|X| <= q_i) >= 1 − u_i, for each of _TAILS; the first is 0."""
+def _list_half_widths(
+    certificate: Certificate, weights: Mapping[int, float]
+) -> NDArray[np.float64]:
+    """The q_i with P(|X| <= q_i) >= 1 − u_i, for each u_i of _TAILS; the first is 0."""
     noise, (first, *others) = certificate.noise, weights
     if not has_quantiles(noise):
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
     scale, tails = abs(weights[first]), _TAILS[1:].tolist()
     if not others:
-        scale *= _mapped(certificate, first)[0]
-        return scale * np.array([0.0, *(find_quantile(noise, 1 - one, first) for one in tails)])
+        scale *= _map_factors(certificate, first)[0]
+        return scale * np.array(
+            [
+                0.0,
+                *(find_quantile(noise, 1 - tail_probability, first) for tail_probability in tails),
+            ]
+        )
     (second,) = others
-    found, ratio = [0.0], abs(weights[second]) / scale
+    widths, ratio = [0.0], abs(weights[second]) / scale
     for tail in tails:
         width = find_difference(noise, 1 - tail, (first, second), ratio)
         if width is None or certificate.geometry is not None:
             raise NotApplicable(family=noise.name, why="the law of two coordinates isn't known")
-        found.append(width)
-    return scale * np.array(found)
+        widths.append(width)
+    return scale * np.array(widths)
 
 
-def _convolved(first: NDArray[np.float64], second: NDArray[np.float64], outside: float) -> float:
-    """Return t such that P(|X' − X| > t) <= outside, by the bound of `difference_half_width`."""
+def _width_of_difference(
+    first: NDArray[np.float64], second: NDArray[np.float64], outside: float
+) -> float:
+    """A t with P(|X' − X| > t) <= outside, by the bound of `difference_half_width`."""
     masses = -np.diff(_TAILS)
 
     def bound(t: float) -> float:
-        left = t - first[1:]
-        tail = _TAILS[np.searchsorted(second, left, side="right") - 1]
+        remaining = t - first[1:]
+        tail = _TAILS[np.searchsorted(second, remaining, side="right") - 1]
         far = _TAILS[np.searchsorted(second, t, side="right") - 1]
-        return float(masses @ np.where(left >= 0, (tail + far) / 2, 1.0)) + _LEAST_TAIL
+        return float(masses @ np.where(remaining >= 0, (tail + far) / 2, 1.0)) + _LEAST_TAIL
 
     farthest = float(first[-1] + second[-1])
     return _WIDTH.close(lambda t: bound(t) <= outside, 0.0, farthest)[1]
 
 
-def at_accuracy(certificate: Certificate, target: float, probability: float) -> Certificate:
-    """Return the same family's certificate at the least ε with which no error passes `target`.
+def calibrate_to_accuracy(
+    certificate: Certificate, target: float, probability: float
+) -> Certificate:
+    """The same family's certificate at the smallest ε for which no error exceeds `target`.
 
-    For the same sensitivity, geometry, δ, number of releases and rate of samples. ε is found to a
-    relative 1e-6 or, where a shape is searched, as near as its search is; the error is never above
-    `target`. Where the shape jumps, errors on whole numbers may grow by a step as ε does: then it
-    is the least of those near it. Raises Refused unless that ε is between 1e-6 and 1,000.
+    Sensitivity, geometry, δ, number of releases and sampling rate stay the same. ε is accurate to a
+    relative 1e-6, or as the search for a shape is; the error is never above `target`. If the shape
+    jumps, errors on integers may grow by a step as ε grows; then ε is the smallest of those near
+    it. Raises Refused unless ε lies between 1e-6 and 1,000.
     """
     digits = 9  # of ε
 
-    def calibrated(log_epsilon: float) -> Certificate:
+    def certificate_at(log_epsilon: float) -> Certificate:
         if not _SMALLEST <= log_epsilon <= _LARGEST:
             raise Refused(_out_of_range(log_epsilon))
-        return _calibrated(certificate, Fraction(f"{math.exp(log_epsilon):.{digits}g}"))
+        return _calibrate_at(certificate, Fraction(f"{math.exp(log_epsilon):.{digits}g}"))
 
     def excess(log_epsilon: float) -> float:
-        """Return ln(target/error), which grows with ε; above 0 where the target is met."""
-        error = _largest(calibrated(log_epsilon), probability)
-        return (math.log(target / error) or _MET) if error else _NONE
+        """ln(target/error), which grows with ε; above 0 if the target is met."""
+        error = _largest(certificate_at(log_epsilon), probability)
+        return (math.log(target / error) or _MET) if error else _NO_ERROR
 
     guess = math.log(float(certificate.budget.epsilon) or 1.0)
-    if now := _largest(certificate, probability):  # 0 of whole numbers that mostly get no noise
+    if now := _largest(certificate, probability):  # it may be 0 for noise on integers
         guess += math.log(now / target)
     last_above = _ROOT.find(excess, guess=min(max(guess, _SMALLEST), _LARGEST))
     if certificate.noise.for_whole_numbers:
-        apart, most = 0.02, 32  # of ln ε: where else whole numbers may have so small an error
-        looks = (last_above - look * apart for look in range(most, 0, -1))
+        spacing, most = 0.02, 32  # steps of ln ε, at which integers may have so small an error, too
+        looks = (last_above - look * spacing for look in range(most, 0, -1))
         met = next((x for x in looks if x >= _SMALLEST and excess(x) > 0), None)
         last_above = last_above if met is None else _ROOT.find(excess, guess=met)
     for more in _WIDENINGS:
-        found = calibrated(last_above + more)
-        if _largest(found, probability) <= target:
-            return found
-    raise Refused(f"No epsilon near {math.exp(last_above):.6g} was found with which it is so.")
+        candidate = certificate_at(last_above + more)
+        if _largest(candidate, probability) <= target:
+            return candidate
+    raise Refused(f"No epsilon near {math.exp(last_above):.6g} has errors below half_width.")
 
 
 def _largest(certificate: Certificate, probability: float) -> float:
@@ -233,43 +251,43 @@ def _out_of_range(log_epsilon: float) -> str:
     return "An epsilon below 1e-6 is enough for this half_width. Give a smaller one."
 
 
-def _added(certificate: Certificate) -> float:
-    """Return the grid, 0 where rounding to it changes nothing."""
+def _rounding_grid(certificate: Certificate) -> float:
+    """The grid, or 0 if rounding to it changes nothing."""
     grid, step = certificate.grid or Fraction(0), certificate.noise.lattice_step
-    if step is not None and 0 < grid <= 1:  # values are whole, and the grid a power of two
+    if step is not None and 0 < grid <= 1:  # values are integers, and the grid a power of two
         return 0.0 if (step / grid).denominator == 1 else float(grid)
     return float(grid)
 
 
-def _mapped(certificate: Certificate, coordinate: int) -> tuple[float, float]:
-    """Return the factor of W⁻¹ on a coordinate's noise, and the most on the error of rounding."""
+def _map_factors(certificate: Certificate, coordinate: int) -> tuple[float, float]:
+    """The factors by which W⁻¹ multiplies a coordinate's noise, and at most its rounding error."""
     if certificate.geometry is None:
         return 1.0, 1.0
     deviation = float(certificate.geometry.deviations[coordinate])
     return deviation, math.sqrt(certificate.noise.dimension)
 
 
-def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
+def _calibrate_at(certificate: Certificate, epsilon: Fraction) -> Certificate:
     family = type(certificate.noise)
-    design = registered(family).part("design")
+    design = registered_family(family).part("design")
     question = ask_again(certificate, Budget(epsilon=epsilon, delta=certificate.budget.delta))
     search = partial(design, effort=Effort()) if design else None
     least = calibrate_family(family, question, search=search).certificate
     return least.on_grid(default_grid(least.noise))
 
 
-_SMOOTH = 0.01  # h/s: how much wider than need be a half-width is, about
-_OF_WHOLE = 0.4  # h where S is whole: 2h below 1 tells whole numbers apart
-_SMOOTH_WHOLE = 0.001  # h/s of wide whole noise, so that the series has no more than 2^20 terms
+_SMOOTH = 0.01  # h/s: about the relative excess of a half-width
+_OF_WHOLE = 0.4  # h if S is an integer: 2h < 1 distinguishes integers
+_SMOOTH_WHOLE = 0.001  # h/s for wide integer noise, so that the series has at most 2^20 terms
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """So many numbers of one draw (`times`), each with this `coefficient`.
+    """A number of equal summands: `times` numbers of one draw, each with this `coefficient`.
 
-    Of noise in cells of several numbers, which may depend on each other, so many cells: each counts
-    as its numbers times `weights`, in their order.
+    For noise in cells of several numbers, which may depend on each other, `times` counts cells.
+    Each cell contributes the sum of its numbers times `weights`, in their order.
     """
 
     certificate: Certificate
@@ -279,63 +297,62 @@ class Term:
 
     @property
     def parts(self) -> dict[int, float]:
-        """The coefficients that aren't 0, by the place of a number in its cell."""
-        found = {j: self.coefficient * weight for j, weight in enumerate(self.weights)}
-        return {j: one for j, one in found.items() if one}
+        """The nonzero coefficients, by the index of a number in its cell."""
+        coefficients = {j: self.coefficient * weight for j, weight in enumerate(self.weights)}
+        return {j: value for j, value in coefficients.items() if value}
 
 
 def deviation_of_sum(terms: Sequence[Term]) -> float:
-    """Return the standard deviation of S, rounding to the draws' grids counted."""
+    """The standard deviation of S, with rounding to the draws' grids."""
     return math.sqrt(math.fsum(
-        one.times * (part * standard_deviation(one.certificate, place)) ** 2
-        for one in terms
-        for place, part in one.parts.items()
+        term.times * (part * standard_deviation(term.certificate, index)) ** 2
+        for term in terms
+        for index, part in term.parts.items()
     ))  # fmt: skip
 
 
 def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) -> list[float]:
-    """Return t with P(|S| <= t) >= probability for each, rounding to the draws' grids counted.
+    """The t with P(|S| <= t) >= probability for each probability, with rounding to the grids.
 
-    Exact for one number and where all numbers are whole with s below 400, else up to 2 % more than
-    need be. Raises
-    NotApplicable for noise whose characteristic function isn't known here.
+    Exact for one number, and if all numbers are integers and s is below 400; otherwise up to 2 %
+    too large. Raises NotApplicable if a characteristic function isn't known.
     """
-    some = [one for one in terms if one.parts]
+    some = [term for term in terms if term.parts]
     if len(some) == 1 and some[0].times == 1 and len(some[0].parts) == 1:
-        ((place, part),) = some[0].parts.items()
-        alone = [half_width(some[0].certificate, one, place) for one in probabilities]
-        return [abs(part) * one for one in alone]
+        ((index, part),) = some[0].parts.items()
+        widths = [half_width(some[0].certificate, p, index) for p in probabilities]
+        return [abs(part) * width for width in widths]
     deviation = deviation_of_sum(some)
-    whole = all(one.parts == {0: 1} and _is_whole(one.certificate) for one in some)
+    whole = all(term.parts == {0: 1} and _is_whole(term.certificate) for term in some)
     smooth = max(_OF_WHOLE, _SMOOTH_WHOLE * deviation) if whole else _SMOOTH * deviation
-    half_period = 18.0 * deviation + smooth  # of the Fourier series: Laplace's tail beyond is e^-25
-    last = 30.0  # of u h/4, from where on sin(x)⁴/x⁴ is about 1e-6, and alternates
+    half_period = 18.0 * deviation + smooth  # of the Fourier series; a Laplace tail beyond is e^-25
+    last = 30.0  # largest u h/4; beyond it sin(x)⁴/x⁴ is about 1e-6, and terms alternate
     counts = np.arange(1, math.ceil(4 * last / smooth * half_period / math.pi) + 1)
-    places = np.asarray(counts * (math.pi / half_period), dtype=np.float64)
-    weights = (2 / math.pi) * np.sinc(places * smooth / 4 / math.pi) ** 4 / counts
-    for one in some:
-        each = find_characteristic(one.certificate.noise, one.parts, places)
-        weights = weights * each**one.times
-        kept = np.flatnonzero(np.abs(weights) > 1e-17)  # of a probability; others only get smaller
-        weights, places = weights[kept], places[kept]
+    frequencies = np.asarray(counts * (math.pi / half_period), dtype=np.float64)
+    weights = (2 / math.pi) * np.sinc(frequencies * smooth / 4 / math.pi) ** 4 / counts
+    for term in some:
+        values = find_characteristic(term.certificate.noise, term.parts, frequencies)
+        weights = weights * values**term.times
+        large = np.flatnonzero(np.abs(weights) > 1e-17)  # other weights only get smaller
+        weights, frequencies = weights[large], frequencies[large]
     rounding = math.fsum(
-        one.times * sum(map(abs, one.parts.values())) * float(one.certificate.grid or 0) / 2
-        for one in some
-        if not _is_whole(one.certificate)
+        term.times * sum(map(abs, term.parts.values())) * float(term.certificate.grid or 0) / 2
+        for term in some
+        if not _is_whole(term.certificate)
     )
     root = IncreasingRoot(tolerance=1e-7 * deviation)
-    found: list[float] = []
+    widths_of_sum: list[float] = []
     for probability in probabilities:
 
         def missed(t: float, probability: float = probability) -> float:
-            return probability - t / half_period - float(weights @ np.sin(places * t))
+            return probability - t / half_period - float(weights @ np.sin(frequencies * t))
 
         end = root.between(missed, safe=half_period, unsafe=0.0) + smooth
-        found.append(math.floor(end) if whole else end + rounding)
-    return found
+        widths_of_sum.append(math.floor(end) if whole else end + rounding)
+    return widths_of_sum
 
 
 def _is_whole(certificate: Certificate) -> bool:
-    """Whether its noise is of whole numbers, which its grid has all of."""
+    """True if the noise is on the integers, and its grid contains all integers."""
     grid = certificate.grid
     return certificate.noise.lattice_step == 1 and grid is not None and grid <= 1

@@ -1,4 +1,4 @@
-"""`Mechanism`: a proved law that releases, composes and says how accurate it is."""
+"""`Mechanism`: a proved law that releases values, composes and knows its accuracy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, Interval, exact
-from leastnoise.mechanism.accuracy import at_accuracy, half_widths
+from leastnoise.mechanism.accuracy import calibrate_to_accuracy, half_widths
 from leastnoise.mechanism.rounding import PreparedNoise, VectorDraw, check_grid, default_grid
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
@@ -36,9 +36,14 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """Values that are safe to publish, and the certificate that says why.
+    """Values that are safe to publish, and the certificate that proves it.
 
-    `values` has the shape of the query. numpy reads it as an array.
+    numpy reads it as an array.
+
+    Attributes:
+        values: The released numbers, in the shape of the query.
+        certificate: The guarantee, which `verify()` proves again.
+
     """
 
     values: NDArray[np.float64]
@@ -60,8 +65,8 @@ class Released:
         return np.array(self.values, dtype=dtype, copy=copy)
 
 
-def _ready(certificate: Certificate, *, name: str) -> Certificate:
-    """Return a certificate that is proved, with a grid that its noise has."""
+def _prepare_certificate(certificate: Certificate, *, name: str) -> Certificate:
+    """The certificate, verified unless proved in this process, on a grid that its noise allows."""
     hint = "calibrate() returns mechanisms; Certificate.prove() certificates."
     _validate.instance(certificate, Certificate, name=name, like="a Certificate", hint=hint)
     if not certificate.proved:
@@ -75,22 +80,36 @@ def _ready(certificate: Certificate, *, name: str) -> Certificate:
 @final
 @record(kw_only=False)
 class Mechanism:
-    """v ↦ g · round((v + X)/g), X drawn from the certificate's noise, g its grid.
+    """A noise law with a proved guarantee: v ↦ g · round((v + X)/g), g its grid.
 
-    With a geometry, W·v takes the place of v and what is released is mapped back by W⁻¹.
+    X is drawn from the certificate's noise. With a geometry, W·v takes the place of v and the
+    result is mapped back by W⁻¹.
 
-    A certificate that was not proved in this process (one read from a file) is verified first;
-    CertificateRejected if it doesn't hold.
+    Args:
+        certificate: A certificate. One that was not proved in this process, such as one read from a
+            file, is verified first.
+
+    Raises:
+        InvalidArgument: The argument is no certificate, or its grid does not suit the noise.
+        CertificateRejected: The certificate doesn't hold.
+
+    Examples:
+        >>> from leastnoise.guarantees.sensitivity import L1
+        >>> from leastnoise.selection.public import calibrate
+        >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1))
+        >>> round(noise.mse, 6), noise.release(41).values.shape
+        (2.0, ())
+
     """
 
-    certificate: Certificate = field(converter=takes(_ready))
+    certificate: Certificate = field(converter=takes(_prepare_certificate))
 
     def __repr__(self) -> str:
         noise = f"{noise_of(self.certificate)} noise of scale {_words.number(self.noise.scale)}"
         return _words.line("Mechanism", f"{noise}, {statement(self.certificate)}")
 
     def __reduce__(self) -> tuple[type[Mechanism], tuple[Certificate]]:
-        """Copy and unpickle through the constructor: what was stored has to verify again."""
+        """Copy and unpickle through the constructor: a stored certificate is verified again."""
         return Mechanism, (self.certificate,)
 
     @property
@@ -128,7 +147,7 @@ class Mechanism:
     def variances(self) -> NDArray[np.float64]:
         """The variance of each coordinate's error before rounding, shape (dimension,).
 
-        Where all are alike it is a view of one number, not to be written to: it takes no memory.
+        If all are equal it is a read-only view of one number, which takes no memory.
         """
         geometry = self.certificate.geometry
         if isinstance(self.noise, VectorNoise):
@@ -148,8 +167,7 @@ class Mechanism:
     def covariance(self) -> NDArray[np.float64]:
         """The covariance of the errors before rounding, shape (dimension, dimension).
 
-        Raises NotApplicable for noise in the shape of a body, whose coordinates depend on each
-        other in ways that aren't worked out.
+        Raises NotApplicable for noise in the shape of a body, whose covariances aren't computed.
         """
         if isinstance(self.noise, VectorNoise):
             raise NotApplicable(family=self.noise.name, why="its covariances aren't known")
@@ -158,86 +176,146 @@ class Mechanism:
         return self.noise.variance * (geometry.covariance() if geometry else identity)
 
     def accuracy(self, probability: float) -> NDArray[np.float64]:
-        """Return t_i with P(|error_i| <= t_i) >= probability, shape (dimension,).
+        """The half-width of each coordinate's error: t_i with P(|error_i| <= t_i) >= probability.
 
-        Each coordinate by itself, rounding to the grid counted; accurate to about 1e-10. Noise on
-        whole numbers is for values that are whole: others are rounded first, which isn't counted
-        (up to 1/2 more). Raises InvalidArgument unless 0 < probability < 1, NotApplicable for noise
-        in the shape of a body one of whose coordinates has no known law.
+        Each coordinate is considered by itself, with rounding to the grid; t_i is accurate to about
+        1e-10. Noise on the integers is for integer values: other values are rounded first, by up to
+        1/2, which is not counted.
+
+        Args:
+            probability: Probability of the interval, between 0 and 1.
+
+        Returns:
+            The half-widths, shape (dimension,), in the units of the query.
+
+        Raises:
+            InvalidArgument: The probability is not between 0 and 1.
+            NotApplicable: The law of a coordinate isn't known, for noise in the shape of some
+                bodies.
+
         """
         return half_widths(self.certificate, _validate.real(probability, name="probability"))
 
     def at_accuracy(self, half_width: float, *, probability: float = 0.95) -> Mechanism:
-        """Return this family's noise at the least ε with which `accuracy` is at most `half_width`.
+        """Noise of the same family at the smallest ε for which `accuracy` is at most `half_width`.
 
-        For the same sensitivity, δ and number of releases; parameters beside the scale are found
-        anew. The ε is that of its certificate, proved as ever, and is found to a relative 1e-6
-        (1e-5 where a shape is searched). On whole numbers a shape may jump, so that errors grow by
-        a step as ε does: smaller ε are tried, too, down to about half of it at steps of 2 %.
-        Raises InvalidArgument unless half_width > 0 and 0 < probability < 1, Refused unless that ε
-        is from 1e-6 to 1,000.
+        Sensitivity, δ and number of releases stay the same; parameters other than the scale are
+        searched again. The ε is in the new certificate, proved as always, and is accurate to a
+        relative 1e-6 (1e-5 if a shape is searched). On integers a shape may jump, so that errors
+        grow by a step as ε grows. Then smaller ε are tried too, down to about half of it in steps
+        of 2 %.
 
-        >>> from leastnoise.guarantees.sensitivity import L1
-        >>> from leastnoise.selection.public import calibrate
-        >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1)).at_accuracy(10)
-        >>> round(float(noise.certificate.budget.epsilon), 5), noise.accuracy(0.95) <= 10
-        (0.29957, array([ True]))
+        Args:
+            half_width: The largest allowed error, > 0.
+            probability: Probability that an error is at most that, between 0 and 1.
+
+        Returns:
+            The new mechanism.
+
+        Raises:
+            InvalidArgument: An argument is out of its range.
+            Refused: That ε is not between 1e-6 and 1,000.
+
+        Examples:
+            >>> from leastnoise.guarantees.sensitivity import L1
+            >>> from leastnoise.selection.public import calibrate
+            >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1)).at_accuracy(10)
+            >>> round(float(noise.certificate.budget.epsilon), 5), noise.accuracy(0.95) <= 10
+            (0.29957, array([ True]))
+
         """
         target = _validate.real(half_width, name="half_width")
         if not 0 < target < math.inf:
             raise InvalidArgument(
                 name="half_width", value=target, expected="a finite half_width > 0"
             )
-        found = at_accuracy(
+        certificate = calibrate_to_accuracy(
             self.certificate, target, _validate.real(probability, name="probability")
         )
-        return Mechanism(found)
+        return Mechanism(certificate)
 
     def on_grid(self, grid: Exact) -> Mechanism:
-        """Return the mechanism that rounds to multiples of `grid` instead.
+        """The same mechanism with values rounded to multiples of another grid.
 
-        Raises InvalidArgument unless it is a power of two, at least 2^-30 standard deviations.
+        Args:
+            grid: A power of two, at least 2^-30 standard deviations.
+
+        Returns:
+            The new mechanism.
+
+        Raises:
+            InvalidArgument: The grid is no power of two, or too fine.
+
         """
         return Mechanism(self.certificate.on_grid(exact(grid, name="grid")))
 
     def compose(self, count: int, *, sampling_rate: Exact | None = None) -> Composition:
-        """Return the joint cost of `count` releases of this mechanism.
+        """The joint privacy cost of `count` releases of this mechanism.
 
-        Each is of a Poisson sample of its own if there is a `sampling_rate`, by default that of the
-        certificate. Raises InvalidArgument unless count is whole, 1 to 2^53, and 0 < sampling_rate
-        <= 1, NotApplicable where subsampling isn't proved.
+        Args:
+            count: Number of releases, 1 to 2^53.
+            sampling_rate: Probability with which each record is in the Poisson sample of each
+                release; default: the certificate's rate.
+
+        Returns:
+            The composition, which has `epsilon(delta=…)` and `delta(epsilon=…)`.
+
+        Raises:
+            InvalidArgument: An argument is out of its range.
+            NotApplicable: Sampling isn't proved for this noise.
+
         """
         return compose([(self, count)], sampling_rate=sampling_rate)
 
     def delta(self, *, epsilon: Exact) -> Interval:
-        """Return an interval that contains δ(epsilon), the smallest δ at that ε.
+        """An interval that contains δ(epsilon), the smallest δ at that ε.
 
-        Of as many releases as the certificate is about: at its ε it is `certificate.delta`.
+        It is for all releases that the certificate is about; at its ε it is `certificate.delta`.
+
+        Args:
+            epsilon: ε >= 0, an exact number.
+
+        Returns:
+            The interval, rounded outward.
+
+        Raises:
+            InvalidArgument: The number is malformed or out of its range.
+
         """
         budget = Budget(epsilon=epsilon, delta="0.5")
         return prove_composed((self.certificate.releases,), budget.epsilon).interval
 
     def delta_per_release(self, *, epsilon: Exact) -> Interval:
-        """Return an interval that contains δ(epsilon) of one release alone."""
-        return self._once.delta(epsilon=epsilon)
+        """An interval that contains δ(epsilon) of one release; arguments as in `delta`."""
+        return self._one_release_composition.delta(epsilon=epsilon)
 
     def epsilon(self, *, delta: Exact) -> Interval:
-        """Return an interval that contains ε(delta), the smallest ε at that δ.
+        """An interval that contains ε(delta), the smallest ε at that δ.
 
-        Of as many releases as the certificate is about. Raises NotApplicable where there is none (a
-        Gaussian at delta=0).
+        It is for all releases that the certificate is about.
+
+        Args:
+            delta: 0 <= δ < 1, an exact number.
+
+        Returns:
+            The interval, rounded outward.
+
+        Raises:
+            InvalidArgument: The number is malformed or out of its range.
+            NotApplicable: No ε exists, such as for a Gaussian at delta=0.
+
         """
         from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
 
         releases = Composition(parts=(self.certificate.releases,))
-        return releases.epsilon(delta=delta, accuracy=0)  # no more than the certificate says
+        return releases.epsilon(delta=delta, accuracy=0)  # at most the certificate's epsilon
 
     def epsilon_per_release(self, *, delta: Exact) -> Interval:
-        """Return an interval that contains ε(delta) of one release alone."""
-        return self._once.epsilon(delta=delta)
+        """An interval that contains ε(delta) of one release; arguments as in `epsilon`."""
+        return self._one_release_composition.epsilon(delta=delta)
 
     @property
-    def _once(self) -> Composition:
+    def _one_release_composition(self) -> Composition:
         from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
 
         return Composition(parts=(self.certificate.one_release,))
@@ -246,8 +324,8 @@ class Mechanism:
     def gdp(self) -> Converted:
         """μ of Gaussian differential privacy: √k·Δ/σ for k releases (Dong, Roth & Su 2022).
 
-        Exact for Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise and
-        more that doesn't depend on the data. Raises NotApplicable for other noise and for samples.
+        Exact for Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise plus
+        an independent part. Raises NotApplicable for other noise and for samples.
         """
         low, high = self._gaussian_squares()
         with precision(PLAIN_BITS):
@@ -270,7 +348,7 @@ class Mechanism:
         return Converted(value=Interval(lower, upper), nature=nature)
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
-        """Return μ², below and above what rounded roots in the sensitivity make it."""
+        """μ² with the sensitivity's roots rounded down and up."""
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"
@@ -280,14 +358,23 @@ class Mechanism:
     def release(self, values: Values) -> Released:
         """Add fresh noise to `values`, on the grid. Every call spends the budget again.
 
-        `values` (shape (dimension,), or a number if the dimension is 1) must be a query whose
-        sensitivity really is the certificate's. Floats are taken as the exact reals that they are;
-        NaN becomes 0 and ±inf ±2^61 grid steps, since an error that depended on the data would be
-        an output too. For the same reason values that aren't whole are rounded, halves up, before
-        noise on the whole numbers is added (discrete-staircase). Results are cut off at ±2^62 grid
-        steps, after the noise.
-        Raises InvalidArgument for a wrong shape and for types that aren't exact numbers: masked
-        arrays, texts, None, Decimal and complex numbers, floats of more than 64 bits.
+        Nothing about the values can raise an error, since such an error would be an output: NaN
+        becomes 0, and ±inf becomes ±2^61 grid steps. For the same reason values are rounded to
+        integers, halves up, before noise on the integers is added (discrete-staircase). Results are
+        clipped at ±2^62 grid steps after the noise. Equal running time for all values is not
+        promised.
+
+        Args:
+            values: A query whose sensitivity really is the certificate's, shape (dimension,), or a
+                number if the dimension is 1. Floats are taken as the exact reals that they are.
+
+        Returns:
+            The noisy values with the certificate.
+
+        Raises:
+            InvalidArgument: The shape is wrong, or the type holds no exact numbers: masked arrays,
+                texts, None, Decimal, complex numbers, floats of more than 64 bits.
+
         """
         return Released(values=self._prepared.add_to(values), certificate=self.certificate)
 
@@ -296,33 +383,45 @@ class Mechanism:
         return PreparedNoise(self.noise, self.grid, geometry=self.certificate.geometry)
 
     def release_chunks(self, chunks: Iterable[Values]) -> Iterator[NDArray[np.float64]]:
-        """Return an iterator over one release of a vector that comes in `chunks`, in order.
+        """An iterator over one release of a vector that comes in `chunks`, in order.
 
-        For vectors that no memory holds: all chunks share one draw of noise, and no more than one
-        of each is held at a time (but for generalized-gamma and noise in the shape of a body, which
-        keep numbers for every coordinate). It spends the budget once, as `release` does, and what
-        it yields is to be kept: asking again is another release. Chunks are as `release` takes
-        values; nothing is promised of how long each takes. Raises NotApplicable for a geometry,
-        InvalidArgument for what can't be iterated, and while it is iterated for chunks of wrong
-        types, for more coordinates than the dimension, and at the end for fewer.
+        Use it for vectors that don't fit in memory: all chunks share one draw of noise, and only
+        one chunk is held at a time. (generalized-gamma and noise in the shape of a body keep
+        numbers for every coordinate.) It spends the budget once, as `release` does. Keep
+        all results: iterating over new chunks is another release. Nothing is promised about the
+        time of each chunk.
 
-        >>> import numpy as np
-        >>> from leastnoise.guarantees.sensitivity import L2
-        >>> from leastnoise.selection.public import calibrate
-        >>> noise = calibrate("l2", epsilon=1, sensitivity=L2(1), dimension=10**5)
-        >>> parts = noise.release_chunks(np.zeros(25_000) for _ in range(4))
-        >>> sum(part.size for part in parts)
-        100000
+        Args:
+            chunks: An iterable of vectors, as `release` takes them; their lengths sum to the
+                dimension.
+
+        Returns:
+            The iterator. It raises InvalidArgument for chunks of wrong types, for too many
+            coordinates, and at the end for too few.
+
+        Raises:
+            NotApplicable: The mechanism has a geometry.
+            InvalidArgument: The argument can't be iterated.
+
+        Examples:
+            >>> import numpy as np
+            >>> from leastnoise.guarantees.sensitivity import L2
+            >>> from leastnoise.selection.public import calibrate
+            >>> noise = calibrate("l2", epsilon=1, sensitivity=L2(1), dimension=10**5)
+            >>> parts = noise.release_chunks(np.zeros(25_000) for _ in range(4))
+            >>> sum(part.size for part in parts)
+            100000
+
         """
         if self.certificate.geometry is not None:
             why = "a geometry takes the whole vector at once; release it as one"
             raise NotApplicable(family=self.noise.name, why=why)
         like = "an iterable of vectors, such as a generator of arrays"
         given = _validate.in_order(chunks, name="chunks", like=like)
-        return _in_chunks(self.noise, self.grid, given)
+        return _release_in_chunks(self.noise, self.grid, given)
 
 
-def _in_chunks(
+def _release_in_chunks(
     noise: Noise, grid: Fraction, chunks: Iterator[Values]
 ) -> Iterator[NDArray[np.float64]]:
     draw = VectorDraw(noise, grid)
@@ -339,41 +438,53 @@ def _in_chunks(
 def compose(
     releases: Sequence[tuple[Mechanism, int]], *, sampling_rate: Exact | None = None
 ) -> Composition:
-    """Return the joint cost of releases: pairs of a mechanism and how often it is used.
+    """The joint privacy cost of several releases, on data of the same units.
 
-    All of them on data of the same units, with scales that were fixed in advance. With a
-    `sampling_rate` each is of a Poisson sample of its own; else the certificates say of what.
-    Raises InvalidArgument without a release, and unless counts are whole, 1 to 2^53.
+    Scales have to be fixed in advance; they may not depend on earlier results.
 
-    >>> from leastnoise.guarantees.sensitivity import L2
-    >>> from leastnoise.selection.public import calibrate
-    >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-6", sensitivity=L2(1))
-    >>> spent = compose([(noise, 100)]).epsilon(delta="1e-6")
-    >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
-    (True, 1.177742)
+    Args:
+        releases: Pairs of a mechanism and the number of its releases, 1 to 2^53.
+        sampling_rate: Probability with which each record is in the Poisson sample of each release;
+            default: the rates of the certificates.
+
+    Returns:
+        The composition, which has `epsilon(delta=…)` and `delta(epsilon=…)`.
+
+    Raises:
+        InvalidArgument: No release is given, or a count is out of its range.
+
+    Examples:
+        >>> from leastnoise.guarantees.sensitivity import L2
+        >>> from leastnoise.selection.public import calibrate
+        >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-6", sensitivity=L2(1))
+        >>> spent = compose([(noise, 100)]).epsilon(delta="1e-6")
+        >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
+        (True, 1.177742)
+
     """
-    # The accountant is imported where it is used: who releases once need not wait for it.
+    # The accountant is imported here, so that a single release need not wait for it.
     from leastnoise.accounting.composition import Composition  # noqa: PLC0415
 
-    ones = [(_one_release(one, sampling_rate), count) for one, count in mechanism_counts(releases)]
-    return Composition(parts=tuple(one.times(count) for one, count in ones))
+    counts = mechanism_counts(releases)
+    parts = [(_one_release(mechanism, sampling_rate), count) for mechanism, count in counts]
+    return Composition(parts=tuple(part.times(count) for part, count in parts))
 
 
 def mechanism_counts(releases: object) -> tuple[tuple[Mechanism, int], ...]:
-    """Return pairs of a mechanism and a count; raises InvalidArgument for all else."""
+    """Pairs of a mechanism and a count; raises InvalidArgument for anything else."""
     like = "pairs of a mechanism and a count, such as [(mechanism, 12)]"
-    found = tuple(
+    pairs = tuple(
         (
             _validate.instance(mechanism, Mechanism, name="releases", like=like),
             _validate.whole(count, name="compositions"),
         )
         for mechanism, count in _validate.pairs(releases, name="releases", like=like)
     )
-    if not found:
+    if not pairs:
         raise InvalidArgument(
             name="releases", value="none", expected="at least one release", hint=f"Give {like}."
         )
-    return found
+    return pairs
 
 
 def _one_release(mechanism: Mechanism, sampling_rate: Exact | None) -> Releases:

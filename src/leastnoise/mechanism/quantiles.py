@@ -1,4 +1,4 @@
-"""Quantiles chosen among public candidates by permute-and-flip, as a certificate says.
+"""Draws of quantiles among public candidates by permute-and-flip, as their certificate states.
 
 notation: L rows below a candidate's part, E in it, n in all; a level a is p/q.
 """
@@ -31,32 +31,33 @@ def choose_quantiles(
     unit: int = 1,
     entropy: Entropy | None = None,
 ) -> list[int]:
-    """Return the chosen candidate, by place, of each level of `claim` in one group.
+    """The index of the chosen candidate for each level of `claim`, in one group.
 
-    `counts` holds a whole number a candidate: so many `unit`-ths of a row lie at it. Those of a
-    candidate are spread evenly over its parts, and those of a chosen part are halved between what
-    lies below and above it: what becomes of a row depends on no other. Places don't fall as levels
-    rise; where draws of their own did, they are sorted. `entropy` is for tests.
+    `counts` has an integer for each candidate: the number of `unit`-ths of a row that lie at it.
+    The rows of a candidate are spread evenly over its parts, and the rows of a chosen part are
+    halved between the draws below and above it; what happens to a row depends on no other row.
+    Indices don't decrease as levels increase; if independent draws did, they are sorted. `entropy`
+    is for tests.
     """
     if len(counts) != claim.candidates:
         raise ValueError(f"Expected {claim.candidates} counts, got {len(counts)}.")
     source = entropy or SystemEntropy()
     chosen: dict[int, int] = {}
     choices = claim.choices
-    halvings = 1 + max(one.depth for one in choices)
+    halvings = 1 + max(choice.depth for choice in choices)
     masses = [count << halvings for count in counts for _ in range(claim.parts)]
     scale = unit * claim.parts << halvings
     for index in sorted(range(len(choices)), key=lambda index: choices[index].depth):
-        one = choices[index]
-        first, own = _between(masses, one, choices, chosen)
-        factor = claim.rates[index] / (one.level.denominator * scale)
-        penalties = [factor * score for score in scores(own, one.level)]
-        chosen[index] = first + place_of_largest(penalties, source)
-    return sorted(place // claim.parts for place in chosen.values())
+        choice = choices[index]
+        first, masses_between = _masses_between(masses, choice, choices, chosen)
+        factor = claim.rates[index] / (choice.level.denominator * scale)
+        penalties = [factor * score for score in scores(masses_between, choice.level)]
+        chosen[index] = first + index_of_largest(penalties, source)
+    return sorted(part_index // claim.parts for part_index in chosen.values())
 
 
 def scores(masses: Sequence[int], level: Fraction) -> list[int]:
-    """Return q·max(0, L − an, an − L − E) of each part."""
+    """q·max(0, L − an, an − L − E) for each part."""
     p, q = level.numerator, level.denominator
     wanted = p * sum(masses)
     return [
@@ -65,58 +66,59 @@ def scores(masses: Sequence[int], level: Fraction) -> list[int]:
     ]
 
 
-def _between(
+def _masses_between(
     masses: Sequence[int],
-    one: Choice,
+    choice: Choice,
     choices: Sequence[Choice],
     chosen: dict[int, int],
 ) -> tuple[int, list[int]]:
-    """Return the first part that is left for a draw, and what lies in each that is.
+    """The first part that a draw may choose, and the rows in each such part.
 
-    A part that was chosen before is halved, once each time that it was.
+    A part that was chosen before is halved, once for each time.
     """
-    first = 0 if one.below is None else chosen[one.below]
-    last = len(masses) - 1 if one.above is None else chosen[one.above]
-    own = list(masses[first : last + 1])
-    for place in _ends(one, choices):
-        if first <= chosen[place] <= last:
-            own[chosen[place] - first] >>= 1
-    return first, own
+    first = 0 if choice.below is None else chosen[choice.below]
+    last = len(masses) - 1 if choice.above is None else chosen[choice.above]
+    between = list(masses[first : last + 1])
+    for index in _list_ancestors(choice, choices):
+        if first <= chosen[index] <= last:
+            between[chosen[index] - first] >>= 1
+    return first, between
 
 
-def _ends(one: Choice, choices: Sequence[Choice]) -> set[int]:
-    """Return all draws on the way to this one: each halved the rows at the part that it chose."""
-    found: set[int] = set()
-    left = [one.below, one.above]
-    while left:
-        place = left.pop()
-        if place is not None and place not in found:
-            found.add(place)
-            left += [choices[place].below, choices[place].above]
-    return found
+def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
+    """All draws on which this draw depends; each has halved the rows at the part that it chose."""
+    ancestors: set[int] = set()
+    pending = [choice.below, choice.above]
+    while pending:
+        index = pending.pop()
+        if index is not None and index not in ancestors:
+            ancestors.add(index)
+            pending += [choices[index].below, choices[index].above]
+    return ancestors
 
 
-# Quantiles read off noisy counts of public candidates: post-processing, and the same anywhere.
+# Quantiles from noisy counts of public candidates: deterministic post-processing.
 #
-# notation: F̂_g the noisy number of rows at the first g candidates, n̂ that of all; D_g = F̂_g −
-# a·n̂ for a level a. Without noise a quantile is a candidate g with D_{g−1} <= 0 <= D_g.
+# notation: F̂_g the noisy number of rows at the first g candidates, n̂ of all; D_g = F̂_g − a·n̂
+# for a level a. Without noise a quantile is a candidate g with D_{g−1} <= 0 <= D_g.
 
 
 def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: int) -> list[int]:
-    """Return the place of each level's candidate: the first where isotonic regression has D >= 0.
+    """The index of each level's candidate: the first where isotonic regression has D >= 0.
 
-    That is where the sum of all D before it is least, first of all: no pool of candidates on either
-    side has a mean on the wrong one. `counts` are noisy, one a candidate. The last candidate stands
-    for no such place, and a `total` below 0 counts as 0, so that places don't fall as levels rise.
+    It is the first index at which the sum of all D before it is smallest: no pool of candidates on
+    either side has a mean on the wrong side. `counts` are noisy, one for each candidate. If there
+    is no such index it is the last candidate, and a `total` below 0 counts as 0, so indices don't
+    decrease as levels increase.
     """
     before = [0, *accumulate(accumulate(counts))]  # before[g] = F̂_1 + … + F̂_g
     wanted = max(total, 0)
-    found: list[int] = []
+    indices: list[int] = []
     for level in levels:
         p, q = level.numerator * wanted, level.denominator
         least = min(range(len(before)), key=lambda g, p=p, q=q: q * before[g] - p * g)
-        found.append(min(least, len(counts) - 1))
-    return found
+        indices.append(min(least, len(counts) - 1))
+    return indices
 
 
 def read_interval(
@@ -125,60 +127,63 @@ def read_interval(
     half_widths: NDArray[np.float64],
     *,
     total: int,
-    place: int,
+    index: int,
 ) -> tuple[int, int]:
-    """Return the places of the first and the last candidate that noise doesn't rule out.
+    """The indices of the first and the last candidate that the noise doesn't rule out.
 
-    `half_widths` are h_g, g = 0, …, B: by symmetry D_g is off by more than h_g to one side with 2.5
-    % at most. Candidate g stays where D_g >= −h_g and D_{g−1} <= h_{g−1}: of a true quantile both
-    hold with 95 %, whatever the rows. `place`, that of the quantile, stays as well.
+    `half_widths` are h_g, g = 0, …, B: by symmetry the error of D_g exceeds h_g to one side with a
+    probability of at most 2.5 %. Candidate g stays if D_g >= −h_g and D_{g−1} <= h_{g−1}. For a
+    true quantile both hold with 95 %, whatever the rows are. The quantile's own index, `place`,
+    stays too.
     """
     sums = np.array([0, *accumulate(counts)], dtype=np.float64) - float(level) * total
-    kept = np.flatnonzero((sums[1:] >= -half_widths[1:]) & (sums[:-1] <= half_widths[:-1]))
-    every = [place, *kept.tolist()]
-    return min(every), max(every)
+    possible = np.flatnonzero((sums[1:] >= -half_widths[1:]) & (sums[:-1] <= half_widths[:-1]))
+    indices = [index, *possible.tolist()]
+    return min(indices), max(indices)
 
 
-# Permute-and-flip: which of several public candidates has the largest noisy score, exactly.
+# Permute-and-flip: the public candidate with the largest noisy score, exactly.
 #
 # The candidate of the largest E_i − penalty_i, for independent standard exponentials E_i, is what
 # permute-and-flip returns (McKenna & Sheldon 2020; Ding et al. 2021, Theorem 5). All exponentials
-# are drawn: a sampler by rejection would take a time that tells the scores.
+# are drawn: the running time of a rejection sampler would reveal the scores.
 
 
-def place_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
-    """Return the i with the largest E_i − penalties[i]; at least one candidate is given.
+def index_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
+    """The i with the largest E_i − penalties[i], for at least one candidate.
 
-    A word of 64 bits is drawn for each. Floats of proved error leave out those that certainly
-    aren't the largest; the others are decided in balls, refined until one certainly is. How often
-    that needs further bits depends on chance, and a little on the penalties.
+    A word of 64 bits is drawn for each candidate. Floats with a proved error exclude candidates
+    that certainly aren't the largest. Balls decide between the others, with more bits until one
+    certainly is the largest. How often more bits are needed depends on chance, and slightly on the
+    penalties.
     """
     words = entropy.words(len(penalties)) >> np.uint64(1)
-    left = _contenders(words, np.array([float(one) for one in penalties]))
+    contenders = _contenders(words, np.array([float(penalty) for penalty in penalties]))
     exponentials = {
-        place: LazyMagnitude(
-            EXPONENTIAL, LazyUniform(entropy, prefix=int(words[place]), known=WORD_BITS)
+        index: LazyMagnitude(
+            EXPONENTIAL, LazyUniform(entropy, prefix=int(words[index]), known=WORD_BITS)
         )
-        for place in left
+        for index in contenders
     }
 
     def question(bits: int) -> int | None:
         scores = {
-            place: exponentials[place].enclose(bits) - ball(penalties[place]) for place in left
+            index: exponentials[index].enclose(bits) - ball(penalties[index])
+            for index in contenders
         }
         largest = max(scores.values(), key=lambda score: score.lower())
-        left[:] = [place for place in left if not scores[place] < largest]
-        return left[0] if len(left) == 1 else None
+        contenders[:] = [index for index in contenders if not scores[index] < largest]
+        return contenders[0] if len(contenders) == 1 else None
 
     return decide(question)
 
 
 def _contenders(words: NDArray[np.uint64], penalties: NDArray[np.float64]) -> list[int]:
-    """Return the places of all that may be the largest: those beyond the table are among them."""
-    found = EXPONENTIAL.look_up(words)
-    scores = found.values - penalties
-    # absolute: the table's error, 2^-40, and roundings of E < 12; relative to a penalty: its own
-    # rounding, and those of two sums
+    """The indices of all candidates that may be the largest, including those beyond the table."""
+    exponentials = EXPONENTIAL.look_up(words)
+    scores = exponentials.values - penalties
+    # absolute: the table's error 2^-40 and roundings of E < 12; relative to a penalty: its
+    # rounding, and the roundings of two sums
     slack = 2.0**-39 + 2.0**-51 * np.abs(penalties)
-    least = np.max((scores - slack)[~found.beyond], initial=-np.inf)
-    return np.flatnonzero(found.beyond | (scores + slack >= least)).tolist()
+    least = np.max((scores - slack)[~exponentials.beyond], initial=-np.inf)
+    return np.flatnonzero(exponentials.beyond | (scores + slack >= least)).tolist()

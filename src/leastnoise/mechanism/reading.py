@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Values: TypeAlias = "ArrayLike | Sequence[Fraction] | ScaledIntegers"
-"""What a release takes: whatever numpy reads as numbers, or exact scaled integers."""
+"""The values of a release: whatever numpy reads as numbers, or exact scaled integers."""
 
 
 def as_exact(values: Values) -> Plain:
-    """Return `values` as the exact numbers that they are, refusing types, never values.
+    """`values` as exact numbers; refuses types, never values.
 
-    A list may hold numbers of several kinds, and numpy would round them to one. Which of the three
-    forms is used may depend on the values; what they stand for doesn't, so neither does the result.
+    A list may hold numbers of several types, which numpy would round to one type. The form that is
+    returned may depend on the values, but not the numbers it represents, so neither does the
+    result.
     """
     if isinstance(values, ScaledIntegers):
         return values
@@ -30,9 +31,9 @@ def as_exact(values: Values) -> Plain:
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "O":
         kinds = set(map(type, array.flat))
-        if wrong := [one for one in kinds if not _is_number(one)]:
+        if wrong := [kind_of_item for kind_of_item in kinds if not _is_number(kind_of_item)]:
             raise unknown_type(f"{wrong[0].__name__} in an array")
-        merged = _merged(array, kinds)
+        merged = _merge_types(array, kinds)
         if merged is None:
             return Rationals(values=array)
         array, kind, size = merged, merged.dtype.kind, merged.dtype.itemsize
@@ -45,24 +46,24 @@ def as_exact(values: Values) -> Plain:
     raise unknown_type(f"an array of {array.dtype.type.__name__}")  # a dtype tells lengths of text
 
 
-def _merged(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
-    """Return objects of those types as an array of floats or int64, None where that would round."""
-    if all(issubclass(one, float) for one in kinds):
+def _merge_types(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
+    """Objects of those types as an array of floats or int64; None if that would round."""
+    if all(issubclass(kind, float) for kind in kinds):
         return array.astype(np.float64)
-    if all(issubclass(one, (int, np.integer, np.bool_)) for one in kinds):
+    if all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds):
         whole = np.asarray(array.tolist())
         return whole if whole.dtype.kind in "ib" else None
     return None
 
 
 def _array_of(values: Values) -> NDArray[Any]:
-    """Return `values` as an array: one of objects for a list, whose types numpy would merge."""
+    """`values` as an array; of objects for a list, since numpy would merge its types."""
     if isinstance(values, np.ma.MaskedArray):
         raise unknown_type("a masked array", hint=FILL)
     listed = isinstance(values, (list, tuple))
     if listed and _is_deep(values):
         raise _not_flat("lists in lists in lists")
-    if listed and any(issubclass(one, np.ndarray) for one in set(map(type, values))):
+    if listed and any(issubclass(kind, np.ndarray) for kind in set(map(type, values))):
         raise unknown_type("a list of arrays", hint="Join them first: numpy.concatenate.")
     try:
         return np.asarray(values, dtype=object if listed else None)
@@ -71,8 +72,13 @@ def _array_of(values: Values) -> NDArray[Any]:
 
 
 def _is_deep(values: Any) -> bool:
-    """Return whether lists are three deep: numpy would follow one that holds itself for ever."""
-    inner = (item for one in values if isinstance(one, (list, tuple)) for item in one)
+    """True if lists are nested three deep: numpy would loop on a list that contains itself."""
+    inner = (
+        item
+        for inner_list in values
+        if isinstance(inner_list, (list, tuple))
+        for item in inner_list
+    )
     return any(isinstance(item, (list, tuple)) for item in inner)
 
 
@@ -86,7 +92,7 @@ _NUMBERS: tuple[type, ...] = (
 
 
 def _is_number(kind: type) -> bool:
-    """Return whether objects of that type are exact numbers here; bools count as 0 and 1."""
-    if issubclass(kind, np.timedelta64):  # which numpy derives from its whole numbers
+    """True if objects of that type are exact numbers here; bools count as 0 and 1."""
+    if issubclass(kind, np.timedelta64):  # a subclass of numpy's integers
         return False
     return issubclass(kind, _NUMBERS)

@@ -1,17 +1,17 @@
-"""g·round((v + X)/g), exactly, for every bit string that the ideal noise X is made of.
+"""g·round((v + X)/g), computed exactly for every bit string that defines the ideal noise X.
 
-The grid g = 2^m never depends on data. Rounding the sum is post-processing, so that any fixed g
-keeps the guarantee (theory/release.md §1); it adds g²/12 to a coordinate's variance. notation: s =
-the standard deviation of one coordinate, for noise on the whole numbers 1 at least.
+The grid g = 2^m never depends on data. Rounding the sum is post-processing, so any fixed g keeps
+the guarantee (theory/release.md §1); it adds g²/12 to a coordinate's variance. notation: s = the
+standard deviation of one coordinate, at least 1 for noise on the integers.
 
-notation: v/g = n + f with n whole and |f| <= 1, x = X/g, y = f + x. The released number is g·(n +
-round(y)), cut off at ±2^62 g. Nothing is cut off before the noise is added: that would move
+notation: v/g = n + f with an integer n and |f| <= 1, x = X/g, y = f + x. The released number is
+g·(n + round(y)), clipped at ±2^62 g. Nothing is clipped before the noise is added: that would move
 neighbours by shifts that noise in the shape of a body need not hide.
 
-Proof that the float filter never decides otherwise than the ideal mechanism (theory/release.md §1):
-the floats give ŷ with |ŷ − y| <= τ. If ŷ is nearer than 1/2 − τ to a whole number k, no
-half-integer is within τ of ŷ, so round(y) = k. Otherwise y is enclosed in balls, from the same bits
-and then fresh ones, until one whole number is left. Ties have probability 0.
+Proof that the float filter always decides like the ideal mechanism (theory/release.md §1): the
+floats give ŷ with |ŷ − y| <= τ. If ŷ is nearer than 1/2 − τ to an integer k, no half-integer is
+within τ of ŷ, so round(y) = k. Otherwise y is enclosed in balls, from the same bits and then fresh
+bits, until one integer remains. Ties have probability 0.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 DEFAULT_BITS = 20  # g²/12 is then below 2^-43 of the variance
-# At 30 bits the rounding is nearly always decided in floats. A finer grid would only be slower:
-# past 52 bits no float64 could hold the result.
+# With 30 bits the rounding is nearly always decided in floats. A finer grid would only be slower:
+# beyond 52 bits no float64 could hold the result.
 FINEST_BITS = 30
 
 
@@ -88,21 +88,22 @@ def check_grid(grid: Fraction, noise: Noise) -> None:
 
 
 def is_power_of_two(number: Fraction) -> bool:
-    """Return whether `number` is 2^m for a whole m."""
+    """True if `number` is 2^m for an integer m."""
     top, bottom = number.numerator, number.denominator
     return number > 0 and top & (top - 1) == 0 and bottom & (bottom - 1) == 0
 
 
 def exponent_of(grid: Fraction) -> int:
-    """Return m, given 2^m."""
+    """The m of a grid 2^m."""
     return grid.numerator.bit_length() - grid.denominator.bit_length()
 
 
 def _variance(noise: Noise) -> Fraction:
-    """s², from the variance at scale 1: scale² may be outside the range of floats.
+    """s², from the variance at scale 1, since scale² may be outside the range of floats.
 
-    For noise on the whole numbers 1 at least, however rarely it isn't 0: values are cut off at 2^61
-    grid steps, and unless that is a whole number too, what is left of them shows through the noise.
+    For noise on the integers it is at least 1, even if the noise is nearly always 0. Values are
+    clipped at 2^61 grid steps, and unless that is an integer, a clipped value would show through
+    the noise.
     """
     variance = noise.scale**2 * Fraction(noise.scaled(1 / noise.scale).variance)
     return max(variance, Fraction(1)) if noise.for_whole_numbers else variance
@@ -114,13 +115,13 @@ def _floor_log2(number: Fraction) -> int:
 
 
 def _short(number: Fraction) -> str:
-    """Powers of two beyond six digits are shown as such."""
+    """The number as a text; large and small powers of two as 2^m."""
     if is_power_of_two(number) and not 10**-6 < number < 10**6:
         return f"2^{exponent_of(number)}"
     return str(number)[:40]
 
 
-LARGEST_RESULT = 1 << 62  # n + round(y) is cut off there, which leaves room in an int64
+LARGEST_RESULT = 1 << 62  # n + round(y) is clipped there, which leaves room in an int64
 
 
 def add_noise(
@@ -131,22 +132,21 @@ def add_noise(
     geometry: Geometry | None = None,
     entropy: Entropy | None = None,
 ) -> NDArray[np.float64]:
-    """Return g·round((values + X)/g), X a fresh draw of `noise`, in the shape of `values`.
+    """g·round((values + X)/g), X a fresh draw of `noise`, in the shape of `values`.
 
     With a `geometry`, W·values takes the place of the values, exactly, and the result is mapped
-    back by W⁻¹ in floats: post-processing of what is safe by then.
+    back by W⁻¹ in floats: post-processing of a private output.
 
-    `values` has shape (dimension,), or is a number in one dimension: floats, taken as the
-    exact reals that they are, an integer array, or `ScaledIntegers`. Noise on the whole numbers is
-    added to ⌊v + 1/2⌋, see `nearest_whole`. No value raises: NaN counts as 0 and ±inf as ±2^61 grid
-    steps; an error that depended on data would itself be an output. Results are the doubles nearest
-    to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles' range). Raises
-    InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or type, naming
-    shapes and types only; RandomnessError, with nothing published, if a rounding can't be decided
-    (probability 0).
+    `values` has shape (dimension,), or is a number in one dimension: floats, taken as the exact
+    reals that they are, an integer array, or `ScaledIntegers`. Noise on the integers is added to ⌊v
+    + 1/2⌋, see `nearest_whole`. No value raises an error, which would itself be an output: NaN
+    counts as 0, and ±inf as ±2^61 grid steps. Results are the doubles nearest to the multiples of
+    g, none beyond ±2^62 g (±inf beyond the doubles' range). Raises InvalidArgument for a grid that
+    `check_grid` refuses and for a wrong shape or type, naming shapes and types only;
+    RandomnessError, with nothing published, if a rounding can't be decided (probability 0).
 
-    `entropy` is for tests; a release leaves it out and gets fresh bits, keyed by the system. What
-    is not promised: equal time for all draws (theory/release.md §1).
+    `entropy` is for tests; a release omits it and gets fresh bits, keyed by the system. Equal time
+    for all draws is not promised (theory/release.md §1).
     """
     return PreparedNoise(noise, grid, geometry=geometry).add_to(values, entropy=entropy)
 
@@ -155,7 +155,7 @@ def add_noise(
 class PreparedNoise:
     """`add_noise` with one noise on one grid, prepared once for many calls.
 
-    It keeps public constants and tables alone: no bit of a draw, and no value.
+    It keeps only public constants and tables: no bit of a draw, and no value.
     """
 
     def __init__(self, noise: Noise, grid: Fraction, *, geometry: Geometry | None = None) -> None:
@@ -166,20 +166,20 @@ class PreparedNoise:
         self._draws = prepare_draws(noise, grid=grid)
 
     def add_to(self, values: Values, *, entropy: Entropy | None = None) -> NDArray[np.float64]:
-        """Return `values` with a fresh draw of the noise; see `add_noise`."""
+        """`values` with a fresh draw of the noise; see `add_noise`."""
         exact_values = _read(self._noise, values)
         shape = _check_shape(exact_values, self._dimension)
         sampler, exponent = self._draws(entropy or SystemEntropy()), self._exponent
         with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
             if self._geometry is None:
-                return _added(sampler, exponent, exact_values).reshape(shape)
-            noisy = _added(sampler, exponent, whiten(self._geometry, exact_values, exponent))
+                return _add_on_grid(sampler, exponent, exact_values).reshape(shape)
+            noisy = _add_on_grid(sampler, exponent, whiten(self._geometry, exact_values, exponent))
             return self._geometry.restore(noisy).reshape(shape)
 
 
 @final
 class VectorDraw:
-    """One draw of noise in the making: its coordinates are added to a vector's in order."""
+    """One draw of noise whose coordinates are added to a vector's chunks, in order."""
 
     def __init__(self, noise: Noise, grid: Fraction, *, entropy: Entropy | None = None) -> None:
         check_grid(grid, noise)
@@ -188,29 +188,29 @@ class VectorDraw:
         self.left = noise.dimension
 
     def chunk(self, values: Values) -> NDArray[np.float64]:
-        """Return the next coordinates of the vector with noise; raises like `add_noise`."""
+        """The next coordinates of the vector with noise; raises like `add_noise`."""
         exact_values = _read(self._noise, values)
         shape = flat(exact_values).shape
         if len(shape) != 1 or shape[0] > self.left:
             raise InvalidArgument(
                 name="chunks",
                 value=f"an array of shape {shape}",
-                expected=f"vectors, of {self.left:,} coordinates that are left at most",
+                expected=f"vectors with at most {self.left:,} more coordinates",
             )
         self.left -= shape[0]
         with np.errstate(all="ignore"):
-            return _added(self._sampler, self._exponent, exact_values)
+            return _add_on_grid(self._sampler, self._exponent, exact_values)
 
 
-def _added(sampler: Sampler, exponent: int, values: ExactValues) -> NDArray[np.float64]:
-    """Return g·round((values + X)/g), flat, X the next coordinates of the sampler's draw."""
+def _add_on_grid(sampler: Sampler, exponent: int, values: ExactValues) -> NDArray[np.float64]:
+    """g·round((values + X)/g), flat, X the next coordinates of the sampler's draw."""
     steps = round_sums(sampler, exponent, values)
     return np.ldexp(steps.astype(np.float64), exponent)
 
 
 def _read(noise: Noise, values: Values) -> Plain:
     exact_values = as_exact(values)
-    if noise.for_whole_numbers:  # a fraction would stay visible in the sum
+    if noise.for_whole_numbers:  # a fractional part would stay visible in the sum
         return nearest_whole(exact_values)
     return exact_values
 
@@ -218,21 +218,21 @@ def _read(noise: Noise, values: Values) -> Plain:
 def round_sums(
     sampler: Sampler, exponent: int, values: ExactValues, *, fit: Callable[[int], int] | None = None
 ) -> NDArray[np.int64]:
-    """Return k = round(v/2^exponent + x), flat, shape (d,): the exact core of `add_noise`.
+    """K = round(v/2^exponent + x), flat, shape (d,): the exact core of `add_noise`.
 
-    Where k may be beyond ±2^62 it is what `fit` makes of it, by default cut off there.
+    A k that may be beyond ±2^62 is passed through `fit`, which clips by default.
     """
     split = splitter(values, exponent)
     size = flat(values).size
     steps = np.empty(size, dtype=np.int64)
     for start in range(0, size, BLOCK):
         here = slice(start, min(start + BLOCK, size))
-        steps[here] = _round_block(sampler.draw(here.stop - start), split(here), fit or _cut_off)
+        steps[here] = _round_block(sampler.draw(here.stop - start), split(here), fit or _clip)
     return steps
 
 
 def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArray[np.int64]:
-    """Return whole + round(f + x) for one block."""
+    """Whole + round(f + x) for one block."""
     y = np.add(block.estimates, part.fraction, out=block.estimates)
     nearest = np.rint(y)
     distance = np.subtract(y, nearest, out=y)  # exact: below 2^52 both are multiples of ulp(ŷ)
@@ -249,28 +249,28 @@ def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArra
 
 
 def _tau(block: Block) -> float:
-    """Return τ >= |ŷ − y| wherever the block has an estimate.
+    """A τ >= |ŷ − y| for all entries with an estimate.
 
     y = f + x and ŷ = fl(f̂ + x̂): |x̂ − x| <= error; |f̂ − f| <= 2^-52; the sum rounds by at most
-    2^-53·(reach + 1); 1/2 − τ rounds by at most 2^-54. Their total is below error +
-    2^-53·(reach + 4), and 1.001 covers the rounding of that. From reach = 2^52 on, where rint would
-    be void, τ >= 1/2: nothing passes.
+    2^-53·(reach + 1); 1/2 − τ rounds by at most 2^-54. Their total is below error + 2^-53·(reach +
+    4), and 1.001 covers the rounding of that. From reach = 2^52 on, where rint would be
+    meaningless, τ >= 1/2: nothing passes.
     """
     return 1.001 * (block.error + 2.0**-53 * (block.reach + 4))
 
 
 def _round_exactly(block: Block, part: Split, index: int) -> int:
-    """Return whole + round(f + x) for one coordinate, decided in balls."""
-    beyond, fraction = divmod(part.exact(index) + Fraction(1, 2), 1)
+    """Whole + round(f + x) for one coordinate, decided in balls."""
+    carry, fraction = divmod(part.exact(index) + Fraction(1, 2), 1)
 
     def question(bits: int) -> int | None:
         below = (block.enclose(index, bits) + ball(fraction)).floor()
-        return None if (found := below.unique_fmpz()) is None else int(found)
+        return None if (integer := below.unique_fmpz()) is None else int(integer)
 
-    return int(part.whole[index]) + beyond + decide(question)
+    return int(part.whole[index]) + carry + decide(question)
 
 
-def _cut_off(steps: int) -> int:
+def _clip(steps: int) -> int:
     return max(-LARGEST_RESULT, min(LARGEST_RESULT, steps))
 
 
@@ -288,18 +288,18 @@ def _check_shape(values: ExactValues, dimension: int) -> tuple[int, ...]:
 # Independent noise of one law for each row of a table of any length.
 
 
-# Families whose sampler draws each coordinate by itself: any number of them is one call.
+# Families whose samplers draw coordinates independently: one call draws any number of them.
 _INDEPENDENT = frozenset({"discrete-staircase", "gaussian", "geometric", "laplace"})
 
 
 def add_noise_to_rows(
     noise: Noise, grid: Fraction, rows: ScaledIntegers, *, entropy: Entropy | None = None
 ) -> NDArray[np.float64]:
-    """Return g·round((row + X)/g) for every row, each X a fresh draw of `noise`, in their shape.
+    """g·round((row + X)/g) for every row, each X a fresh draw of `noise`, in their shape.
 
-    `rows` has shape (rows, dimension). Exact, as `add_noise` is; its time and memory grow with the
-    rows. Raises InvalidArgument for another shape or a grid that `check_grid` refuses. `entropy` is
-    for tests.
+    `rows` has shape (rows, dimension). Exact, like `add_noise`; time and memory grow with the
+    number of rows. Raises InvalidArgument for another shape or a grid that `check_grid` refuses.
+    `entropy` is for tests.
     """
     check_grid(grid, noise)
     shape = rows.numerators.shape
@@ -311,10 +311,10 @@ def add_noise_to_rows(
         )
     exact = nearest_whole(rows) if noise.for_whole_numbers else rows
     if not isinstance(exact, ScaledIntegers):
-        raise TypeError("whole numbers of integers are integers")
+        raise TypeError("expected integers from integers")
     source, exponent = entropy or SystemEntropy(), exponent_of(grid)
 
-    def added(numerators: NDArray[np.int64]) -> NDArray[np.int64]:
+    def add_to_numerators(numerators: NDArray[np.int64]) -> NDArray[np.int64]:
         part = ScaledIntegers(numerators=numerators, bits=exact.bits)
         return round_sums(make_sampler(noise, grid=grid, entropy=source), exponent, part)
 
@@ -322,7 +322,7 @@ def add_noise_to_rows(
         if not shape[0]:
             return np.zeros(shape)
         if noise.name in _INDEPENDENT:
-            steps = added(exact.numerators.reshape(-1))
+            steps = add_to_numerators(exact.numerators.reshape(-1))
         else:
-            steps = np.concatenate([added(row) for row in exact.numerators])
+            steps = np.concatenate([add_to_numerators(row) for row in exact.numerators])
         return np.ldexp(steps.astype(np.float64), exponent).reshape(shape)

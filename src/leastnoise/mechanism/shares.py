@@ -1,10 +1,10 @@
-"""One release whose noise is drawn in parts: by processes, or by clients (theory/release.md §8).
+"""One release whose noise is drawn in parts, by processes or by clients (theory/release.md §8).
 
-Either the law is S·(±Q(U_i)) with one S for all coordinates (theory/release.md §2): S is drawn once
-and goes along with the parts. Or it is spherical, and R its length: a part of n coordinates has the
-length R√B and a direction of its own, the shares B of all parts being Dirichlet(n/2) (§4), so that
-the lengths of the parts go along. What else a coordinate is made of is drawn where it is added,
-from the entropy of that machine's own operating system.
+The law is S·(±Q(U_i)) with one S for all coordinates (theory/release.md §2), or it is spherical
+with a length R. In the first case S is drawn once and sent to all parts. In the second case a part
+of n coordinates has the length R√B and its own direction, where the shares B of all parts are
+Dirichlet(n/2) (§4), so each part is sent its length. All else is drawn where it is added, from the
+entropy of that machine's operating system.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from leastnoise._record import field, instance_of, record, takes, whole
 from leastnoise.balls.core import precision
 from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.entropy.lazy import GUARD, LazyAnyGamma
-from leastnoise.entropy.scaled import SETTLED_BITS, ScaledSampler, Settled
+from leastnoise.entropy.scaled import FIXED_BITS, FixedReal, ScaledSampler
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.entropy.spherical import SphericalSampler
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -33,7 +33,7 @@ from leastnoise.mechanism.rounding import exponent_of, round_sums
 from leastnoise.mechanism.values import ScaledIntegers, flat
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import make_sampler, make_share
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,20 +49,20 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class SharedDraw:
-    """A draw of `noise` on `grid`; it can be pickled, and tells nothing by its repr.
+    """A draw of `noise` on `grid`; it can be pickled, and its repr reveals nothing.
 
-    What it holds is as secret as the values: who knows S, or a length, knows more of them than the
-    guarantee says.
+    Keep it as secret as the values: whoever knows S, or a length, learns more about the values than
+    the guarantee allows.
     """
 
     noise: Noise
     grid: Fraction
-    _factor: Settled
+    _factor: FixedReal
     _size: int | None = None
 
     @classmethod
     def of(cls, certificate: Certificate, grid: Fraction) -> SharedDraw:
-        """Draw what all coordinates share, for parts of any size.
+        """Draw the shared factor of all coordinates, for parts of any size.
 
         Raises NotApplicable for a geometry, and for laws whose coordinates share more than a factor
         (generalized gamma, mixtures, noise in the shape of a body).
@@ -72,35 +72,35 @@ class SharedDraw:
         if certificate.geometry is not None or not isinstance(sampler, ScaledSampler):
             why = "its coordinates can't be drawn apart; gaussian, l2 and laplace noise can"
             raise NotApplicable(family=noise.name, why=why)
-        return cls(noise, grid, sampler.settled_factor())
+        return cls(noise, grid, sampler.fixed_factor())
 
     @classmethod
     def in_parts(
         cls, certificate: Certificate, grid: Fraction, sizes: Sequence[int]
     ) -> list[SharedDraw]:
-        """Draw what the coordinates share, for parts of these sizes, each 1 at least.
+        """Draw what the coordinates share, for parts of these sizes, each at least 1.
 
-        Raises NotApplicable as `of` does, but not for generalized gamma.
+        Raises NotApplicable like `of`, but serves generalized gamma.
         """
         noise = certificate.noise
-        radius = registered(type(noise)).part("radius")
+        radius = registered_family(type(noise)).part("radius")
         if radius is None or certificate.geometry is not None:
             return [cls.of(certificate, grid)] * len(sizes)
         entropy = SystemEntropy()
         length = radius(noise, grid, entropy)
         squares = [LazyAnyGamma(entropy, shape=Fraction(size, 2)) for size in sizes]
-        with precision(SETTLED_BITS + GUARD):
-            parts = [square.enclose(SETTLED_BITS) for square in squares]
-            per_root = length.enclose(SETTLED_BITS) / sum(parts, arb(0)).sqrt()
-            lengths = [Settled.of(per_root * part.sqrt()) for part in parts]
-        return [cls(noise, grid, one, size) for one, size in zip(lengths, sizes, strict=True)]
+        with precision(FIXED_BITS + GUARD):
+            parts = [square.enclose(FIXED_BITS) for square in squares]
+            per_root = length.enclose(FIXED_BITS) / sum(parts, arb(0)).sqrt()
+            lengths = [FixedReal.of(per_root * part.sqrt()) for part in parts]
+        return [cls(noise, grid, factor, size) for factor, size in zip(lengths, sizes, strict=True)]
 
-    def added_to(self, values: Values) -> NDArray[np.float64]:
-        """Return `values`, any coordinates of the vector, with their noise, shape (n,).
+    def add_to_part(self, values: Values) -> NDArray[np.float64]:
+        """`values`, any coordinates of the vector, with their noise; shape (n,).
 
-        What `add_noise` says of values holds. Each coordinate may be asked for once: whoever sees
-        it with two draws knows more than the guarantee says. Raises InvalidArgument for another
-        number of values than that of the part, if it has one.
+        Values are treated as in `add_noise`. Use each coordinate only once: two draws for it reveal
+        more than the guarantee allows. Raises InvalidArgument if the part has a size and `values`
+        another.
         """
         exact_values, exponent = as_exact(values), exponent_of(self.grid)
         size = flat(exact_values).size
@@ -116,45 +116,61 @@ class SharedDraw:
             return SphericalSampler(self._factor, self._size, entropy)
         sampler = make_sampler(self.noise, grid=self.grid, entropy=entropy)
         assert isinstance(sampler, ScaledSampler)  # see `of`  # noqa: S101
-        return sampler.sharing(self._factor)
+        return sampler.with_factor(self._factor)
 
 
-"""What δ has to spare where sums of shares are only nearly the law: (1 + e^ε)·k·distance is less,
-for k <= 2^53 releases and ε <= 1,000."""
+# Sums of shares may have the law only approximately. This slack of δ is more than the effect
+# (1 + e^ε)·k·distance for k <= 2^53 releases and ε <= 1,000.
+_LEAST_SLACK = Fraction(1, 1 << 3000)
 
 
-def _absent(absent: int, *, name: str, record: Shares) -> int:
+def _check_absent(absent: int, *, name: str, record: Shares) -> int:
     return _validate.whole(absent, name=name, least=0, most=record.clients - 1)
 
 
 @final
 @record()
 class Shares:
-    """The noise of a `mechanism` in shares, of which each of the `clients` adds one to its values.
+    """The noise of a mechanism in shares; each client adds one share to its values.
 
-    The sum of what the clients send, and nothing less, has the mechanism's guarantee, even if
-    `absent` of them send nothing, or tell everybody their values and shares. So who adds up must
-    see the sum alone (secure aggregation). The sensitivity is that of the sum of all values. With
-    all clients there the noise is more than certified, clients/(clients − absent) of its variance.
-    Sums of Gaussian shares add less than 2^-3000 to any δ of all of them (theory/release.md §8).
+    Only the sum of all messages has the mechanism's guarantee, so whoever adds them up must see the
+    sum alone (secure aggregation). The guarantee holds even if `absent` clients send nothing, or
+    publish their values and shares. If all clients take part, the noise is larger than certified,
+    by a factor clients/(clients − absent) of its variance. Sums of Gaussian shares increase any δ
+    by less than 2^-3000.
 
-    Raises NotApplicable for noise other than gaussian, and geometric of one cell; InvalidArgument
-    unless clients is 1 to 2^20 and 0 <= absent < clients.
+    Args:
+        mechanism: A mechanism with gaussian noise, or with geometric noise of one cell. Its
+            sensitivity is about the sum of all clients' values.
+        clients: Number of clients, 1 to 2^20.
+        absent: Number of clients that may be missing, 0 <= absent < clients.
 
-    >>> from leastnoise.guarantees.sensitivity import Integer
-    >>> from leastnoise.selection.public import calibrate
-    >>> noise = calibrate("geometric", epsilon=1, sensitivity=Integer(1), parameters={"cells": 1})
-    >>> shares = Shares(mechanism=noise, clients=10, absent=3)
-    >>> sent = [shares.share(5) for client in range(8)]
-    >>> abs(float(shares.total(shares.add(sent), clients=8).values) - 40) < 100
-    True
+    Raises:
+        NotApplicable: The noise has another law, or δ has no slack.
+        InvalidArgument: A number is out of its range.
+
+    Source:
+        theory/release.md §8.
+
+    Examples:
+        >>> from leastnoise.guarantees.sensitivity import Integer
+        >>> from leastnoise.selection.public import calibrate
+        >>> one_cell = {"cells": 1}
+        >>> noise = calibrate(
+        ...     "geometric", epsilon=1, sensitivity=Integer(1), parameters=one_cell
+        ... )
+        >>> shares = Shares(mechanism=noise, clients=10, absent=3)
+        >>> sent = [shares.share(5) for client in range(8)]
+        >>> abs(float(shares.total(shares.add(sent), clients=8).values) - 40) < 100
+        True
+
     """
 
     mechanism: Mechanism = field(
         converter=instance_of(Mechanism, like="a Mechanism, such as calibrate() returns")
     )
     clients: int = field(converter=whole(most=1 << 20))
-    absent: int = field(converter=takes(_absent, of_record=True), default=0)
+    absent: int = field(converter=takes(_check_absent, of_record=True), default=0)
 
     def _check_together(self) -> None:
         certificate, noise = self.mechanism.certificate, self.mechanism.noise
@@ -162,8 +178,8 @@ class Shares:
             raise NotApplicable(family=noise.name, why="shares of a geometry aren't proved")
         if self._share.distance:
             room = certificate.budget.delta - Fraction(certificate.delta.upper)
-            if certificate.budget.epsilon > 1000 or room < Fraction(1, 1 << 3000):
-                why = "its delta has nothing to spare; calibrate it for a little less"
+            if certificate.budget.epsilon > 1000 or room < _LEAST_SLACK:
+                why = "its delta has no slack; calibrate it for a slightly smaller delta"
                 raise NotApplicable(family=noise.name, why=why)
 
     def __repr__(self) -> str:
@@ -179,16 +195,25 @@ class Shares:
 
     @property
     def grid(self) -> Fraction:
-        """What a client's whole numbers are multiples of."""
+        """The spacing of a client's numbers."""
         return self._share.grid
 
     def share(self, values: Values) -> NDArray[np.int64]:
-        """Return a client's message: its `values` with its share, in whole steps of the grid.
+        """A client's message: its `values` plus its share of the noise, in steps of the grid.
 
-        They are modulo 2^64, as they are to be added. `values` and the result have the shape
-        (dimension,), or are numbers in one dimension. Values are taken as `Mechanism.release` takes
-        them, for geometric noise ints alone, and every call draws anew: send one of them, as two of
-        them together have less noise. By itself a share hides nothing: only the sum does.
+        A message by itself hides nothing; only the sum does. Every call draws a new share: send
+        only one message, since two of them together have less noise.
+
+        Args:
+            values: The client's values, shape (dimension,), or a number in one dimension; integers
+                for geometric noise. They are treated as in `Mechanism.release`.
+
+        Returns:
+            Integers modulo 2^64 in the shape of the values, ready to be added up.
+
+        Raises:
+            InvalidArgument: The shape or type is wrong.
+
         """
         noise, share = self.mechanism.noise, self._share
         exact_values = as_exact(values)
@@ -201,27 +226,48 @@ class Shares:
         self._check_shape(shape, "values")
         with np.errstate(all="ignore"):
             sampler, exponent = share.sampler(SystemEntropy()), exponent_of(share.grid)
-            return round_sums(sampler, exponent, exact_values, fit=_wrapped).reshape(shape)
+            return round_sums(sampler, exponent, exact_values, fit=_wrap).reshape(shape)
 
     @staticmethod
     def add(shares: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return the sum of shares modulo 2^64, as secure aggregation makes it.
+        """The sum of shares modulo 2^64, as secure aggregation computes it.
 
-        Whoever adds them up by this sees each of them, against which nothing is hidden: it is for
-        simulations, and for who is trusted. Raises InvalidArgument for what `share` doesn't return.
+        Whoever calls it sees each share, against which nothing is hidden: use it for simulations,
+        or if the caller is trusted.
+
+        Args:
+            shares: The messages that `share` returned.
+
+        Returns:
+            Their sum.
+
+        Raises:
+            InvalidArgument: An item is no such message.
+
         """
         like = "the arrays that `share` returned"
-        sent = [_whole_numbers(one) for one in _validate.items(shares, name="shares", like=like)]
-        if not sent or len({one.shape for one in sent}) > 1:
+        sent = [
+            _whole_numbers(message) for message in _validate.items(shares, name="shares", like=like)
+        ]
+        if not sent or len({message.shape for message in sent}) > 1:
             raise InvalidArgument(name="shares", value=f"{len(sent):,} arrays", expected=like)
-        found = np.sum(np.stack(sent).view(np.uint64), axis=0, dtype=np.uint64)
-        return np.asarray(found).view(np.int64)
+        total = np.sum(np.stack(sent).view(np.uint64), axis=0, dtype=np.uint64)
+        return np.asarray(total).view(np.int64)
 
     def total(self, added: NDArray[np.int64], *, clients: int) -> Released:
-        """Return the release: `added` is the sum, modulo 2^64, of the shares of so many `clients`.
+        """The release: the sum of the clients' messages as numbers, with the certificate.
 
-        Raises InvalidArgument for fewer than clients − absent of them, which would have too little
-        noise, for more than there are clients, and for another sum than of what `share` returns.
+        Args:
+            added: The sum of the messages modulo 2^64.
+            clients: Number of messages in the sum.
+
+        Returns:
+            The noisy sum with the certificate.
+
+        Raises:
+            InvalidArgument: Fewer than clients − absent messages, which would have too little
+                noise; more than all; or another array than `add` returns.
+
         """
         count = _validate.whole(clients, name="clients", least=0)
         least = self.clients - self.absent
@@ -243,18 +289,18 @@ class Shares:
             )
 
 
-def _wrapped(steps: int) -> int:
-    """Return `steps` modulo 2^64, as an int64 has it.
+def _wrap(steps: int) -> int:
+    """`steps` modulo 2^64 as an int64.
 
-    Sums keep that, where one that was cut off would have lost its noise.
+    Sums stay right modulo 2^64; clipped numbers would lose their noise in a sum.
     """
     return (steps + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def _whole_numbers(one: Any) -> NDArray[np.int64]:
+def _whole_numbers(array_like: Any) -> NDArray[np.int64]:
     try:
-        array = np.asarray(one)
-    except ValueError:  # lists in lists without end, or of several lengths
+        array = np.asarray(array_like)
+    except ValueError:  # nested lists that are ragged or contain themselves
         array = np.array(None)
     if array.dtype != np.int64:
         raise InvalidArgument(

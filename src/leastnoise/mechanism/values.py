@@ -1,4 +1,4 @@
-"""Exact values, and how they split on a grid: v/g = whole + fraction."""
+"""Exact values, and their split on a grid: v/g = whole + fraction."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# `Split.whole` is cut off at ±2^61, which leaves room in an int64; `exact` has what is left out.
+# `Split.whole` is clipped at ±2^61, which leaves room in an int64; `exact` has the rest.
 LARGEST_STEPS = 1 << 61
 LARGEST_BITS = 1 << 11
 FILL = "Fill it first: values.filled(0)."
 
 
-def _checked_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
-    """Return the numerators as an array; checks their type, never a value."""
+def _check_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
+    """The numerators as an array; checks their type, never a value."""
     if isinstance(numerators, np.ma.MaskedArray):
         raise unknown_type("a masked array", name=name, hint=FILL)
-    found = np.asarray(numerators)
-    if found.dtype != np.int64:
+    array = np.asarray(numerators)
+    if array.dtype != np.int64:
         raise InvalidArgument(
             name=name,
-            value=f"an array of {found.dtype}",
+            value=f"an array of {array.dtype}",
             expected=f"{name} to be an int64 array",
-            hint="Convert it with numpy.asarray(…, dtype=numpy.int64) where that is exact.",
+            hint="Convert it with numpy.asarray(…, dtype=numpy.int64) if that is exact.",
         )
-    return found
+    return array
 
 
 @final
@@ -48,7 +48,7 @@ class ScaledIntegers:
     `numerators` is an int64 array. Raises InvalidArgument for another dtype or for |bits| > 2048.
     """
 
-    numerators: NDArray[np.int64] = field(converter=takes(_checked_numerators))
+    numerators: NDArray[np.int64] = field(converter=takes(_check_numerators))
     bits: int = field(converter=whole(least=-LARGEST_BITS, most=LARGEST_BITS))
 
     def __repr__(self) -> str:
@@ -59,9 +59,9 @@ class ScaledIntegers:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """v/g = whole + f: `exact(i)` is f, and `fraction` f in floats where |whole| < 2^61.
+    """v/g = whole + f: `exact(i)` is f, and `fraction` is f in floats if |whole| < 2^61.
 
-    There |f| <= 1, and `fraction` is within 2^-52. ±inf stands for ±2^61, NaN for 0.
+    Then |f| <= 1, and `fraction` is within 2^-52 of f. ±inf stands for ±2^61, NaN for 0.
     """
 
     whole: NDArray[np.int64]
@@ -70,9 +70,9 @@ class Split:
 
 
 def splitter(values: ExactValues, exponent: int) -> Callable[[slice], Split]:
-    """Return the splitter of any slice of `values` on the grid 2^exponent."""
+    """A function that splits any slice of `values` on the grid 2^exponent."""
     if isinstance(values, Shifted):
-        return _shifting(splitter(values.values, exponent), values)
+        return _shifted_splitter(splitter(values.values, exponent), values)
     if isinstance(values, Rationals):
         items = values.values.reshape(-1)
         return lambda here: _split_rationals(items[here], exponent)
@@ -84,9 +84,9 @@ def splitter(values: ExactValues, exponent: int) -> Callable[[slice], Split]:
 
 
 def _split_floats(values: NDArray[np.float64], exponent: int) -> Split:
-    """Split v·2^(−exponent). Scaling by powers of two is exact; what underflows is below 2^-1022.
+    """Split v·2^(−exponent), which powers of two scale exactly; underflow is below 2^-1022.
 
-    Two factors, since 2^(−exponent) itself may be outside the range of floats.
+    Two factors are used, since 2^(−exponent) itself may be outside the range of floats.
     """
     half = exponent // 2
     scaled = values * math.ldexp(1.0, -half)
@@ -115,15 +115,15 @@ def _exact_float_fraction(
 def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
     """Split numerators·2^(−shift) by integer shifts; every intermediate fits an int64."""
     if shift <= 0:
-        whole = _shifted_up(numerators, -shift)
+        whole = _shift_up(numerators, -shift)
         rest = np.zeros_like(whole)
     elif shift <= 62:
-        # int64 holds up to 2^63: only with a shift of 1 can that be more than 2^61 steps
+        # an int64 is below 2^63, so it exceeds 2^61 steps only for a shift of 1
         largest = min(LARGEST_STEPS << shift, np.iinfo(np.int64).max)
-        within = np.clip(numerators, -largest, largest)
-        rest = within & ((1 << shift) - 1)
-        up = rest >> (shift - 1)  # 1 where the fraction is a half or more
-        whole = (within >> shift) + up
+        clipped = np.clip(numerators, -largest, largest)
+        rest = clipped & ((1 << shift) - 1)
+        up = rest >> (shift - 1)  # 1 if the fraction is at least 1/2
+        whole = (clipped >> shift) + up
         rest -= up << shift
     else:  # |numerators| <= 2^63: all of it is fraction, at most 1
         whole = np.zeros_like(numerators)
@@ -136,8 +136,8 @@ def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
     )
 
 
-def _shifted_up(numerators: NDArray[np.int64], places: int) -> NDArray[np.int64]:
-    """Return numerators·2^places, cut off at ±2^61."""
+def _shift_up(numerators: NDArray[np.int64], places: int) -> NDArray[np.int64]:
+    """numerators·2^places, clipped at ±2^61."""
     if places > 61:
         return np.sign(numerators) * LARGEST_STEPS
     largest = LARGEST_STEPS >> places
@@ -150,7 +150,7 @@ def _exact_integer_fraction(
     return Fraction(int(numerators[index])) / Fraction(2) ** shift - int(whole[index])
 
 
-def _clamped(steps: Fraction) -> Fraction:
+def _clip(steps: Fraction) -> Fraction:
     return max(Fraction(-LARGEST_STEPS), min(Fraction(LARGEST_STEPS), steps))
 
 
@@ -160,7 +160,7 @@ _FLOATS: tuple[type, ...] = (float, np.float32, np.float16)
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rationals:
-    """Any exact numbers, one by one: slower, and for what fits neither floats nor int64."""
+    """Any exact numbers, one by one: slower, for numbers that fit neither floats nor int64."""
 
     values: NDArray[np.object_]
 
@@ -168,7 +168,7 @@ class Rationals:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shifted:
-    """Values plus shifts, exact and in grid steps: shifts[j] serves a run, up to ends[j]."""
+    """Values plus shifts, exact and in grid steps: shifts[j] applies to a run up to ends[j]."""
 
     values: Plain
     shifts: tuple[Fraction, ...]
@@ -180,7 +180,7 @@ ExactValues = Plain | Shifted
 
 
 def unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidArgument:
-    """Return the error that names a type, and never a value."""
+    """An error that names a type, and never a value."""
     return InvalidArgument(
         name=name,
         value=what,
@@ -190,14 +190,14 @@ def unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidA
 
 
 def nearest_whole(values: Plain) -> Plain:
-    """Return the nearest whole numbers, ⌊v + 1/2⌋; NaN and ±inf stay what they are.
+    """The nearest integers, ⌊v + 1/2⌋; NaN and ±inf are unchanged.
 
-    Halves go up, not to the even neighbour: so v ↦ ⌊v + 1/2⌋ never falls and commutes with adding
-    a whole number. Values that are at most k apart, k whole, are then at most k apart after it:
-    what is rounded moves by whole numbers, and no further than before.
+    Halves go up, not to the even neighbour. So v ↦ ⌊v + 1/2⌋ never decreases, and commutes with
+    adding an integer: values that differ by at most an integer k are rounded to integers that
+    differ by at most k. So rounded values move by integers, and no further than before.
     """
     if isinstance(values, Rationals):
-        nearest = np.array([_whole_item(one) for one in values.values.flat], dtype=object)
+        nearest = np.array([_whole_item(item) for item in values.values.flat], dtype=object)
         return Rationals(values=nearest.reshape(values.values.shape))
     if isinstance(values, ScaledIntegers):
         return ScaledIntegers(numerators=_whole_numerators(values), bits=min(values.bits, 0))
@@ -214,7 +214,7 @@ def _whole_item(item: object) -> object:
 
 
 def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
-    """Return ⌊n·2^(−bits) + 1/2⌋, without n + 2^(bits−1), which may not fit."""
+    """⌊n·2^(−bits) + 1/2⌋, without n + 2^(bits−1), which may overflow."""
     numerators, bits = values.numerators, values.bits
     if bits <= 0:
         return numerators
@@ -225,21 +225,21 @@ def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
 
 
 def steps_of(item: object, exponent: int) -> Fraction:
-    """Return item/2^exponent; NaN counts as 0, and ±inf as ±2^61."""
+    """item/2^exponent; NaN counts as 0, and ±inf as ±2^61."""
     if isinstance(item, _FLOATS) and math.isinf(cast("float", item)):
         return Fraction(LARGEST_STEPS if cast("float", item) > 0 else -LARGEST_STEPS)
     return _fraction_of(item) / Fraction(2) ** exponent
 
 
 def all_steps(values: Plain, exponent: int) -> list[Fraction]:
-    """Return v/2^exponent for all values, shape (d,), as `steps_of`."""
+    """v/2^exponent for all values, shape (d,), as in `steps_of`."""
     if isinstance(values, ScaledIntegers):
-        return [one / Fraction(2) ** exponent for one in fractions_of(values)]
+        return [value / Fraction(2) ** exponent for value in fractions_of(values)]
     return [steps_of(item, exponent) for item in flat(values).reshape(-1).tolist()]
 
 
-def within(values: Plain, exponent: int) -> bool:
-    """Return whether |v| <= 2^61·2^exponent for all values, none infinite; NaN counts as 0."""
+def all_within_limit(values: Plain, exponent: int) -> bool:
+    """True if |v| <= 2^61·2^exponent for all values, none infinite; NaN counts as 0."""
     if isinstance(values, Rationals):
         items = values.values.reshape(-1)
         return all(abs(steps_of(item, exponent)) <= LARGEST_STEPS for item in items)
@@ -252,10 +252,10 @@ def within(values: Plain, exponent: int) -> bool:
 
 
 def fractions_of(values: Plain) -> list[Fraction]:
-    """Return all values as Fractions, shape (d,); what isn't a finite number counts as 0."""
+    """All values as Fractions, shape (d,); NaN and ±inf count as 0."""
     if isinstance(values, ScaledIntegers):
         unit = Fraction(2) ** -values.bits
-        return [int(one) * unit for one in values.numerators.reshape(-1)]
+        return [int(numerator) * unit for numerator in values.numerators.reshape(-1)]
     return [_fraction_of(item) for item in flat(values).reshape(-1).tolist()]
 
 
@@ -272,17 +272,17 @@ def _fraction_of(item: object) -> Fraction:
 
 def _split_rationals(values: NDArray[np.object_], exponent: int) -> Split:
     steps = [steps_of(item, exponent) for item in values]
-    wholes = [round(_clamped(step)) for step in steps]
+    wholes = [round(_clip(step)) for step in steps]
     rest = [step - whole for step, whole in zip(steps, wholes, strict=True)]
     return Split(
         whole=np.array(wholes, dtype=np.int64),
-        fraction=np.array([float(max(-1, min(1, one))) for one in rest]),
+        fraction=np.array([float(max(-1, min(1, step_rest))) for step_rest in rest]),
         exact=rest.__getitem__,
     )
 
 
 def flat(values: ExactValues) -> NDArray[Any]:
-    """Return an array of one entry a value, in their shape."""
+    """An array with one entry for each value, in their shape."""
     if isinstance(values, ScaledIntegers):
         return values.numerators
     if isinstance(values, Shifted):
@@ -290,15 +290,18 @@ def flat(values: ExactValues) -> NDArray[Any]:
     return values.values if isinstance(values, Rationals) else values
 
 
-def _shifting(split: Callable[[slice], Split], values: Shifted) -> Callable[[slice], Split]:
-    """Return the splitter of the shifted values, projected on ±2^61 steps."""
-    # |whole| <= 2^61: a shift beyond ±2^62 is cut off with the sum whatever it is
-    wholes = [max(-2 * LARGEST_STEPS, min(2 * LARGEST_STEPS, round(one))) for one in values.shifts]
+def _shifted_splitter(split: Callable[[slice], Split], values: Shifted) -> Callable[[slice], Split]:
+    """The splitter of the shifted values, clipped at ±2^61 steps."""
+    # |whole| <= 2^61, so the sum with a shift beyond ±2^62 is clipped in any case
+    wholes = [
+        max(-2 * LARGEST_STEPS, min(2 * LARGEST_STEPS, round(shift_value)))
+        for shift_value in values.shifts
+    ]
     rests = [shift - whole for shift, whole in zip(values.shifts, wholes, strict=True)]
     floats = [float(max(-1, min(1, rest))) for rest in rests]
     ends = values.ends
 
-    def shifted(here: slice) -> Split:
+    def split_shifted(here: slice) -> Split:
         part = split(here)
         first, last = (int(ends.searchsorted(i, side="right")) for i in (here.start, here.stop - 1))
         if first == last:  # one shift for all
@@ -325,4 +328,4 @@ def _shifting(split: Callable[[slice], Split], values: Shifted) -> Callable[[sli
 
         return Split(whole=whole, fraction=fraction, exact=exact)
 
-    return shifted
+    return split_shifted

@@ -1,6 +1,6 @@
-"""W·v, exactly, for values of every kind: what elliptical noise is added to.
+"""W·v, exactly, for values of every type: the vector to which elliptical noise is added.
 
-A map that adds to every coordinate has to know exact sums of values in grid steps.
+A map that adds to every coordinate needs exact sums of values in grid steps.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from leastnoise.mechanism.values import (
     ScaledIntegers,
     Shifted,
     all_steps,
+    all_within_limit,
     steps_of,
-    within,
 )
 
 if TYPE_CHECKING:
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
     from leastnoise.mechanism.values import ExactValues, Plain
 
-BLOCK = 1 << 14  # values at a time: a dozen arrays of them stay in the second-level cache
-_ROOM = BLOCK.bit_length()  # 2 to this is a block + 2 at least
+BLOCK = 1 << 14  # values at a time: a dozen such arrays fit in the second-level cache
+_ROOM = BLOCK.bit_length()  # 2^_ROOM >= BLOCK + 2
 
 
 def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
-    """Return W·values, to be rounded on the grid 2^exponent.
+    """W·values, to be rounded on the grid 2^exponent.
 
-    For values beyond ±2^61 steps, where the quick sums end, it is worked out one by one.
+    Values beyond ±2^61 steps, where the fast sums end, are computed one by one.
     """
     if isinstance(geometry, CellGeometry):
         return values
     if isinstance(geometry, CountEllipse):
-        return _shifted(values, exponent, groups=1, block=geometry)
+        return _shift_groups(values, exponent, groups=1, block=geometry)
     if isinstance(geometry, Blocks):
-        return _shifted(values, exponent, groups=geometry.groups, block=geometry.block)
+        return _shift_groups(values, exponent, groups=geometry.groups, block=geometry.block)
     if isinstance(geometry, Matrix):
         unit = Fraction(2) ** exponent
         exactly = [step * unit for step in all_steps(values, exponent)]
@@ -50,10 +50,10 @@ def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
     raise TypeError(f"no map is known for {geometry.kind}")
 
 
-def _shifted(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> ExactValues:
-    """Add to each group's coordinates what the group's sums, and its count, call for."""
-    if not within(values, exponent):
-        return _one_by_one(values, exponent, groups=groups, block=block)
+def _shift_groups(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> ExactValues:
+    """Add to each group's coordinates the shifts that follow from the group's sums and count."""
+    if not all_within_limit(values, exponent):
+        return _shift_exactly(values, exponent, groups=groups, block=block)
     size = block.dimension
     shifts: list[Fraction] = []
     for start in range(0, groups * size, size):
@@ -68,8 +68,8 @@ def _shifted(values: Plain, exponent: int, *, groups: int, block: CountEllipse) 
     return Shifted(values=values, shifts=tuple(shifts), ends=ends)
 
 
-def _one_by_one(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> Rationals:
-    """Do the same in Fractions, however large the values are."""
+def _shift_exactly(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> Rationals:
+    """`_shift_groups` in Fractions, for values of any size."""
     steps = all_steps(values, exponent)
     size, unit = block.dimension, Fraction(2) ** exponent
     moved: list[Fraction] = []
@@ -83,7 +83,7 @@ def _one_by_one(values: Plain, exponent: int, *, groups: int, block: CountEllips
 
 
 def total_steps(values: Plain, exponent: int, here: slice = slice(None)) -> Fraction:
-    """Return Σ v/2^exponent over `here`, each cut off at ±2^61; exact. NaN counts as 0."""
+    """Σ v/2^exponent over `here`, each term clipped at ±2^61; exact. NaN counts as 0."""
     if isinstance(values, Rationals):
         return sum((steps_of(item, exponent) for item in values.values[here]), Fraction(0))
     if isinstance(values, ScaledIntegers):
@@ -92,17 +92,17 @@ def total_steps(values: Plain, exponent: int, here: slice = slice(None)) -> Frac
 
 
 def _sum_of_integers(numerators: NDArray[np.int64], shift: int) -> Fraction:
-    """Return Σ n·2^(−shift), each cut off."""
+    """Σ n·2^(−shift), each term clipped."""
     if shift < -61:  # every n but 0 is beyond
         return Fraction(_whole_sum(np.sign(numerators)) * LARGEST_STEPS)
     largest = LARGEST_STEPS << shift if shift >= 0 else LARGEST_STEPS >> -shift
     if largest < 1 << 63:
         numerators = np.clip(numerators, -largest, largest)
-    return _scaled(_whole_sum(numerators), shift)
+    return _divide_by_power(_whole_sum(numerators), shift)
 
 
 def _whole_sum(values: NDArray[np.int64]) -> int:
-    """Return Σ values, which may not fit an int64: high and low halves apart where it might."""
+    """Σ values, which may not fit an int64: high and low halves are summed separately if needed."""
     total = 0
     for start in range(0, len(values), BLOCK):
         part = values[start : start + BLOCK]
@@ -113,16 +113,16 @@ def _whole_sum(values: NDArray[np.int64]) -> int:
     return total
 
 
-def _scaled(number: int, shift: int) -> Fraction:
-    """Return number·2^(−shift)."""
+def _divide_by_power(number: int, shift: int) -> Fraction:
+    """number·2^(−shift)."""
     return Fraction(number, 1 << shift) if shift >= 0 else Fraction(number << -shift)
 
 
 def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
-    """Return Σ v·2^(−exponent), each cut off."""
+    """Σ v·2^(−exponent), each term clipped."""
     limit = math.ldexp(float(LARGEST_STEPS), exponent) if exponent < 963 else sys.float_info.max
     parts: list[float] = []
-    beyond = 0  # how many more lie above the limit than below its negative
+    beyond = 0  # the number of values above the limit minus the number below its negative
     for start in range(0, len(values), BLOCK):
         part = values[start : start + BLOCK]
         largest = _largest(part)
@@ -134,15 +134,15 @@ def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
     ratios = [part.as_integer_ratio() for part in parts]
     common = max((power for _, power in ratios), default=1)  # all powers of two
     total = sum(number * (common // power) for number, power in ratios)
-    return _scaled(total, common.bit_length() - 1 + exponent) + beyond * LARGEST_STEPS
+    return _divide_by_power(total, common.bit_length() - 1 + exponent) + beyond * LARGEST_STEPS
 
 
 def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
-    """Return a few floats of the same sum as up to BLOCK values, none beyond `largest`.
+    """A few floats with the same sum as up to BLOCK values, none beyond `largest`.
 
-    Their leading bits are split off again and again (Rump, Ogita & Oishi 2008, Lemma 3.3): for
-    |p| <= 2^e and σ = 2^(e + _ROOM), q = (σ + p) − σ is a multiple of 2^−53 σ with |q| <= 2^e, so
-    that no sum of q's rounds, and |p − q| <= 2^−53 σ is exact too.
+    Leading bits are split off repeatedly (Rump, Ogita & Oishi 2008, Lemma 3.3): for |p| <= 2^e and
+    σ = 2^(e + _ROOM), q = (σ + p) − σ is a multiple of 2^−53 σ with |q| <= 2^e. So no sum of q's
+    rounds, and |p − q| <= 2^−53 σ is exact, too.
     """
     if largest >= 2.0**1000:  # σ below might be beyond the floats
         return values.tolist()
@@ -158,5 +158,5 @@ def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
 
 
 def _largest(values: NDArray[np.float64]) -> float:
-    """Return max |v|, NaN if there is one."""
+    """Max |v|; NaN if any value is NaN."""
     return max(-float(np.minimum.reduce(values)), float(np.maximum.reduce(values)))

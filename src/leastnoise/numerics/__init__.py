@@ -1,1 +1,1 @@
-"""Quadrature and searches in floats; proofs may use `bisection` alone."""
+"""Quadrature and searches in floats; proofs may use only `bisection`."""

@@ -1,7 +1,7 @@
 """Bisection: the point from which on a condition holds, in the arithmetic of its ends.
 
-Proofs may use it as well: the condition itself was asked about the point that is returned, and
-nothing rests on the way to it.
+Proofs may use it, too: the condition itself was evaluated at the returned point, and nothing
+depends on the path to it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _Aim = Callable[[_N, _N], _N] | None
 @final
 @dataclass(frozen=True, kw_only=True)
 class Bisection:
-    """Halves what is between a point where a condition fails and one from which on it holds.
+    """Halve the distance between a point where a condition fails and a point where it holds.
 
-    It ends with neighbours (of whole numbers or floats), when they are `within` so much of each
-    other, or after so many `halvings`; Fractions need one of the two. The point at which the
-    condition holds may be the smaller one.
+    It ends with neighbours (integers or floats), with points whose distance is at most `within`, or
+    after `halvings`; Fractions need one of the two. The point where the condition holds may be the
+    smaller one.
 
     >>> Bisection().close(lambda n: n * n > 10, 0, 100)
     (3, 4)
@@ -48,23 +48,23 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N]:
-        """Return close points at which it fails and holds, from two; the ends aren't tried.
+        """Two close points at which it fails and holds, from two such points that aren't evaluated.
 
-        It ends early where it can't be told whether the condition holds (None), and as soon as the
-        two points are good enough, which `until` says of them. `aim` returns the point between the
-        two to try; their middle is tried after an aim that has left more than half of them.
+        It ends early if the condition is undecided (None), and as soon as `until` is true for the
+        two points. `aim` returns the point between the two to evaluate next; the middle is used
+        after an aim that left more than half of the distance.
         """
         last = None
         for _ in range(self.halvings):
-            middle, apart = _middle(fails, at)
-            near = apart <= self.within or middle in (fails, at)
+            middle, distance = _middle(fails, at)
+            near = distance <= self.within or middle in (fails, at)
             if near or (until and until(fails, at)):
                 break
-            halved = last is None or 2 * apart <= last
-            point, last = aim(fails, at) if aim and halved else middle, apart
-            if (found := holds(point)) is None:
+            halved = last is None or 2 * distance <= last
+            point, last = aim(fails, at) if aim and halved else middle, distance
+            if (decision := holds(point)) is None:
                 break
-            fails, at = (fails, point) if found else (point, at)
+            fails, at = (fails, point) if decision else (point, at)
         return fails, at
 
     def beyond(
@@ -77,7 +77,7 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N] | None:
-        """Return such points, with `guess` doubled until it holds; None if that is beyond `most`.
+        """Two such points, with `guess` doubled until it holds; None if that is beyond `most`.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)
@@ -91,9 +91,9 @@ class Bisection:
     def around(
         self, holds: Callable[[int], bool], guess: int, *, fails: int, most: int
     ) -> int | None:
-        """Return the least number for which it holds, in growing steps from a guess that is near.
+        """The smallest number for which it holds, in growing steps from a near guess; or None.
 
-        None if that is beyond `most`.
+        None means that it is beyond `most`.
 
         >>> Bisection().around(lambda n: n * n > 1000, 30, fails=0, most=64)
         32
@@ -112,22 +112,22 @@ class Bisection:
     def shares(
         self, holds: Callable[[_Floats], NDArray[np.bool_]], count: int
     ) -> tuple[_Floats, _Floats]:
-        """Return where `count` conditions, tried at once, fail and hold on [0, 1]; by `halvings`.
+        """The shares in [0, 1] where `count` conditions, evaluated at once, fail and hold.
 
         >>> Bisection(halvings=2).shares(lambda x: x > np.array([0.3, 0.8]), 2)[1].tolist()
         [0.5, 1.0]
         """
         fails, at = np.zeros(count), np.ones(count)
         for _ in range(self.halvings):
-            found = holds(middle := (fails + at) / 2)
-            fails, at = np.where(found, fails, middle), np.where(found, middle, at)
+            true = holds(middle := (fails + at) / 2)
+            fails, at = np.where(true, fails, middle), np.where(true, middle, at)
         return fails, at
 
 
-def _middle(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return the middle, whole between whole numbers, and the distance of the two."""
-    apart = abs(other - one)
-    if isinstance(one, int):
-        return (one + other) // 2, apart
-    middle = (one + other) / 2
-    return middle.mid() if isinstance(middle, arb) else middle, apart
+def _middle(first: Any, second: Any) -> tuple[Any, Any]:
+    """The middle, an integer between integers, and the distance of the two."""
+    distance = abs(second - first)
+    if isinstance(first, int):
+        return (first + second) // 2, distance
+    middle = (first + second) / 2
+    return middle.mid() if isinstance(middle, arb) else middle, distance

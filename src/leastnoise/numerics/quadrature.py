@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # like e^(-k²/z), and the rule is exact up to k = 127); the integrands here stay below z = 200.
 NODES = 64
 
-_SCAN, _LOOKS = 48, 8  # cells of a first look at where an integrand counts, and how often to look
+_SCAN, _LOOKS = 48, 8  # cells of a scan for the support of an integrand, and number of scans
 
 
 @lru_cache(maxsize=4)
@@ -27,7 +27,7 @@ def _unit_rule(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def gauss_legendre(
     lower: float, upper: float, *, nodes: int = NODES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return xᵢ and wᵢ, each of shape (nodes,), with ∫ f ≈ Σ wᵢ f(xᵢ) over [lower, upper]."""
+    """xᵢ and wᵢ, each of shape (nodes,), with ∫ f ≈ Σ wᵢ f(xᵢ) over [lower, upper]."""
     points, weights = _unit_rule(nodes)
     width = upper - lower
     return lower + width * points, width * weights
@@ -37,10 +37,10 @@ def gauss_legendre(
 def tanh_sinh(
     nodes: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return x, 1 − x and weights, each of shape (nodes,), for ∫₀¹ f.
+    """x, 1 − x and weights, each of shape (nodes,), for ∫₀¹ f.
 
-    The double exponential rule of Takahasi & Mori (1974). It copes with algebraic singularities and
-    boundary layers at both ends; near 1 it is `1 − x` that keeps the digits.
+    The double exponential rule of Takahasi & Mori (1974). It handles algebraic singularities and
+    boundary layers at both ends; near 1, `1 − x` keeps its precision.
     """
     reach = 3.3  # x and 1 − x go down to 1e-18
     t = np.linspace(-reach, reach, nodes)
@@ -57,15 +57,15 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """Return the interval where f is above e^−drop of its largest value, as seen on a grid."""
+    """The interval where f is above e^−drop of its largest value, on a grid."""
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)
         values = log_f((edges[1:] + edges[:-1]) / 2)
-        kept = np.flatnonzero(values > values.max() - drop)
-        if kept.size == 0 or values.max() == -np.inf:
+        large = np.flatnonzero(values > values.max() - drop)
+        if large.size == 0 or values.max() == -np.inf:
             break
-        low, high = float(edges[max(kept[0] - 1, 0)]), float(edges[min(kept[-1] + 2, _SCAN)])
-        if kept.size > _SCAN // 6:  # known to a third, as both ends are cells of the grid
+        low, high = float(edges[max(large[0] - 1, 0)]), float(edges[min(large[-1] + 2, _SCAN)])
+        if large.size > _SCAN // 6:  # accurate to a third, as both ends are cells of the grid
             break
     return low, high
 
@@ -73,17 +73,17 @@ def narrow(
 def half_powers(
     lower: float, upper: float, *, nodes: int, ends: tuple[bool, bool]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes and weights for f that goes like half powers at those of its `ends`.
+    """Nodes and weights for f that behaves like half powers at the marked `ends`.
 
-    Gauss-Legendre after a map of [0, 1] onto itself that is quadratic there.
+    Gauss–Legendre after a map of [0, 1] onto itself that is quadratic at these ends.
     """
     v, weight = _unit_rule(nodes)
     if ends == (True, True):
-        place, slope = v * v * (3 - 2 * v), 6 * v * (1 - v)
+        position, slope = v * v * (3 - 2 * v), 6 * v * (1 - v)
     elif ends == (True, False):
-        place, slope = v * v, 2 * v
+        position, slope = v * v, 2 * v
     elif ends == (False, True):
-        place, slope = 1 - (1 - v) ** 2, 2 * (1 - v)
+        position, slope = 1 - (1 - v) ** 2, 2 * (1 - v)
     else:
-        place, slope = v, np.ones_like(v)
-    return lower + (upper - lower) * place, weight * slope * (upper - lower)
+        position, slope = v, np.ones_like(v)
+    return lower + (upper - lower) * position, weight * slope * (upper - lower)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LOG_ZERO = -1e4
-"""Stands for ln 0 where a root is looked for: finite, and below the ln of every δ asked for."""
+"""Stands for ln 0 in root searches: finite, and below ln δ for every target δ."""
 
 _MAX_EVALUATIONS = 200
 
@@ -41,21 +41,21 @@ class IncreasingRoot:
     largest_step: float = 40.0
 
     def find(self, f: Callable[[float], float], *, guess: float) -> float:
-        """Return the root's safe side.
+        """The root's safe side.
 
         Raises Refused if no sign change is met, NumericalFailure if f is NaN.
         """
 
-        def checked(x: float) -> float:
+        def checked_f(x: float) -> float:
             value = f(x)
             if math.isnan(value):
                 raise NumericalFailure(what="A root")
             return value
 
-        return self._close(checked, *self._bracket(checked, guess))
+        return self._close(checked_f, *self._bracket(checked_f, guess))
 
     def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
-        """Return the root's safe side, given f(safe) <= 0 < f(unsafe), on either side of it."""
+        """The root's safe side, given f(safe) <= 0 < f(unsafe), on either side of the root."""
         return self._close(f, _SearchPoint(safe, f(safe)), _SearchPoint(unsafe, f(unsafe)))
 
     def _bracket(
@@ -86,7 +86,7 @@ class IncreasingRoot:
             tolerance = max(self.tolerance, 4 * math.ulp(b.x))
             if abs(b.x - a.x) <= tolerance:
                 break
-            x = _interpolated(a, b, c)
+            x = _interpolate(a, b, c)
             # a step below half the tolerance is lengthened, so that the bracket closes behind it
             if abs(x - b.x) < tolerance / 2:
                 x = b.x + math.copysign(tolerance / 2, a.x - b.x)
@@ -114,7 +114,7 @@ class _SearchPoint:
         return self.f <= 0
 
 
-def _interpolated(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
+def _interpolate(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
     """Inverse quadratic interpolation through three points, or the secant through two."""
     if a.f not in {b.f, c.f} and b.f != c.f:
         return (
@@ -126,10 +126,10 @@ def _interpolated(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
 
 
 def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root of a falling function on [low, high], to a few ulps.
+    """The root of a decreasing function on [low, high], to a few ulps.
 
-    By Chandrupatla's method (1997), which bisects where f, as over a long range it may, is far from
-    any parabola. An end that f doesn't go through is returned. f may be infinite.
+    Chandrupatla's method (1997), which bisects where f is far from any parabola, as it may be over
+    a long range. If f has no sign change, an end is returned. f may be infinite.
 
     >>> falling_root(lambda x: 2 - x**2, 0.0, 1e9) ** 2
     2.0000000000000004
@@ -154,7 +154,7 @@ def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _parabola(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
-    """Return the next step as a share of b − a: inverse quadratic where that is safe, or half."""
+    """The next step as a share of b − a: inverse quadratic interpolation if it is safe, or half."""
     if not (math.isfinite(b.f) and math.isfinite(c.f)):
         return 0.5
     xi, phi = (a.x - b.x) / (c.x - b.x), (a.f - b.f) / (c.f - b.f)
@@ -166,16 +166,16 @@ def _parabola(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
 
 # Minima without derivatives, of functions of one variable (with kinks) and of two.
 #
-# `raised_shares` maximises Σ pᵢ ln uᵢ over shares uᵢ that have lower bounds, in closed form.
+# `raise_shares` maximises Σ pᵢ ln uᵢ over shares uᵢ with lower bounds, in closed form.
 
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_NEIGHBOURHOODS = 3  # how many of the best grid points are looked at closely
-_STEEPER = 2.0  # than what was seen: so steep f may be between points, as far as is believed
+_NEIGHBOURHOODS = 3  # number of the best grid points around which the search continues
+_STEEPER = 2.0  # the slope of f between points may exceed the observed slopes by this factor
 
 _SAME_DIP = 0.2  # of two cells: a bracket that short has one dip
 
-_Value = tuple[float, float]  # f and its place
+_Value = tuple[float, float]  # f(x) and x
 
 
 def minimise(
@@ -185,13 +185,13 @@ def minimise(
     rounds: int = 60,
     thorough: bool = True,
 ) -> float:
-    """Return an approximate minimiser of f on [grid[0], grid[-1]]; `grid` rises.
+    """An approximate minimiser of f on [grid[0], grid[-1]]; `grid` increases.
 
-    A golden-section search around each of the three best grid points. It finds the least value of
-    any f that has a single dip within two grid cells of its minimum; kinks do no harm. A round
-    shortens the bracket of two cells to 0.62 of it. If not `thorough`, a bracket is given up when
-    it closes on a dip that was found before, or when f couldn't get below the best value even if
-    it were twice as steep as was seen there: half as many values of f will do.
+    It runs a golden-section search around each of the three best grid points. It finds the minimum
+    of any f with a single dip within two grid cells of its minimum; kinks do no harm. A round
+    shortens the bracket of two cells to 0.62 of it. Unless `thorough`, a bracket is dropped when it
+    closes on a dip that was found before, or when f couldn't fall below the best value even if it
+    were twice as steep as observed; this halves the number of evaluations.
 
     >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
     0.3
@@ -204,8 +204,8 @@ def minimise(
         to_beat, dip = (math.inf, math.nan) if thorough else (best[0], best[1])
         if index == ranked[0]:
             dip = math.nan
-        found = _golden(f, *ends, rounds=rounds, to_beat=to_beat, dip=dip)
-        best = min(best, found, key=lambda one: one[0])
+        local = _golden(f, *ends, rounds=rounds, to_beat=to_beat, dip=dip)
+        best = min(best, local, key=lambda value: value[0])
     return best[1]
 
 
@@ -226,7 +226,7 @@ def _golden(
     outer = at(low[1] + _GOLDEN * (high[1] - low[1]))
     for _ in range(rounds):
         same = low[1] < dip < high[1] and high[1] - low[1] < near
-        if same or _least_to_expect(low, inner, outer, high) > to_beat:
+        if same or _smallest_expected(low, inner, outer, high) > to_beat:
             break
         if inner[0] <= outer[0]:
             high, outer = outer, inner
@@ -237,9 +237,9 @@ def _golden(
     return inner if inner[0] <= outer[0] else outer
 
 
-def _least_to_expect(*points: _Value) -> float:
-    """Return how low f may be between neighbouring points, if it is at most so much steeper."""
-    pairs = [(one, other) for one, other in pairwise(points) if one[1] < other[1]]
+def _smallest_expected(*points: _Value) -> float:
+    """The smallest f to be expected between neighbouring points, by the limit on its slope."""
+    pairs = [(left, right) for left, right in pairwise(points) if left[1] < right[1]]
     slopes = [abs(v - u) / (y - x) for (u, x), (v, y) in pairs]
     steepest = _STEEPER * max(slopes, default=math.inf)
     return min(((u + v - steepest * (y - x)) / 2 for (u, x), (v, y) in pairs), default=-math.inf)
@@ -255,7 +255,7 @@ def simplex(
     steps: int = 60,
     flat: float = 1e-9,
 ) -> Point:
-    """Return an approximate minimiser of f, from three corners (Nelder & Mead 1965).
+    """An approximate minimiser of f, from three corners (Nelder & Mead 1965).
 
     It stops after `steps`, or when the values at the corners differ by at most `flat`.
 
@@ -263,9 +263,9 @@ def simplex(
     >>> round(x, 3), round(y, 3)
     (1.0, -2.0)
     """
-    held = sorted(((f(*corner), corner) for corner in corners), key=lambda one: one[0])
+    vertices = sorted(((f(*corner), corner) for corner in corners), key=lambda value: value[0])
     for _ in range(steps):
-        (best, first), (_, second), (worst, third) = held
+        (best, first), (_, second), (worst, third) = vertices
         if worst - best <= flat:
             break
         middle = ((first[0] + second[0]) / 2, (first[1] + second[1]) / 2)
@@ -276,39 +276,39 @@ def simplex(
 
         new = along(1.0)
         if new[0] < best:
-            new = min(new, along(2.0), key=lambda one: one[0])
-        elif new[0] >= held[1][0]:
-            new = min(along(0.5), along(-0.5), key=lambda one: one[0])
+            new = min(new, along(2.0), key=lambda value: value[0])
+        elif new[0] >= vertices[1][0]:
+            new = min(along(0.5), along(-0.5), key=lambda value: value[0])
         if new[0] < worst:
-            held[2] = new
+            vertices[2] = new
         else:
-            held[1:] = [_halved(f, first, corner) for _, corner in held[1:]]
-        held.sort(key=lambda one: one[0])
-    return held[0][1]
+            vertices[1:] = [_halve_towards(f, first, corner) for _, corner in vertices[1:]]
+        vertices.sort(key=lambda value: value[0])
+    return vertices[0][1]
 
 
-def _halved(
+def _halve_towards(
     f: Callable[[float, float], float], towards: Point, corner: Point
 ) -> tuple[float, Point]:
     point = ((towards[0] + corner[0]) / 2, (towards[1] + corner[1]) / 2)
     return f(*point), point
 
 
-def raised_shares(
+def raise_shares(
     proportions: NDArray[np.float64], least: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """Return u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
+    """u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
 
-    They have the largest Σ proportions_i·ln u_i of all with u_i >= least_i. None where the least
-    shares add up to more than 1.
+    They maximise Σ proportions_i·ln u_i over all u_i >= least_i. None if the lower bounds sum to
+    more than 1.
 
-    >>> raised_shares(np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.0])).round(3).tolist()
+    >>> raise_shares(np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.0])).round(3).tolist()
     [0.5, 0.167, 0.333]
     """
-    whole = 1 - 1e-9  # the rest is for roundings
+    whole = 1 - 1e-9  # the rest is for rounding
     if least.sum() > whole:
         return None
-    rate, free = 0.0, np.ones(len(least), dtype=bool)  # the others are held at their least
+    rate, free = 0.0, np.ones(len(least), dtype=bool)  # the others stay at their lower bounds
     while True:
         rate = (whole - least[~free].sum()) / proportions[free].sum()
         raised = rate * proportions >= least

@@ -23,7 +23,7 @@ from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan.summary import (
-    counted_in,
+    describe_counts,
     limits_of_persons,
     limits_of_values,
     rows_in_no_group,
@@ -169,7 +169,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
 
     lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
     lines += limits_of_values(spec, layouts)
-    lines += spec.data.joined
+    lines += spec.data.join_sentences
     lines += rows_in_no_group(spec, layouts)
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
@@ -186,24 +186,24 @@ def _limited(found: VerifiedRelease) -> list[str]:
     unknown = "How much they cut off isn't known: it would tell of those who are cut off."
     lines.append(
         "These limits were chosen without the rows. "
-        f"{' '.join(counted_in(layouts)) or unknown} "
+        f"{' '.join(describe_counts(layouts)) or unknown} "
         "Errors on this page, and 95 %, are of the noise alone."
     )
     return list(dict.fromkeys(lines))  # the parts of one query say the same
 
 
-def _noise(blocks: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
+def _noise(parts: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
-    for block in blocks:
-        for error in block.errors:
+    for part in parts:
+        for error in part.errors:
             of = f" in groups of {error.rows:,} values" if error.rows else ""
             stds = (error.std, error.plain_laplace_std, error.plain_gaussian_std)
             std, *others = (None if one == math.inf else one for one in stds)
             cells = [f"<td>{_std(std)}</td>", *(f"<td>{_times(one, std)}</td>" for one in others)]
-            if block.has_unlike_rows:
+            if part.has_unlike_rows:
                 of = ", root mean square"
-            name = html(f"{block.name}, {names[block.name][error.statistic]}{of}")
-            noise = html(block.chosen_by)
+            name = html(f"{part.name}, {names[part.name][error.statistic]}{of}")
+            noise = html(part.chosen_by)
             rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(cells)}</tr>')
     heads = ("statistic", "noise", "standard deviation", "Laplace errs", "Gaussian errs")
     return (

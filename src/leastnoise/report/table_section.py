@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import QueryPlan
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Asked
+    from leastnoise.tables.statistics.base import AnyStatistic
 
 MOST_ROWS, MOST_DOTS = 200, 20
 """Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
@@ -164,7 +164,7 @@ class TableSection:
         return "".join(tables)
 
 
-def in_words(asked: Asked, spec: Spec) -> str:
+def in_words(asked: AnyStatistic, spec: Spec) -> str:
     """Return what a page calls a statistic: whom it counts, if it counts without a column."""
     if asked.label == "count_units":
         return f"count, each {spec.privacy.person} once"
@@ -179,7 +179,7 @@ def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
     return {asked.label: in_words(asked, spec) for asked in statistics_of(parts)}
 
 
-def _numbers(asked: Asked, columns: Mapping[str, list[Any]]) -> Numbers:
+def _numbers(asked: AnyStatistic, columns: Mapping[str, list[Any]]) -> Numbers:
     values = [*map(as_float, columns[asked.label])]
     if "_low" not in asked.suffixes:
         return [(value, math.nan, math.nan) for value in values]

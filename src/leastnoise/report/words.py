@@ -141,11 +141,37 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
         *_of_series(found),
         f"{promise(budget, found.delta)} {protected}",
         f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
-        *summary.what_counts(found.plan),
+        *summary.describe_rows(found.plan),
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,
     ]
+
+
+_ADD_UP = (
+    "All have one certificate and one plan. Each running total is the total before plus the count, "
+    "exactly, and each release has the digest of the release before."
+)
+_RESTARTED = "The series was restarted: totals begin anew with release {number:,}."
+
+
+def verified_series(releases: Sequence[VerifiedRelease], folder: Path) -> list[str]:
+    """What was checked of all releases of a series with running totals, in sentences."""
+    last = releases[-1]
+    numbers = [release.release_number or 0 for release in releases]
+    restarts = [n for n, release in zip(numbers, releases, strict=True) if _begins_tree(release)]
+    of = f"releases {numbers[0]:,} to {numbers[-1]:,} of {last.planned_releases:,}"
+    missing = sorted({*range(1, numbers[-1] + 1)} - {*numbers})
+    sentences = [f"Verified {folder}: {of}.", _ADD_UP]
+    sentences += [_RESTARTED.format(number=number) for number in restarts[1:]]
+    sentences += [f"Release {number:,} is missing: its numbers were lost." for number in missing]
+    budget = last.certificate.budget
+    sentences += summary.series_sentences(last.plan)
+    return [*sentences, promise(budget, last.delta), of_ledger(last), _UNCHECKED]
+
+
+def _begins_tree(release: VerifiedRelease) -> bool:
+    return release.link is not None and release.link.first == release.release_number
 
 
 def _of_series(found: VerifiedRelease) -> list[str]:

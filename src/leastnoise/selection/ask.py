@@ -13,7 +13,7 @@ from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.registry import family_named, registered
+from leastnoise.noise.registry import family_named, registered_family
 
 MOST_COMPOSITIONS = 10**7
 
@@ -77,7 +77,7 @@ def choose_family(noise: str, *, dimension: int, in_cells: bool = False) -> type
     number in each of several cells.
     """
     family = family_named(noise)
-    known = registered(family)
+    known = registered_family(family)
     instead = known.for_one_number if dimension == 1 else None if in_cells else known.for_a_vector
     return family_named(instead) if instead else family
 

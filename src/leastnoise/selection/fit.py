@@ -12,7 +12,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise, needs_norm
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Question
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.constructions import Way
 
@@ -88,7 +88,7 @@ def _list_shapes(family: type[VectorNoise], question: Question, ways: Sequence[W
 
 
 def _candidate(family: type[Noise], question: Question, way: Way, effort: Effort) -> Candidate:
-    design = registered(family).part("design")
+    design = registered_family(family).part("design")
     calibrated = calibrate_family(
         family,
         question.through(way.sensitivity, way.geometry),

@@ -19,7 +19,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Question
-from leastnoise.noise.registry import family_named, registered
+from leastnoise.noise.registry import family_named, registered_family
 from leastnoise.selection.ask import (
     Sensitivities,
     Setting,
@@ -205,7 +205,7 @@ def choose_effort(
 
     Raises InvalidArgument for a gap or a time that isn't positive, or that `noise` has no use for.
     """
-    if registered(family_named(noise)).design:
+    if registered_family(family_named(noise)).design:
         return Effort(gap=gap, seconds=time_limit, progress=progress)
     for name, value in (("gap", gap), ("time_limit", time_limit)):
         if value is not None:

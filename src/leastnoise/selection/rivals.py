@@ -12,7 +12,7 @@ from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.registry import all_families, family_named, registered
+from leastnoise.noise.registry import all_families, family_named, registered_family
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.constructions import Way
 
@@ -34,13 +34,13 @@ def _turn(family: type[Noise]) -> int:
 
 def list_quick() -> tuple[type[Noise], ...]:
     """Return the families that are quick to search, each after those that may rule it out."""
-    known = (family for family in all_families() if not registered(family).slow)
+    known = (family for family in all_families() if not registered_family(family).slow)
     return tuple(sorted(known, key=_turn))
 
 
 def list_slow() -> tuple[type[Noise], ...]:
     """Return the families, spherical ones, whose search takes seconds."""
-    return tuple(family for family in all_families() if registered(family).slow)
+    return tuple(family for family in all_families() if registered_family(family).slow)
 
 
 def list_first() -> tuple[type[Noise], ...]:
@@ -73,6 +73,8 @@ _BETWEEN = {"cactus", "flipped-huber"}  # of Laplace and Gaussian noise
 _SEVERAL_FAR_AHEAD = Fraction(3, 5)
 _MOST_GAINED_IN_CELLS = Fraction(3, 4)
 _MOST_GAINED_BY_SPHERES = 0.85  # in 36 settings they took off 18 % at most
+_MOST_GAINED_BY_DESIGN = 0.5  # on a staircase that is cut off: 9 % with ε from .1 to 10 and …
+_LARGEST_SIMPLE_DELTA = Fraction(1, 10)  # … δ up to this; 47 % with ε = 10 and δ = .5
 _SMALL = Fraction(1, 2)  # an ε/k at which whole numbers and steps take off 2 % at most
 _BEHIND = "other noise has less than it could have"
 
@@ -131,7 +133,7 @@ def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -
     spherical family gains on these, by less than that quarter at moderate ε and by its steps at
     a large one, a staircase in the shape of the body gains as well.
     """
-    if not registered(family).slow:
+    if not registered_family(family).slow:
         return None
     body = _least(found, loss, {"k-norm", "laplace", "two-sided-laplace"})
     sphere = _least(found, loss, _SPHERICAL)
@@ -176,7 +178,7 @@ def _why_behind(
     sphere = _least(found, loss, _SPHERICAL)
     laplace = _least(found, loss, {"laplace", "geometric"})
     behind = False
-    if registered(family).slow and sphere:
+    if registered_family(family).slow and sphere:
         behind = least < _MOST_GAINED_BY_SPHERES * sphere[0]
     elif family.name in _NEAR_THE_GAUSSIAN and gaussian and laplace:
         # of one draw no noise near the Gaussian had less than a staircase that is cut off
@@ -231,9 +233,13 @@ def _why_behind_alike(  # noqa: PLR0917 (as `_why_behind`, and a way)
     alike = [one for one in found if one.mechanism.certificate.geometry == way.geometry]
     if way.geometry is not None:  # of several balls one is used
         alike = [one for one in alike if one.mechanism.certificate.sensitivity == way.sensitivity]
-    if registered(family).slow:
+    if registered_family(family).slow:
         sphere = _least(alike, question.loss, _SPHERICAL)
         return _BEHIND if sphere and least < _MOST_GAINED_BY_SPHERES * sphere[0] else None
+    if family.name == "optimal" and question.budget.delta <= _LARGEST_SIMPLE_DELTA:
+        cut_off = _least(alike, question.loss, {"truncated-staircase"})
+        if cut_off and least < _MOST_GAINED_BY_DESIGN * cut_off[0]:
+            return _BEHIND
     if family.name not in _ON_THE_LINE or not _least(alike, question.loss, _ON_WHOLE_NUMBERS):
         return None
     shifts = shifts_of(family, way.sensitivity, way.geometry).outer
@@ -286,7 +292,7 @@ def _why_bounded(
     family: type[Noise], question: Question, way: Way, found: Sequence[Candidate]
 ) -> str | None:
     """Return why `family`, as it says itself, has no less than what was `found`; None if it may."""
-    behind = registered(family).part("behind")
+    behind = registered_family(family).part("behind")
     least = _least(found, question.loss)
     asked = question.through(way.sensitivity, way.geometry)
     if behind is None or least is None or asked.noise_dimension != 1:

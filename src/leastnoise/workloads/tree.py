@@ -28,6 +28,12 @@ from leastnoise.noise.trees.levels import (
     node_laws,
     rates_of,
 )
+from leastnoise.noise.trees.next_leaf import (
+    check_next_leaf,
+    draw_next_leaf,
+    start_sums,
+    sums_after,
+)
 from leastnoise.noise.trees.prefixes import (
     check_least_moments,
     check_moments,
@@ -43,8 +49,10 @@ from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.entropy.source import Entropy
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.trees.law import Agreeing
+    from leastnoise.noise.trees.next_leaf import OpenSums
     from leastnoise.noise.trees.shape import TreeShape
 
     Floats = NDArray[np.float64]
@@ -200,6 +208,39 @@ class Prefixes(TreeTable):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class FirstCells(TreeTable):
+    """The sum of the first `cells` cells of an even tree: one number."""
+
+    cells: int
+
+    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+        """The variance of the sum, given the variances of `nodes`; shape (1,)."""
+        return self._pick(prefix_variances(branches, [variance for (variance,) in nodes]))
+
+    def half_widths(self, noise: Agreeing, probability: float) -> Floats:
+        """The h with P(|sum| <= h) >= `probability`; shape (1,)."""
+        return self._pick(prefix_half_widths(noise, probability).astype(float))
+
+    def _pick(self, of_all: Floats) -> Floats:
+        return of_all[self.cells : self.cells + 1]
+
+    def is_alike(self, noise: Agreeing) -> bool:
+        """True: it is one number."""
+        del noise
+        return True
+
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias of a whole count, none below 0: E max(0, Z) <= std/2."""
+        laws = [[law.variance for law in level] for level in node_laws(noise)]
+        return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
+
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the moments of the sum would take too long."""
+        check_moments(noise)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Crossed(TreeTable):
     """Sums over columns, in an even tree with a level for each column.
 
@@ -321,6 +362,24 @@ class TreeStrategy:
     def estimate(self, noisy: NDArray[Any]) -> NDArray[Any]:
         """The cells of the workload, given the cells of all trees."""
         return noisy if self.places is None else noisy[self.places]
+
+    # Cells that are drawn one after another: see `noise.trees.next_leaf`.
+
+    def check_turns(self) -> None:
+        """Raise NotApplicable if the cells can't be drawn one after another."""
+        check_next_leaf(self.noise)
+
+    def start_sums(self) -> OpenSums:
+        """The partial sums of a tree before its first cell."""
+        return start_sums(self.noise)
+
+    def draw_next(self, leaf: int, sums: Sequence[OpenSums], entropy: Entropy) -> list[int]:
+        """Draw cell number `leaf` of a tree for each of these partial sums."""
+        return draw_next_leaf(self.noise, leaf, sums, entropy)
+
+    def sums_after(self, leaf: int, sums: OpenSums, drawn: int) -> OpenSums:
+        """The partial sums of a tree after cell number `leaf`."""
+        return sums_after(self.noise, leaf, sums, drawn)
 
     def bound(self, budget: Budget, *, largest: bool = False) -> float:
         """The least geometric mean of the tables' stds, or least `largest` std, of any noise.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
@@ -22,7 +23,7 @@ from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_s
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import node_laws, rates_of
 from leastnoise.workloads.marginal import choose_loss
-from leastnoise.workloads.tree import OfPlaces, Prefixes, TreeTable
+from leastnoise.workloads.tree import Nodes, OfPlaces, Prefixes, TreeTable
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
@@ -43,11 +44,19 @@ class TreeOffer:
     even: tuple[int, ...]
     tables: tuple[TreeTable, ...]
     alone: bool
+    weights: tuple[float, ...] | None = None
+    """The weight of each table in the objective; None if all count alike."""
 
     @classmethod
-    def of(cls, branches: tuple[int, ...], *tables: TreeTable, alone: bool = False) -> TreeOffer:
+    def of(
+        cls,
+        branches: tuple[int, ...],
+        *tables: TreeTable,
+        alone: bool = False,
+        weights: tuple[float, ...] | None = None,
+    ) -> TreeOffer:
         """An even tree."""
-        return cls(branches=branches, even=branches, tables=tables, alone=alone)
+        return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
         """The noise of the tree that hides `rows`, if `scale` does where a move costs 1."""
@@ -64,7 +73,8 @@ class TreeOffer:
         """Ln of the mean variance of each table, or of each variance if the `largest` counts."""
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
-        return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()
+        logs = np.log(np.maximum(weighed, LEAST_VARIANCE))
+        return (logs if self.weights is None else logs * np.array(self.weights)).tolist()
 
 
 @lru_cache(maxsize=64)
@@ -131,6 +141,34 @@ def offer_prefixes(prefixes: Prefixes, deepest: int) -> tuple[TreeOffer, ...]:
     """Trees of at most `deepest` levels, for sums of the first cells."""
     trees = list_trees(prefixes.count, deepest)
     return tuple(TreeOffer.of(tree, prefixes, alone=len(tree) == 1) for tree in trees)
+
+
+COUNT_WEIGHT = 0.1
+"""α in theory/series.md, §5.3: 2 % more noise in totals buy 21 % less in the counts."""
+
+
+def offer_releases(count: int, branches: tuple[int, ...] | None) -> tuple[TreeOffer, ...]:
+    """Trees whose cells are `count` releases, for the counts and their running totals.
+
+    On the tree of these `branches` the totals alone are weighed.
+    """
+    if branches is not None:
+        return (TreeOffer.of(branches, Prefixes(count=count)),)
+    trees = {tree for tree in list_trees(count, _DEEPEST) if min(tree) > 1}
+    for first, second in product(range(2, _WIDEST), repeat=2):
+        third = count // (first * second)
+        if third > 1 and first * second * third == count:
+            trees.add((first, second, third))
+        if first * second == count:
+            trees.add((first, second))
+    weights = (COUNT_WEIGHT, 1 - COUNT_WEIGHT)
+    return tuple(
+        TreeOffer.of(tree, Nodes(level=len(tree)), Prefixes(count=count), weights=weights)
+        for tree in sorted(trees)
+    )
+
+
+_DEEPEST, _WIDEST = 5, 15
 
 
 @final

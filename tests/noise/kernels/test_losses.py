@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.balls.atoms import Falling, inscribe
+from leastnoise.balls.atoms import SortedAtoms, inscribe
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice
 from leastnoise.errors import NotApplicable
@@ -143,7 +143,7 @@ def test_how_far_h_may_bend_counts_all_that_may_leak(noise: KernelNoise) -> None
         return np.exp(noise.log_density(sigma * x[:, None])) * sigma
 
     for first in (Fraction(1, 4), shifts.longest - Fraction(1, 128)):
-        one, two = (shifts.looked(at) for at in (first, first + Fraction(1, 128)))
+        one, two = (shifts.examine(at) for at in (first, first + Fraction(1, 128)))
         bent = shifts.bend(one, two, alphas)
         at = float(one.shift) + 1 / 256
         fall = np.maximum(0, 2 * f(y + at) - f(y + at + 1e-3) - f(y + at - 1e-3)) / 1e-6
@@ -181,7 +181,7 @@ def test_roundings_of_sums_are_counted() -> None:
     count, term = 1 << 18, 1 + 0.49 * 2.0**-35
     p, q = np.full(count, term), np.full(count, 2.0**-40)
     exact = count * (Fraction(term) - Fraction(2) ** -39)
-    above = Falling.of(p, q).above(np.array([2.0]))[0]
+    above = SortedAtoms.of(p, q).above(np.array([2.0]))[0]
     assert exact <= Fraction(above) <= exact * (1 + Fraction(1, 10**8))
     p_low, q_high = inscribe(q, p, 0.5, 4)
     assert sum(map(Fraction, q_high)) >= count * Fraction(term)

@@ -89,10 +89,12 @@ def test_what_it_builds_is_the_spec_of_the_same_sections(tmp_path: Any) -> None:
 
 @pytest.mark.dense
 def test_its_tables_are_those_of_the_rows() -> None:
-    made = begun(epsilon=1000).count(by="region", keys=REGIONS)
-    made = made.mean("income", by="region", bounds=(0, 5000)).median("income", candidates=GRID)
-    assert made.plan().certificate.budget == ln.Budget(epsilon=1000)
-    tables = made.run().tables
+    builder = begun(epsilon=1000).count(by="region", keys=REGIONS)
+    builder = builder.mean("income", by="region", bounds=(0, 5000)).median(
+        "income", candidates=GRID
+    )
+    assert builder.plan().certificate.budget == ln.Budget(epsilon=1000)
+    tables = builder.run().tables
     assert tables["by_region"].columns["count"] == pytest.approx([200, 200], abs=1)
     means = ROWS.groupby("region").income.mean()[["n", "s"]]
     assert tables["by_region"].columns["mean_income"] == pytest.approx([*means], abs=20)
@@ -113,10 +115,10 @@ def test_each_call_leaves_the_builder_as_it_is() -> None:
 
 
 def test_groups_that_nobody_listed_stand_beside_those_that_are() -> None:
-    made = begun(delta="1e-6").count(by=["region", "age"], keys=REGIONS | {"age": "private"})
-    groups = made.spec.groupings(made.spec.query[0])
+    builder = begun(delta="1e-6").count(by=["region", "age"], keys=REGIONS | {"age": "private"})
+    groups = builder.spec.groupings(builder.spec.query[0])
     assert groups["region"] == ("n", "s")
-    assert made.to_toml().count("private") == 1
+    assert builder.to_toml().count("private") == 1
     short = {"region": {"keys": "private", "longest": 4}}
     assert "longest = 4" in begun(delta="1e-6").count(by="region", keys=short).to_toml()
 
@@ -125,10 +127,10 @@ def test_a_file_by_its_path_and_keys_from_a_file(tmp_path: Any) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet")
     (tmp_path / "regions.txt").write_text("n\ns\n")
     data = {"source": "rows.parquet", "types": {"region": "text"}}
-    made = begun(data=data, folder=tmp_path, epsilon=1000)
-    made = made.count(by="region", keys={"region": {"file": "regions.txt"}})
-    assert made.spec.columns["region"].keys == ("n", "s")
-    assert made.run().tables["by_region"].columns["count"] == pytest.approx([200, 200], abs=1)
+    builder = begun(data=data, folder=tmp_path, epsilon=1000)
+    builder = builder.count(by="region", keys={"region": {"file": "regions.txt"}})
+    assert builder.spec.columns["region"].keys == ("n", "s")
+    assert builder.run().tables["by_region"].columns["count"] == pytest.approx([200, 200], abs=1)
     with pytest.raises(SourceError):
         begun(data=str(tmp_path / "none.parquet")).count().plan()
 
@@ -180,18 +182,18 @@ def test_what_no_spec_can_have_is_refused_with_its_key(changes: Any, why: str) -
 
 
 def test_what_is_given_again_alike_is_the_same() -> None:
-    made = begun(columns={"income": {"bounds": [0, 5000]}}).sum("income", bounds=("0", 5000.0))
-    assert made.mean("income", bounds=(0, "5e3")).spec.columns["income"].bounds == (0, 5000)
+    builder = begun(columns={"income": {"bounds": [0, 5000]}}).sum("income", bounds=("0", 5000.0))
+    assert builder.mean("income", bounds=(0, "5e3")).spec.columns["income"].bounds == (0, 5000)
     with pytest.raises(InvalidArgument, match="given before"):
         begun(columns={"income": {"bounds": [0, 5000]}}).sum("income", bounds=(0, 9))
 
 
 def test_names_of_columns_that_no_file_can_have() -> None:
     frame = pd.DataFrame({"Größe (cm)": [1, 2]})
-    made = ln.release(frame, unit="row", epsilon=1)
-    made = made.count(by="Größe (cm)", keys={"Größe (cm)": [1, 2]})
-    assert made.spec.query[0].name == "by_Gr__e__cm_"
-    assert "Gr" in repr(made)
+    builder = ln.release(frame, unit="row", epsilon=1)
+    builder = builder.count(by="Größe (cm)", keys={"Größe (cm)": [1, 2]})
+    assert builder.spec.query[0].name == "by_Gr__e__cm_"
+    assert "Gr" in repr(builder)
 
 
 def test_the_least_epsilon_waits_for_a_query_with_an_accuracy() -> None:
@@ -199,8 +201,8 @@ def test_the_least_epsilon_waits_for_a_query_with_an_accuracy() -> None:
     assert repr(begun_least) == "<ReleaseBuilder: no table yet>"
     with pytest.raises(SpecError, match="accuracy"):
         begun_least.count()
-    made = begun_least.query("n", statistics=["count"], accuracy={"std": 5})
-    assert made.plan().certificate.budget.epsilon < 1
+    builder = begun_least.query("n", statistics=["count"], accuracy={"std": 5})
+    assert builder.plan().certificate.budget.epsilon < 1
 
 
 @pytest.mark.parametrize("limits", [{"unit": "row", "max_groups": 2}, {"max_groups": 2.5}])

@@ -61,9 +61,9 @@ def problems(raw: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.dense
 def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) -> None:
     out = released(tmp_path, raw_of())
-    found = verify_directory(out)
-    assert [query.name for query in found.spec.query] == ["q", "q_clipping"]
-    assert [label for label, _ in found.certificate.blocks] == [
+    verified = verify_directory(out)
+    assert [query.name for query in verified.spec.query] == ["q", "q_clipping"]
+    assert [label for label, _ in verified.certificate.blocks] == [
         "q",
         "q_clipping.persons",
         "q_clipping.rows",
@@ -74,8 +74,11 @@ def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) 
     page = report(out)
     assert "How much that is, q_clipping counts with noise" in page
     assert "isn't known" not in page
-    for said in ("count_over_limits counts each who with more than 2 rows", "values below 0 or"):
-        assert said in (out / "plan.json").read_text()
+    for sentence in (
+        "count_over_limits counts each who with more than 2 rows",
+        "values below 0 or",
+    ):
+        assert sentence in (out / "plan.json").read_text()
 
 
 @pytest.mark.dense
@@ -84,14 +87,16 @@ def test_a_plan_says_what_a_share_will_show() -> None:
     halves: list[list[float]] = []
     for share in ("0.05", "0.1"):
         privacy = {"unit": "who", "epsilon": 1}
-        found = plan(spec_file.lay_out(raw_of(clipping=share) | {"privacy": privacy}))
-        errors = [one for block in found.blocks if block.layout.clipped for one in block.errors]
-        assert [one.statistic for one in errors] == ["count_over_limits", "count_outside_x"]
-        for one in errors:
-            said = f"{one.statistic} is known within ±{_words.number(one.half_width_95)} (95 %)"
-            assert any(text.startswith(said) for text in found.notes)
-            assert any(text.startswith(said) for text in list_sentences(found))
-        halves.append([one.half_width_95 for one in errors])
+        plans = plan(spec_file.lay_out(raw_of(clipping=share) | {"privacy": privacy}))
+        errors = [error for block in plans.blocks if block.layout.clipped for error in block.errors]
+        assert [error.statistic for error in errors] == ["count_over_limits", "count_outside_x"]
+        for error in errors:
+            sentence = (
+                f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %)"
+            )
+            assert any(text.startswith(sentence) for text in plans.notes)
+            assert any(text.startswith(sentence) for text in list_sentences(plans))
+        halves.append([error.half_width_95 for error in errors])
     assert halves[0] == pytest.approx([2 * half for half in halves[1]], rel=0.1)
     plain = plan(spec_file.lay_out(raw_of(clipping=None)))
     assert not any("is known within" in text for text in plain.notes)
@@ -124,7 +129,7 @@ def test_a_histogram_and_rows_that_are_units_are_counted_with_their_own_rows() -
         ({"clipping": 0}, "query[0].clipping", "a number > 0"),
         ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None},
          "query[0].clipping", "Not used beside conditions"),
-        ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "of their own"),
+        ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "separate query"),
         ({"name": "q" * 60}, "query[0].clipping", "1 to 64 letters"),
     ],
 )  # fmt: skip
@@ -184,13 +189,13 @@ def test_rows_in_no_group_are_counted_beside_a_query(tmp_path: Path) -> None:
     verified = verify_directory(tmp_path / "out")
     assert [query.name for query in verified.spec.query] == ["q", "q_rest"]
     page = report(tmp_path / "out")
-    for said in (
+    for sentence in (
         "Keys are compared letter by letter: with other capitals",
         "How many are in none, q_rest counts with noise.",
         "count_in_no_group counts each who with a row in no group",
     ):
-        assert said in page
-        assert said in str(out.plan)
+        assert sentence in page
+        assert sentence in str(out.plan)
 
 
 def test_the_rest_is_one_of_the_spec_as_it_is_stored() -> None:
@@ -218,10 +223,10 @@ def test_the_rest_is_one_of_the_spec_as_it_is_stored() -> None:
     ("changes", "key", "why"),
     [
         ({"group_by": None, "rest": "0.1"}, "query[0].rest", "without groups"),
-        ({"group_by": {"k": {"keys": "private"}}, "rest": "0.1"}, "query[0].rest", "nobody listed"),
+        ({"group_by": {"k": {"keys": "private"}}, "rest": "0.1"}, "query[0].rest", "unlisted keys"),
         ({"clipping": "0.5", "rest": "0.5"}, "query[0].rest", "nothing would be left"),
         ({"statistics": ["count_in_no_group", "count_over_limits"], "clipping": None},
-         "query[0].statistics", "in a query of its own"),
+         "query[0].statistics", "in a separate query"),
         ({"statistics": ["count_in_no_group"], "clipping": None, "group_by": None},
          "query[0].statistics", "without groups"),
         ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None,

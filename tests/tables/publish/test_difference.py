@@ -58,21 +58,21 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
         raw["output"]["format"] = "csv"
 
     second = released(tmp_path, "second", change=other)
-    found = ln.subtract_releases(first, second)
-    columns = found.tables["q"].columns
+    difference = ln.subtract_releases(first, second)
+    columns = difference.tables["q"].columns
     assert columns["k"] == ["a", "b"]
     before, after = read(first), pd.read_csv(second / "q.csv").to_dict("records")
-    assert found.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95, "mean_x": 0.9}
-    plans = [one.plan.blocks[0] for one in (found.before, found.after)]
-    for place in range(2):
-        old, new = before[place], after[place]
+    assert difference.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95, "mean_x": 0.9}
+    plans = [release.plan.blocks[0] for release in (difference.before, difference.after)]
+    for index in range(2):
+        old, new = before[index], after[index]
         for label in ("count", "sum_x", "mean_x"):
-            value, std = columns[label][place], columns[f"{label}_std"][place]
+            value, std = columns[label][index], columns[f"{label}_std"][index]
             assert value == pytest.approx(new[label] - old[label], abs=1e-9)
             assert std == pytest.approx(
                 math.sqrt(old[f"{label}_std"] ** 2 + new[f"{label}_std"] ** 2)
             )
-        low, high = columns["mean_x_low"][place], columns["mean_x_high"][place]
+        low, high = columns["mean_x_low"][index], columns["mean_x_high"][index]
         assert low == pytest.approx(new["mean_x_low"] - old["mean_x_high"])
         assert high == pytest.approx(new["mean_x_high"] - old["mean_x_low"])
         # of values in [0, 8] the sum is 4 times the count and 4 times what they are about 4; rows
@@ -82,9 +82,9 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
             by = dict(zip(plans[0].layout.uses[coordinate], weights, strict=True))
             ends = [(plan.certificate, by) for plan in plans]
             half = difference_half_width(ends[0], ends[1], 0.95)
-            high, low = (columns[f"{label}_{end}"][place] for end in ("high", "low"))
-            assert high - columns[label][place] == pytest.approx(half)
-            assert columns[label][place] - low == pytest.approx(half)
+            high, low = (columns[f"{label}_{end}"][index] for end in ("high", "low"))
+            assert high - columns[label][index] == pytest.approx(half)
+            assert columns[label][index] - low == pytest.approx(half)
             union = (old[f"{label}_high"] - old[f"{label}_low"]) / 2
             union += (new[f"{label}_high"] - new[f"{label}_low"]) / 2
             assert half < union  # which would hold 90 % alone
@@ -98,9 +98,11 @@ def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
     many = {"group_by": {"k": keys}, "statistics": ["count", "sum(x)"]}
     for form in ({}, {"round_to": 5}, {"clamp": True}):
         names = [f"{number}-{'-'.join(form)}" for number in range(2)]
-        found = ln.subtract_releases(*(released(tmp_path, name, **many, **form) for name in names))
-        for label, said in found.tables["q"].confidence.items():
-            columns = found.tables["q"].columns
+        difference = ln.subtract_releases(
+            *(released(tmp_path, name, **many, **form) for name in names)
+        )
+        for label, said in difference.tables["q"].confidence.items():
+            columns = difference.tables["q"].columns
             low, high = (np.array(columns[f"{label}{end}"]) for end in ("_low", "_high"))
             share = ((low <= 0) & (high >= 0)).mean()
             assert share >= said - 4 * math.sqrt(said * (1 - said) / 500), (form, label)
@@ -118,10 +120,13 @@ def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> 
         change=lambda raw: raw["privacy"].update(neighbours="replace-one"),
         **asked,
     )
-    found = ln.subtract_releases(first, second)
-    made_of = [len(one.plan.blocks[0].layout.uses[1]) for one in (found.before, found.after)]
+    difference = ln.subtract_releases(first, second)
+    made_of = [
+        len(release.plan.blocks[0].layout.uses[1])
+        for release in (difference.before, difference.after)
+    ]
     assert made_of == [2, 1]
-    assert found.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95}
+    assert difference.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95}
 
 
 @pytest.mark.dense
@@ -144,19 +149,19 @@ def test_rows_are_not_subtracted_from_persons(tmp_path: Path) -> None:
 @pytest.mark.dense
 def test_margins_are_subtracted_by_their_own_intervals(tmp_path: Path) -> None:
     """Their error isn't that of one draw: values were made to add up."""
-    rows = [(key, place) for key in "ab" for place in (1, 2) for _ in range(50)]
+    rows = [(key, index) for key in "ab" for index in (1, 2) for _ in range(50)]
     pd.DataFrame(rows, columns=["k", "x"]).to_parquet(tmp_path / "rows.parquet")
     asked = {"group_by": {"k": ["a", "b"], "x": [1, 2]}, "statistics": ["count"]}
     one, other = (
         released(tmp_path, name, **asked, margins=[["k", "x"], ["k"], []]) for name in "pq"
     )
-    found = ln.subtract_releases(one, other)
-    assert len(found.tables) == 3
-    for name, table in found.tables.items():
+    difference = ln.subtract_releases(one, other)
+    assert len(difference.tables) == 3
+    for name, table in difference.tables.items():
         before, after = (json.loads((out / f"{name}.json").read_text()) for out in (one, other))
         assert table.confidence == {"count": 0.9}
-        for place, low in enumerate(table.columns["count_low"]):
-            assert low == pytest.approx(after[place]["count_low"] - before[place]["count_high"])
+        for index, low in enumerate(table.columns["count_low"]):
+            assert low == pytest.approx(after[index]["count_low"] - before[index]["count_high"])
 
 
 def _bounds(raw: dict[str, Any]) -> None:
@@ -231,12 +236,14 @@ def test_the_command_says_the_same(first: Path, tmp_path: Path) -> None:
     second = released(tmp_path, "second")
     done = run("difference", str(first), str(second), "--json")
     assert done.returncode == 0, done.stderr
-    found = ln.subtract_releases(first, second)
+    difference = ln.subtract_releases(first, second)
     (table,) = json.loads(done.stdout)["tables"]
     assert table["name"] == "q"
-    assert table["confidence"] == found.tables["q"].confidence
-    columns = found.tables["q"].columns
-    assert table["rows"] == [dict(zip(columns, row, strict=True)) for row in found.tables["q"].rows]
+    assert table["confidence"] == difference.tables["q"].confidence
+    columns = difference.tables["q"].columns
+    assert table["rows"] == [
+        dict(zip(columns, row, strict=True)) for row in difference.tables["q"].rows
+    ]
     shown = run("difference", str(first), str(second)).stdout
     assert "95 % of noise" in shown
     assert "90 % of noise" in shown
@@ -260,14 +267,14 @@ def _of_limits(folder: Path, name: str, **changes: Any) -> Path:
 def test_limits_that_differ_are_said_and_what_is_counted_is_compared(tmp_path: Path) -> None:
     first = _of_limits(tmp_path, "first")
     second = _of_limits(tmp_path, "second", contribution={"max_rows": 3, "max_groups": 1})
-    found = ln.subtract_releases(first, second)
-    assert [note.partition(":")[0] for note in found.notes] == [
+    difference = ln.subtract_releases(first, second)
+    assert [note.partition(":")[0] for note in difference.notes] == [
         "max_rows is 2 before and 3 after",
         "max_groups is not given before and 1 after",
     ]
     done = run("difference", str(first), str(second), "--json")
-    assert json.loads(done.stdout)["notes"] == list(found.notes)
-    assert found.notes[0][:30] in run("difference", str(first), str(second)).stdout
+    assert json.loads(done.stdout)["notes"] == list(difference.notes)
+    assert difference.notes[0][:30] in run("difference", str(first), str(second)).stdout
     third = _of_limits(tmp_path, "third", columns={"x": {"bounds": [0, 9]}})
     with pytest.raises(Refused, match="other bounds"):
         ln.subtract_releases(first, third)

@@ -58,17 +58,17 @@ def drawn(
     vector = sizes * random.uniform(-1, 1, (CELLS, len(layout.components)))
     vector[: CELLS // 2] = np.abs(vector[: CELLS // 2])
     table = table_of(layout, vector.ravel(), noise)
-    told = {name: column for name, column in table.columns.items() if name != "k"}
-    return layout, noise, told
+    columns = {name: column for name, column in table.columns.items() if name != "k"}
+    return layout, noise, columns
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("form", [{}, {"round": True}, {"clamp": True, "round": True}])
 def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str, bool]) -> None:
     asked = ["count", "count(x)", *([] if form else ["sum(x)"]), "mean(x)"]
-    layout, noise, told = drawn(asked, bounds, form, seed=7)
-    assert wrong_number(layout, told, noise) is None
-    again = {name: [float(f"{one:.17g}") for one in column] for name, column in told.items()}
+    layout, noise, columns = drawn(asked, bounds, form, seed=7)
+    assert wrong_number(layout, columns, noise) is None
+    again = {name: [float(f"{one:.17g}") for one in column] for name, column in columns.items()}
     assert wrong_number(layout, again, noise) is None
     again["mean_x_std"][0] *= 1.001
     assert wrong_number(layout, again, noise) is not None
@@ -81,12 +81,12 @@ def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str,
 def test_spreads_and_ratios_of_any_draw_fit_their_noise(
     statistics: list[str], bounds: list[float], seed: int
 ) -> None:
-    if bounds[0] < 0 and any("sum(x), sum" in one for one in statistics):
+    if bounds[0] < 0 and any("sum(x), sum" in statistic for statistic in statistics):
         bounds = [0, 5]
-    counted = any(one.startswith("count") for one in statistics)
+    counted = any(statistic.startswith("count") for statistic in statistics)
     for form in ({}, {"round": True}) if counted else ({},):
-        layout, noise, told = drawn(statistics, bounds, form, seed)
-        assert wrong_number(layout, told, noise) is None
+        layout, noise, columns = drawn(statistics, bounds, form, seed)
+        assert wrong_number(layout, columns, noise) is None
 
 
 CHANGES = [(SPREADS, label) for label in ("var_x", "std_x")]
@@ -103,23 +103,23 @@ def test_changed_spreads_and_ratios_fit_nothing(
     statistics: list[str], label: str, suffix: str, form: dict[str, bool]
 ) -> None:
     """By a hundredth of its interval, in a cell where the interval is within the bounds."""
-    layout, noise, told = drawn(statistics, [0, 10], form, seed=3)
-    low, high, value = (np.array(told[f"{label}{end}"]) for end in ("_low", "_high", ""))
-    count = np.array(told["count_x"])
+    layout, noise, columns = drawn(statistics, [0, 10], form, seed=3)
+    low, high, value = (np.array(columns[f"{label}{end}"]) for end in ("_low", "_high", ""))
+    count = np.array(columns["count_x"])
     inside = np.isfinite(high - low) & (low > 0) & (count > 50) & (low < value) & (value < high)
     if label in {"var_x", "std_x"}:
-        mean = np.array(told["mean_x"])
+        mean = np.array(columns["mean_x"])
         inside &= (high < (25 if label == "var_x" else 5)) & (abs(mean - 5) < 4.9)
     cell = int(np.flatnonzero(inside)[0])
     away = (high[cell] - low[cell]) / 100
     for moved in (away, -away):
-        false = {name: list(column) for name, column in told.items()}
+        false = {name: list(column) for name, column in columns.items()}
         false[f"{label}{suffix}"][cell] += moved
         assert wrong_number(layout, false, noise) is not None
 
 
 def test_a_variance_and_a_standard_deviation_of_two_laws_are_rejected() -> None:
-    layout, noise, told = drawn(["var(x)", "std(x)"], [0, 10], {}, seed=3)
+    layout, noise, columns = drawn(["var(x)", "std(x)"], [0, 10], {}, seed=3)
     other = drawn(["var(x)", "std(x)"], [0, 10], {}, seed=4)[2]
-    mixed = {name: (told if "var" in name else other)[name] for name in told}
+    mixed = {name: (columns if "var" in name else other)[name] for name in columns}
     assert wrong_number(layout, mixed, noise) in {"var_x", "std_x"}

@@ -99,12 +99,12 @@ def test_rounded_counts_are_the_nearest_multiples_and_their_intervals_hold_what_
     for name in ("count", "count_low", "count_high"):
         assert all(type(value) is int and value % multiple == 0 for value in shown[name])
     assert shown["count_std"] == drawn["count_std"]
-    for place in range(2, len(keys)):
-        value = drawn["count"][place]
-        assert abs(shown["count"][place] - value) <= multiple / 2
-        low, high = drawn["count_low"][place], drawn["count_high"][place]
-        assert low - multiple < shown["count_low"][place] <= low
-        assert high <= shown["count_high"][place] < high + multiple
+    for index in range(2, len(keys)):
+        value = drawn["count"][index]
+        assert abs(shown["count"][index] - value) <= multiple / 2
+        low, high = drawn["count_low"][index], drawn["count_high"][index]
+        assert low - multiple < shown["count_low"][index] <= low
+        assert high <= shown["count_high"][index] < high + multiple
     assert max(map(abs, shown["count"])) <= 2**53
 
 
@@ -198,7 +198,7 @@ def test_persons_beside_rows_and_the_first_count_decides(tmp_path: Path) -> None
     raw |= {"privacy": {"unit": "p", "epsilon": 9}, "contribution": {"max_rows": 3}}
     Release(**raw, folder=tmp_path).run()
     verified = verify_directory(tmp_path / "out")
-    assert {one.decides for one in verified.layouts} == {"count_units"}
+    assert {layout.decides for layout in verified.layouts} == {"count_units"}
     counts = [row["count_units"] for row in json.loads((tmp_path / "out/q.json").read_text())]
     assert counts == sorted(counts, reverse=True)
 
@@ -231,7 +231,7 @@ def _plan(out: Path) -> str:
 def test_what_has_no_use_is_refused() -> None:
     found = problems(statistics=["mean(x)"], min_count=3, top=2, round_to=5)
     assert set(found) == {f"query[0].{name}" for name in ("min_count", "top", "round_to")}
-    assert "decides" in found["query[0].top"]
+    assert "to choose the groups" in found["query[0].top"]
     assert "beside round" in problems(round=True, round_to=5)["query[0].round_to"]
     for name in ("min_count", "top", "round_to"):
         for value in (0, -1, 2.5, True, "10", 2**34 + 1):

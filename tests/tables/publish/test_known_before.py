@@ -32,18 +32,18 @@ BOTH = [
 @pytest.mark.parametrize("where", ["k.parquet", "k.csv", "of parquet", "of csv"])
 def test_names_that_differ_in_capitals(folder: Path, where: str) -> None:
     table = pa.table([[1, 1], [2, 2]], names=["k", "K"])
-    for place in ("k", "of parquet/1", "of parquet/2", "of csv/1", "of csv/2"):
-        (folder / place).parent.mkdir(exist_ok=True)
-        if "csv" not in place:
-            pq.write_table(table, folder / f"{place}.parquet")
-        if "parquet" not in place:
-            (folder / f"{place}.csv").write_text("k,K\n1,2\n1,2\n")
+    for index in ("k", "of parquet/1", "of parquet/2", "of csv/1", "of csv/2"):
+        (folder / index).parent.mkdir(exist_ok=True)
+        if "csv" not in index:
+            pq.write_table(table, folder / f"{index}.parquet")
+        if "parquet" not in index:
+            (folder / f"{index}.csv").write_text("k,K\n1,2\n1,2\n")
     types = {"types": {"k": "int", "K": "int"}} if "csv" in where else {}
     data = {"source": where, **types}
-    made = release(folder, data=data, query=BOTH, epsilon="1000").run()
+    released = release(folder, data=data, query=BOTH, epsilon="1000").run()
     rows = 4 if "of" in where else 2
-    assert made.tables["small"].columns["count"] == pytest.approx([rows, 0], abs=0.5)
-    assert made.tables["capital"].columns["count"] == pytest.approx([0, rows], abs=0.5)
+    assert released.tables["small"].columns["count"] == pytest.approx([rows, 0], abs=0.5)
+    assert released.tables["capital"].columns["count"] == pytest.approx([0, rows], abs=0.5)
     assert charges(folder) == 1
 
 
@@ -58,8 +58,8 @@ def test_a_column_that_can_hold_nothing(folder: Path, kind: str) -> None:
     }
     data = {"source": frames[kind], "types": {"town": "text"}}
     query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a"]}}]
-    made = release(folder, data=data, query=query, epsilon="1000").run()
-    assert made.tables["q"].columns["count"] == pytest.approx([0], abs=0.5)
+    released = release(folder, data=data, query=query, epsilon="1000").run()
+    assert released.tables["q"].columns["count"] == pytest.approx([0], abs=0.5)
     assert charges(folder) == 1
 
 
@@ -112,19 +112,19 @@ def test_no_row_is_looked_at_before_the_charge(folder: Path) -> None:
         yield
 
     reader = pa.RecordBatchReader.from_batches(pa.schema({"x": pa.float64()}), batches())
-    rows = pa.table({"x": [f"{place}a" * 50 for place in range(5000)]})
+    rows = pa.table({"x": [f"{index}a" * 50 for index in range(5000)]})
     pq.write_table(rows, folder / "x.parquet", compression="none", use_dictionary=False)
     content = bytearray((folder / "x.parquet").read_bytes())
     content[4:200] = b"\xff" * 196  # the head of the first page, and no metadata
     (folder / "x.parquet").write_bytes(content)
     by_text = [{"name": "q", "statistics": ["count"], "group_by": {"x": ["a"]}}]
     sources: list[tuple[Any, Any]] = [(reader, COUNT), ("x.parquet", by_text)]
-    for place, (where, query) in enumerate(sources, start=1):
+    for index, (where, query) in enumerate(sources, start=1):
         with pytest.raises(SourceError, match="can't be read") as caught:
             release(folder, data={"source": where}, query=query).run()
         assert "secret" not in str(caught.value)
         assert "spent" not in str(caught.value)
-        assert charges(folder) == place
+        assert charges(folder) == index
 
 
 @pytest.mark.dense

@@ -72,13 +72,13 @@ def test_numbers_out_of_range_are_refused_by_their_bounds(
 
 
 def test_a_mean_stays_in_range_however_much_noise_there_is(folder: Path) -> None:
-    made = release(
+    builder = release(
         folder,
         epsilon="1e-100",
         columns={"x": {"bounds": ["-1e300", "1e300"]}},
         query=[{"name": "q", "statistics": ["count", "mean(x)"]}],
     ).run()
-    assert all(np.isfinite(values).all() for values in made.tables["q"].columns.values())
+    assert all(np.isfinite(values).all() for values in builder.tables["q"].columns.values())
     verify_directory(folder / "out")
 
 
@@ -88,13 +88,13 @@ def test_a_mean_stays_in_range_however_much_noise_there_is(folder: Path) -> None
 def test_numbers_in_range_are_finite_and_verify(
     folder: Path, bounds: list[Any], epsilon: str
 ) -> None:
-    made = release(
+    builder = release(
         folder,
         epsilon=epsilon,
         columns={"x": {"bounds": bounds}},
         query=[{"name": "q", "statistics": ["count", "sum(x)", "mean(x)"]}],
     ).run()
-    columns = made.tables["q"].columns
+    columns = builder.tables["q"].columns
     assert all(np.isfinite(values).all() for values in columns.values())
     assert all(min(columns[name]) > 0 for name in columns if name.endswith("_std"))
     verify_directory(folder / "out")
@@ -194,7 +194,7 @@ def test_without_a_folder_for_temporary_files(
 ) -> None:
     wanted = {"nowhere": folder / "none", "a file": folder / "rows.csv", "full": Path("/proc")}
     monkeypatch.setattr(tempfile, "tempdir", str(wanted[there]))
-    refuses(folder, InvalidInput, "emporary files can't be made")
+    refuses(folder, InvalidInput, "folder for temporary files")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -211,14 +211,14 @@ def test_a_query_that_the_engine_can_not_take(
     def deep(*values: object, **others: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(bounding, "in_cells", deep)
+    monkeypatch.setattr(bounding, "rows_in_cells", deep)
     with pytest.raises(InvalidInput, match="more keys, conditions or statistics"):
         release(folder, **changes).run()
     assert charges(folder) == 1
 
 
 def test_many_key_columns_are_refused(folder: Path) -> None:
-    names = [f"c{place}" for place in range(33)]
+    names = [f"c{index}" for index in range(33)]
     data = {"source": "rows.csv", "types": dict.fromkeys(names, "int")}
     query = [{"name": "q", "statistics": ["count"], "group_by": {name: [1] for name in names}}]
     refuses(folder, SpecError, "at most 32", data=data, query=query)
@@ -231,7 +231,7 @@ def test_a_column_called_row_is_asked_about_and_each_answer_is_kept(folder: Path
         "data": {"source": "rows.csv", "types": {"row": "int", "x": "float"}},
         "epsilon": "1000",
     }
-    refuses(folder, SpecError, "Which is meant", **changes)
+    refuses(folder, SpecError, 'also has a column "row"', **changes)
     privacy = {"unit": "row", "epsilon": "1000", "ledger": {"path": "b.ledger"}}
     each = {**changes, "privacy": {**privacy, "unit_is": "each-row"}}
     rows = release(folder, **each, output={"path": "each"}).run()
@@ -251,7 +251,7 @@ def test_a_column_called_row_is_asked_about_and_each_answer_is_kept(folder: Path
 
 def test_unit_is_answers_no_other_question(folder: Path) -> None:
     privacy = {"unit": "who", "unit_is": "each-row", "epsilon": "1"}
-    with pytest.raises(SpecError, match=r'unit = "row" alone'):
+    with pytest.raises(SpecError, match=r'only with unit = "row"'):
         release(folder, privacy=privacy, contribution={"max_rows": 1})
 
 
@@ -267,11 +267,11 @@ def test_a_budget_that_needs_hardly_any_noise_cuts_no_value_off(folder: Path, ep
         {"name": "where", "conditions": where},
     ]
     columns = {"x": {"bounds": [0, 7]}}
-    made = release(folder, epsilon=epsilon, columns=columns, query=query).run()
+    released = release(folder, epsilon=epsilon, columns=columns, query=query).run()
     for name, label, truth in (("rows", "count", 5000), ("sums", "sum_x", 35_000)):
-        found = made.tables[name].columns
+        found = released.tables[name].columns
         assert found[label][0] == pytest.approx(truth, abs=0.05)
         assert found[f"{label}_low"][0] <= truth <= found[f"{label}_high"][0]
         assert abs(found[label][0] - truth) <= 30 * found[f"{label}_std"][0]
-    assert made.tables["where"].columns["count"] == pytest.approx([5000, 5000], abs=0.05)
+    assert released.tables["where"].columns["count"] == pytest.approx([5000, 5000], abs=0.05)
     verify_directory(folder / "out")

@@ -52,10 +52,12 @@ def folder(original: Path, tmp_path: Path) -> Path:
 def test_a_release_is_in_its_ledger_and_signed(folder: Path) -> None:
     plain = ln.verify_directory(folder / "out")
     assert (plain.entry, plain.account, plain.signed) == (2, None, None)
-    found = ln.verify_directory(folder / "out", ledger=folder / "a.ledger", key=folder / "own.pub")
-    assert (found.entry, found.signed) == (2, True)
-    assert found.account is not None
-    assert found.account.dataset == "rows"
+    verified = ln.verify_directory(
+        folder / "out", ledger=folder / "a.ledger", key=folder / "own.pub"
+    )
+    assert (verified.entry, verified.signed) == (2, True)
+    assert verified.account is not None
+    assert verified.account.dataset == "rows"
 
 
 @pytest.mark.parametrize("name", ["spec.toml", "plan.json", "certificate.json"])
@@ -74,8 +76,8 @@ def test_a_value_that_was_edited_is_rejected(folder: Path) -> None:
     file = folder / "out" / "by_plan.csv"
     head, first, *rest = file.read_text().splitlines(keepends=True)
     fields = first.split(",")
-    for place in (1, 3, 4):  # the count, and its interval with it
-        fields[place] = str(float(fields[place]) + 999)
+    for index in (1, 3, 4):  # the count, and its interval with it
+        fields[index] = str(float(fields[index]) + 999)
     file.write_text("".join([head, ",".join(fields), *rest]))
     with pytest.raises(CertificateRejected, match=r"by_plan.csv was changed after"):
         ln.verify_directory(folder / "out")
@@ -112,8 +114,10 @@ def test_an_account_for_others_was_not_charged_for_it(folder: Path) -> None:
         ledger.charge(certificate, unit=unit)
     with pytest.raises(CertificateRejected, match=r"Entry 2 of .*"):
         ln.verify_directory(folder / "out", ledger=folder / "rows.ledger")
-    found = ln.verify_directory(folder / "out", ledger=folder / "others.ledger")
-    assert found.account is not None  # the spec names no account, and none can be told from another
+    verified = ln.verify_directory(folder / "out", ledger=folder / "others.ledger")
+    assert (
+        verified.account is not None
+    )  # the spec names no account, and none can be told from another
     spec = folder / "out" / "spec.toml"
     named = 'path = "a.ledger"\ndataset = "rows"'
     spec.write_text(spec.read_text().replace('path = "a.ledger"', named))
@@ -128,18 +132,18 @@ def verify_directory_resealed(folder: Path, ledger: str) -> None:
 
 @pytest.mark.dense
 def test_a_release_of_a_plan_is_one_of_its_uses(tmp_path: Path) -> None:
-    made = release(make_rows(tmp_path), **PURE)
+    builder = release(make_rows(tmp_path), **PURE)
     ledger = ln.Ledger(tmp_path / "a.ledger")
     ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
     plan = ledger.register(
-        [(made.plan().certificate, 2)], budget=ln.Budget(epsilon=2), unit="row"
+        [(builder.plan().certificate, 2)], budget=ln.Budget(epsilon=2), unit="row"
     ).number
     privacy = PURE["privacy"] | {"ledger": {"path": "a.ledger", "plan": plan}}
     release(tmp_path, **PURE | {"privacy": privacy}).run()
-    found = ln.verify_directory(tmp_path / "out", ledger=tmp_path / "a.ledger")
-    assert found.entry == 3
-    assert found.account is not None
-    assert found.account.dataset == "rows"
+    verified = ln.verify_directory(tmp_path / "out", ledger=tmp_path / "a.ledger")
+    assert verified.entry == 3
+    assert verified.account is not None
+    assert verified.account.dataset == "rows"
 
 
 @pytest.mark.dense

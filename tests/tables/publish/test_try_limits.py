@@ -60,39 +60,39 @@ def tried(folder: Path, name: str, *values: str, more: str = "", spec: str = SPE
     )
 
 
-def of(found: Trials, statistic: str) -> dict[str, Trial]:
-    return {one.value: one for one in found.trials if one.statistic == statistic}
+def of(trials: Trials, statistic: str) -> dict[str, Trial]:
+    return {trial.value: trial for trial in trials.trials if trial.statistic == statistic}
 
 
 @pytest.mark.dense
 def test_bias_of_row_limits_is_what_pandas_finds(folder: Path) -> None:
-    found = tried(folder, "max_rows", "1", "3", "6")
+    trials = tried(folder, "max_rows", "1", "3", "6")
     sizes = rows().groupby("who").size()
-    for value, one in of(found, "count").items():
+    for value, trial in of(trials, "count").items():
         away = sizes.sum() - np.minimum(sizes, int(value)).sum()
-        assert one.bias == pytest.approx(away, abs=1e-3)
-    assert of(found, "count")["6"].bias == 0
-    assert of(found, "count_units")["1"].bias == 0
+        assert trial.bias == pytest.approx(away, abs=1e-3)
+    assert of(trials, "count")["6"].bias == 0
+    assert of(trials, "count_units")["1"].bias == 0
 
 
 @pytest.mark.dense
 def test_bias_of_bounds_is_what_pandas_finds(folder: Path) -> None:
     spec = SPEC.replace("max_rows = 2", "max_rows = 6")
-    found = tried(folder, "bounds.x", "0..5", "0..20", "-1..1000", spec=spec)
+    trials = tried(folder, "bounds.x", "0..5", "0..20", "-1..1000", spec=spec)
     x = rows()["x"].dropna()
-    for value, one in of(found, "sum_x").items():
+    for value, trial in of(trials, "sum_x").items():
         low, high = map(float, value.split(".."))
-        assert one.bias == pytest.approx(x.sum() - x.clip(low, high).sum(), abs=1e-3)
-    for value, one in of(found, "mean_x").items():
+        assert trial.bias == pytest.approx(x.sum() - x.clip(low, high).sum(), abs=1e-3)
+    for value, trial in of(trials, "mean_x").items():
         low, high = map(float, value.split(".."))
-        assert one.bias == pytest.approx(x.mean() - x.clip(low, high).mean(), abs=1e-6)
-    assert {one.bias for one in of(found, "count").values()} == {0}
+        assert trial.bias == pytest.approx(x.mean() - x.clip(low, high).mean(), abs=1e-6)
+    assert {trial.bias for trial in of(trials, "count").values()} == {0}
 
 
 @pytest.mark.dense
 def test_groups_are_squared_and_averaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "new_salt", lambda _: SALT)
-    found = tried(folder, "max_groups", "1", "2", more=GROUPED)
+    trials = tried(folder, "max_groups", "1", "2", more=GROUPED)
     held = {key: Counter(own["who"].tolist()) for key, own in rows().groupby("k") if key != "c"}
     away: dict[str, list[float]] = {"1": [], "2": []}
     for key in "ab":
@@ -108,30 +108,30 @@ def test_groups_are_squared_and_averaged(folder: Path, monkeypatch: pytest.Monke
             away[value].append(one)
     for value, (a, b) in away.items():
         expected = math.sqrt((a**2 + b**2) / 2)
-        assert of(found, "count")[value].bias == pytest.approx(expected, rel=1e-3)
-    assert not found.not_compared
+        assert of(trials, "count")[value].bias == pytest.approx(expected, rel=1e-3)
+    assert not trials.not_compared
 
 
 @pytest.mark.dense
 def test_noise_is_that_of_the_plan_and_the_least_total_is_marked(folder: Path) -> None:
-    found = tried(folder, "max_rows", "1", "2", "6")
-    for value, one in of(found, "count").items():
+    trials = tried(folder, "max_rows", "1", "2", "6")
+    for value, trial in of(trials, "count").items():
         text = (folder / "spec.toml").read_text().replace("max_rows = 2", f"max_rows = {value}")
         (folder / "other.toml").write_text(text.replace("not-here", "sample"))
         plan = Release.from_toml(folder / "other.toml").plan()
         (expected,) = (e.std for b in plan.blocks for e in b.errors if e.statistic == "count")
-        assert one.noise == pytest.approx(expected)
-        assert one.total == pytest.approx(math.hypot(one.noise, one.bias))
+        assert trial.noise == pytest.approx(expected)
+        assert trial.total == pytest.approx(math.hypot(trial.noise, trial.bias))
     for statistic in ("count", "sum_x", "mean_x"):
-        own = of(found, statistic)
+        own = of(trials, statistic)
         least = min(own.values(), key=lambda one: one.total)
-        assert [one.value for one in own.values() if one.least] == [least.value]
+        assert [trial.value for trial in own.values() if trial.least] == [least.value]
 
 
 @pytest.mark.dense
 def test_values_that_are_all_alike_are_not_marked(folder: Path) -> None:
-    found = tried(folder, "bounds.x", "0..5", "0..20")
-    assert not any(one.least for one in of(found, "count").values())
+    trials = tried(folder, "bounds.x", "0..5", "0..20")
+    assert not any(trial.least for trial in of(trials, "count").values())
 
 
 @pytest.mark.dense

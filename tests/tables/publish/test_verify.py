@@ -94,16 +94,16 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(originals: Path, tmp_path: Path) -> Path:
+def releases(originals: Path, tmp_path: Path) -> Path:
     """A folder with true releases to spoil: "csv", "json", "parquet" and, in csv, "together"."""
     return shutil.copytree(originals, tmp_path / "made")
 
 
 @pytest.mark.dense
 @pytest.mark.parametrize("edit", EDITS)
-def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
+def test_every_false_edit_is_rejected(releases: Path, edit: str) -> None:
     name, old, new = EDITS[edit]
-    directory = made / ("together" if edit in OF_JOINT else "csv")
+    directory = releases / ("together" if edit in OF_JOINT else "csv")
     file = directory / name
     text = file.read_text()
     assert old in text
@@ -140,9 +140,9 @@ def test_floats_of_another_machine_verify(
 def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], why: str) -> None:
     """All of the directory agrees with the certificate, which isn't about one whole table."""
     query = [{"name": "all", "statistics": ["count"]}]
-    made = release(folder, query=query, output={"path": "csv", "format": "csv"})
-    made.run()
-    plan = made.plan()
+    builder = release(folder, query=query, output={"path": "csv", "format": "csv"})
+    builder.run()
+    plan = builder.plan()
     [block] = plan.blocks
     known = block.mechanism.certificate
     less = calibrate(
@@ -168,12 +168,12 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
-def test_deviations_that_the_noise_does_not_have_are_rejected(made: Path, kind: str) -> None:
-    true = pd.read_parquet(made / "parquet" / "bins.parquet")
+def test_deviations_that_the_noise_does_not_have_are_rejected(releases: Path, kind: str) -> None:
+    true = pd.read_parquet(releases / "parquet" / "bins.parquet")
     for std in (1.0, float("nan"), -true["count_std"][0]):
         frame = true.copy()
         frame.loc[1, "count_std"] = std
-        file = made / kind / f"bins.{kind}"
+        file = releases / kind / f"bins.{kind}"
         if kind == "json":
             file.write_text(json.dumps(frame.to_dict("records")))
         elif kind == "csv":
@@ -181,7 +181,7 @@ def test_deviations_that_the_noise_does_not_have_are_rejected(made: Path, kind: 
         else:
             frame.to_parquet(file)
         with pytest.raises(CertificateRejected, match=r"bins\."):
-            verify_resealed(made / kind)
+            verify_resealed(releases / kind)
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
@@ -190,8 +190,8 @@ def test_keys_of_every_type_verify(folder: Path, kind: str) -> None:
     frame.to_parquet(folder / "rows.parquet")
     keys = {"town": ['a,"b"', "1", " ", "\u00fc\n"], "old": [False, True], "plan": [-1, 2]}
     query = [{"name": "q", "statistics": ["count", "sum(x)"], "group_by": keys}]
-    made = release(folder, query=query, output={"path": "out", "format": kind}).run()
-    assert verify_directory(folder / "out").certificate == made.certificate
+    released = release(folder, query=query, output={"path": "out", "format": kind}).run()
+    assert verify_directory(folder / "out").certificate == released.certificate
 
 
 OPEN_ENDS = {
@@ -221,14 +221,14 @@ def test_bands_and_open_ends_verify_and_false_edges_do_not(folder: Path, kind: s
             verify_resealed(folder / "out")
 
 
-def test_a_path_with_a_pattern_in_it_is_that_path(made: Path) -> None:
+def test_a_path_with_a_pattern_in_it_is_that_path(releases: Path) -> None:
     for name in ("out1", "out[12]", "out*"):
-        shutil.copytree(made / "parquet", made / name)
-    (made / "out1" / "bins.parquet").write_bytes(b"no table")  # out[12] is a pattern for it
-    verify_directory(made / "out[12]")
-    verify_directory(made / "out*")
+        shutil.copytree(releases / "parquet", releases / name)
+    (releases / "out1" / "bins.parquet").write_bytes(b"no table")  # out[12] is a pattern for it
+    verify_directory(releases / "out[12]")
+    verify_directory(releases / "out*")
     with pytest.raises(CertificateRejected, match=r"bins\.parquet"):
-        verify_resealed(made / "out1")
+        verify_resealed(releases / "out1")
 
 
 DEEP = 100_000
@@ -253,12 +253,12 @@ MALFORMED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_files_are_refused_and_crash_nothing(made: Path, case: str) -> None:
+def test_malformed_files_are_refused_and_crash_nothing(releases: Path, case: str) -> None:
     name, text = MALFORMED[case]
     kind = "json" if name == "bins.json" else "csv"
-    (made / kind / name).write_bytes(text.encode(errors="surrogateescape"))
+    (releases / kind / name).write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises((CertificateRejected, InvalidInput)):
-        verify_resealed(made / kind)
+        verify_resealed(releases / kind)
 
 
 @pytest.mark.dense
@@ -286,8 +286,8 @@ FILES = ["spec.toml", "plan.json", "certificate.json", "bins.csv"]
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("what", ["pipe", "device", "link", "folder", "huge"])
-def test_hostile_files_are_refused_at_once(made: Path, name: str, what: str) -> None:
-    file = made / "csv" / name
+def test_hostile_files_are_refused_at_once(releases: Path, name: str, what: str) -> None:
+    file = releases / "csv" / name
     content = file.read_bytes()
     file.unlink()
     if what == "pipe":
@@ -295,8 +295,8 @@ def test_hostile_files_are_refused_at_once(made: Path, name: str, what: str) -> 
     elif what == "device":
         file.symlink_to("/dev/zero")
     elif what == "link":  # to what would verify: but then it isn't all in the directory
-        (made / "true").write_bytes(content)
-        file.symlink_to(made / "true")
+        (releases / "true").write_bytes(content)
+        file.symlink_to(releases / "true")
     elif what == "folder":
         file.mkdir()
     else:
@@ -308,12 +308,12 @@ def test_hostile_files_are_refused_at_once(made: Path, name: str, what: str) -> 
         else "not a regular file|is a folder|is a symbolic link|missing or unread"
     )
     with pytest.raises((SourceError, CertificateRejected), match=why):
-        verify_resealed(made / "csv")
+        verify_resealed(releases / "csv")
 
 
-def test_a_link_to_the_directory_is_followed(made: Path) -> None:
-    (made / "latest").symlink_to(made / "csv")
-    verify_directory(made / "latest")
+def test_a_link_to_the_directory_is_followed(releases: Path) -> None:
+    (releases / "latest").symlink_to(releases / "csv")
+    verify_directory(releases / "latest")
 
 
 @pytest.mark.parametrize("changed", ["x + 2", "x"])

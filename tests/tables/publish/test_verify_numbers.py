@@ -65,8 +65,8 @@ def test_rounded_counts_are_ints_wherever_they_are_read(formed: Path, kind: str)
 def test_what_is_not_whole_or_negative_is_rejected(
     formed: Path, tmp_path: Path, kind: str, label: str
 ) -> None:
-    made = shutil.copytree(formed / kind, tmp_path / "made")
-    file = made / f"q.{kind}"
+    directory = shutil.copytree(formed / kind, tmp_path / "made")
+    file = directory / f"q.{kind}"
     true = pd.read_json(formed / "json" / "q.json").to_dict("records")
     for false in FALSE_FORMS[label] + (NO_NUMBERS if kind == "json" else []):
         if kind == "parquet" and false in (2**53 + 1, 10**400):
@@ -79,10 +79,10 @@ def test_what_is_not_whole_or_negative_is_rejected(
         else:
             pd.DataFrame(records).to_parquet(file)
         with pytest.raises(CertificateRejected, match=r"q\."):
-            verify_resealed(made)
+            verify_resealed(directory)
     if kind == "csv":
         file.write_text(",".join(true[0]) + "\n" + ",".join(map(str, true[0].values())) + "\n")
-        verify_resealed(made)
+        verify_resealed(directory)
 
 
 @pytest.mark.parametrize("end", ["low", "high"])
@@ -91,18 +91,18 @@ def test_intervals_that_value_and_noise_do_not_give_are_rejected(
     formed: Path, tmp_path: Path, label: str, end: str
 ) -> None:
     """A tenth wider or narrower, as with another block's noise; another's value."""
-    made = shutil.copytree(formed / "json", tmp_path / "made")
-    (true,) = json.loads((made / "q.json").read_text())
+    directory = shutil.copytree(formed / "json", tmp_path / "made")
+    (true,) = json.loads((directory / "q.json").read_text())
     name = f"{label}_{end}"
     width = abs(true[name] - true[label])
     away = max(width / 10, 4) if label == "count" else width / 10
     for moved in (true[name] + away, true[name] - away):
         false = round(moved) if label == "count" else moved
-        (made / "q.json").write_text(json.dumps([{**true, name: false}]))
+        (directory / "q.json").write_text(json.dumps([{**true, name: false}]))
         with pytest.raises(CertificateRejected, match=f"q.json has a {name} that doesn't fit"):
-            verify_resealed(made)
-    (made / "q.json").write_text(json.dumps([true]))
-    verify_resealed(made)
+            verify_resealed(directory)
+    (directory / "q.json").write_text(json.dumps([true]))
+    verify_resealed(directory)
 
 
 # of a mean within [0, 10]
@@ -127,28 +127,30 @@ FALSE_MEANS: dict[str, dict[str, Any]] = {
 def test_means_that_fit_nothing_beside_them_are_rejected(
     formed: Path, tmp_path: Path, kind: str, edit: str
 ) -> None:
-    made = shutil.copytree(formed / kind, tmp_path / "made")
+    directory = shutil.copytree(formed / kind, tmp_path / "made")
     (true,) = json.loads((formed / "json" / "q.json").read_text())
     if kind == "csv":
-        (true,) = pd.read_csv(made / "q.csv").to_dict("records")
+        (true,) = pd.read_csv(directory / "q.csv").to_dict("records")
     false = {**true, **FALSE_MEANS[edit]}
     if kind == "json":
-        (made / "q.json").write_text(json.dumps([false]))
+        (directory / "q.json").write_text(json.dumps([false]))
     else:
-        (made / "q.csv").write_text(",".join(false) + "\n" + ",".join(map(str, false.values())))
+        (directory / "q.csv").write_text(
+            ",".join(false) + "\n" + ",".join(map(str, false.values()))
+        )
     with pytest.raises(CertificateRejected, match=r"q\."):
-        verify_resealed(made)
+        verify_resealed(directory)
 
 
 def test_the_mean_of_another_count_is_rejected(formed: Path, tmp_path: Path) -> None:
     """Everything follows from value and `_std`, but the count that stands beside them."""
-    made = shutil.copytree(formed / "json", tmp_path / "made")
-    (true,) = json.loads((made / "q.json").read_text())
+    directory = shutil.copytree(formed / "json", tmp_path / "made")
+    (true,) = json.loads((directory / "q.json").read_text())
     count = true["count_x"] // 2
     wide = true["count_x_high"] - true["count_x"]
     false = {**true, "count_x": count, "count_x_low": count - wide, "count_x_high": count + wide}
     moved = true["sum_x"] * (count / true["count_x"] - 1)  # so that it still is count times mean
     false |= {name: true[name] + moved for name in ("sum_x", "sum_x_low", "sum_x_high")}
-    (made / "q.json").write_text(json.dumps([false]))
+    (directory / "q.json").write_text(json.dumps([false]))
     with pytest.raises(CertificateRejected, match="a mean_x_std that doesn't fit"):
-        verify_resealed(made)
+        verify_resealed(directory)

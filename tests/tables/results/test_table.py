@@ -34,17 +34,17 @@ def layout(*, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
 
 
 def test_counts_and_sums_are_in_their_own_units() -> None:
-    found = table_of(
+    table = table_of(
         layout(statistics=["count", "sum(x)"], group_by={"k": ["u", "v"], "b": [True, False]}),
         np.array([5.0, 4, 6, 5, 7, 6, 8, 7]),
         NOISE,
     )
-    assert list(found.columns) == [
+    assert list(table.columns) == [
         *("k", "b", "count", "count_std", "count_low", "count_high"),
         *("sum_x", "sum_x_std", "sum_x_low", "sum_x_high"),
     ]
-    rows = list(found.rows)
-    assert len(rows) == len(found) == 4
+    rows = list(table.rows)
+    assert len(rows) == len(table) == 4
     assert rows[1][:6] == ("u", False, 6, 1, 6 - 1.96, 6 + 1.96)
     # missing values are 0: of 6 rows about 15, in units of 15; where the law isn't known both hold
     total, half = 15 * 6 + 15 * 5, 2 * 15 * 2.2414
@@ -54,20 +54,20 @@ def test_counts_and_sums_are_in_their_own_units() -> None:
 
 def test_histograms_show_their_edges() -> None:
     block = layout(histogram={"column": "x", "edges": [0, "0.5", 3]}, group_by={"k": [4, 2]})
-    found = table_of(block, np.arange(4.0), NOISE)
-    assert found.columns["k"] == [4, 4, 2, 2]
-    assert found.columns["x_from"] == [0, 0.5, 0, 0.5]
-    assert found.columns["x_to"] == [0.5, 3, 0.5, 3]
-    assert found.columns["count"] == [0, 1, 2, 3]
+    table = table_of(block, np.arange(4.0), NOISE)
+    assert table.columns["k"] == [4, 4, 2, 2]
+    assert table.columns["x_from"] == [0, 0.5, 0, 0.5]
+    assert table.columns["x_to"] == [0.5, 3, 0.5, 3]
+    assert table.columns["count"] == [0, 1, 2, 3]
 
 
 def test_bands_show_their_edges_where_they_stand() -> None:
     keys = {"y": {"edges": [0, 18, 65]}, "k": ["a", "b"], "z": {"edges": [1, "1.5"]}}
     block = layout(histogram={"column": "x", "edges": [0, 1, 2]}, group_by=keys)
-    found = table_of(block, np.arange(8.0), NOISE)
+    table = table_of(block, np.arange(8.0), NOISE)
     names = ["y_from", "y_to", "k", "z_from", "z_to", "x_from", "x_to"]
-    assert list(found.columns)[:7] == names
-    rows = [row[:8] for row in found.rows]
+    assert list(table.columns)[:7] == names
+    rows = [row[:8] for row in table.rows]
     assert rows[:3] == [
         (0, 18, "a", 1, 1.5, 0, 1, 0),
         (0, 18, "a", 1, 1.5, 1, 2, 1),
@@ -130,19 +130,19 @@ def test_what_is_published_is_that_of_an_independent_computation(
     }
     vector = np.array([*values, *reversed(values)])[:6]  # three numbers a cell
     drawn = table_of(layout(**asked), vector, noise).columns
-    found = table_of(layout(**asked, round=whole, clamp=clamp), vector, noise).columns
-    assert list(found) == list(drawn)
+    table = table_of(layout(**asked, round=whole, clamp=clamp), vector, noise).columns
+    assert list(table) == list(drawn)
     for name in ("count", "sum_x", "mean_x", "count_x"):
         columns = [name, f"{name}_low", f"{name}_high"]
         for cell in range(2):
             numbers = [drawn[column][cell] for column in columns]
             wanted = published(name.split("_")[0], numbers, whole=whole, clamp=clamp)
-            shown = tuple(found[column][cell] for column in columns)
+            shown = tuple(table[column][cell] for column in columns)
             assert shown == wanted
             kinds = {type(one) for one in shown}
             assert kinds == ({int} if whole and name in {"count", "count_x"} else {float})
             assert not any(str(one) == "-0.0" for one in shown if clamp and name != "mean_x")
-        assert found[f"{name}_std"] == drawn[f"{name}_std"]
+        assert table[f"{name}_std"] == drawn[f"{name}_std"]
 
 
 @pytest.mark.parametrize("truth", [0, 1, 3, 40])
@@ -177,8 +177,8 @@ def test_intervals_of_rounded_and_clamped_counts_hold_at_95_percent(
     ],
 )
 def test_all_counts_are_rounded(query: dict[str, Any]) -> None:
-    found = table_of(layout(**query, round=True, clamp=True), np.array([-3.2, 2.7]), NOISE).columns
-    counts = [found[name] for name in found if name.startswith("count")]
+    table = table_of(layout(**query, round=True, clamp=True), np.array([-3.2, 2.7]), NOISE).columns
+    counts = [table[name] for name in table if name.startswith("count")]
     assert counts == [[0, 3], [1.0, 1.0], [0, 0], [0, 5]]
 
 

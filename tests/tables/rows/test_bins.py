@@ -24,7 +24,9 @@ OPEN = [-math.inf, 0.0, 1.0, math.inf]
 )
 def test_bins_are_half_open_and_the_last_is_closed(tmp_path: Path, edges: list[float]) -> None:
     count = len(edges)
-    near = [math.nextafter(edge, way) for edge in EDGES for way in (-math.inf, math.inf)]
+    near = [
+        math.nextafter(edge, direction) for edge in EDGES for direction in (-math.inf, math.inf)
+    ]
     values = [*EDGES, *near, -0.0, 0.3, 2.0**53 + 2, math.nan, math.inf, -math.inf, None]
     frame = pd.DataFrame({"x": pd.array(values, dtype="object")}).astype("float64")
     frame.to_parquet(tmp_path / "rows.parquet")
@@ -32,14 +34,15 @@ def test_bins_are_half_open_and_the_last_is_closed(tmp_path: Path, edges: list[f
         {"name": "q", "histogram": {"column": "x", "edges": edges}},
         {"name": "b", "statistics": ["count"], "group_by": {"x": {"edges": edges}}},
     ]
-    layout, found = exact(tmp_path, by_row() | {"query": query, "columns": {}}, 0)
+    layout, vector = exact(tmp_path, by_row() | {"query": query, "columns": {}}, 0)
     assert (
-        exact(tmp_path, by_row() | {"query": query, "columns": {}}, 1)[1].tolist() == found.tolist()
+        exact(tmp_path, by_row() | {"query": query, "columns": {}}, 1)[1].tolist()
+        == vector.tolist()
     )
     finite = [x for x in values if x is not None and math.isfinite(x)]  # the others are missing
     inside = [x for x in finite if edges[0] <= x <= edges[-1]]
     bins = [min(bisect.bisect_right(edges, x), count - 1) - 1 for x in inside]
-    assert (found >> layout.bits).tolist() == [bins.count(place) for place in range(count - 1)]
+    assert (vector >> layout.bits).tolist() == [bins.count(index) for index in range(count - 1)]
 
 
 @pytest.mark.dense
@@ -48,8 +51,8 @@ def test_many_bins_are_no_chain_of_comparisons(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [0.5, 7.0, 19_999.0, 20_000.0, 20_000.5], "person": 1, "plan": 1})
     frame.to_parquet(tmp_path / "rows.parquet")
     query = {"name": "q", "histogram": {"column": "x", "edges": list(range(20_001))}}
-    layout, found = exact(tmp_path, by_row() | {"query": [query], "columns": {}}, 0)
-    assert {place: found[place] >> layout.bits for place in found.nonzero()[0].tolist()} == {
+    layout, vector = exact(tmp_path, by_row() | {"query": [query], "columns": {}}, 0)
+    assert {index: vector[index] >> layout.bits for index in vector.nonzero()[0].tolist()} == {
         0: 1,
         7: 1,
         19_999: 2,

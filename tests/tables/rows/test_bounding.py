@@ -170,8 +170,8 @@ def exact(
     """The vector of a block before noise: the internal hook, used by tests alone."""
     spec = spec_with(raw, index)
     layout = layouts_of(raw, index)[way]
-    found = source.find_source(spec, folder)
-    with source.open_engine(found, threads=threads) as engine:
+    rows_source = source.find_source(spec, folder)
+    with source.open_engine(rows_source, threads=threads) as engine:
         return layout, bounding.query_vector(engine, spec, layout, salt=SALT)
 
 
@@ -231,32 +231,32 @@ def test_integers_are_those_of_an_independent_computation(
 ) -> None:
     frame = rows(400, seed=index)
     frame.to_parquet(tmp_path / "rows.parquet")
-    for way in range(len(layouts_of(raw, index))):
-        layout, found = exact(tmp_path, raw, index, way=way)
-        assert found.tolist() == expected_of(frame, raw, index, layout)
-        assert any(found)
+    for index_of_layout in range(len(layouts_of(raw, index))):
+        layout, vector = exact(tmp_path, raw, index, way=index_of_layout)
+        assert vector.tolist() == expected_of(frame, raw, index, layout)
+        assert any(vector)
 
 
 @pytest.mark.parametrize(
     "raw",
     [
-        pytest.param(raw, marks=pytest.mark.slow if place % 4 else pytest.mark.dense)
-        for place, raw in enumerate(SPECS)
+        pytest.param(raw, marks=pytest.mark.slow if index % 4 else pytest.mark.dense)
+        for index, raw in enumerate(SPECS)
     ],
 )
 def test_blocks_that_are_read_together_have_the_integers_of_each_alone(
     tmp_path: Path, raw: dict[str, Any]
 ) -> None:
     """Blocks of the same cells, with other statistics, filters, limits of cells and conditions."""
-    whole = [one for one in QUERIES if "conditions" not in one]
+    whole = [query for query in QUERIES if "conditions" not in query]
     again = [
-        {**one, "name": f"{one['name']}_again", "filter": "x > 1", "statistics": ["count"]}
-        for one in whole
-        if "histogram" not in one
+        {**query, "name": f"{query['name']}_again", "filter": "x > 1", "statistics": ["count"]}
+        for query in whole
+        if "histogram" not in query
     ]
     by_plan = [
-        {"name": f"plan{place}", "statistics": [asked], "group_by": {"plan": [1, 2, 9]}}
-        for place, asked in enumerate(["sum(x)", "mean(y)", "count(w)", "count_units", "std(z)"])
+        {"name": f"plan{index}", "statistics": [asked], "group_by": {"plan": [1, 2, 9]}}
+        for index, asked in enumerate(["sum(x)", "mean(y)", "count(w)", "count_units", "std(z)"])
     ]
     raw = raw | {"query": [*QUERIES, *again, *by_plan]}
     rows(400, seed=len(str(raw))).to_parquet(tmp_path / "rows.parquet")
@@ -269,7 +269,9 @@ def test_blocks_that_are_read_together_have_the_integers_of_each_alone(
 
 
 def test_a_batch_has_few_numbers_and_all_places() -> None:
-    layouts = [one for index in range(len(QUERIES)) for one in layouts_of(spec_of(), index)] * 3
+    layouts = [
+        layout for index in range(len(QUERIES)) for layout in layouts_of(spec_of(), index)
+    ] * 3
     batches = bounding.batches_of(layouts)
     assert sorted(place for batch in batches for place in batch) == list(range(len(layouts)))
     assert any(len(batch) > 3 for batch in batches)
@@ -312,16 +314,16 @@ def test_an_empty_table_is_answered_like_any_other(tmp_path: Path) -> None:
     kinds |= dict.fromkeys("xyzw", "float") | {"k": "int"}
     raw = spec_of(data={"source": "rows.parquet", "types": kinds})
     for index in range(len(QUERIES)):
-        layout, found = exact(tmp_path, raw, index)
-        assert found.tolist() == [0] * layout.dimension
+        layout, vector = exact(tmp_path, raw, index)
+        assert vector.tolist() == [0] * layout.dimension
 
 
 def test_unit_of_text(tmp_path: Path) -> None:
     frame = rows(300, seed=2)
     frame["person"] = "p" + frame["person"].astype("string")
     frame.to_parquet(tmp_path / "rows.parquet")
-    layout, found = exact(tmp_path, spec_of(), 3)
-    assert found.tolist() == expected_of(frame, spec_of(), 3, layout)
+    layout, vector = exact(tmp_path, spec_of(), 3)
+    assert vector.tolist() == expected_of(frame, spec_of(), 3, layout)
 
 
 ANY_NUMBER = st.one_of(

@@ -38,20 +38,20 @@ def over_spec(limits: dict[str, Any], groups: dict[str, Any]) -> dict[str, Any]:
 def over_limits(frame: pd.DataFrame, raw: dict[str, Any]) -> int:
     """How many persons are over a limit, row by row."""
     (query,), limits = raw["query"], raw["contribution"]
-    held: dict[Any, Counter[Any]] = {}
+    rows_by_group: dict[Any, Counter[Any]] = {}
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
-        keys = [_key(row[name], one) for name, one in query["group_by"].items()]
+        keys = [_key(row[name], size) for name, size in query["group_by"].items()]
         if None not in (row["person"], *keys):
-            held.setdefault(row["person"], Counter())[tuple(keys)] += 1
-    found = [
+            rows_by_group.setdefault(row["person"], Counter())[tuple(keys)] += 1
+    sizes = [
         {
             "max_rows": each.total(),
             "max_groups": len(each),
             "max_rows_per_group": max(each.values()),
         }
-        for each in held.values()
+        for each in rows_by_group.values()
     ]
-    return sum(any(one[name] > most for name, most in limits.items()) for one in found)
+    return sum(any(size[name] > most for name, most in limits.items()) for size in sizes)
 
 
 def _key(value: Any, grouping: Any) -> Any:
@@ -79,9 +79,9 @@ def test_persons_over_a_limit_are_counted_once(
 
 def test_some_are_over_and_some_are_not() -> None:
     frame = rows(400, seed=2)
-    found = [over_limits(frame, over_spec(one, GROUPS[2])) for one in OVER]
-    assert len({*found}) > 2
-    assert 0 < min(found) < max(found) < frame["person"].nunique()
+    counts = [over_limits(frame, over_spec(limits, GROUPS[2])) for limits in OVER]
+    assert len({*counts}) > 2
+    assert 0 < min(counts) < max(counts) < frame["person"].nunique()
 
 
 def test_values_outside_are_those_that_bounds_clamp(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_values_outside_are_those_that_bounds_clamp(tmp_path: Path) -> None:
     pd.DataFrame({"person": range(9), "x": values}).to_parquet(tmp_path / "rows.parquet")
     query = {"name": "q", "statistics": ["count_outside(x)"]}
     columns = {"x": {"bounds": [-2, 10], "missing": 4}}
-    layout, found = exact(tmp_path, spec_of(query=[query], columns=columns), 0)
-    assert found.tolist() == [3 * 2**layout.bits]
+    layout, vector = exact(tmp_path, spec_of(query=[query], columns=columns), 0)
+    assert vector.tolist() == [3 * 2**layout.bits]
 
 
 def test_whoever_is_within_the_limits_is_counted_whole(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_whoever_is_within_the_limits_is_counted_whole(tmp_path: Path) -> None:
     query = {"name": "q", "statistics": ["count_outside(x)", "count_outside(y)"]}
     columns = {name: {"bounds": [0, 10]} for name in "xy"}
     raw = spec_of(query=[query], contribution={"max_rows": 4}, columns=columns)
-    layout, found = exact(tmp_path, raw, 0)
-    assert found.tolist() == [4 * 2**layout.bits, 5 * 2**layout.bits]
+    layout, vector = exact(tmp_path, raw, 0)
+    assert vector.tolist() == [4 * 2**layout.bits, 5 * 2**layout.bits]
 
 
 PUBLIC = [
@@ -118,13 +118,13 @@ def rest_spec(groups: dict[str, Any], **changes: Any) -> dict[str, Any]:
 def in_no_group(frame: pd.DataFrame, raw: dict[str, Any]) -> int:
     """How many persons have a row in no group, or how many such rows there are, row by row."""
     (query,), unit = raw["query"], raw["privacy"]["unit"]
-    found: list[Any] = []
+    units: list[Any] = []
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         given = {"k": 7} | {name: value for name, value in row.items() if value is not None}
-        keys = [_in_group(given.get(name), one) for name, one in query["group_by"].items()]
+        keys = [_in_group(given.get(name), groups) for name, groups in query["group_by"].items()]
         if not all(keys) and (unit == "row" or row["person"] is not None):
-            found.append(row["person"])
-    return len(found) if unit == "row" else len(set(found))
+            units.append(row["person"])
+    return len(units) if unit == "row" else len(set(units))
 
 
 def _in_group(value: Any, grouping: Any) -> bool:

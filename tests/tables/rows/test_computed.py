@@ -143,7 +143,7 @@ def test_integers_are_those_of_a_table_computed_by_hand(
         }
     else:
         ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
-    found = integers(
+    totals = integers(
         raw("", data=data, derive=derive, **changes),
         tmp_path,
         frame=pl.from_pandas(ROWS) if kind == "frame" else None,
@@ -154,7 +154,7 @@ def test_integers_are_those_of_a_table_computed_by_hand(
         alone = {name: value for name, value in query.items() if name != "filter"}
         plain = raw("", data={"source": "by_hand.parquet"}, derive={}, query=[alone], **changes)
         expected = integers(plain, tmp_path)
-        assert {label: found[label] for label in expected} == expected
+        assert {label: totals[label] for label in expected} == expected
         assert any(map(any, expected.values()))
 
 
@@ -175,9 +175,9 @@ def test_timestamps_with_a_zone_or_of_milliseconds_are_refused(
     frame.to_parquet(tmp_path / "rows.parquet", index=False, coerce_timestamps=unit)
     with pytest.raises(SpecError) as caught:
         integers(raw("rows.parquet"), tmp_path)
-    found = dict(caught.value.problems)
-    assert found["derive.week"].startswith(why)
-    assert "in microseconds, without a time zone" in found["derive.week"]
+    problems = dict(caught.value.problems)
+    assert problems["derive.week"].startswith(why)
+    assert "in microseconds, without a time zone" in problems["derive.week"]
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_no_timestamp_is_an_error(tmp_path: Path, unit: Any, kind: str) -> None:
         frame = None
     elif kind == "pandas":
         frame = pd.DataFrame({"at": pd.Series(values.to_numpy(zero_copy_only=False))})
-    (found,) = integers(given, tmp_path, frame=frame).values()
-    assert [count >> 28 for count in found] == [1, 2, 3]
+    (vector,) = integers(given, tmp_path, frame=frame).values()
+    assert [count >> 28 for count in vector] == [1, 2, 3]
 
 
 _WRONG: list[tuple[dict[str, Any], str, str]] = [
@@ -257,7 +257,7 @@ def test_what_can_not_be_computed_is_refused_before_a_row_is_read(
     del given["version"]
     with pytest.raises(SpecError) as caught:
         ln.Release(**given, folder=tmp_path).plan()
-    assert any(where.startswith(key) and why in said for where, said in caught.value.problems)
+    assert any(where.startswith(key) and why in message for where, message in caught.value.problems)
 
 
 @pytest.mark.dense
@@ -265,16 +265,16 @@ def test_a_release_with_them_is_planned_written_and_verified(tmp_path: Path) -> 
     ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
     given = raw("rows.parquet", output={"path": "out", "format": "csv"})
     del given["version"]
-    made = ln.Release(**given, folder=tmp_path)
-    assert made.plan().to_record()["blocks"][0]["filters"] == [
+    release = ln.Release(**given, folder=tmp_path)
+    assert release.plan().to_record()["blocks"][0]["filters"] == [
         "coalesce(age, 50) < 80",
         "age >= 18 and region <> 'north'",
     ]
-    tables = made.run().tables
+    tables = release.run().tables
     assert tables["quarters"].columns["start"] == ["2024-04-01", "2024-07-01"]
     assert ln.verify_directory(tmp_path / "out")
     again = ln.Release.from_toml(tmp_path / "out/spec.toml")
-    assert again.spec == made.spec
+    assert again.spec == release.spec
 
 
 def test_a_text_of_a_filter_is_never_part_of_a_query(tmp_path: Path) -> None:
@@ -283,6 +283,6 @@ def test_a_text_of_a_filter_is_never_part_of_a_query(tmp_path: Path) -> None:
     query = [{"name": "q", "filter": filtered, "statistics": ["count"]}]
     given = raw("rows.parquet", derive={}, columns={}, contribution=None, query=query)
     given["privacy"] = {"unit": "row", "epsilon": 1}
-    (found,) = integers(given, tmp_path).values()
+    (vector,) = integers(given, tmp_path).values()
     young = ROWS["age"].isna() | (ROWS["age"].fillna(0) < 80)
-    assert found == [int((ROWS["region"].notna() & young).sum()) * 2**28]
+    assert vector == [int((ROWS["region"].notna() & young).sum()) * 2**28]

@@ -36,8 +36,8 @@ def of_table(
         raw["data"]["table"] = table
     spec = spec_file.parse(raw)
     layout = lay_out_query(spec, spec.query[0])[0][0]
-    found = source.find_source(spec, folder)
-    with source.open_engine(found) as opened:
+    rows_source = source.find_source(spec, folder)
+    with source.open_engine(rows_source) as opened:
         return bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
 
 
@@ -105,25 +105,25 @@ def test_what_sqlite_stores_in_a_column_is_data(tmp_path: Path) -> None:
     values = [1, 3.0, "5", " 7 ", 3.7, "x", b"9", None, math.inf, 2**62, "9" * 5000, "a\nb"]
     with sqlite3.connect(tmp_path / "odd.sqlite") as connection:
         connection.execute("CREATE TABLE odd (who, year, x)")
-        rows = [(place, 2024, value) for place, value in enumerate(values)]
+        rows = [(index, 2024, value) for index, value in enumerate(values)]
         connection.executemany("INSERT INTO odd VALUES (?, ?, ?)", rows)
         connection.execute("INSERT INTO odd VALUES (99, 2024, CAST(X'ff' AS TEXT))")
     connection.close()
     query = [{"name": "q", "statistics": ["sum(x)"]}]
-    (found,) = of_table(tmp_path, "odd.sqlite", "odd", TYPES, query=query)
+    (vector,) = of_table(tmp_path, "odd.sqlite", "odd", TYPES, query=query)
     spec = spec_file.parse(raw_spec("a.parquet") | {"query": query})
     bits = lay_out_query(spec, spec.query[0])[0][0].bits
     # 1 + 3 + 5 + 7 + 3.7, and 2^62 clamped to 8, all of them in eighths
-    assert found / 2**bits == pytest.approx((1 + 3 + 5 + 7 + 3.7 + 8) / 8, rel=1e-5)
+    assert vector / 2**bits == pytest.approx((1 + 3 + 5 + 7 + 3.7 + 8) / 8, rel=1e-5)
 
 
 @pytest.mark.parametrize(
     ("name", "table", "why"),
     [
         ("shop.duckdb", None, "data.table: Missing"),
-        ("rows.csv", "visits", "data.table: Used with a database alone"),
-        (["a.duckdb", "b.duckdb"], "visits", "data.table: Expected one database"),
-        ("shop.sqlite", "visits", "data.types: Missing: SQLite needs"),
+        ("rows.csv", "visits", "data.table: Only a database has tables"),
+        (["a.duckdb", "b.duckdb"], "visits", "data.table: Expected either a single database"),
+        ("shop.sqlite", "visits", "data.types: Missing: SQLite source needs"),
     ],
 )
 def test_a_table_belongs_to_a_database(name: Any, table: str | None, why: str) -> None:
@@ -138,7 +138,7 @@ def test_a_damaged_sqlite_file_is_an_error_that_quotes_nothing(tmp_path: Path) -
     path = tmp_path / "shop.sqlite"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE visits (who, year, x)")
-        rows = [(place, 2024, f"secret{place}") for place in range(5000)]
+        rows = [(index, 2024, f"secret{index}") for index in range(5000)]
         connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
     connection.close()
     content = bytearray(path.read_bytes())
@@ -166,8 +166,8 @@ def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) ->
     table = databases.DuckDBTable(tmp_path / "rows.duckdb", "rows")
     for wanted in ("int", "float"):
         with duckdb_engine.open_engine(table, columns={"x": wanted}) as engine:
-            found = engine.rows(engine.frame.select(engine.column("x", "v")))
-        assert sorted(value for (value,) in found) == sorted(map(float, whole))
+            floats = engine.rows(engine.frame.select(engine.column("x", "v")))
+        assert sorted(value for (value,) in floats) == sorted(map(float, whole))
 
 
 @pytest.mark.dense
@@ -196,9 +196,9 @@ def test_texts_are_compared_by_bytes_whatever_their_collation(
         listed = ", ".join(f"{name} COLLATE {collation} AS {name}" for name in ("who", "year", "x"))
         connection.execute(f"CREATE VIEW seen AS SELECT {listed} FROM bytes")
     for query in asked:
-        found = {
+        vectors = {
             table: of_table(tmp_path, "texts.duckdb", table, types, query=[query])
             for table in ("bytes", "told", "seen")
         }
-        assert found["told"] == found["seen"] == found["bytes"]
-        assert any(found["bytes"])
+        assert vectors["told"] == vectors["seen"] == vectors["bytes"]
+        assert any(vectors["bytes"])

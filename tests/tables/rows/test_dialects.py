@@ -51,11 +51,12 @@ def written(
 ) -> str:
     lines = [list(TYPES)] if header else []
     for who, town, *numbers in rows:
-        lines.append([who, town, *(one.replace(".", decimal) for one in numbers)])
+        lines.append([who, town, *(number.replace(".", decimal) for number in numbers)])
     quote = '"%s"' if quoted or decimal == between else "%s"
     # an empty field in quotes is a text, and no missing one
     return "".join(
-        between.join(quote % one if one and '"' not in one else one for one in line) + "\n"
+        between.join(quote % number if number and '"' not in number else number for number in line)
+        + "\n"
         for line in lines
     )
 
@@ -109,7 +110,7 @@ def test_the_integers_are_those_of_the_plain_file(
 )
 def test_a_point_is_no_decimal_comma(tmp_path: Path, text: str, value: float | None) -> None:
     """It could be one of thousands: what isn't written as told is missing, and never another."""
-    found: list[dict[str, list[int]]] = []
+    totals: list[dict[str, list[int]]] = []
     for name, written, decimal in (
         ("a", text, ","),
         ("b", "" if value is None else str(value), "."),
@@ -118,25 +119,25 @@ def test_a_point_is_no_decimal_comma(tmp_path: Path, text: str, value: float | N
         data = {"source": f"{name}.csv", "types": TYPES, "delimiter": ";", "decimal": decimal}
         raw = raw_spec(data)
         del raw["query"][0]["filter"]
-        found.append(integers(raw, tmp_path))
-    assert found[0] == found[1]
+        totals.append(integers(raw, tmp_path))
+    assert totals[0] == totals[1]
 
 
 @pytest.mark.dense
 def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("1\ta\t1,5\t2\n", encoding="latin-1")
     (tmp_path / "towns.csv").write_text("a;7,5\n")
-    told = {"decimal": ",", "encoding": "latin-1", "header": ["who", "town", "x", "n"]}
-    raw = raw_spec({"source": "a.tsv", "types": TYPES | {"rent": "float"}, **told})
+    dialect = {"decimal": ",", "encoding": "latin-1", "header": ["who", "town", "x", "n"]}
+    raw = raw_spec({"source": "a.tsv", "types": TYPES | {"rent": "float"}, **dialect})
     joined = {"source": "towns.csv", "on": "town", "public": True, "delimiter": ";"}
     raw["data"]["join"] = {"towns": {**joined, "decimal": ",", "header": ["town", "rent"]}}
     raw["columns"]["rent"] = {"bounds": [0, 10]}
     raw["query"][0]["statistics"] = ["count", "sum(rent)", "sum(x)"]
     raw["output"], raw["privacy"]["epsilon"] = {"path": "out"}, 10_000
     del raw["derive"], raw["columns"]["z"]
-    made = ln.Release(**raw, folder=tmp_path)
-    assert "Numbers are read with a decimal comma" in str(made.plan().to_record())
-    table = made.run().tables["q"]
+    release = ln.Release(**raw, folder=tmp_path)
+    assert "Numbers are read with a decimal comma" in str(release.plan().to_record())
+    table = release.run().tables["q"]
     assert [round(float(table.columns[f"sum_{name}"][0]), 1) for name in ("rent", "x")] == [
         7.5,
         1.5,
@@ -152,10 +153,13 @@ def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> 
         ({"delimiter": ":"}, r"data\.delimiter: Expected"),
         ({"delimiter": ";;"}, r"data\.delimiter"),
         ({"decimal": ";"}, r"data\.decimal"),
-        ({"header": False}, r"data\.header: Expected the names of all columns in their order"),
+        ({"header": False}, r"data\.header: Expected the names of all columns in order"),
         ({"header": []}, r"data\.header"),
-        ({"source": "rows.parquet", "delimiter": ";"}, r"data\.delimiter: Used with CSV alone"),
-        ({"source": "rows.parquet", "header": ["who"]}, r"data\.header: Used with CSV alone"),
+        (
+            {"source": "rows.parquet", "delimiter": ";"},
+            r"data\.delimiter: Used with CSV files only",
+        ),
+        ({"source": "rows.parquet", "header": ["who"]}, r"data\.header: Used with CSV files only"),
     ],
 )
 def test_what_can_not_be_told_is_refused_with_its_key(told: dict[str, Any], why: str) -> None:
@@ -166,12 +170,12 @@ def test_what_can_not_be_told_is_refused_with_its_key(told: dict[str, Any], why:
 def test_a_header_that_is_not_as_told_is_refused_with_the_key_that_helps(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("who;town;x;n\n")
     raw = raw_spec({"source": "rows.csv", "types": TYPES})
-    with pytest.raises(SpecError, match=r'say so in \[data\]: delimiter = ";"'):
+    with pytest.raises(SpecError, match=r'name it in \[data\]: delimiter = ";"'):
         integers(raw, tmp_path)
     (tmp_path / "rows.csv").write_text("1,Ada,7,8\n")
-    with pytest.raises(SpecError, match=r"header = \[") as told:
+    with pytest.raises(SpecError, match=r"header = \[") as caught:
         integers(raw, tmp_path)
-    assert "Ada" not in str(told.value)
+    assert "Ada" not in str(caught.value)
     raw["data"]["header"] = ["who", "town", "x", "x"]
     with pytest.raises(SourceError, match="names 'x' more than once"):
         integers(raw, tmp_path)

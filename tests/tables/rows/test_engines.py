@@ -52,7 +52,7 @@ def test_a_frame_is_read_by_its_own_engine(tmp_path: Path) -> None:
     raw = raw_spec(pl.from_pandas(ROWS))
     del raw["version"]
     raw["data"] |= {"engine": "spark"}
-    with pytest.raises(SpecError, match="'spark' reads frames of Spark's alone"):
+    with pytest.raises(SpecError, match="'spark' reads only Spark frames"):
         ln.Release(**raw).plan()
 
 

@@ -41,13 +41,13 @@ def test_as_many_edges_are_below_as_numpy_finds(tmp_path: Path, name: str) -> No
     frame.to_parquet(tmp_path / "rows.parquet")
     with open_engine(ParquetFile(tmp_path / "rows.parquet"), columns={"x": "float"}) as engine:
         rows = engine.frame.select(v=nw.col(engine.column("x", "v")))
-        found = engine.rows(
-            engine.counted(rows, value="v", edges=edges, count="n").select("v", "n")
+        counted = engine.rows(
+            engine.add_edge_count(rows, value="v", edges=edges, count="n").select("v", "n")
         )
     expected = np.searchsorted(edges, values, side="right").tolist()
-    assert sorted(count for value, count in found if value is not None) == sorted(expected)
-    assert [count for value, count in found if value is None] == [0]
-    pairs = {value: count for value, count in found if value is not None}
+    assert sorted(count for value, count in counted if value is not None) == sorted(expected)
+    assert [count for value, count in counted if value is None] == [0]
+    pairs = {value: count for value, count in counted if value is not None}
     assert [pairs[value] for value in values.tolist()] == expected
 
 

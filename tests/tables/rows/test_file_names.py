@@ -43,8 +43,8 @@ def test_folders_of_persons_that_are_no_utf_8_are_nobody(tmp_path: Path, kind: s
         (tmp_path / f"part.{kind}").rename(tmp_path / "rows" / os.fsdecode(name) / f"part.{kind}")
     types = {"who": "text", "year": "int", "x": "float"}
     count, total, *others = answers(tmp_path, "rows", types)
-    one = answers(tmp_path, f"rows/who=%C3%A9/part.{kind}".replace("%C3%A9", "*"), types)
-    assert one == [count, total, *others]
+    single = answers(tmp_path, f"rows/who=%C3%A9/part.{kind}".replace("%C3%A9", "*"), types)
+    assert single == [count, total, *others]
     bound = 2 * 2  # rows of the two who have a name
     unit = answers_of_one_row(tmp_path, kind)
     assert [count, total] == [bound * unit[0], bound * unit[1]]
@@ -88,8 +88,8 @@ def test_no_name_of_a_folder_means_anything_to_duckdb(
             raw["data"]["table"] = "visits"
         else:
             write(rows, path.absolute())
-        (found,) = integers(raw, Path()).values()
-        assert found == whole
+        (vector,) = integers(raw, Path()).values()
+        assert vector == whole
 
 
 def test_a_database_whose_name_duckdb_takes_for_another_is_refused(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_name_that_no_pattern_is_for_is_refused_before_a_row_is_read(
     tmp_path: Path, kind: str
 ) -> None:
     write(ROWS, tmp_path / f"a[\\b/rows.{kind}")
-    with pytest.raises(SourceError, match="in one path"):
+    with pytest.raises(SourceError, match="its path has both"):
         source.find_source(spec_file.parse(raw_spec(f"a[\\b/rows.{kind}", TYPES)), tmp_path)
 
 

@@ -18,7 +18,7 @@ from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb import files
-from leastnoise.tables.rows.duckdb.inputs import Several
+from leastnoise.tables.rows.duckdb.inputs import SeveralFiles
 from tests.tables.several import ROWS, TYPES, answers, raw_spec, write
 
 
@@ -31,8 +31,8 @@ def whole(tmp_path: Path) -> list[int]:
 
 def written(folder: Path, kind: str) -> None:
     """The same rows in three files of a folder, and what nobody means beside them."""
-    for place, part in enumerate((ROWS[:3], ROWS[3:4], ROWS[4:])):
-        write(part, folder / f"part{place}.{kind}")
+    for index, part in enumerate((ROWS[:3], ROWS[3:4], ROWS[4:])):
+        write(part, folder / f"part{index}.{kind}")
     for hidden in (".part.", "_temporary/part9.", "_part."):
         path = folder / f"{hidden}{kind}"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def test_a_list_a_pattern_and_a_folder_are_all_rows_once(
 ) -> None:
     written(tmp_path / "parts", kind)
     types = None if kind == "parquet" else TYPES
-    names = [f"parts/part{place}.{kind}" for place in range(3)]
+    names = [f"parts/part{index}.{kind}" for index in range(3)]
     patterns = [f"parts/*.{kind}", f"**/part?.{kind}", ["parts/part0.*", *names[1:]]]
     for where in (names, "parts", "parts/", *patterns):
         assert answers(tmp_path, where, types) == whole, where
@@ -188,10 +188,10 @@ def test_a_pattern_means_what_pythons_own_does(
         if file and not hidden and "linked" not in inner.parts:
             expected.add(tmp_path / name)
     try:
-        found = [path for path, _ in files._parts(text, tmp_path)]
+        paths = [path for path, _ in files._list_files(text, tmp_path)]
     except SourceError:
-        found = []
-    assert found == sorted(expected)
+        paths = []
+    assert paths == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -284,18 +284,18 @@ def test_frames_of_zstandard_one_after_the_other_are_one_file(
 @pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_more_files_than_may_be_open_are_read_some_at_a_time(tmp_path: Path, kind: str) -> None:
-    many = [ROWS.assign(who=ROWS.who + 10 * place) for place in range(120)]
-    for place, rows in enumerate(many):
-        write(rows, tmp_path / f"parts/half={place % 2}/{place}.{kind}")
+    many = [ROWS.assign(who=ROWS.who + 10 * index) for index in range(120)]
+    for index, rows in enumerate(many):
+        write(rows, tmp_path / f"parts/half={index % 2}/{index}.{kind}")
     pd.concat(many).to_parquet(tmp_path / "all.parquet")
     types = {**TYPES, "half": "int"} if kind == "csv" else {"half": "int"}
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
     try:
-        found = answers(tmp_path, "parts", types)
+        totals = answers(tmp_path, "parts", types)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert found == answers(tmp_path, "all.parquet")
+    assert totals == answers(tmp_path, "all.parquet")
 
 
 def test_what_is_no_file_is_not_read(tmp_path: Path, whole: list[int]) -> None:
@@ -308,7 +308,7 @@ def test_what_is_no_file_is_not_read(tmp_path: Path, whole: list[int]) -> None:
 
 def test_a_folder_that_says_a_key_twice_is_refused(tmp_path: Path) -> None:
     write(ROWS.drop(columns="year"), tmp_path / "parts/year=2024/year=2025/a.parquet")
-    with pytest.raises(SourceError, match="say twice what 'year' is"):
+    with pytest.raises(SourceError, match="give 'year' twice"):
         answers(tmp_path, "parts", {"year": "int"})
 
 
@@ -329,11 +329,11 @@ def test_a_folder_said_twice_is_refused_without_who_it_is(tmp_path: Path) -> Non
 def test_one_file_more_refuses_no_release(tmp_path: Path) -> None:
     """A file, or a folder, may be a person."""
     (tmp_path / "rows").mkdir()
-    for place in range(10_001):
-        (tmp_path / "rows" / f"{place}.csv").write_text("who,year,x\n")
-    found = files.find_files("rows", tmp_path)
-    assert isinstance(found, Several)
-    assert len(found.parts) == 10_001
+    for index in range(10_001):
+        (tmp_path / "rows" / f"{index}.csv").write_text("who,year,x\n")
+    source_files = files.find_files("rows", tmp_path)
+    assert isinstance(source_files, SeveralFiles)
+    assert len(source_files.parts) == 10_001
 
 
 def test_a_name_that_stands_twice_in_a_second_header_is_refused(tmp_path: Path) -> None:

@@ -44,11 +44,11 @@ def release(frame: Any, **changes: Any) -> ln.Release:
 
 def answers(given: ln.Release) -> list[list[int]]:
     """The exact integers of each block, before noise."""
-    found = source.find_source(given.spec, given._folder, given._frame)
+    rows_source = source.find_source(given.spec, given._folder, given._frame)
     vectors: list[list[int]] = []
     for query in given.spec.query:
         layout = lay_out_query(given.spec, query)[0][0]
-        with source.open_engine(found) as engine:
+        with source.open_engine(rows_source) as engine:
             vectors.append(bounding.query_vector(engine, given.spec, layout, salt=SALT).tolist())
     return vectors
 
@@ -57,20 +57,26 @@ def answers(given: ln.Release) -> list[list[int]]:
 @pytest.mark.parametrize("kind", FRAMES)
 def test_data_may_be_the_frame_itself(kind: str) -> None:
     frame = FRAMES[kind]
-    raw = {name: one for name, one in raw_spec(None).items() if name not in {"version", "data"}}
+    raw = {
+        name: section for name, section in raw_spec(None).items() if name not in {"version", "data"}
+    }
     assert answers(ln.Release(data=frame(ROWS), **raw)) == answers(release(frame(ROWS)))
 
 
 @pytest.mark.parametrize("none", ["visits.csv", 3, ["a.csv"], object()])
 def test_data_that_is_no_frame_is_told_so(none: Any) -> None:
-    raw = {name: one for name, one in raw_spec(None).items() if name not in {"version", "data"}}
+    raw = {
+        name: section for name, section in raw_spec(None).items() if name not in {"version", "data"}
+    }
     with pytest.raises(SpecError, match="data: Expected a table of source"):
         ln.Release(data=none, **raw)
 
 
 @pytest.mark.parametrize("columns", [{"who": [1, 2]}, ROWS.to_dict("list"), dict(ROWS.items())])
 def test_a_dict_of_columns_is_told_what_is_read(columns: dict[str, Any]) -> None:
-    raw = {name: one for name, one in raw_spec(None).items() if name not in {"version", "data"}}
+    raw = {
+        name: section for name, section in raw_spec(None).items() if name not in {"version", "data"}
+    }
     for data, key in ((columns, "data"), ({"source": columns}, r"data\.source")):
         with pytest.raises(SpecError, match=f"{key}: A dict of columns .* pandas.DataFrame"):
             ln.Release(data=data, **raw)
@@ -79,7 +85,7 @@ def test_a_dict_of_columns_is_told_what_is_read(columns: dict[str, Any]) -> None
 @pytest.mark.dense
 def test_a_frame_of_dask_is_refused_by_name() -> None:
     dask = pytest.importorskip("dask.dataframe", reason="an extra")
-    with pytest.raises(SourceError, match=r"Frames of dask can't be read\. Write it as"):
+    with pytest.raises(SourceError, match=r"dask frames can't be read\. Write the frame as"):
         release(dask.from_pandas(ROWS, npartitions=1))
 
 
@@ -100,12 +106,12 @@ def test_columns_of_a_record_batch_may_hold_the_same(tmp_path: Path) -> None:
     """They were told apart by their values, which the error quoted."""
     batch = pa.RecordBatch.from_pydict({"k": [1, 1], "who": [1, 1]})
     query = [{"name": "all", "statistics": ["count"]}]
-    made = ln.Release(
+    release = ln.Release(
         data={"source": batch}, privacy={"unit": "row", "epsilon": 1}, query=query, folder=tmp_path
     )
-    assert made.plan().blocks
+    assert release.plan().blocks
     same = pa.RecordBatch.from_arrays([batch.column(0)] * 2, names=["k", "K"])
-    with pytest.raises(SourceError, match="called like 'K', but for capitals"):
+    with pytest.raises(SourceError, match="equals 'K' except for capitals"):
         ln.Release(data={"source": same}, privacy={"unit": "row", "epsilon": 1}, query=query)
 
 
@@ -148,8 +154,8 @@ def test_texts_that_are_no_utf_8_are_missing() -> None:
     texts = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"\xff\xfeaab")])
     frame = pa.table({"who": [1, 2, 3], "plan": texts})
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": ["a", "ab", "?"]}}]
-    ((*found,),) = answers(release(frame, query=query, columns={}))
-    assert [value > 0 for value in found] == [True, True, False]
+    ((*counts,),) = answers(release(frame, query=query, columns={}))
+    assert [value > 0 for value in counts] == [True, True, False]
 
 
 def test_decimals_past_their_digits_are_missing_and_dictionaries_are_texts() -> None:
@@ -165,8 +171,8 @@ def test_decimals_past_their_digits_are_missing_and_dictionaries_are_texts() -> 
     ("frame", "why"),
     [
         (ROWS.assign(year=pd.Categorical(ROWS.year)), "Expected text, as the column is, got 2024"),
-        (ROWS.assign(Year=1), "another column called like 'Year'"),
-        (pa.table({"who": [1], "x": [1.0], "year": [1], "YEAR": [2]}), "called like 'YEAR'"),
+        (ROWS.assign(Year=1), "another column whose name equals 'Year'"),
+        (pa.table({"who": [1], "x": [1.0], "year": [1], "YEAR": [2]}), "equals 'YEAR'"),
         (
             pa.table({"who": [1], "x": pa.array([1.0], pa.float16()), "year": [1]}),
             "The column 'x' holds halffloat, which can't be read. Make it numbers",
@@ -346,9 +352,9 @@ def test_a_value_that_its_type_can_not_have_is_missing(kind: str, made: str) -> 
         return
     keys = ["1970-01-01", "1970-01-02"] if asked == "days" else ["1", "2"]
     types = {"v": "text"} if asked == "days" else {}
-    ((*found,),) = asking({"statistics": ["count"], "group_by": {"v": keys}}, types, None)
-    assert len(set(found)) == 1
-    assert found[0] > 0
+    ((*counts,),) = asking({"statistics": ["count"], "group_by": {"v": keys}}, types, None)
+    assert len(set(counts)) == 1
+    assert counts[0] > 0
     assert asking({"conditions": {"a": {"v": {"among": keys}}}}, types, None) == [[2]]
 
 
@@ -356,8 +362,8 @@ def _grid(value: int, most: int) -> int:
     """A sum as every frame without anything missing has it."""
     frame = pa.table({"who": [1], "v": [value]})
     query = {"name": "q", "statistics": ["sum(v)"]}
-    ((found,),) = answers(release(frame, query=[query], columns={"v": {"bounds": [0, most]}}))
-    return found
+    ((counts,),) = answers(release(frame, query=[query], columns={"v": {"bounds": [0, most]}}))
+    return counts
 
 
 @pytest.mark.parametrize("offsets", [(0, 5, 2, 3), (0, 2, 100, 3)])
@@ -383,8 +389,8 @@ def test_pandas_own_texts_that_are_no_utf_8_are_missing() -> None:
     plan = type(column)(pa.chunked_array([texts]))
     frame = pd.DataFrame({"who": [1, 2, 3], "plan": plan})
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": ["a", "ab", "?"]}}]
-    ((*found,),) = answers(release(frame, query=query, columns={}))
-    assert [value > 0 for value in found] == [True, True, False]
+    ((*counts,),) = answers(release(frame, query=query, columns={}))
+    assert [value > 0 for value in counts] == [True, True, False]
 
 
 def test_without_pyarrow_a_stream_is_refused_before_it_is_read(

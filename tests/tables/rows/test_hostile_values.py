@@ -43,7 +43,7 @@ IN_FRAMES = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One file with all columns; each begins with NULLs, and its last row is the good one."""
-    made = tmp_path_factory.mktemp("hostile")
+    directory = tmp_path_factory.mktemp("hostile")
     table = pa.table(
         {
             name: pa.chunked_array([pa.nulls(MOST - len(column), column.type), column])
@@ -51,26 +51,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
     )
     table = table.append_column("good", pa.array([False] * (MOST - 1) + [True]))
-    pq.write_table(table, made / "rows.parquet")
-    return made
+    pq.write_table(table, directory / "rows.parquet")
+    return directory
 
 
 def uses(name: str, declared: str | None) -> list[dict[str, Any]]:
     """A block for each use of a column; by the good row each vector starts with 1."""
     by_good = {"group_by": {"good": [True, False]}}
-    found: list[dict[str, Any]] = []
+    queries: list[dict[str, Any]] = []
     if declared != "text":
-        found.append({"statistics": ["count", f"sum({name})", f"mean({name})"], **by_good})
+        queries.append({"statistics": ["count", f"sum({name})", f"mean({name})"], **by_good})
     if declared not in {"text", "bool"}:
-        found.append({"histogram": {"column": name, "edges": [1, 2, 3]}, **by_good})
-        found.append({"conditions": {"w": {"good": {"among": [True]}, name: {"min": 1}}}})
+        queries.append({"histogram": {"column": name, "edges": [1, 2, 3]}, **by_good})
+        queries.append({"conditions": {"w": {"good": {"among": [True]}, name: {"min": 1}}}})
     keys: dict[str, Any] = {"int": 1, "text": "1", "bool": True}
     for kind, key in keys.items():
         if declared in {None, kind}:
             both = {"group_by": {name: [key], "good": [True]}}
-            found.append({"statistics": ["count"], **both})
-            found.append({"conditions": {"w": {"good": {"among": [True]}, name: {"among": [key]}}}})
-    return found
+            queries.append({"statistics": ["count"], **both})
+            queries.append(
+                {"conditions": {"w": {"good": {"among": [True]}, name: {"among": [key]}}}}
+            )
+    return queries
 
 
 def answers(
@@ -95,7 +97,7 @@ def answers(
         raw["columns"] = {name: {"bounds": [0, 1]}}
     spec = spec_file.parse(raw)
     try:
-        found = source.find_source(spec, folder, None if frame is None else frame_of(frame))
+        rows_source = source.find_source(spec, folder, None if frame is None else frame_of(frame))
     except SpecError as error:
         refused = {key.split(".")[0] for key, _ in error.problems}
         left = [one for index, one in enumerate(queries) if f"query[{index}]" not in refused]
@@ -103,7 +105,7 @@ def answers(
             return answers(folder, name, declared, left, frame=frame, **more)
         return []
     vectors: list[list[int]] = []
-    with source.open_engine(found, threads=1) as engine:
+    with source.open_engine(rows_source, threads=1) as engine:
         for query in spec.query:
             vectors.append([])
             for layout, *_ in lay_out_query(spec, query):
@@ -116,12 +118,12 @@ def answers(
 @pytest.mark.parametrize("declared", DECLARED)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_value_is_an_error_in_any_use(folder: Path, name: str, declared: str | None) -> None:
-    found = answers(folder, name, declared, uses(name, declared))
+    totals = answers(folder, name, declared, uses(name, declared))
     if name.startswith(REFUSED):
-        assert found == []
+        assert totals == []
     elif name.startswith(WHOLE) and declared != "text":
-        assert found
-        assert all(vector[0] == 1 for vector in found)  # which no value beside it disturbs
+        assert totals
+        assert all(vector[0] == 1 for vector in totals)  # which no value beside it disturbs
 
 
 # DuckDB reads no half floats and wide decimals from an Arrow stream, and durations as intervals.
@@ -135,16 +137,16 @@ def test_a_frame_is_read_as_a_file_is(folder: Path, name: str, declared: str | N
     """Or its column is refused; no value is an error, be the frame read in place or copied."""
     table = pq.read_table(folder / "rows.parquet", columns=["good"])
     column = COLUMNS[name]
-    held = pa.chunked_array([pa.nulls(MOST - len(column), column.type), column])
-    table = table.append_column(name, held)
+    values = pa.chunked_array([pa.nulls(MOST - len(column), column.type), column])
+    table = table.append_column(name, values)
     expected = answers(folder, name, declared, uses(name, declared))
     for frame in (table, table.to_reader()):
-        found = answers(folder, name, declared, uses(name, declared), frame=frame)
+        totals = answers(folder, name, declared, uses(name, declared), frame=frame)
         if name.startswith(REFUSED_IN_FRAMES):
-            assert found == []
+            assert totals == []
         else:
-            assert len(found) == len(expected)
-            assert found == expected or name in DIFFERENT
+            assert len(totals) == len(expected)
+            assert totals == expected or name in DIFFERENT
 
 
 @pytest.mark.dense

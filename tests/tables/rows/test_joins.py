@@ -111,18 +111,18 @@ def test_integers_are_those_of_a_table_joined_by_hand(
     }
     frame = VISITS if left == "frame" else None
     visits = {"source": ""} if left == "frame" else written(tmp_path, "visits", VISITS, left)
-    found = integers(raw(visits, joins), tmp_path, frame=frame)
+    totals = integers(raw(visits, joins), tmp_path, frame=frame)
     by_hand(VISITS, PERSONS, PLACES).to_parquet(tmp_path / "by_hand.parquet", index=False)
     expected = integers(raw({"source": "by_hand.parquet"}, {}), tmp_path)
-    assert found == expected
-    assert all(map(any, found.values()))
+    assert totals == expected
+    assert all(map(any, totals.values()))
 
 
 @pytest.mark.dense
 @pytest.mark.parametrize("who", [5, 10, 11, 39])
 def test_a_person_with_both_rows_moves_no_more_than_a_person_may(tmp_path: Path, who: int) -> None:
     """Persons of one row there, of two and three, and of none."""
-    found: list[dict[str, list[int]]] = []
+    totals: list[dict[str, list[int]]] = []
     for there in (True, False):
         folder = tmp_path / str(there)
         folder.mkdir()
@@ -131,8 +131,8 @@ def test_a_person_with_both_rows_moves_no_more_than_a_person_may(tmp_path: Path,
             written(folder, name, kept, "parquet")
         joins = {"persons": {"source": "persons.parquet", "on": "who"}}
         queries = [QUERIES[0], QUERIES[2]]
-        found.append(integers(raw({"source": "visits.parquet"}, joins, query=queries), folder))
-    moved = {label: np.subtract(found[0][label], found[1][label]) for label in found[0]}
+        totals.append(integers(raw({"source": "visits.parquet"}, joins, query=queries), folder))
+    moved = {label: np.subtract(totals[0][label], totals[1][label]) for label in totals[0]}
     for label, difference in moved.items():
         bits = 0 if label.startswith("regions.persons") else 28
         most = 2 if label.startswith("regions.persons") else 3
@@ -147,13 +147,13 @@ _PERSONS = {"source": "persons.parquet", "on": "who"}
 _WRONG: list[Wrong] = [
     ({"on": "place"}, {}, "on", "could change what others add. Join by 'who'"),
     ({}, {"privacy": {"unit": "row", "epsilon": 1}, "contribution": None}, "on", "several rows"),
-    ({}, {"derive": {"old": "true", "who": "1"}}, "on", "is derived, and joins come first"),
+    ({}, {"derive": {"old": "true", "who": "1"}}, "on", "is derived, and joins come before"),
     ({"on": "whom", "public": True}, {}, "on", "persons.parquet has no column 'whom'. Did you"),
     ({"on": "spent", "public": True}, {}, "on", "persons.parquet has no column 'spent'"),
     ({"source": "<frame>"}, {}, "source", "A frame can't be joined"),
     ({"source": "persons.xlsx"}, {}, "source", "Expected a file ending in"),
     ({"source": "persons.duckdb"}, {}, "table", "a database needs the name of a table"),
-    ({"encoding": "latin-1"}, {}, "encoding", "Used with CSV alone"),
+    ({"encoding": "latin-1"}, {}, "encoding", "Used with CSV files only"),
     ({"how": "inner"}, {}, "how", "Unknown key"),
 ]
 
@@ -167,13 +167,14 @@ def test_what_does_not_keep_the_guarantee_is_refused(tmp_path: Path, wrong: Wron
     with pytest.raises(SpecError) as caught:
         integers(given, tmp_path)
     assert any(
-        where == f"data.join.persons.{key}" and why in said for where, said in caught.value.problems
+        where == f"data.join.persons.{key}" and why in message
+        for where, message in caught.value.problems
     )
 
 
 def test_spark_reads_no_join(tmp_path: Path) -> None:
     given = raw({"source": "visits.parquet"}, {"persons": _PERSONS})
-    with pytest.raises(SpecError, match=r"data\.join: Spark reads no join"):
+    with pytest.raises(SpecError, match=r"data\.join: Spark sources can.t have joins"):
         integers(given, tmp_path, engine="spark")
 
 
@@ -206,14 +207,14 @@ def test_a_release_says_what_is_joined_and_quotes_nothing(tmp_path: Path) -> Non
     given = raw(visits, {"persons": _PERSONS}, output={"path": "out"}, query=QUERIES[:1])
     given["data"]["types"] = {}
     del given["version"]
-    made = ln.Release(**given, folder=tmp_path)
-    said = made.plan().to_record()["blocks"][0]["joined"]
-    (sentence,) = said
-    assert sentence.endswith("if there is one alone: it is protected as part of its who's data.")
-    made.run()
+    release = ln.Release(**given, folder=tmp_path)
+    sentences = release.plan().to_record()["blocks"][0]["joined"]
+    (sentence,) = sentences
+    assert sentence.endswith("Rows of persons are protected as part of their who's data.")
+    release.run()
     assert ln.verify_directory(tmp_path / "out")
-    assert ln.Release.from_toml(tmp_path / "out/spec.toml").spec == made.spec
+    assert ln.Release.from_toml(tmp_path / "out/spec.toml").spec == release.spec
     (tmp_path / "persons.parquet").write_bytes(b"PAR1 Ada Lovelace PAR1")
     with pytest.raises(SourceError) as caught:
-        made.plan()
+        release.plan()
     assert "Ada" not in str(caught.value)

@@ -43,8 +43,8 @@ def test_whatever_texts_are_there_the_release_is_made(folder: Path, dtype: str, 
     if DTYPES[dtype].storage == "pyarrow" and "halves" in texts:
         pytest.skip("Arrow makes no text of halves")
     frame = pd.DataFrame({"plan": pd.array(given, dtype=DTYPES[dtype])})
-    made = release(folder, data={"source": frame}, query=QUERY, epsilon="1000").run()
-    assert made.tables["q"].columns["count"] == pytest.approx([given.count("a"), 0], abs=0.5)
+    released = release(folder, data={"source": frame}, query=QUERY, epsilon="1000").run()
+    assert released.tables["q"].columns["count"] == pytest.approx([given.count("a"), 0], abs=0.5)
     assert charges(folder) == 1
 
 
@@ -61,7 +61,7 @@ def test_objects_and_categories_are_texts() -> None:
         source = rows.astype(kind)
         data = {"source": source, "types": types}
         assert answers(of_frame(None, data=data)) == answers(plain)
-        assert [str(one) for one in source.dtypes] == [kind] * 3  # the user's own is as it was
+        assert [str(dtype) for dtype in source.dtypes] == [kind] * 3  # the user's own is as it was
 
 
 def test_keys_of_categories_are_the_specs_alone() -> None:
@@ -69,8 +69,8 @@ def test_keys_of_categories_are_the_specs_alone() -> None:
     years = pd.Categorical(["2024", "2025", "2024"], categories=["2024", "2025", "2031"])
     frame = pd.DataFrame({"who": [1, 2, 3], "year": years})
     query = [{"name": "q", "statistics": ["count"], "group_by": {"year": ["2024", "2040"]}}]
-    made = of_frame(frame, query=query, columns={})
-    first, second = answers(made)[0]
+    release = of_frame(frame, query=query, columns={})
+    first, second = answers(release)[0]
     assert first > 0
     assert second == 0
     with pytest.raises(SpecError, match=r"group_by"):
@@ -95,7 +95,9 @@ def test_columns_of_pandas_may_have_numbers_for_names() -> None:
     (counted,) = answers(of_frame(frame, privacy=privacy, query=query, columns={}))
     assert counted[0] > 0
     assert list(frame.columns) == [0, 1, 2]
-    assert not any(one is None for one in frame[2])  # what the release leaves out of its own copy
+    assert not any(
+        value is None for value in frame[2]
+    )  # what the release leaves out of its own copy
 
 
 _ODD: dict[str, Any] = {
@@ -132,8 +134,8 @@ def test_a_column_that_is_not_used_never_matters(folder: Path, name: str) -> Non
     for rows in frames:
         ((two, one),) = answers(release(folder, data={"source": rows}, query=QUERY))
         assert two == 2 * one > 0
-    made = release(folder, data={"source": frame}, query=QUERY, epsilon="1000")
-    assert made.run().tables["q"].columns["count"] == pytest.approx([2, 1], abs=0.5)
+    builder = release(folder, data={"source": frame}, query=QUERY, epsilon="1000")
+    assert builder.run().tables["q"].columns["count"] == pytest.approx([2, 1], abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +154,9 @@ def test_what_pandas_alone_has_is_read_by_its_text(
 ) -> None:
     frame = pd.DataFrame({"odd": _column(name)})
     query = [{"name": "q", "statistics": ["count"], "group_by": {"odd": keys}}]
-    made = release(folder, data={"source": frame}, query=query, epsilon="1000").run()
+    released = release(folder, data={"source": frame}, query=query, epsilon="1000").run()
     there = [1, 1, 0 if keys[-1] == "c" else 1]
-    assert made.tables["q"].columns["count"] == pytest.approx(there, abs=0.5)
+    assert released.tables["q"].columns["count"] == pytest.approx(there, abs=0.5)
 
 
 @pytest.mark.parametrize(

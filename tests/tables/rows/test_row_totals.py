@@ -33,17 +33,17 @@ def test_totals_end_where_int64_does(tmp_path: Path, value: float) -> None:
             ],
         }
     )
-    laid = (lay_out_query(spec, query)[0][0] for query in spec.query)
-    whole, grouped = (dataclasses.replace(layout, bits=50) for layout in laid)
+    layouts = (lay_out_query(spec, query)[0][0] for query in spec.query)
+    whole, grouped = (dataclasses.replace(layout, bits=50) for layout in layouts)
     for rows in (5_000, 8_191, 8_192, 8_193, 20_000):
         pd.DataFrame({"k": 7, "y": [value] * rows}).to_parquet(tmp_path / "rows.parquet")
         total = min(rows * 2**50, LARGEST)
         signed = total if value > 0 else -total
-        found = source.find_source(spec, tmp_path)
-        with source.open_engine(found) as opened:
+        rows_source = source.find_source(spec, tmp_path)
+        with source.open_engine(rows_source) as opened:
             vector = bounding.query_vector(opened, spec, whole, salt=SALT)
         assert vector.tolist() == [total, signed, 0]  # no row is without a value
-        with source.open_engine(found) as opened:
+        with source.open_engine(rows_source) as opened:
             groups = exact.group_totals(opened, spec, grouped, salt=SALT)
         assert groups == [(0, 7, total, total, signed)]
 
@@ -65,6 +65,6 @@ def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, statistic: str) ->
     for y, value in ((-1e300, -one), (1e15, -one), (1e15 + 0.125, 0), (1e300, one)):
         pd.DataFrame({"y": [y]}).to_parquet(tmp_path / "rows.parquet")
         with source.open_engine(source.find_source(spec, tmp_path)) as opened:
-            found = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
-        assert found[0] == value
-        assert max(map(abs, found)) == one
+            vector = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
+        assert vector[0] == value
+        assert max(map(abs, vector)) == one

@@ -28,13 +28,13 @@ def by_hand(frame: pd.DataFrame, *, reach: Fraction, bits: int) -> list[int]:
             at = max(range(11), key=lambda place: (-abs(x - 10 * place), place))
             cells.setdefault(int(person), []).append(11 * (plan - 1) + at)
     most = math.floor(reach * 2**bits)
-    found = Counter[int]()
-    for own in cells.values():
-        within = len(own) << bits <= most
-        weight = 1 << bits if within else math.floor(most * (1 - 2.0**-40) / len(own))
-        assert len(own) * weight <= most
-        found.update({cell: weight * count for cell, count in Counter(own).items()})
-    return [found[cell] for cell in range(22)]
+    weights = Counter[int]()
+    for cell_rows in cells.values():
+        within = len(cell_rows) << bits <= most
+        weight = 1 << bits if within else math.floor(most * (1 - 2.0**-40) / len(cell_rows))
+        assert len(cell_rows) * weight <= most
+        weights.update({cell: weight * count for cell, count in Counter(cell_rows).items()})
+    return [weights[cell] for cell in range(22)]
 
 
 @pytest.mark.parametrize("limits", LIMITS)
@@ -57,9 +57,9 @@ def test_each_row_of_a_person_with_too_many_counts_for_as_much_less(
     raw["query"][0]["statistics"] = ["quantile(x, 0.9)", "median(x)"]
     counted = ranks_of(raw).histogram
     expected = by_hand(frame, reach=ranks_of(raw).reach, bits=counted.bits)
-    found = [integers(raw, tmp_path, together=together) for together in (False, True)]
+    totals = [integers(raw, tmp_path, together=together) for together in (False, True)]
     name = f"{counted.label} {counted.bounding.to_record()}"
-    assert [one[name] for one in found] == [expected, expected]
+    assert [vectors[name] for vectors in totals] == [expected, expected]
 
 
 def test_rows_and_their_number_are_of_one_reading(
@@ -70,9 +70,9 @@ def test_rows_and_their_number_are_of_one_reading(
     pd.DataFrame({"person": [1, 1], "plan": 1, "x": 5.0}).to_parquet(path)
 
     def replaced(engine: DuckDB, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        found = materialise(engine, frame)
+        table = materialise(engine, frame)
         pd.DataFrame({"person": [1] * 100, "plan": 1, "x": 5.0}).to_parquet(path)
-        return found
+        return table
 
     monkeypatch.setattr(DuckDB, "materialise", replaced)
     raw = {"version": 1} | spec_of(contribution={"max_rows": 2})

@@ -46,10 +46,10 @@ def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     """The count of rows and the sums of values in each group, in units of the largest value."""
     spec = spec_file.parse(raw or raw_spec())
     layout = lay_out_query(spec, spec.query[0])[0][0]
-    found = source.find_source(spec, folder)
-    with source.open_engine(found) as engine:
-        found = bounding.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits
-    cells = found.reshape(layout.cells, -1)
+    rows_source = source.find_source(spec, folder)
+    with source.open_engine(rows_source) as engine:
+        rows_source = bounding.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits
+    cells = rows_source.reshape(layout.cells, -1)
     # sums are made of the count and of values about the middle of [0, B], in units of B/2
     each = [cells[:, list(uses)].sum(axis=1) / len(uses) for uses in layout.uses]
     return np.stack(each, axis=1).reshape(-1).tolist()
@@ -196,8 +196,8 @@ def test_numbers_past_64_bits_are_persons_and_are_clamped(tmp_path: Path, kind: 
     else:
         frame.to_parquet(tmp_path / kind)
     # a clip of one row: persons that were taken for one would lose all but one row
-    found = counts(tmp_path, raw_spec(kind, contribution={"max_rows": 1}))
-    assert found == [4, 4, 4, 4, 0, 0, 0, 0]
+    counted = counts(tmp_path, raw_spec(kind, contribution={"max_rows": 1}))
+    assert counted == [4, 4, 4, 4, 0, 0, 0, 0]
 
 
 def test_decimals_are_persons_and_are_clamped(tmp_path: Path) -> None:

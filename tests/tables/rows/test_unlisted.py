@@ -25,12 +25,12 @@ def totals(
     raw: dict[str, Any], folder: Path, *, engine: str = "duckdb"
 ) -> dict[tuple[Any, ...], list[int]]:
     raw = raw | {"data": raw["data"] | {"engine": engine}}
-    laid = spec_file.lay_out(raw)
-    ((layout,),) = laid.queries[0]
-    with source.open_engine(source.find_source(laid.spec, folder, None)) as opened:
-        found = exact.group_totals(opened, laid.spec, layout, salt=SALT)
+    spec_layout = spec_file.lay_out(raw)
+    ((layout,),) = spec_layout.queries[0]
+    with source.open_engine(source.find_source(spec_layout.spec, folder, None)) as opened:
+        groups = exact.group_totals(opened, spec_layout.spec, layout, salt=SALT)
     width = len(layout.components)
-    return {row[:-width]: [int(one) for one in row[-width:]] for row in found}
+    return {row[:-width]: [int(total) for total in row[-width:]] for row in groups}
 
 
 def is_key(code: Any) -> bool:
@@ -39,7 +39,7 @@ def is_key(code: Any) -> bool:
 
 def hashed(*parts: Any) -> str:
     """Return the hash of a person and keys, the public cell first if there are several."""
-    texts = [SALT, *(f"{len(str(one).encode())}:{one}" for one in parts)]
+    texts = [SALT, *(f"{len(str(part).encode())}:{part}" for part in parts)]
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
@@ -58,11 +58,11 @@ def by_hand(
         entry[0] += one
         if not pd.isna(x):
             entry[1] += math.floor(min(max(x, 0.0), 8.0) * (one / 8) + 0.5)
-    held: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+    entries: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
     for unit, cell, code in per_unit:
-        held[unit].append((cell, code))
-    found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for unit, cells in held.items():
+        entries[unit].append((cell, code))
+    sums: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for unit, cells in entries.items():
         kept = sorted(cells, key=lambda key: hashed(unit, *(key if sexes else key[1:])))
         for key in kept[: groups or len(kept)]:
             count, total = per_unit[(unit, *key)]
@@ -70,9 +70,9 @@ def by_hand(
             if groups and largest > most * one:
                 factor = (most * one * (1 - 2.0**-40)) / float(largest)
                 count, total = int(count * factor), int(total * factor)
-            for place, value in enumerate((one, count, total)):
-                found[key][place] += value
-    return dict(found)
+            for index, value in enumerate((one, count, total)):
+                sums[key][index] += value
+    return dict(sums)
 
 
 @pytest.mark.dense
@@ -118,17 +118,17 @@ def test_keys_of_other_types(tmp_path: Path, kind: str) -> None:
     raw = spec_of(by={"code": {"keys": "private"}}, contribution={"max_rows": 2})
     raw |= {"data": {"source": "rows.parquet"}, "columns": {}}
     raw["query"][0]["statistics"] = ["count_units"]
-    held: dict[int, set[Any]] = defaultdict(set)
+    persons: dict[int, set[Any]] = defaultdict(set)
     for person, code in frame.itertuples(index=False, name=None):
         if not pd.isna(code):
-            held[person].add(bool(code) if kind == "bool" else int(code))
+            persons[person].add(bool(code) if kind == "bool" else int(code))
     expected: Counter[tuple[int, Any]] = Counter()
-    for person, codes in held.items():
+    for person, codes in persons.items():
         text = str.lower if kind == "bool" else str
         first = sorted(codes, key=lambda code: hashed(person, text(str(code))))[:2]
         expected.update((0, code) for code in first)
-    one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
-    assert totals(raw, tmp_path) == {key: [n * one] for key, n in expected.items()}
+    unit = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
+    assert totals(raw, tmp_path) == {key: [n * unit] for key, n in expected.items()}
 
 
 @pytest.mark.dense
@@ -148,9 +148,9 @@ def test_a_damaged_text_is_no_key_beside_a_real_question_mark(
             pq.write_table(table, tmp_path / "rows.parquet", **written)
             raw = spec_of(statistics=["count"], privacy={"unit": "row"})
             raw |= {"data": {"source": "rows.parquet"}, "columns": {}}
-            one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
+            unit = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
             counts = Counter(text.decode() for text in texts + some)
-            expected = {(0, code): [count * one] for code, count in counts.items()}
+            expected = {(0, code): [count * unit] for code, count in counts.items()}
             assert totals(raw, tmp_path) == expected
 
 
@@ -162,7 +162,7 @@ def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
         statistics=["count_units", "count", "mean(x)"],
         contribution={"max_groups": 3, "max_rows_per_group": 2},
     )
-    one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
+    unit = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
     frame.to_parquet(tmp_path / "rows.parquet")
     whole = totals(raw, tmp_path)
     for person in frame["person"].unique():
@@ -176,8 +176,8 @@ def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
         changed = [shift for shift in moved.values() if any(shift)]
         assert len(changed) <= 3
         for units, *others in changed:
-            assert units == one  # persons are counted once, whatever their rows
-            assert all(abs(value) <= 2 * one for value in others)
+            assert units == unit  # persons are counted once, whatever their rows
+            assert all(abs(value) <= 2 * unit for value in others)
 
 
 @pytest.mark.parametrize("groups", [1, 3, None])

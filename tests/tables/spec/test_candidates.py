@@ -37,11 +37,11 @@ def test_a_grid_by_steps_and_by_number_has_both_ends() -> None:
 
 
 def test_logarithms_are_rounded_to_six_digits() -> None:
-    found = values_of({"from": "0.01", "to": 1_000_000, "number": 500, "scale": "log"})
-    assert (found[0], found[-1], len(found)) == (Fraction(1, 100), 1_000_000, 500)
+    candidates = values_of({"from": "0.01", "to": 1_000_000, "number": 500, "scale": "log"})
+    assert (candidates[0], candidates[-1], len(candidates)) == (Fraction(1, 100), 1_000_000, 500)
     with mpmath.workdps(40):
-        for place, value in enumerate(found):
-            exactly = mpmath.mpf("0.01") * mpmath.mpf(10) ** (mpmath.mpf(8) * place / 499)
+        for index, value in enumerate(candidates):
+            exactly = mpmath.mpf("0.01") * mpmath.mpf(10) ** (mpmath.mpf(8) * index / 499)
             assert Fraction(mpmath.nstr(exactly, 6)) == value
 
 
@@ -57,7 +57,7 @@ def test_logarithms_are_rounded_to_six_digits() -> None:
         ({"from": 0, "to": 10**9, "step": 1}, f"at most {MOST_CANDIDATES:,}"),
         ({"from": 0, "to": 3, "number": 1}, "2"),
         ({"from": 0, "to": 3, "number": 5, "scale": "log"}, "from above 0"),
-        ({"from": 1, "to": 2, "number": 99_999, "scale": "log"}, "closer ones"),
+        ({"from": 1, "to": 2, "number": 99_999, "scale": "log"}, "must differ"),
         ({"from": 0, "to": 3, "by": 1}, "Unknown key"),
         ({"to": 3, "step": 1}, "Missing"),
         ([1], "2 to"),
@@ -71,6 +71,6 @@ def test_what_is_no_grid_is_refused_at_its_key(candidates: Any, why: str) -> Non
     with pytest.raises(SpecError) as caught:
         spec_file.parse(spec_of(candidates))
     assert any(
-        key.startswith("columns.x.candidates") and why in told
-        for key, told in caught.value.problems
+        key.startswith("columns.x.candidates") and why in message
+        for key, message in caught.value.problems
     )

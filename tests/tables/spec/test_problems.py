@@ -164,9 +164,9 @@ def test_each_problem_has_its_key_and_says_what_to_do(
     if not key:
         assert spec_file.loads(GOOD.replace(old, new))
         return
-    found = changed(old, new)
-    assert key in found, found
-    assert says in found[key], found[key]
+    problems = changed(old, new)
+    assert key in problems, problems
+    assert says in problems[key], problems[key]
 
 
 def test_a_single_cause_is_told_once() -> None:
@@ -224,18 +224,20 @@ def test_one_bad_value_is_one_problem(path: str, value: Any, key: str, why: str)
     inner[last] = value
     with pytest.raises(SpecError) as caught:
         spec_file.parse(raw)
-    found = dict(caught.value.problems)
-    assert why in found[key]
-    assert found["extra"].startswith("Unknown key.")
+    problems = dict(caught.value.problems)
+    assert why in problems[key]
+    assert problems["extra"].startswith("Unknown key.")
     without_bounds = {"query[0].statistics[1]", "query[0].statistics[2]"}  # if no column has any
-    assert {*found} - (without_bounds if path == "columns" else set()) == {key, "extra"}
-    assert len(caught.value.problems) == len(found)
+    assert {*problems} - (without_bounds if path == "columns" else set()) == {key, "extra"}
+    assert len(caught.value.problems) == len(problems)
 
 
 def test_keys_within_bounds_have_words_of_their_own() -> None:
-    found = changed("bounds = [0, 0.1]", "bounds = { fnd = true }")
-    assert found["columns.mdvis.bounds.fnd"] == "Unknown key. Did you mean find?"
-    assert found["columns.mdvis.bounds.find"].startswith("Missing: that the release finds them.")
+    problems = changed("bounds = [0, 0.1]", "bounds = { fnd = true }")
+    assert problems["columns.mdvis.bounds.fnd"] == "Unknown key. Did you mean find?"
+    assert problems["columns.mdvis.bounds.find"].startswith(
+        "Missing: the flag that lets the release find the bounds."
+    )
 
 
 ASKING = GOOD.replace("bounds = [0, 0.1]", 'bounds = { find = true, share = "0.1" }').replace(
@@ -246,18 +248,18 @@ ASKING = GOOD.replace("bounds = [0, 0.1]", 'bounds = { find = true, share = "0.1
 def test_a_spec_is_checked_once_with_the_queries_that_it_asks_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    laid: list[str] = []
+    texts: list[str] = []
 
     def lay_out_query(spec: Spec, query: Query) -> Any:
-        laid.append(query.name)
+        texts.append(query.name)
         return kinds.lay_out_query(spec, query)
 
     monkeypatch.setattr(checks, "lay_out_query", lay_out_query)
     text = ASKING.replace('name = "use_by_plan"', 'name = "use_by_plan"\nclipping = "0.1"')
     spec = spec_file.loads(text)
     added = ["use_by_plan_clipping", "mdvis_bounds"]
-    assert laid == [query.name for query in spec.query]
-    assert laid == ["use_by_plan", "visits", "conditions", *added]
+    assert texts == [query.name for query in spec.query]
+    assert texts == ["use_by_plan", "visits", "conditions", *added]
     assert sum(spec.share(query) for query in spec.query if query.name == "mdvis_bounds") == (
         Fraction(1, 10)
     )

@@ -99,9 +99,9 @@ def test_tables_and_lists_of_any_names_keep_their_order_beside_other_sections() 
         raw["query"][0]["group_by"] = dict(zip(names, groups, strict=True))
         raw["query"][1]["group_by"] = {"first": {"edges": [1, 2]}, "second": [1]}
         text = spec_text.write(raw)
-        found = tomllib.loads(text)
-        assert found == raw
-        assert [list(one.get("group_by", ())) for one in found["query"]] == [
+        parsed = tomllib.loads(text)
+        assert parsed == raw
+        assert [list(query.get("group_by", ())) for query in parsed["query"]] == [
             names,
             ["first", "second"],
             [],
@@ -170,9 +170,9 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
 
 def test_a_release_may_be_made_of_a_path(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(GOOD)
-    made, read = Release(tmp_path / "spec.toml"), Release.from_toml(str(tmp_path / "spec.toml"))
-    assert made.spec == read.spec
-    assert made._folder == tmp_path
+    built, read = Release(tmp_path / "spec.toml"), Release.from_toml(str(tmp_path / "spec.toml"))
+    assert built.spec == read.spec
+    assert built._folder == tmp_path
     assert Release(str(tmp_path / "spec.toml")).spec == read.spec
     with pytest.raises(SourceError, match="found none"):
         Release(tmp_path / "none.toml")
@@ -209,9 +209,9 @@ SECTIONS = ("version", "data", "privacy", "contribution", "columns", "query", "o
 @given(section=st.sampled_from(SECTIONS), value=ANYTHING, inner=st.integers(0, 9))
 def test_no_value_makes_anything_but_a_spec_error(section: str, value: Any, inner: int) -> None:
     raw = spec_file.to_dict(spec_file.loads(GOOD))
-    place = raw[section][0] if section == "query" else raw[section]
-    if isinstance(place, dict) and inner:
-        place[sorted(place)[inner % len(place)]] = value
+    section_values = raw[section][0] if section == "query" else raw[section]
+    if isinstance(section_values, dict) and inner:
+        section_values[sorted(section_values)[inner % len(section_values)]] = value
     else:
         raw[section] = value
     try:

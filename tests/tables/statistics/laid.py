@@ -11,7 +11,7 @@ from scipy.stats import norm
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.statistics.base import Four, Ingredients, NoiseError, Statistic
+from leastnoise.tables.statistics.base import FourColumns, Ingredients, NoiseError, Statistic
 
 
 def layout(statistics: list[str], *, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
@@ -35,10 +35,10 @@ def normal(std: float) -> NoiseError:
 
 def alone(text: str, *stds: float, **columns: Any) -> tuple[Statistic, Ingredients]:
     """One statistic, and what it is made of, each with normal noise."""
-    found = layout([text], columns=columns)
-    (asked,) = found.statistics
-    (own,) = found.ingredients([normal(std) for std in stds])
-    return asked, own
+    laid_out = layout([text], columns=columns)
+    (asked,) = laid_out.statistics
+    (ingredients,) = laid_out.ingredients([normal(std) for std in stds])
+    return asked, ingredients
 
 
 def grid(*ends: tuple[float, float], points: int) -> list[np.ndarray]:
@@ -47,7 +47,9 @@ def grid(*ends: tuple[float, float], points: int) -> list[np.ndarray]:
     return [one.ravel() for one in np.meshgrid(*axes)]
 
 
-def values(asked: Statistic, own: Ingredients, numbers: Sequence[np.ndarray]) -> Four:
+def values(
+    asked: Statistic, ingredients: Ingredients, numbers: Sequence[np.ndarray]
+) -> FourColumns:
     """Its four columns, as a release works them out: no caller's warning is about what is drawn."""
     with np.errstate(all="ignore"):
-        return asked.values(own, numbers)
+        return asked.values(ingredients, numbers)

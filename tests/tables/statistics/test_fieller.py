@@ -36,7 +36,7 @@ def planned(
 
 
 def drawn(
-    block: NoisyPart, place: int, seed: int, groups: int = GROUPS
+    block: NoisyPart, index: int, seed: int, groups: int = GROUPS
 ) -> tuple[Statistic, Ingredients, np.ndarray]:
     """A statistic, and the noise of its two numbers in every group, shape (2, groups)."""
     layout = block.layout
@@ -44,8 +44,8 @@ def drawn(
     grid = claim.grid or Fraction(1)
     sampler = make_sampler(claim.noise, grid=grid, entropy=InsecureSeededEntropy(seed))
     noise = sampler.draw(claim.dimension).estimates * float(grid)
-    each = noise.reshape(groups, -1).T[list(layout.uses[place])]
-    return layout.statistics[place], layout.ingredients(block.noise_errors)[place], each
+    each = noise.reshape(groups, -1).T[list(layout.uses[index])]
+    return layout.statistics[index], layout.ingredients(block.noise_errors)[index], each
 
 
 CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -66,15 +66,15 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_little_more(
 ) -> None:
     statistics, privacy = CASES[name]
     block = planned(statistics, **privacy)
-    for place in range(len(statistics)):
-        runs = [drawn(block, place, seed) for seed in range(8)]
-        asked, own, _ = runs[0]
-        assert find_tests(own.noise, most=1.0) is not None
+    for index in range(len(statistics)):
+        runs = [drawn(block, index, seed) for seed in range(8)]
+        asked, ingredients, _ = runs[0]
+        assert find_tests(ingredients.noise, most=1.0) is not None
         noise = np.concatenate([each for *_, each in runs], axis=1)
-        value, _, low, high = asked.values(own, [quotient * n + noise[0], n + noise[1]])
+        value, _, low, high = asked.values(ingredients, [quotient * n + noise[0], n + noise[1]])
         assert (low <= value).all()
         assert (value <= high).all()
-        true = own.middle * (asked.kind == "mean") + asked.unit(own) * quotient
+        true = ingredients.middle * (asked.kind == "mean") + asked.unit(ingredients) * quotient
         share = float(((low <= true) & (true <= high)).mean())
         error = (0.05 * 0.95 / noise.shape[1]) ** 0.5
         assert share > 0.95 - 4 * error
@@ -126,19 +126,19 @@ def test_numbers_of_groups_that_noise_chose_have_no_such_tests(more: dict[str, A
         "query": [{"name": "q", "statistics": ["count", "mean(x)"], **more}],
     }
     (block,) = plan(spec_file.lay_out(raw)).blocks
-    own = block.layout.ingredients(block.noise_errors)[1]
-    assert find_tests(own.noise, most=1.0) is None
+    ingredients = block.layout.ingredients(block.noise_errors)[1]
+    assert find_tests(ingredients.noise, most=1.0) is None
 
 
 def test_of_two_draws_nothing_is_known_together() -> None:
     first, second = planned(["mean(x)"]), planned(["mean(x)"], delta="1e-3")
-    (one,) = first.layout.ingredients(first.noise_errors)
+    (error,) = first.layout.ingredients(first.noise_errors)
     (other,) = second.layout.ingredients(second.noise_errors)
-    assert find_tests((one.noise[0], other.noise[1]), most=1.0) is None
+    assert find_tests((error.noise[0], other.noise[1]), most=1.0) is None
 
 
 def test_a_quotient_that_is_accepted_alone_is_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quotients, "find_tests", lambda noise, most: QuotientTests((2.0,) * 17))
-    asked, own = alone("mean(x)", 1.0, 1.0)
-    _, _, low, high = values(asked, own, [np.array([10.0]), np.array([8.0])])
+    asked, ingredients = alone("mean(x)", 1.0, 1.0)
+    _, _, low, high = values(asked, ingredients, [np.array([10.0]), np.array([8.0])])
     assert (low.item(), high.item()) == (30.0, 30.0)  # (10 − 2)/8 = 1: of all means the largest

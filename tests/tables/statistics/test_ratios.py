@@ -30,9 +30,9 @@ from tests.tables.statistics.laid import alone, grid, layout, normal, values
     ],
 )  # fmt: skip
 def test_how_a_ratio_is_spelled(text: str, above: Sum, below: Sum | Count, label: str) -> None:
-    found = parse(text)
-    assert found == Ratio(above=above, below=below)
-    assert found.label == label
+    statistic = parse(text)
+    assert statistic == Ratio(above=above, below=below)
+    assert statistic.label == label
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_is_no_ratio(text: str, says: str) -> None:
     ("text", "says"),
     [
         ("ratio(sum(x), sum(z))", "never negative, but columns.z.bounds begin below 0"),
-        ("ratio(sum(x), sum(x))", "the ratio of a sum to itself is 1"),
+        ("ratio(sum(x), sum(x))", "the ratio of a sum to itself is always 1"),
         ("ratio(sum(x), sum(w))", "The column 'w' needs bounds"),
         ("ratio(sum(w), count)", "The column 'w' needs bounds"),
         ("var(w)", "The column 'w' needs bounds"),
@@ -99,7 +99,7 @@ def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: A
         query=[{"name": "q", "statistics": texts}],
         folder=tmp_path,
     )
-    found = release.run().tables["q"].columns
+    columns = release.run().tables["q"].columns
     if missing != "skip":
         cases, persons = (np.where(np.isnan(one), missing, one) for one in (cases, persons))
     cases, persons = np.clip(cases, -1, 6), np.clip(persons, 0, 100)
@@ -113,9 +113,9 @@ def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: A
     ]
     for text, one in zip(texts, expected, strict=True):
         label = parse(text).label
-        assert found[label][0] == pytest.approx(one, rel=1e-5)
+        assert columns[label][0] == pytest.approx(one, rel=1e-5)
         # values are rounded by up to 2^−28 of the largest, which no interval counts
-        low, high = found[f"{label}_low"][0], found[f"{label}_high"][0]
+        low, high = columns[f"{label}_low"][0], columns[f"{label}_high"][0]
         assert low - 1e-6 <= one <= high + 1e-6
         assert high - low < 0.01
 
@@ -143,8 +143,8 @@ def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
             query=[{"name": "q", "statistics": [text]}],
         )
         (block,) = release.plan().blocks
-        said = "is of rows with a value of weight and weighted; others add to neither part."
-        assert (missing == "skip") is any(said in one for one in block.layout.missing)
+        sentence = "is of rows with a value of weight and weighted; others add to neither part."
+        assert (missing == "skip") is any(sentence in one for one in block.layout.missing)
         assert release.run().tables["q"].columns[parse(text).label][0] == pytest.approx(
             true, rel=1e-4
         )
@@ -219,11 +219,11 @@ def test_intervals_hold_at_95_percent(text: str, n: int, share: float) -> None:
 @pytest.mark.parametrize("text", ["ratio(sum(z), count)", "ratio(sum(y), count)", "mean(z)"])
 @pytest.mark.parametrize("n", [2, 5, 30, 1000])
 def test_what_a_plan_expects_of_a_share_is_the_most_that_is_published(text: str, n: int) -> None:
-    asked, own = alone(text, 1.0, 2.0)
+    asked, ingredients = alone(text, 1.0, 2.0)
     s, count = grid((-n, n), (n, n), points=2001)
-    _, std, low, high = values(asked, own, [s, count])
-    assert std.max() == pytest.approx(asked.expected_std(own, [1.0, 2.0], n))
-    half = asked.expected_half_width(own, n)
+    _, std, low, high = values(asked, ingredients, [s, count])
+    assert std.max() == pytest.approx(asked.expected_std(ingredients, [1.0, 2.0], n))
+    half = asked.expected_half_width(ingredients, n)
     assert ((high - low) / 2).max() <= half * (1 + 1e-12)
     assert ((high - low) / 2).max() >= half * 0.99 if n != 5 else True
 
@@ -231,14 +231,16 @@ def test_what_a_plan_expects_of_a_share_is_the_most_that_is_published(text: str,
 @pytest.mark.parametrize("text", ["ratio(sum(z), sum(y))", "ratio(sum(y), sum(x))"])
 def test_what_a_plan_expects_of_an_open_ratio(text: str) -> None:
     """Every row adds the most above, and, to a sum below, half of the most: as the note says."""
-    asked, own = alone(text, 1.0, 2.0)
+    asked, ingredients = alone(text, 1.0, 2.0)
     for rows in (4, 40, 4000):
         n = rows / 2
         s, count = grid((0, rows), (n, n), points=201)
-        _, std, low, high = values(asked, own, [s, count])
-        assert std.max() == pytest.approx(asked.expected_std(own, [1.0, 2.0], rows))
-        assert ((high - low) / 2).max() == pytest.approx(asked.expected_half_width(own, rows))
-    assert math.isinf(asked.expected_half_width(own, 4))
+        _, std, low, high = values(asked, ingredients, [s, count])
+        assert std.max() == pytest.approx(asked.expected_std(ingredients, [1.0, 2.0], rows))
+        assert ((high - low) / 2).max() == pytest.approx(
+            asked.expected_half_width(ingredients, rows)
+        )
+    assert math.isinf(asked.expected_half_width(ingredients, 4))
 
 
 @pytest.mark.parametrize(
@@ -266,8 +268,8 @@ def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str)
     ((wish,),) = (block.wishes for block in release.plan().blocks)
     assert "not met, nothing bounds it" in wish.in_words()
     release.run()
-    found = ln.verify_directory(tmp_path / "out")
-    assert found.delta.upper == 0
+    verified = ln.verify_directory(tmp_path / "out")
+    assert verified.delta.upper == 0
     if kind == "json":
         records = json.loads((tmp_path / "out" / "q.json").read_text())
         assert any(one["ratio_sum_a_by_sum_b_high"] is None for one in records)
@@ -277,8 +279,8 @@ def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str)
 
 @pytest.mark.parametrize("nearly", [-5e-5, 5e-5])
 def test_a_ratio_whose_interval_just_has_no_end_is_nothing_wrong(nearly: float) -> None:
-    asked, own = alone("ratio(sum(z), sum(y))", 1.0, 1.0)
-    n = np.array([own.noise[1].half975 * (1 + nearly)])
-    told = values(asked, own, [np.array([3.0]), n])
+    asked, ingredients = alone("ratio(sum(z), sum(y))", 1.0, 1.0)
+    n = np.array([ingredients.noise[1].half975 * (1 + nearly)])
+    columns = values(asked, ingredients, [np.array([3.0]), n])
     with np.errstate(all="ignore"):
-        assert asked.wrong_suffix(own, told, {}) is None
+        assert asked.find_wrong_suffix(ingredients, columns, {}) is None

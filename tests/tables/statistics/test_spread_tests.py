@@ -31,7 +31,7 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_
     """The box, of an interval of each number, was what was published before."""
     block = planned(["std(x)", "var(x)"], groups=GROUPS, **CASES[name])
     runs = [drawn(block, 0, seed, GROUPS) for seed in range(24)]
-    asked, own, _ = runs[0]
+    asked, ingredients, _ = runs[0]
     assert isinstance(asked, spreads.Spread)
     noise = np.concatenate([each for *_, each in runs], axis=1)
     error = (0.05 * 0.95 / noise.shape[1]) ** 0.5
@@ -39,19 +39,19 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_
         for mean, variance in SPREADS:
             exact = np.array([mean, 2 * (variance + mean**2) - 1, 1])[:, None] * n
             numbers = [*(exact + noise)]
-            value, _, low, high = asked.values(own, numbers)
+            value, _, low, high = asked.values(ingredients, numbers)
             assert (low <= value).all()
             assert (value <= high).all()
-            true = own.unit * variance**0.5
+            true = ingredients.unit * variance**0.5
             share = float(((low <= true + 1e-9) & (true - 1e-9 <= high)).mean())
             assert share > 0.95 - 4 * error
             half = float((high - low).max()) / 2
             fewest = max(1, int(n + noise[2].min()))
-            assert half <= asked.expected_half_width(own, fewest) * (1 + 1e-9)
+            assert half <= asked.expected_half_width(ingredients, fewest) * (1 + 1e-9)
             if n == 3000:
-                first, last = (asked.to_variance(own, end) for end in (low, high))
+                first, last = (asked.to_variance(ingredients, end) for end in (low, high))
                 with np.errstate(divide="ignore"):
-                    least, most = spreads._in_box(own, *numbers)
+                    least, most = spreads._in_box(ingredients, *numbers)
                 assert (last - first).mean() < 0.7 * (most - least).mean()
                 if 0 < variance < 1 - mean**2:
                     assert share < 0.975 + 4 * error
@@ -61,8 +61,8 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_
 def test_the_ends_are_those_of_all_pairs_that_no_test_rejects() -> None:
     """On a grid of means and variances, each tested by the law of its own noise."""
     block = planned(["var(x)"], groups=2, epsilon="0.5")
-    (own,) = block.layout.ingredients(block.noise_errors)
-    tests = find_spread_tests(own.noise)
+    (ingredients,) = block.layout.ingredients(block.noise_errors)
+    tests = find_spread_tests(ingredients.noise)
     assert tests is not None
     certificate, places = tests.certificate, tests.places
     rng = np.random.default_rng(2)
@@ -92,10 +92,10 @@ def test_the_ends_are_those_of_all_pairs_that_no_test_rejects() -> None:
 
 def test_without_the_law_of_all_three_nothing_is_tested() -> None:
     block = planned(["var(x)"], groups=2)
-    (own,) = block.layout.ingredients(block.noise_errors)
+    (ingredients,) = block.layout.ingredients(block.noise_errors)
     other = planned(["var(x)"], groups=2, delta="1e-3").noise_errors
-    assert find_spread_tests(own.noise) is not None
-    assert find_spread_tests((own.noise[0], other[1], own.noise[2])) is None
+    assert find_spread_tests(ingredients.noise) is not None
+    assert find_spread_tests((ingredients.noise[0], other[1], ingredients.noise[2])) is None
 
 
 @pytest.mark.parametrize("kind", ["var(x)", "std(x)"])
@@ -104,31 +104,31 @@ def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(
     kind: str, with_mean: bool
 ) -> None:
     block = planned([kind, "mean(x)", "count(x)"], groups=GROUPS)
-    asked, own, noise = drawn(block, 0, 5, GROUPS)
+    asked, ingredients, noise = drawn(block, 0, 5, GROUPS)
     mean, of_mean, _ = drawn(block, 1, 5, GROUPS)
     rng = np.random.default_rng(6)
     n = 10.0 ** rng.uniform(0, 4, GROUPS)
     at = rng.uniform(-1, 1, GROUPS)
     spread = rng.uniform(0, 1, GROUPS) * (1 - at**2)
     numbers = [at * n + noise[0], (2 * (spread + at**2) - 1) * n + noise[1], n + noise[2]]
-    told = asked.values(own, numbers)
+    columns = asked.values(ingredients, numbers)
     beside: dict[Any, Any] = {}
     if with_mean:
         value = mean.values(of_mean, [numbers[0], numbers[2]])[0]
-        beside[of_mean.components] = [mean.in_common(of_mean, value)]
+        beside[of_mean.components] = [mean.in_common_unit(of_mean, value)]
     assert isinstance(asked, spreads.Spread)
-    assert asked.wrong_suffix(own, told, beside) is None
-    for place, suffix in ((2, "_low"), (3, "_high")):
-        wrong = [*told]
+    assert asked.find_wrong_suffix(ingredients, columns, beside) is None
+    for index, suffix in ((2, "_low"), (3, "_high")):
+        wrong = [*columns]
         middle = int(np.argmax((n > 300) & (spread > 0.2) & (spread < 0.5)))
         factor = np.ones(GROUPS)
-        factor[middle] = 0.98 if place == 2 else 1.02
-        wrong[place] = told[place] * factor
+        factor[middle] = 0.98 if index == 2 else 1.02
+        wrong[index] = columns[index] * factor
         if with_mean:
-            assert asked.wrong_suffix(own, wrong, beside) == suffix
-        wrong[place] = told[place].copy()
-        wrong[place][middle] = 0.0 if place == 2 else float(asked.from_variance(own, 1.0))
-        assert asked.wrong_suffix(own, wrong, beside) == suffix
+            assert asked.find_wrong_suffix(ingredients, wrong, beside) == suffix
+        wrong[index] = columns[index].copy()
+        wrong[index][middle] = 0.0 if index == 2 else float(asked.from_variance(ingredients, 1.0))
+        assert asked.find_wrong_suffix(ingredients, wrong, beside) == suffix
 
 
 @pytest.mark.dense

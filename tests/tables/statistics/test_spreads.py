@@ -43,7 +43,7 @@ def test_little_noise_gives_the_population_variance_of_clamped_values(
         ],
         folder=tmp_path,
     )
-    found = release.run().tables["q"].columns
+    columns = release.run().tables["q"].columns
     stands_for = {"skip": None, 12: Fraction(12), "none": Fraction(20)}[missing]
     for group in (0, 1):
         known = [
@@ -53,15 +53,17 @@ def test_little_noise_gives_the_population_variance_of_clamped_values(
         there = [one for one in known if one is not None]
         mean = sum(there) / len(there)
         variance = sum((one - mean) ** 2 for one in there) / len(there)
-        assert found["count_x"][group] == pytest.approx(len(there), abs=0.01)
-        assert found["var_x"][group] == pytest.approx(float(variance), abs=1e-4)
-        assert found["std_x"][group] == pytest.approx(math.sqrt(variance), abs=1e-5)
+        assert columns["count_x"][group] == pytest.approx(len(there), abs=0.01)
+        assert columns["var_x"][group] == pytest.approx(float(variance), abs=1e-4)
+        assert columns["std_x"][group] == pytest.approx(math.sqrt(variance), abs=1e-5)
         for label, true in (("var_x", variance), ("std_x", math.sqrt(variance))):
             # values are rounded by up to 2^−28 of the bounds, which no interval counts
             assert (
-                found[f"{label}_low"][group] - 1e-6 <= true <= found[f"{label}_high"][group] + 1e-6
+                columns[f"{label}_low"][group] - 1e-6
+                <= true
+                <= columns[f"{label}_high"][group] + 1e-6
             )
-            assert found[f"{label}_high"][group] - found[f"{label}_low"][group] < 1e-2
+            assert columns[f"{label}_high"][group] - columns[f"{label}_low"][group] < 1e-2
 
 
 def test_without_a_count_a_number_from_the_bounds_alone() -> None:
@@ -109,14 +111,15 @@ def test_an_interval_is_the_range_of_the_variance_over_its_box(
     stds: tuple[float, float, float],
 ) -> None:
     """Against many points of the box: none is outside, and both ends are nearly met."""
-    asked, own = alone("var(z)", *stds)  # bounds of [−1, 1]: V itself
-    halves = [noise.half983 for noise in own.noise]
+    asked, ingredients = alone("var(z)", *stds)  # bounds of [−1, 1]: V itself
+    halves = [noise.half983 for noise in ingredients.noise]
     rng = np.random.default_rng(8)
     for _ in range(200):
         n = halves[2] + 10 ** rng.uniform(-1, 3)
         total, square = rng.uniform(-1.2, 1.2, 2) * n
         *_, low, high = (
-            float(one[0]) for one in values(asked, own, [*np.array([[total], [square], [n]])])
+            float(one[0])
+            for one in values(asked, ingredients, [*np.array([[total], [square], [n]])])
         )
         box = [(one - t, one + t) for one, t in zip((total, square, n), halves, strict=True)]
         least = min(abs(box[0][0]), abs(box[0][1])) if box[0][0] * box[0][1] > 0 else 0.0
@@ -132,12 +135,12 @@ def test_an_interval_is_the_range_of_the_variance_over_its_box(
 
 def test_the_largest_variance_may_lie_between_the_ends_of_the_count() -> None:
     """n* = 4S²/Q: to look at both ends of n alone would be too narrow."""
-    asked, own = alone("var(z)", 0.01, 0.01, 30)
+    asked, ingredients = alone("var(z)", 0.01, 0.01, 30)
     numbers = np.array([[100.0], [100.0], [400.0]])
-    *_, high = (float(one[0]) for one in values(asked, own, [*numbers]))
+    *_, high = (float(one[0]) for one in values(asked, ingredients, [*numbers]))
     ends = [
         0.5 + 100 / 2 / n - (100 / n) ** 2
-        for n in (400 - own.noise[2].half983, 400 + own.noise[2].half983)
+        for n in (400 - ingredients.noise[2].half983, 400 + ingredients.noise[2].half983)
     ]
     assert high > max(ends) + 1e-3
     assert high == pytest.approx(0.5 + 100 / 800 - 1 / 16, abs=1e-3)
@@ -145,10 +148,10 @@ def test_the_largest_variance_may_lie_between_the_ends_of_the_count() -> None:
 
 def test_the_delta_method_is_that_of_numeric_derivatives() -> None:
     stds = (1.0, 2.0, 3.0)
-    asked, own = alone("var(z)", *stds)
+    asked, ingredients = alone("var(z)", *stds)
 
     def variance(numbers: np.ndarray) -> float:
-        return float(values(asked, own, [*numbers[:, None]])[0][0])
+        return float(values(asked, ingredients, [*numbers[:, None]])[0][0])
 
     for at in ([300.0, 200, 1000], [-50, -600, 700], [10, -100, 400]):
         numbers = np.array(at, dtype=float)
@@ -157,7 +160,9 @@ def test_the_delta_method_is_that_of_numeric_derivatives() -> None:
             for step in np.eye(3) * 1e-3
         ]
         wanted = math.hypot(*(slope * std for slope, std in zip(slopes, stds, strict=True)))
-        assert values(asked, own, [*numbers[:, None]])[1][0] == pytest.approx(wanted, rel=1e-5)
+        assert values(asked, ingredients, [*numbers[:, None]])[1][0] == pytest.approx(
+            wanted, rel=1e-5
+        )
 
 
 @pytest.mark.parametrize("text", ["var(z)", "std(z)"])
@@ -167,16 +172,16 @@ def test_what_a_plan_expects_is_the_most_that_is_published(
     text: str, n: int, stds: tuple[float, float, float]
 ) -> None:
     """Beside a noisy count of n: of all S and Q, and not far above the most of these."""
-    asked, own = alone(text, *stds)
+    asked, ingredients = alone(text, *stds)
     s, q = grid((-n, n), (-n, n), points=301)
     near = [n - np.geomspace(1e-3, n, 200), -n + np.geomspace(1e-3, 2 * n, 400)]  # at the bounds
     more = np.meshgrid(near[0], np.concatenate([near[1], n - np.geomspace(1e-3, n, 200)]))
     s, q = (np.concatenate([one, other.ravel()]) for one, other in zip((s, q), more, strict=True))
-    _, std, low, high = values(asked, own, [s, q, np.full_like(s, n)])
-    deviation = asked.expected_std(own, [noise.std for noise in own.noise], n)
+    _, std, low, high = values(asked, ingredients, [s, q, np.full_like(s, n)])
+    deviation = asked.expected_std(ingredients, [noise.std for noise in ingredients.noise], n)
     assert std.max() <= deviation * (1 + 1e-12)
     assert std.max() >= deviation * 0.98
-    half = asked.expected_half_width(own, n)
+    half = asked.expected_half_width(ingredients, n)
     assert ((high - low) / 2).max() <= half
     assert ((high - low) / 2).max() >= 0.7 * half
 
@@ -189,7 +194,7 @@ def noise_of(statistics: list[str]) -> tuple[list[float], float]:
         columns={"x": {"bounds": [0, 1]}},
         query=[{"name": "q", "statistics": statistics}],
     )
-    (block,) = release._settled(None)[1].blocks
+    (block,) = release._find_plan(None)[1].blocks
     laplace = block.baselines.laplace
     assert laplace is not None
     return [error.std for error in block.noise_errors], math.sqrt(laplace.variance)
@@ -204,12 +209,14 @@ def test_count_mean_var_and_std_share_three_numbers_and_beat_thirds_of_the_budge
     assert len(found) == 3
     assert thirds == pytest.approx(math.sqrt(18))
     assert max(found) <= math.sqrt(20 / 3) * (1 + 1e-6)
-    asked, own = alone("var(z)", *[math.sqrt(20 / 3)] * 3)
+    asked, ingredients = alone("var(z)", *[math.sqrt(20 / 3)] * 3)
     _, peers = alone("var(z)", *[thirds] * 3)
     for variance, error, others in ((0.1, 1.65, 2.72), (0.3, 1.39, 2.28), (0.5, 1.29, 2.12)):
         n = 1e4
         numbers = [np.array([one]) for one in (0.0, (2 * variance - 1) * n, n)]
-        mine, theirs = (float(values(asked, one, numbers)[1][0]) * n for one in (own, peers))
+        mine, theirs = (
+            float(values(asked, one, numbers)[1][0]) * n for one in (ingredients, peers)
+        )
         assert mine == pytest.approx(error, abs=0.006)
         assert theirs == pytest.approx(others, abs=0.006)
         assert 1 - mine / theirs == pytest.approx(0.39, abs=0.005)
@@ -224,10 +231,10 @@ def test_a_square_costs_what_a_third_number_does() -> None:
 @pytest.mark.parametrize("text", ["var(x)", "std(x)"])
 def test_a_spread_of_0_of_a_tiny_group_says_how_unsure_it_is(text: str) -> None:
     """Where the noise may be all of the count, any spread is possible, whatever the value is."""
-    asked, own = alone(text, 3.0, 3.0, 3.0)
-    reach = own.noise[2].half983
+    asked, ingredients = alone(text, 3.0, 3.0, 3.0)
+    reach = ingredients.noise[2].half983
     s, q, n = grid((-20, 20), (-20, 20), (-reach, reach), points=21)
-    value, std, low, high = values(asked, own, [s, q, n])
+    value, std, low, high = values(asked, ingredients, [s, q, n])
     most = 100.0 if text == "var(x)" else 10.0
     at_zero = value == 0
     assert at_zero.sum() > 500

@@ -89,8 +89,8 @@ def test_which_sums_are_made_of_a_count_and_values_about_the_middle(
 ) -> None:
     spec = spec_file.parse({"version": 1} | raw_of(statistics, **columns))
     ((layout, *_),) = lay_out_query(spec, spec.query[0])
-    place = next(i for i, one in enumerate(statistics) if one.startswith("sum"))
-    assert len(layout.uses[place]) == made_of
+    index = next(i for i, statistic in enumerate(statistics) if statistic.startswith("sum"))
+    assert len(layout.uses[index]) == made_of
     # nothing is summed that no statistic is made of
     assert sorted({use for own in layout.uses for use in own}) == [*range(len(layout.components))]
 
@@ -116,26 +116,26 @@ def test_sums_without_noise_are_those_of_the_rows(
     raw = raw_of(statistics, missing=missing)
     spec = spec_file.parse({"version": 1} | raw)
     ((layout,),) = lay_out_query(spec, spec.query[0])
-    found = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
-    vector = ExactTotals.of(found, spec, tell=lambda _: None).vector(layout)
+    rows_source = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
+    vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(layout)
     cells = vector.reshape(len(KEYS), -1) / 2.0**layout.bits
     block = block_of(raw)
-    for place, own in enumerate(layout.ingredients(block.noise_errors)):
+    for place, ingredients in enumerate(layout.ingredients(block.noise_errors)):
         numbers = [cells[:, use] for use in layout.uses[place]]
-        value = layout.statistics[place].values(own, numbers)[0]
+        value = layout.statistics[place].values(ingredients, numbers)[0]
         for index, key in enumerate(KEYS):
             wanted = _by_hand(rows, key, statistics[place], missing)
             assert value[index] == pytest.approx(wanted, abs=300 * 45 * 2.0**-28)
 
 
 def _by_hand(rows: list[dict[str, Any]], key: str, statistic: str, missing: Any) -> float:
-    own = [row for row in rows if row["k"] == key]
+    group_rows = [row for row in rows if row["k"] == key]
     if statistic == "count":
-        return len(own)
+        return len(group_rows)
     name = statistic.removeprefix("sum(").removesuffix(")")
     low, high = BOUNDS[name]
     total = Fraction(0)
-    for row in own:
+    for row in group_rows:
         value = row[name]
         if value is None or math.isnan(value):
             if missing == "skip":
@@ -165,9 +165,9 @@ def test_real_noise_is_as_large_as_said(name: str, column: str) -> None:
     block = block_of(raw)
     assert (block.certificate.noise.name == "laplace") == (name == "laplace")
     draws = range(8 * GROUPS // cells)
-    asked, own, _ = drawn(block, 0, 0, cells)
+    asked, ingredients, _ = drawn(block, 0, 0, cells)
     noise = np.concatenate([drawn(block, 0, seed, cells)[2] for seed in draws], axis=1)
-    value, std, low, high = asked.values(own, [*noise])
+    value, std, low, high = asked.values(ingredients, [*noise])
     share = float(((low <= 0) & (high >= 0)).mean())
     error = (0.05 * 0.95 / len(value)) ** 0.5
     assert 0.95 - 4 * error < share < 0.955 + 4 * error
@@ -177,19 +177,21 @@ def test_real_noise_is_as_large_as_said(name: str, column: str) -> None:
 @pytest.mark.parametrize(("column", "bound"), [("x", 90), ("far", 20), ("below", 20)])
 def test_a_sum_beside_a_count_has_the_noise_that_it_has_alone(column: str, bound: int) -> None:
     """√2·B/ε of values in [0, B]: a count beside it used to cost as much again."""
-    errors = {one.statistic: one for one in block_of(raw_of(["count", f"sum({column})"])).errors}
+    errors = {
+        error.statistic: error for error in block_of(raw_of(["count", f"sum({column})"])).errors
+    }
     assert errors[f"sum_{column}"].std == pytest.approx(math.sqrt(2) * bound, rel=1e-3)
     assert errors["count"].std == pytest.approx(2, rel=1e-3)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("sums")
+    folder = tmp_path_factory.mktemp("sums")
     rows = {"k": KEYS * 400} | {name: [30.0] * 1200 for name in BOUNDS}
-    pl.DataFrame(rows).write_parquet(place / "rows.parquet")
+    pl.DataFrame(rows).write_parquet(folder / "rows.parquet")
     raw = raw_of(["count(x)", "sum(x)", "mean(x)"], privacy={"epsilon": 3})
-    ln.Release(**raw, folder=place).run()
-    return place / "out"
+    ln.Release(**raw, folder=folder).run()
+    return folder / "out"
 
 
 @pytest.mark.parametrize("label", ["count_x", "sum_x", "mean_x"])

@@ -115,19 +115,19 @@ def test_counts_without_noise_are_those_of_the_rows(tmp_path: Path, *, frame: bo
     raw = raw_of(["count", "count(x)", "mean(x)", "sum(x)"])
     block = block_of(raw)
     spec = spec_file.parse({"version": 1} | raw)
-    found = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
-    vector = ExactTotals.of(found, spec, tell=lambda _: None).vector(block.layout)
+    rows_source = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
+    vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(block.layout)
     cells = vector.reshape(len(KEYS), -1) / 2.0**block.layout.bits
     uses = zip(block.layout.uses, block.layout.ingredients(block.noise_errors), strict=True)
     values = [
-        asked.values(own, [cells[:, use] for use in one])[0]
-        for asked, (one, own) in zip(block.layout.statistics, uses, strict=True)
+        asked.values(group_rows, [cells[:, use] for use in release])[0]
+        for asked, (release, group_rows) in zip(block.layout.statistics, uses, strict=True)
     ]
-    for place, key in enumerate(KEYS):
-        own = [row["x"] for row in rows if row["k"] == key]
-        there = [min(max(x, 0.0), 90.0) for x in own if x is not None and math.isfinite(x)]
-        wanted = [len(own), len(there), sum(there) / len(there), sum(there)]
-        assert [one[place] for one in values] == pytest.approx(wanted, rel=1e-7)
+    for index, key in enumerate(KEYS):
+        group_rows = [row["x"] for row in rows if row["k"] == key]
+        there = [min(max(x, 0.0), 90.0) for x in group_rows if x is not None and math.isfinite(x)]
+        wanted = [len(group_rows), len(there), sum(there) / len(there), sum(there)]
+        assert [release[index] for release in values] == pytest.approx(wanted, rel=1e-7)
 
 
 @pytest.mark.dense
@@ -151,8 +151,8 @@ def test_one_row_moves_a_cell_by_no_more_than_its_body_says(
             schema={"k": pl.String, "x": pl.Float64, "y": pl.Float64},
         )
         data.write_parquet(tmp_path / "rows.parquet")
-        found = source.find_source(spec, tmp_path)
-        vector = ExactTotals.of(found, spec, tell=lambda _: None).vector(layout)
+        rows_source = source.find_source(spec, tmp_path)
+        vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(layout)
         totals[tuple(map(repr, rows))] = vector.tolist()
     largest: list[Fraction] = []
     (body,) = layout.bodies
@@ -176,18 +176,18 @@ def test_rows_without_a_value_are_all_counted(tmp_path: Path, most: int) -> None
     block, spec = block_of(raw), spec_file.parse({"version": 1} | raw)
     rows = {"k": ["a"] * 999, "x": [None] * 999, "y": [0.0] * 999, "u": [*range(999)]}
     pl.DataFrame(rows, schema_overrides={"x": pl.Float64}).write_parquet(tmp_path / "rows.parquet")
-    found = source.find_source(spec, tmp_path)
-    total = ExactTotals.of(found, spec, tell=lambda _: None).vector(block.layout)
-    one = 2**block.layout.bits / block.layout.components[-1].radius
-    assert total[2] == 999 * one
+    rows_source = source.find_source(spec, tmp_path)
+    total = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(block.layout)
+    release = 2**block.layout.bits / block.layout.components[-1].radius
+    assert total[2] == 999 * release
 
 
 def test_how_much_less_noise_it_is() -> None:
     """√6/ε in a count, 2/ε in what a mean is made of, where both had √(20/3)/ε."""
-    errors = {(one.statistic, one.rows): one for one in block_of(raw_of(MEANS)).errors}
+    errors = {(error.statistic, error.rows): error for error in block_of(raw_of(MEANS)).errors}
     alone = {
-        (one.statistic, one.rows): one
-        for one in block_of(raw_of(MEANS, x={"missing": "none"})).errors
+        (error.statistic, error.rows): error
+        for error in block_of(raw_of(MEANS, x={"missing": "none"})).errors
     }
     assert errors["count", None].std == pytest.approx(math.sqrt(6), rel=2e-3)
     for rows in (100, 1_000):
@@ -268,10 +268,10 @@ def test_real_noise_is_as_large_as_said(name: str) -> None:
     assert (counted.kind, without.kind) == ("count", "without")
     true = [500.0, 500 * (30 - 45) / 45, 200 / float(without.radius)]
     cells = np.concatenate(vectors) * float(grid) + np.array(true)
-    for asked, own, uses in zip(
+    for asked, ingredients, uses in zip(
         layout.statistics, layout.ingredients(block.noise_errors), layout.uses, strict=True
     ):
-        value, std, low, high = asked.values(own, [cells[:, use] for use in uses])
+        value, std, low, high = asked.values(ingredients, [cells[:, use] for use in uses])
         wanted = TRUE[asked.label]
         share = float(((low <= wanted) & (wanted <= high)).mean())
         error = (0.05 * 0.95 / len(value)) ** 0.5
@@ -283,24 +283,24 @@ def test_real_noise_is_as_large_as_said(name: str) -> None:
 def test_counts_of_two_queries_of_one_draw_have_the_noise_that_is_said() -> None:
     raw = raw_of(MEANS, group_by={"k": [*range(GROUPS)]})
     raw["query"].append({"name": "r", "statistics": MEANS, "group_by": {"k": ["a", "b"]}})
-    found = plan(spec_file.lay_out({"version": 1} | raw)).blocks
-    for block in found:
-        (own, *_) = block.layout.ingredients(block.noise_errors)
-        std, half = float(own.noise[0].std), block.errors[0].half_width_95
+    plans = plan(spec_file.lay_out({"version": 1} | raw)).blocks
+    for block in plans:
+        (ingredients, *_) = block.layout.ingredients(block.noise_errors)
+        std, half = float(ingredients.noise[0].std), block.errors[0].half_width_95
         assert block.errors[0].std == pytest.approx(std * math.sqrt(1.5), rel=2e-3)
         assert 1.9 < half / block.errors[0].std < 2.1
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("with_and_without")
+    folder = tmp_path_factory.mktemp("with_and_without")
     rows = {"k": KEYS * 400, "x": [30.0, 30.0, None, math.nan] * 200, "y": [1.0] * 800}
-    pl.DataFrame(rows, strict=False).write_parquet(place / "rows.parquet")
+    pl.DataFrame(rows, strict=False).write_parquet(folder / "rows.parquet")
     for name, neighbours in (("one", "add-remove"), ("two", "replace-one")):
         raw = raw_of(["count", "count(x)", "mean(x)"], privacy={"neighbours": neighbours})
         raw["output"]["path"] = name
-        ln.Release(**raw, folder=place).run()
-    return place
+        ln.Release(**raw, folder=folder).run()
+    return folder
 
 
 def test_a_release_verifies_and_a_count_with_another_interval_does_not(
@@ -323,10 +323,10 @@ def test_a_release_verifies_and_a_count_with_another_interval_does_not(
 
 @pytest.mark.dense
 def test_counts_that_are_made_of_other_numbers_can_be_subtracted(folders: Path) -> None:
-    found = subtract_releases(folders / "one", folders / "two").tables["q"]
-    assert found.confidence["count"] == 0.95
+    difference = subtract_releases(folders / "one", folders / "two").tables["q"]
+    assert difference.confidence["count"] == 0.95
     old, new = (json.loads((folders / name / "q.json").read_text()) for name in ("one", "two"))
     std = math.hypot(old[0]["count_std"], new[0]["count_std"])
-    assert found.columns["count_std"][0] == pytest.approx(std)
-    half = (found.columns["count_high"][0] - found.columns["count_low"][0]) / 2
+    assert difference.columns["count_std"][0] == pytest.approx(std)
+    half = (difference.columns["count_high"][0] - difference.columns["count_low"][0]) / 2
     assert 1.9 * std < half < 2.2 * std + 1

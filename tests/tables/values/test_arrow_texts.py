@@ -24,7 +24,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 def texts(count: int, bad: dict[int, bytes]) -> list[bytes | None]:
     """Short and long ones, and missing ones, some of them bad."""
     good = [None, b"", b"a", "é".encode(), b"of more than twelve bytes"]
-    return [bad.get(place, good[place % 5]) for place in range(count)]
+    return [bad.get(index, good[index % 5]) for index in range(count)]
 
 
 def by_hand(given: list[bytes | None]) -> list[str | None]:
@@ -35,17 +35,17 @@ def by_hand(given: list[bytes | None]) -> list[str | None]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, SLICE, SLICE + 1, 3 * SLICE + 5])
 def test_the_texts_of_all_slices_are_those_of_the_whole(kind: str, count: int) -> None:
-    held, wanted = KINDS[kind]
+    stored, wanted = KINDS[kind]
     random = Random(f"{kind}{count}")
     edges = {0, SLICE - 1, SLICE, count - 1}
     for places in (set(), {count - 1}, edges, set(random.sample(range(count), min(count, 50)))):
-        given = texts(count, {place: random.choice(BAD) for place in places})
+        given = texts(count, {index: random.choice(BAD) for index in places})
         for start in (0, 1, 7):
-            array = pa.array([b"\xff"] * start + given, held).view(wanted).slice(start)
-            found = arrow_values.checked(array)
-            found.validate(full=True)
-            assert found.type == wanted
-            assert found.to_pylist() == by_hand(given)
+            array = pa.array([b"\xff"] * start + given, stored).view(wanted).slice(start)
+            checked = arrow_values.check_values(array)
+            checked.validate(full=True)
+            assert checked.type == wanted
+            assert checked.to_pylist() == by_hand(given)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,7 +53,7 @@ def test_one_text_makes_no_objects_of_all_others(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else one person could take all of the memory, after the charge."""
-    held, wanted = KINDS[kind]
+    stored, wanted = KINDS[kind]
     looked_at: list[bytes] = []
 
     def noted(text: bytes) -> bool:
@@ -63,8 +63,8 @@ def test_one_text_makes_no_objects_of_all_others(
     is_utf8 = arrow_values.is_utf8
     monkeypatch.setattr(arrow_values, "is_utf8", noted)
     given = texts(5 * SLICE, {3 * SLICE + 2: b"\xff"})
-    found = arrow_values.checked(pa.array(given, held).view(wanted))
-    assert found.to_pylist() == by_hand(given)
+    checked = arrow_values.check_values(pa.array(given, stored).view(wanted))
+    assert checked.to_pylist() == by_hand(given)
     assert 0 < len(looked_at) <= SLICE
 
 
@@ -78,5 +78,5 @@ def test_a_view_of_no_text_refuses_the_frame(wrong: str) -> None:
     buffers = [None, pa.py_buffer(b"".join(views)), pa.py_buffer(text)]
     array = pa.Array.from_buffers(pa.string_view(), 2, buffers)
     with pytest.raises(SourceError, match="offsets or lengths in it are wrong"):
-        arrow_values.checked(array)
-    assert arrow_values.checked(array.slice(0, 1)).to_pylist() == [text.decode()]
+        arrow_values.check_values(array)
+    assert arrow_values.check_values(array.slice(0, 1)).to_pylist() == [text.decode()]

@@ -59,9 +59,9 @@ def by_sql(
     path: Path, folder: Path, used: str = "hijk", dialect: Dialect | None = None
 ) -> list[list[str]]:
     dialect = dialect or Dialect()
-    rows = csv_lines.rows(path, used, dialect)
+    rows = csv_lines.select_rows(path, used, dialect)
     with (
-        csv_lines.readable(path, folder, used, dialect) as readable,
+        csv_lines.open_readable(path, folder, used, dialect) as readable,
         duckdb.connect() as connection,
     ):
         found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
@@ -78,11 +78,11 @@ def test_the_query_splits_as_python_does(
     folder = tmp_path_factory.mktemp("lines")
     path = folder / "rows.csv"
     path.write_bytes(b"h,i,j,k\n" + b"\n".join(lines))
-    found = by_sql(path, folder)
+    rows = by_sql(path, folder)
     # what follows the reader's own delimiter is not read
     read = [cut for line in lines if (cut := line.split(b"\x1f")[0])]
     expected = [[*map(_text, _fields(line)), "", "", "", ""][:4] for line in read]
-    assert sorted(found) == sorted(expected)
+    assert sorted(rows) == sorted(expected)
 
 
 @pytest.mark.dense
@@ -105,12 +105,12 @@ def test_a_dialect_is_that_of_commas_with_another_sign(
     names = b"" if dialect.names else b"h,i,j,k\n"
     text = names + b"\n".join(lines)
     path.write_bytes(_swapped(text.decode("latin-1"), dialect).encode("latin-1"))
-    found = by_sql(path, folder, dialect=dialect)
+    rows = by_sql(path, folder, dialect=dialect)
     path.write_bytes(text)
     plain = Dialect(encoding=dialect.encoding, names=dialect.names)
     expected = by_sql(path, folder, dialect=plain)
     # what marks a file as UTF-8 has no sign in it
-    assert sorted(found) == sorted([_swapped(one, dialect) for one in row] for row in expected)
+    assert sorted(rows) == sorted([_swapped(one, dialect) for one in row] for row in expected)
 
 
 def _swapped(text: str, dialect: Dialect) -> str:
@@ -125,9 +125,9 @@ def test_the_first_line_is_a_row_where_the_names_are_told(
     """Also behind what says that the file is UTF-8, whoever reads it: DuckDB, or a pipe."""
     path = tmp_path / "rows.csv"
     path.write_bytes(start + b"\xc3\xa9,2,3,4" + bad)
-    found = by_sql(path, tmp_path, dialect=Dialect(names=("h", "i", "j", "k")))
-    assert ["é", "2", "3", "4"] in found
-    assert len(found) == 1 + bool(bad)
+    rows = by_sql(path, tmp_path, dialect=Dialect(names=("h", "i", "j", "k")))
+    assert ["é", "2", "3", "4"] in rows
+    assert len(rows) == 1 + bool(bad)
 
 
 def _text(field: bytes) -> str:
@@ -148,10 +148,10 @@ def _is_text(line: bytes) -> bool:
     "line",
     [b"", b'"', b'99,a,8,8,"oops', b"\xff", b"99,a,8,8,true\xff", LONG, LONG * 40, b'"' * 99],
 )
-@pytest.mark.parametrize("place", [1, 60_000])
-def test_the_neighbours_of_a_bad_line_survive(tmp_path: Path, line: bytes, place: int) -> None:
+@pytest.mark.parametrize("index", [1, 60_000])
+def test_the_neighbours_of_a_bad_line_survive(tmp_path: Path, line: bytes, index: int) -> None:
     rows = [b"%d,b,8,8,true" % index for index in range(60_000)]
-    rows.insert(place, line)
+    rows.insert(index, line)
     (tmp_path / "rows.csv").write_bytes(HEADER + b"\n".join(rows))
     assert counts(tmp_path)[4:] == [60_000] * 4
 
@@ -160,12 +160,12 @@ ROWS = [b"1,a,8,8,true", b'2,"a",4,8,false', b"3,b,8,,true", b"", b'4,b,"1', b'"
 
 
 @pytest.mark.dense
-@example(line=b'5,a,8,"oops', place=0, by_row=True, breaks=b"\n", times=1)
-@example(line=b'a,8,8,true,"', place=1, by_row=False, breaks=b"\r\n", times=40)
+@example(line=b'5,a,8,"oops', index=0, by_row=True, breaks=b"\n", times=1)
+@example(line=b'a,8,8,true,"', index=1, by_row=False, breaks=b"\r\n", times=40)
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     line=ANY_LINE,
-    place=st.integers(0, len(ROWS)),
+    index=st.integers(0, len(ROWS)),
     by_row=st.booleans(),
     breaks=st.sampled_from([b"\n", b"\r\n", b"\r"]),
     times=st.sampled_from([1, 2, 40]),
@@ -174,7 +174,7 @@ def test_no_line_moves_the_query_by_more_than_the_certified_sensitivity(
     tmp_path_factory: pytest.TempPathFactory,
     *,
     line: bytes,
-    place: int,
+    index: int,
     by_row: bool,
     breaks: bytes,
     times: int,
@@ -186,7 +186,7 @@ def test_no_line_moves_the_query_by_more_than_the_certified_sensitivity(
     # One line of any bytes where lines are units; else any number of lines of one new person.
     added = [line] if by_row else [b"99," + line] * times
     vectors: list[list[float]] = []
-    for rows in (ROWS, [*ROWS[:place], *added, *ROWS[place:]]):
+    for rows in (ROWS, [*ROWS[:index], *added, *ROWS[index:]]):
         (folder / "rows.csv").write_bytes(HEADER + breaks.join(rows) + breaks)
         vectors.append(counts(folder, raw))
     moved = [a - b for a, b in zip(*vectors, strict=True)]  # exact: multiples of 2^−22
@@ -208,13 +208,13 @@ WIDE = b"".join(b",%d" % index for index in range(2000))
 def test_a_long_line_keeps_the_fields_that_are_used(line: list[bytes], used: set[int]) -> None:
     whole = b"".join(line) + WIDE
     cut = whole.split(b"\x1f")[0]
-    short = csv_lines.shortened(whole, used)
+    short = csv_lines.shorten(whole, used)
     assert bool(short) == bool(cut)
     wanted, found = _fields(cut), _fields(short)
-    for place in used:
+    for index in used:
         # An empty field without quotes is NULL, and one with quotes isn't.
-        field = wanted[place] if place < len(wanted) else b""
-        kept = found[place] if place < len(found) else b""
+        field = wanted[index] if index < len(wanted) else b""
+        kept = found[index] if index < len(found) else b""
         assert bool(kept) == (0 < len(field) <= MAX_TEXT and _is_text(field))
         if kept:
             assert _value(kept) == _value(field)
@@ -235,13 +235,13 @@ def test_lines_are_mended_alone_and_none_of_them_is_on_a_disk(tmp_path: Path) ->
     folder.mkdir()
     good = b"\xef\xbb\xbfa,b\r\n" + b"1,2\n" * 300_000 + b"3,\xc3\xa9"
     path.write_bytes(good)
-    with csv_lines.readable(path, folder, "a") as readable:
+    with csv_lines.open_readable(path, folder, "a") as readable:
         assert readable == path
     for bad in (LONG, LONG * 3, b"a" * csv_lines.MAX_LINE + b"\xe9"):
         for at in (good.index(b"\n") + 1, 2**20 + 5, len(good) - 4):
-            place = good.index(b"\n", at - 1) + 1  # the start of a line
-            path.write_bytes(good[:place] + bad + b"\n" + good[place:])
-            with csv_lines.readable(path, folder, "a") as readable:
+            start = good.index(b"\n", at - 1) + 1  # the start of a line
+            path.write_bytes(good[:start] + bad + b"\n" + good[start:])
+            with csv_lines.open_readable(path, folder, "a") as readable:
                 assert stat.S_ISFIFO(readable.lstat().st_mode)
                 assert readable.read_bytes().split() == good.split()
             assert list(folder.iterdir()) == []
@@ -265,7 +265,7 @@ def test_a_line_of_commas_takes_no_more_memory_than_its_header(tmp_path: Path) -
     # Ten lines of a million fields would take 16 MB each.
     path = tmp_path / "rows.csv"
     path.write_bytes(b"h,i,j,k\n" + (b"," * csv_lines.MAX_LINE + b"\n") * 10 + b"1,2,3,4\n")
-    with csv_lines.readable(path, tmp_path, "k") as readable:
+    with csv_lines.open_readable(path, tmp_path, "k") as readable:
         assert len(readable.read_bytes()) < 100
 
 
@@ -273,11 +273,11 @@ def test_headers(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     for ending in (b"\n", b"\r\n", b"\r", b""):
         path.write_bytes(b'\xef\xbb\xbf"a ""x"",",b, c' + ending)
-        assert csv_lines.header(path) == ['a "x",', "b", " c"]
+        assert csv_lines.read_header(path) == ['a "x",', "b", " c"]
     for bad in (b"\na,b\n", b"a,\xff\n", b"a" * (csv_lines.MAX_LINE + 1)):
         path.write_bytes(bad)
         with pytest.raises(SourceError):
-            csv_lines.header(path)
+            csv_lines.read_header(path)
 
 
 _LATIN = "Müller,ä,8,4,yes\nLefèvre,b,x,8,no\nSmith,ä,8,,yes\n"
@@ -320,9 +320,11 @@ def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
 def test_a_byte_that_the_encoding_lacks_is_a_missing_field(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b'h,i,j,k\n\x80,\x81,"\xe4,",\xe4\n')
-    rows = csv_lines.rows(path, "hijk", Dialect(encoding="windows-1252"))
+    rows = csv_lines.select_rows(path, "hijk", Dialect(encoding="windows-1252"))
     with (
-        csv_lines.readable(path, tmp_path, "hijk", Dialect(encoding="windows-1252")) as readable,
+        csv_lines.open_readable(
+            path, tmp_path, "hijk", Dialect(encoding="windows-1252")
+        ) as readable,
         duckdb.connect() as connection,
     ):
         found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
@@ -350,12 +352,12 @@ def test_an_encoding_that_can_not_be_is_refused(tmp_path: Path) -> None:
     for start, encoding, why in (
         (b"\xff\xfea\x00", "utf-8", "data.encoding"),
         ("é,b".encode("latin-1"), "utf-8", "data.encoding"),
-        (b"\xef\xbb\xbfa,b", "latin-1", "says that it is UTF-8"),
+        (b"\xef\xbb\xbfa,b", "latin-1", "is marked as UTF-8"),
         (b"a,\x81", "windows-1252", "not windows-1252"),
     ):
         path.write_bytes(start + b"\n")
         with pytest.raises(SourceError, match=why):
-            csv_lines.header(path, Dialect(encoding=encoding))  # pyright: ignore[reportArgumentType]
+            csv_lines.read_header(path, Dialect(encoding=encoding))  # pyright: ignore[reportArgumentType]
     raw = _raw("rows.csv", "row")
     for name, encoding in (("rows.csv", "utf-16"), ("rows.parquet", "latin-1")):
         raw["data"] |= {"source": name, "encoding": encoding}

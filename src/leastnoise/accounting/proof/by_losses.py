@@ -30,7 +30,7 @@ from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import BITS
 from leastnoise.noise.question import ProvedDelta, Releases
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 
 
 def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
@@ -67,7 +67,7 @@ def enclose_pair(
         with precision(BITS):
             return ProvedDelta(lower=found.lower, upper=found.upper.min(summed))
     one = _prove_direction(parts[0], epsilon, removed=removed)
-    if registered(type(parts[0].noise)).longest_is_worst:
+    if registered_family(type(parts[0].noise)).longest_is_worst:
         return one
     below = make_lower_parts(parts, points_per_std=points_per_std, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=one.upper)
@@ -142,7 +142,7 @@ def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     The shares are as the largest losses are; any would be right. Where none leaks beyond its share
     that is 0, and next to there it is closer than a lattice. 1 for laws whose proof takes time.
     """
-    if any(registered(type(part.noise)).lengthy for part in parts):
+    if any(registered_family(type(part.noise)).lengthy for part in parts):
         return arb(1)
     largest = [find_largest_finite_loss(*law_of(part)) for part in parts]
     whole = sum(loss * part.compositions for loss, part in zip(largest, parts, strict=True))

@@ -37,7 +37,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def law_of(part: Releases) -> tuple[Noise, Sensitivity, Fraction]:
 
 
 def _own_losses(noise: Noise) -> OwnLosses | None:
-    return registered(type(noise)).part("losses")
+    return registered_family(type(noise)).part("losses")
 
 
 def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
@@ -117,7 +117,7 @@ def _step(
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
-    quick = sampled and all(registered(type(part.noise)).quick for part in parts)
+    quick = sampled and all(registered_family(type(part.noise)).quick for part in parts)
     most = _MOST_QUICK_POINTS if quick else _MOST_POINTS
     if quick and upper and points_per_std >= POINTS_PER_STD:
         most *= _FINER_UPPER
@@ -166,13 +166,15 @@ def find_frequent_loss(part: Releases) -> Fraction | None:
 
 def _even_loss(part: Releases) -> Fraction | None:
     """Return a number of which all losses but ±∞ (an atom's too) are multiples, if one is known."""
-    unit = registered(type(part.noise)).loss_unit
+    unit = registered_family(type(part.noise)).loss_unit
     return getattr(part.noise, unit) if unit and part.sampling_rate == 1 else None
 
 
 def _is_fine(parts: Sequence[Releases], points_per_std: int) -> bool:
     """True if the lattices are finer than `points_per_std` says, since that costs little."""
-    cheap = all(part.sampling_rate == 1 and registered(type(part.noise)).quick for part in parts)
+    cheap = all(
+        part.sampling_rate == 1 and registered_family(type(part.noise)).quick for part in parts
+    )
     return cheap and points_per_std >= POINTS_PER_STD
 
 
@@ -224,7 +226,7 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
         return own.lower(noise, shift, step, size)
     if not attained(noise, sensitivity):  # nothing is known from below
         return LowerCells(step=step, first=0, atoms=((0.0, 1.0),), infinity=0.0)
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     one_shift = family.part("lower_profile")
     profile = (one_shift and one_shift(noise)) or _profile(noise, sensitivity)
     upper = _whole_upper(noise, sensitivity, step, size)
@@ -248,7 +250,7 @@ def _base(
         _spread(noise, sensitivity, Fraction(1)),
         _spread(noise, sensitivity, sampling_rate),
     )
-    steps = registered(type(noise)).refinement * float(reach / step) * part
+    steps = registered_family(type(noise)).refinement * float(reach / step) * part
     size = math.ceil(steps / whole) if steps < _MOST_POINTS * whole else _MOST_POINTS
     return reach / size, size
 
@@ -324,7 +326,7 @@ def _settled(profile: Profile, epsilon: Fraction) -> bool:
 
 def check_monotone(noise: Noise) -> None:
     """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
-    if not registered(type(noise)).longest_is_worst:
+    if not registered_family(type(noise)).longest_is_worst:
         raise NotApplicable(
             family=noise.name,
             why="its worst shift may change with epsilon, and its composition isn't proved here",
@@ -340,7 +342,7 @@ def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
     Norms of x and x − v differ by |v| at most, and so many whole steps lie between two of them.
     None where it isn't as simple as that.
     """
-    known = registered(type(noise)).part("largest_loss")
+    known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None
 
 
@@ -351,5 +353,5 @@ def certain(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:
     """
     if (largest := largest_loss(noise, shift)) is not None:
         return profile(largest)
-    beyond = registered(type(noise)).part("no_loss_beyond")
+    beyond = registered_family(type(noise)).part("no_loss_beyond")
     return profile(beyond(noise, shift)) if beyond else None

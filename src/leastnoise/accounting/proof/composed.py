@@ -23,7 +23,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.question import ProvedDelta, Releases
-from leastnoise.noise.registry import part_of, registered
+from leastnoise.noise.registry import part_of, registered_family
 
 # Working precisions in turn; the first whose enclosure is as accurate as is enough for the family
 # is used.
@@ -52,7 +52,7 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
 
     Raises NotApplicable if the sensitivity isn't known in the noise's norm.
     """
-    method, enough = method_of(noise), registered(type(noise)).enough_bits
+    method, enough = method_of(noise), registered_family(type(noise)).enough_bits
     shift = noise.worst_shift(sensitivity)
     enclosure = arb.nan()
     for bits in PRECISIONS:
@@ -68,7 +68,7 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
 
 def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
     """Return True only if the proof's ball is δ(ε) itself for all shifts of `sensitivity`."""
-    known = registered(type(noise)).part("attained")
+    known = registered_family(type(noise)).part("attained")
     return known(noise, sensitivity) if known else not isinstance(noise, VectorNoise)
 
 
@@ -82,7 +82,7 @@ def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
 
 def check_work(part: Releases, epsilon: Fraction) -> None:
     """Raise NotApplicable if the proof of `part` at `epsilon` takes too much time or memory."""
-    bound = registered(type(part.noise)).part("work")
+    bound = registered_family(type(part.noise)).part("work")
     why = bound(part, part.noise.worst_shift(part.shifts.outer), epsilon) if bound else None
     if why:
         raise NotApplicable(family=part.noise.name, why=why)

@@ -37,11 +37,11 @@ _PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]
 @final
 @record()
 class Witness:
-    """Dual prices on the lattice of `cells` points a sensitivity, in units of 2^−bits.
+    """Dual prices on the lattice with `cells` points per sensitivity, in units of 2^−bits.
 
-    notation: m = cells, n = reach. For each shift j = 1 … m that has one, `multipliers` holds (j,
-    λ_j) and `prices` the ψ_{j,i} for i = −n, −n + 1, …, 0 where they end; 0 <= ψ_{j,i} <= λ_j. For
-    i < −n, ψ_{m,i} continues with period m, and the others are 0.
+    notation: m = cells, n = reach. For each shift j = 1 … m with prices, `multipliers` has (j, λ_j)
+    and `prices` has ψ_{j,i} for i = −n, −n + 1, … up to some i <= 0; 0 <= ψ_{j,i} <= λ_j. For i <
+    −n, ψ_{m,i} continues with period m, and all other prices are 0.
     """
 
     cells: int = field(converter=A_NUMBER)
@@ -51,25 +51,27 @@ class Witness:
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
-        """Return a bound on E|X|^power for X on the lattice, in sensitivities; exact.
+        """A bound on E|X|^power for X on the lattice, in sensitivities; exact.
 
         For every symmetric law q and ψ in [0, λ]: Σ_i ψ_{j,i}(q_i − c q_{i−j}) <= λ_j δ. So E cost
-        >= Σ q_i (cost_i + G_i) − δ Σ λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ λ_j with
-        G_i = Σ_j ψ_{j,i} − c ψ_{j,i+j} (theory/noise.md §4). Beyond |i| = n + m, G falls no further
-        than at the point of the same class before it, and the cost rises, so that those i needn't
-        be looked at. Averaging with the reflection makes any law symmetric.
+        >= Σ q_i (cost_i + G_i) − δ Σ λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ λ_j with G_i =
+        Σ_j ψ_{j,i} − c ψ_{j,i+j} (theory/noise.md §4). Beyond |i| = n + m, G is at least its value
+        at the previous point of the same class, and the cost increases, so these i need no check.
+        Averaging with the reflection makes any law symmetric.
         """
         self._check()
         m, n = self.cells, self.reach
         edge = n + m
-        _, factor = exponential_between(epsilon, bits=FACTOR_BITS)  # a bound for a larger ε is one
+        _, factor = exponential_between(
+            epsilon, bits=FACTOR_BITS
+        )  # a bound for a larger ε holds for ε
         total = np.zeros(2 * edge + 1, dtype=object)  # G at −edge … edge, in 2^−(bits + 128)
         for (j, _), prices in zip(self.multipliers, self.prices, strict=True):
             values = np.array(prices, dtype=object)
             used = np.flatnonzero(values)
-            places = used + edge - n
-            total[places] += values[used] * (1 << FACTOR_BITS)
-            total[places - j] -= values[used] * factor
+            indices = used + edge - n
+            total[indices] += values[used] * (1 << FACTOR_BITS)
+            total[indices - j] -= values[used] * factor
             if j == m:  # the periodic part: i = −n − m … −n − 1
                 total[:m] += values[:m] * (1 << FACTOR_BITS)
         unit = 1 << (self.bits + FACTOR_BITS)
@@ -80,7 +82,7 @@ class Witness:
         return least - delta * Fraction(spent, 1 << self.bits)
 
     def record(self) -> dict[str, object]:
-        """Return the witness as JSON values, exactly."""
+        """The witness as JSON values, exactly."""
         return {name: getattr(self, name) for name in _WITNESS_FIELDS}
 
     def _check(self) -> None:
@@ -105,7 +107,7 @@ class Witness:
 AnyWitness = Witness | RadialWitness | BodyWitness
 
 
-def _named(loss: Loss, *, name: str) -> Loss:
+def _check_loss(loss: Loss, *, name: str) -> Loss:
     del name
     return Loss.named(loss)
 
@@ -116,18 +118,32 @@ _SCOPES: tuple[Scope, ...] = ("real", "integer")
 @final
 @record()
 class LowerBound:
-    """No additive noise that is (epsilon, delta)-private for sensitivity 1 has a smaller loss.
+    """A proved lower bound on the loss of every (ε, δ)-private additive noise for sensitivity 1.
 
-    `loss` is E|X| (mae) or E X² (mse); for sensitivity Δ the bound is `value`·Δ or `value`·Δ².
-    `scope` "real": any noise that hides every shift in [−1, 1]. "integer": any noise on the whole
-    numbers for a query of whole numbers; the sensitivity is then the witness's `cells` steps.
-    With a `RadialWitness` it is about E‖X‖₂² of noise for `dimension` numbers, and shifts up to
-    length 1 in l2. With a `BodyWitness` it is about noise for all shifts of that witness's
-    sensitivity, as large as they are there, and δ = 0: E‖X‖₂² (mse) or E‖X‖₁ (mae).
-    Nothing is promised of mechanisms that are not additive noise.
+    For a sensitivity Δ the bound is `value`·Δ (mae) or `value`·Δ² (mse). With a `RadialWitness` it
+    is about E‖X‖₂² of noise for `dimension` numbers and shifts up to length 1 in l2. With a
+    `BodyWitness` it is about noise for all shifts of that witness's sensitivity, at their size, and
+    δ = 0: E‖X‖₂² (mse) or E‖X‖₁ (mae). Nothing is promised about mechanisms that are not additive
+    noise.
+
+    Args:
+        loss: `Loss.MAE`, E|X|, or `Loss.MSE`, E X².
+        value: The bound, >= 0.
+        epsilon: ε of the guarantee, an exact number.
+        delta: δ of the guarantee, an exact number.
+        witness: Dual prices, or a volume, from which `verify` proves the bound.
+        scope: "real" for any noise that hides every shift in [−1, 1]; "integer" for noise on the
+            integers for an integer query, whose sensitivity is the witness's `cells` steps.
+
+    Raises:
+        InvalidArgument: A field is malformed or out of its range.
+
+    Source:
+        theory/noise.md §3 to §5, theory/bodies.md §8.
+
     """
 
-    loss: Loss = field(converter=takes(_named))
+    loss: Loss = field(converter=takes(_check_loss))
     value: float = field(converter=real())
     epsilon: FractionField = field(converter=takes(exact))
     delta: FractionField = field(converter=takes(exact))
@@ -149,13 +165,14 @@ class LowerBound:
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
 
     def __repr__(self) -> str:
-        said = _words.private(self.epsilon, self.delta)
+        guarantee = _words.private(self.epsilon, self.delta)
         shifts = "L2(1)" if self.sensitivity is None else _words.sensitivity(self.sensitivity)
         dimension = f", dimension {self.dimension:,}" if self.dimension > 1 else ""
         noise = "noise" if self.scope == "real" else "whole-number noise"
         value = _words.at_most(self.value)
         return _words.line(
-            "LowerBound", f"{said} {noise} has {self.loss} >= {value} under {shifts}{dimension}"
+            "LowerBound",
+            f"{guarantee} {noise} has {self.loss} >= {value} under {shifts}{dimension}",
         )
 
     @classmethod
@@ -168,8 +185,24 @@ class LowerBound:
         witness: AnyWitness,
         scope: Scope = "real",
     ) -> LowerBound:
-        """Return the bound that `witness` proves, rounded down to a float."""
-        nothing = cls(
+        """The bound that `witness` proves, rounded down to a float.
+
+        Args:
+            loss: The loss that is bounded.
+            epsilon: ε >= 0, an exact number.
+            delta: 0 <= δ < 1, an exact number.
+            witness: The proof.
+            scope: "real" or "integer".
+
+        Returns:
+            The proved bound, at least 0.
+
+        Raises:
+            InvalidArgument: A number is malformed.
+            CertificateRejected: The witness is malformed, or proves nothing of this kind.
+
+        """
+        unproved = cls(
             loss=loss,
             value=0.0,
             epsilon=exact(epsilon, name="epsilon"),
@@ -177,14 +210,16 @@ class LowerBound:
             witness=witness,
             scope=scope,
         )
-        return replace(nothing, value=float_at_most(max(_proved(nothing), Fraction(0))))
+        return replace(unproved, value=float_at_most(max(_prove(unproved), Fraction(0))))
 
     def verify(self) -> None:
-        """Prove the bound again, in whole numbers; raises CertificateRejected if it doesn't hold.
+        """Prove the bound again, in integers or balls, from the witness alone.
 
-        It rests on the witness alone, whatever solver found it with whatever tolerance.
+        Raises:
+            CertificateRejected: The bound doesn't hold.
+
         """
-        proved = max(_proved(self), Fraction(0))
+        proved = max(_prove(self), Fraction(0))
         if not Fraction(self.value) <= proved:
             raise CertificateRejected(
                 f"The witness proves a loss of at least {float_at_most(proved):.9g}, not "
@@ -193,12 +228,12 @@ class LowerBound:
 
     @property
     def dimension(self) -> int:
-        """How many numbers the noise is for."""
+        """The number of coordinates of the noise."""
         return 1 if isinstance(self.witness, Witness) else self.witness.dimension
 
     @property
     def sensitivity(self) -> Sensitivity | None:
-        """The shifts that it is about; None: all up to length 1."""
+        """The shifts that it is about; None for all shifts up to length 1."""
         return self.witness.sensitivity if isinstance(self.witness, BodyWitness) else None
 
     def is_about(
@@ -210,11 +245,21 @@ class LowerBound:
         steps: int | None = None,
         sensitivity: Sensitivity | None = None,
     ) -> bool:
-        """Return whether it bounds this loss at this budget, for noise of `dimension` numbers.
+        """True if it bounds this loss at this budget, for noise of `dimension` numbers.
 
-        `steps` asks for a bound on whole-number noise for a sensitivity of so many steps, and
-        `sensitivity` for one on noise for these shifts; without them, for one on any noise, and
-        shifts up to 1.
+        Args:
+            budget: The budget of the noise.
+            loss: The loss.
+            dimension: Number of coordinates of the noise.
+            steps: For noise on the integers, the sensitivity in steps; None for any noise.
+            sensitivity: The shifts; None for all shifts up to length 1.
+
+        Returns:
+            True if everything agrees.
+
+        Raises:
+            InvalidArgument: An argument has the wrong type.
+
         """
         _validate.instance(budget, Budget, name="budget", like="a Budget")
         _validate.instance(loss, Loss, name="loss", like="a Loss")
@@ -229,12 +274,28 @@ class LowerBound:
         return stated == (budget.epsilon, budget.delta, loss, dimension, steps, sensitivity)
 
     def at_sensitivity(self, sensitivity: Exact) -> float:
-        """Return the bound for that many times the shifts that it is about, rounded down."""
+        """The bound for larger shifts: `sensitivity` times those that it is about.
+
+        Args:
+            sensitivity: The factor, an exact number > 0.
+
+        Returns:
+            The bound, rounded down.
+
+        Raises:
+            InvalidArgument: The factor is not positive.
+
+        """
         bound = Fraction(self.value) * positive_bound(sensitivity) ** power_of(self.loss)
         return float_at_most(min(bound, Fraction(sys.float_info.max)))
 
     def to_json(self) -> str:
-        """Return the bound with its witness as JSON text, exact."""
+        """The bound with its witness as JSON text, exactly.
+
+        Returns:
+            The text that `from_json` reads.
+
+        """
         return json.dumps(
             {
                 "kind": "lower-bound",
@@ -250,15 +311,24 @@ class LowerBound:
 
     @classmethod
     def from_json(cls, text: str) -> LowerBound:
-        """Read what `to_json` wrote; `verify` it before you believe it.
+        """Read a result of `to_json`; call `verify` before you rely on it.
 
-        Raises CertificateRejected for unknown, missing or duplicate fields, wrong types and
-        versions, InvalidInput if it isn't JSON.
+        Args:
+            text: The JSON text.
+
+        Returns:
+            The bound, not yet verified.
+
+        Raises:
+            CertificateRejected: Fields are unknown, missing or repeated, or have a wrong type or
+                version.
+            InvalidInput: The text is no JSON.
+
         """
         fields = exact_fields(parse_object(text), _FIELDS, where="lower bound")
         version = typed(fields["version"], int, where="version")
         if fields["kind"] != "lower-bound" or version != VERSION:
-            raise CertificateRejected("Not a lower bound of a version that is known here.")
+            raise CertificateRejected("Expected a lower bound of a known version.")
         if fields["scope"] not in ("real", "integer"):
             raise CertificateRejected("Unknown scope.")
         try:
@@ -275,15 +345,15 @@ class LowerBound:
 
 
 def power_of(loss: Loss) -> int:
-    """Return p with loss = E|X|^p."""
+    """The p with loss = E|X|^p."""
     return 1 if loss is Loss.MAE else 2
 
 
-def _proved(bound: LowerBound) -> Fraction:
-    """Return the value that the witness of `bound` proves, whichever it states.
+def _prove(bound: LowerBound) -> Fraction:
+    """The value that the witness of `bound` proves, whatever value it states.
 
-    Rounding any real noise to the lattice at random, so that the mean stays, keeps it private
-    against lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).
+    Rounding real noise to the lattice at random, with the mean unchanged, keeps it private against
+    lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).
     """
     witness, loss, scope = bound.witness, bound.loss, bound.scope
     epsilon, delta = bound.epsilon, bound.delta
@@ -291,11 +361,13 @@ def _proved(bound: LowerBound) -> Fraction:
         raise CertificateRejected("A lower bound needs epsilon >= 0 and 0 <= delta < 1.")
     if isinstance(witness, BodyWitness):
         if delta or scope != "real":
-            raise CertificateRejected("A bound from a volume is about delta = 0 and real noise.")
+            raise CertificateRejected(
+                "A bound from a volume must be about delta = 0 and real noise."
+            )
         return witness.bound(epsilon=epsilon, power=power_of(loss))
     if isinstance(witness, RadialWitness):
         if loss is not Loss.MSE or scope != "real":
-            raise CertificateRejected("A bound for vectors is about mse and real noise alone.")
+            raise CertificateRejected("A bound for vectors must be about mse and real noise.")
         return witness.bound(epsilon=epsilon, delta=delta)
     proved = witness.bound(epsilon=epsilon, delta=delta, power=power_of(loss))
     if scope == "real" and loss is Loss.MSE:

@@ -1,7 +1,6 @@
 """A lower bound on the mean squared error of any additive noise for a vector.
 
-It rests on the distribution of the cosine between a random and a fixed direction, enclosed in
-floats.
+It uses the distribution of the cosine between a random and a fixed direction, enclosed in floats.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from leastnoise.guarantees.fields import IntsField
 
 Floats = NDArray[np.float64]
 
-_STEP = 0.01  # of ln F from node to node: a chord is off by _STEP²/8, its extension by _STEP²
-_ROUNDING = 2.0**-44  # of the few operations of an interpolation, each 2^−53
+_STEP = 0.01  # of ln F between nodes: a chord has an error of _STEP²/8, its extension _STEP²
+_ROUNDING = 2.0**-44  # more than the rounding of an interpolation's few operations
 
 
 @final
@@ -43,9 +42,10 @@ _ROUNDING = 2.0**-44  # of the few operations of an interpolation, each 2^−53
 class Tail:
     """F(t) = P(1 + cos θ <= t) for a uniform direction in R^d and 0 <= t <= 1.
 
-    F = ½ I_{t(2−t)}((d − 1)/2, ½), in balls at the `nodes`. Between them: the density of the cosine
-    is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] rises for d >= 3 and falls for d = 2. So F is convex,
-    for d = 2 concave: a chord lies on one side of it, the chord before, extended, on the other.
+    F = ½ I_{t(2−t)}((d − 1)/2, ½), in balls at the `nodes`. The density of the cosine is
+    ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] rises for d >= 3 and falls for d = 2. So F is convex, or
+    concave for d = 2. Between nodes, a chord lies on one side of F, and the extended previous chord
+    on the other.
     """
 
     nodes: Floats
@@ -55,14 +55,14 @@ class Tail:
     lower_slopes: Floats
 
     def above(self, t: Floats) -> Floats:
-        """Return numbers that are certainly >= F(t); t <= 1, and F is 0 for t <= 0."""
-        found = self._line(self.upper, self.upper_slopes, t) * (1 + _ROUNDING)
-        return np.where(t > self.nodes[1], found, np.where(t > 0, self.upper[1], 0.0))
+        """Numbers that are certainly >= F(t); t <= 1, and F is 0 for t <= 0."""
+        line = self._line(self.upper, self.upper_slopes, t) * (1 + _ROUNDING)
+        return np.where(t > self.nodes[1], line, np.where(t > 0, self.upper[1], 0.0))
 
     def below(self, t: Floats) -> Floats:
-        """Return numbers that are certainly <= F(t)."""
-        found = self._line(self.lower, self.lower_slopes, t) * (1 - _ROUNDING)
-        return np.where(t > self.nodes[1], np.maximum(found, 0.0), 0.0)
+        """Numbers that are certainly <= F(t)."""
+        line = self._line(self.lower, self.lower_slopes, t) * (1 - _ROUNDING)
+        return np.where(t > self.nodes[1], np.maximum(line, 0.0), 0.0)
 
     def _line(self, base: Floats, slopes: Floats, t: Floats) -> Floats:
         last = len(self.nodes) - 2
@@ -72,11 +72,11 @@ class Tail:
 
 @lru_cache(maxsize=4)
 def tail(dimension: int) -> Tail:
-    """Return the enclosure for that dimension, at least 2; it takes a few tenths of a second."""
+    """The enclosure for this dimension >= 2; it takes a few tenths of a second."""
     ratio = -2 * _STEP / (dimension - 1)  # F ~ t^{(d−1)/2} for small t
     nodes, lower, upper = [1.0], [0.5], [0.5]
     with precision(128):
-        least = 2.0**-100  # below the last node F is only known to be at most this
+        least = 2.0**-100  # a bound on F below the last node
         while upper[-1] > least or len(nodes) < 3:
             nodes.append(float(np.exp(ratio * len(nodes))))
             at = arb(nodes[-1])
@@ -87,7 +87,7 @@ def tail(dimension: int) -> Tail:
     t, low, high = (np.array(values[::-1]) for values in (nodes, lower, upper))
     width = np.diff(t)
     above_chord, below_chord = np.diff(high) / width, np.diff(low) / width
-    # the chord before, extended: through the previous node, on the far side of it
+    # the extended previous chord: through the previous node, beyond it
     steep, flat = (high[1:] - low[:-1]) / width, (low[1:] - high[:-1]) / width
     convex = dimension >= 3
     before = np.concatenate([[0.0], (flat if convex else steep)[:-1]])
@@ -103,8 +103,8 @@ def tail(dimension: int) -> Tail:
 LEVEL_BITS = 52
 _FIELDS = ("dimension", "cells", "bits", "ceiling", "nodes", "levels", "prices")
 _MOST_EPSILON = 500  # with bits >= −200 and prices <= 2^39, nothing overflows
-# Relative, and outward: a sum of n <= 2^11 terms of one sign is off by n·2^−53, and the values that
-# go into it by a few roundings more.
+# A relative, outward margin: a sum of n <= 2^11 terms of one sign has a relative error of n·2^−53,
+# and its terms have a few roundings more.
 _SLACK = 2.0**-38
 
 Wholes = NDArray[np.int64]
@@ -116,7 +116,7 @@ def _number(value: int, *, name: str) -> int:
 
 
 def rows_of(rows: Sequence[Sequence[int]], *, name: str) -> tuple[tuple[int, ...], ...]:
-    """Return rows of whole numbers, of any size and sign, as ints."""
+    """Rows of integers, of any size and sign, as ints."""
     listed = _validate.items(rows, name=name, like="rows of whole numbers")
     return tuple(_validate.any_wholes(row, name=name) for row in listed)
 
@@ -146,7 +146,7 @@ class RadialWitness:
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """Return a bound on E‖X‖² of every noise that hides the shifts of length 1.
+        """A lower bound on E‖X‖² of every noise that hides the shifts of length 1.
 
         notation: c = e^ε, U a uniform direction, G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r).
         Private noise X, and so its mean over rotations, has E ψ(X) − c·E ψ(X + v) <= λδ, since the
@@ -161,7 +161,7 @@ class RadialWitness:
         return Fraction(least) - delta * spent
 
     def values(self, epsilon: Fraction) -> Floats:
-        """Return, for each cell up to ρ + 1, a float certainly below r² + G(r) for its r."""
+        """For each cell up to ρ + 1, a float certainly below r² + G(r) for its r."""
         self._check()
         if epsilon > _MOST_EPSILON:
             raise CertificateRejected(f"This bound is proved for epsilon <= {_MOST_EPSILON}.")
@@ -170,14 +170,16 @@ class RadialWitness:
         prices, distribution = self._by_cell(), tail(self.dimension)
         omega = np.array(self.levels) * 2.0**-LEVEL_BITS
         within = distribution.below(1 - omega)  # P(ω > ω_l) for x = rU: any r
-        own = np.zeros(len(prices) + self.cells - 1)  # of cells 0 … ρ + 1; the last of prices is 0
-        own[: len(prices)] = prices @ within
-        moved = np.zeros_like(own)
-        for chunk in self._chunks(len(own)):
+        still = np.zeros(
+            len(prices) + self.cells - 1
+        )  # of cells 0 … ρ + 1; the last of prices is 0
+        still[: len(prices)] = prices @ within
+        moved = np.zeros_like(still)
+        for chunk in self._chunks(len(still)):
             moved[chunk] = _Moved(self.cells, prices, omega, chunk).above(distribution)
         unit = 2.0**-self.bits
-        squares = (np.arange(len(own)) / self.cells) ** 2  # exact: multiples of cells^−2
-        gained, lost = unit * own, unit * factor * moved
+        squares = (np.arange(len(still)) / self.cells) ** 2  # exact: multiples of cells^−2
+        gained, lost = unit * still, unit * factor * moved
         return squares + gained - lost - _SLACK * (squares + gained + lost)
 
     def _chunks(self, cells: int) -> Iterator[Wholes]:
@@ -188,7 +190,7 @@ class RadialWitness:
             yield np.arange(start, min(start + size, cells))
 
     def _by_cell(self) -> Wholes:
-        """Return J as an array (cell, level); the last row is of the cells from ρ on, 0."""
+        """J as an array (cell, level); the last row is for the cells from ρ on, 0."""
         nodes, prices = np.array(self.nodes), np.array(self.prices, dtype=np.int64)
         cell = np.arange(nodes[-1])
         left = np.searchsorted(nodes, cell, side="right") - 1
@@ -222,12 +224,12 @@ class RadialWitness:
             raise CertificateRejected("The prices of a lower bound must end in 0.")
 
     def record(self) -> dict[str, object]:
-        """Return the witness as JSON values, exactly."""
+        """The witness as JSON values, exactly."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
     def from_record(cls, record: object) -> RadialWitness:
-        """Read what `record` gave; raises CertificateRejected for anything else."""
+        """Read a result of `record`; raises CertificateRejected for anything else."""
         fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
         whole = {name: typed(fields[name], int, where=name) for name in _FIELDS[:4]}
         return cls(
@@ -240,25 +242,28 @@ class RadialWitness:
 
 @final
 class _Moved:
-    """Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, from above, over every r of some cells.
+    """Upper bounds on Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, over every r of some cells.
 
     notation: h = 1/cells, r in [s, s + h], e_i = ih, D_{i,l} the fall of J_l at e_i, W = cos(U, v).
     Then |x| is an increasing function of W: |x| < e means W < (e² − r² − 1)/2r. And b = |x − v| =
-    r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l, which rises with r. Hence
+    r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l, which increases with r. Hence
 
         E[J_l(|x|)·1{ω > ω_l}] = Σ_i D_{i,l} P(|x| < min(e_i, A_l(r))),
 
-    where P(|x| < e_i) falls with r >= 1, and P(|x| < A_l(r)) rises: there cos(U, v) = −cos(θ − φ)
-    with ω_l = cos θ, sin φ = (sin θ)/r. Boundaries e_i <= A_l(s) are "inside" for every r of the
-    cell, those e_i >= A_l(s + h) "outside"; the D of the latter add up to one J. For the few
-    between, P(|x| < A_l(s)) at r = s + h is below, and P(|x| < A_l(s + h)) at r = s + h above.
+    where P(|x| < e_i) decreases in r >= 1, and P(|x| < A_l(r)) increases: there cos(U, v) = −cos(θ
+    − φ) with ω_l = cos θ, sin φ = (sin θ)/r. Boundaries e_i <= A_l(s) are "inside" for every r of
+    the cell, and e_i >= A_l(s + h) "outside"; the D of outside boundaries sum to one J. For the few
+    boundaries between, P(|x| < A_l(s)) at r = s + h is a lower bound, and P(|x| < A_l(s + h)) at r
+    = s + h an upper bound.
     """
 
     def __init__(self, cells: int, prices: Wholes, omega: Floats, chunk: Wholes) -> None:
         self._cells, self._omega = cells, omega
         self._last = len(prices) - 1  # ρ, in cells
         self._here = chunk
-        self._falls = np.zeros((self._last + 2, len(omega)), dtype=np.int64)  # last: a stand-in
+        self._falls = np.zeros(
+            (self._last + 2, len(omega)), dtype=np.int64
+        )  # the last row is a sentinel
         self._falls[1:-1] = prices[:-1] - prices[1:]
         self._prices = prices
         low = self._reach(chunk) * (1 - _SLACK)
@@ -270,18 +275,18 @@ class _Moved:
         self._outside = np.maximum(outside, self._uncertain)
 
     def above(self, distribution: Tail) -> Floats:
-        """Return upper bounds, one a cell, in units of the prices; relative error below _SLACK."""
+        """Upper bounds for each cell, in units of the prices; relative error below _SLACK."""
         return self._inside(distribution) + self._rest(distribution)
 
     def _inside(self, distribution: Tail) -> Floats:
-        """Return the sum over the boundaries that are inside: r − 1 < e_i < r holds them all."""
+        """The sum over the inside boundaries; all of them have r − 1 < e_i < r."""
         here = self._here[:, None]
         boundary = here - self._cells + np.arange(1, self._cells + 1)
-        kept = np.minimum(boundary, self._last + 1)
-        falls = np.zeros(kept.shape, dtype=np.int64)
+        index = np.minimum(boundary, self._last + 1)
+        falls = np.zeros(index.shape, dtype=np.int64)
         for level in range(len(self._omega)):
             inside = boundary < self._uncertain[:, level, None]
-            falls += np.where(inside, self._falls[kept, level], 0)
+            falls += np.where(inside, self._falls[index, level], 0)
         most = distribution.above(self._chance(boundary, here) * (1 + _SLACK))
         least = distribution.below(self._chance(boundary, here + 1) * (1 - _SLACK))
         rises = np.maximum(-falls, 0) * least
@@ -290,11 +295,11 @@ class _Moved:
         )
 
     def _chance(self, boundary: Wholes, r: Wholes) -> Floats:
-        """Return t = 1 + cos(U, v) where |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once."""
+        """T = 1 + cos(U, v) if |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once."""
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:
-        """Return the sum over the other boundaries."""
+        """The sum over the other boundaries."""
         first, outside = self._uncertain, self._outside
         level = np.arange(len(self._omega))
         most = distribution.above(self._chance_reached(self._here + 1) * (1 + _SLACK))
@@ -307,15 +312,15 @@ class _Moved:
         return added * (1 + _SLACK) - (rises * least).sum(axis=1) * (1 - _SLACK)
 
     def _reach(self, cell: Wholes) -> Floats:
-        """Return A_l(r) = (r² − 1)/(√(ω² + r² − 1) + ω): no cancellation."""
+        """A_l(r) = (r² − 1)/(√(ω² + r² − 1) + ω), without cancellation."""
         square = (cell**2 - self._cells**2)[:, None] / self._cells**2
         return square / (np.sqrt(self._omega**2 + square) + self._omega)
 
     def _chance_reached(self, cell: Wholes) -> Floats:
-        """Return t = 1 + cos(U, v) where |rU + v| = A_l(r): (A² − (r − 1)²)/2r.
+        """T = 1 + cos(U, v) if |rU + v| = A_l(r): (A² − (r − 1)²)/2r.
 
-        With D = √(ω² + r² − 1): A − (r − 1) = (r − 1)(1 − ω)(1 + (1 + ω)/(r + D))/(D + ω), all of
-        it positive, so that the relative error is a few roundings.
+        With D = √(ω² + r² − 1): A − (r − 1) = (r − 1)(1 − ω)(1 + (1 + ω)/(r + D))/(D + ω). All
+        factors are positive, so the relative error is a few roundings.
         """
         r = cell[:, None] / self._cells
         less = (cell - self._cells)[:, None] / self._cells
@@ -326,13 +331,13 @@ class _Moved:
         return np.minimum(excess * (self._reach(cell) + less) / (2 * r), 1.0)
 
     def _chance_missed(self) -> Floats:
-        """Return t where |rU + v| is `reached`, at the end of the cell; 0 if it is out of reach."""
+        """T if |rU + v| is `reached`, at the end of the cell; 0 if that is impossible."""
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)
         return np.maximum(excess, 0.0) * (self._reached + (r - 1)) / (2 * r)
 
 
 def whole_numbers(values: object) -> tuple[int, ...]:
-    """Return a witness's list of whole numbers, as a record holds it."""
-    found = typed(values, list, where="witness")
-    return tuple(typed(value, int, where="witness") for value in found)
+    """A witness's list of integers, from a record."""
+    numbers = typed(values, list, where="witness")
+    return tuple(typed(value, int, where="witness") for value in numbers)

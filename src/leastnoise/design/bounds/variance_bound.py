@@ -1,4 +1,4 @@
-"""How little variance additive noise can have: for one number, a workload, and counts of a tree."""
+"""Lower bounds on the variance of additive noise: for a number, a workload, counts of a tree."""
 
 from __future__ import annotations
 
@@ -27,21 +27,20 @@ if TYPE_CHECKING:
 # Noise for one number: the lemma of theory/marginals.md §4.
 
 
-_LEAST = Fraction(1, 2**40)  # ε counts as δ times that at least: nothing is divided by 0 then
+_LEAST = Fraction(1, 2**40)  # ε is raised to at least this multiple of δ, against division by 0
 
 
 def least_variance(budget: Budget) -> arb:
-    """Return a ball for a variance that no noise which hides a shift of 1 is below.
+    """A lower bound, as a ball, on the variance of noise that hides a shift of 1.
 
-    2q/(1 − q)² at δ = 0, q = e^(−ε). Beyond, k²f + |f|k²p/w + τ(s − k²p²/w) where p = q^k,
-    w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 + 2δ)/(e^ε + 1), f = 1 − τw.
-    Proved for every k; the best one is where f changes its sign.
+    At δ = 0 it is 2q/(1 − q)², q = e^(−ε). Otherwise it is k²f + |f|k²p/w + τ(s − k²p²/w) where p =
+    q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 + 2δ)/(e^ε + 1), f = 1 −
+    τw. This is proved for every k; the best k is where f changes its sign.
     """
     if budget.delta == 0:
         return 1 / (2 * (ball(budget.epsilon) / 2).sinh() ** 2)
-    with precision(
-        AMPLE_BITS
-    ):  # half of which the sums of k² lose; what no noise has at a larger ε, none has at this one
+    # The sums of k² lose half of the bits. A bound for a larger ε is a bound for this ε.
+    with precision(AMPLE_BITS):
         epsilon, delta = ball(max(budget.epsilon, budget.delta * _LEAST)), ball(budget.delta)
         q, off = (-epsilon).exp(), -(-epsilon).expm1()
         tau = (off + 2 * delta * q) / (1 + q)
@@ -55,24 +54,25 @@ def least_variance(budget: Budget) -> arb:
         return k**2 * f + abs(f) * edge + tau * (s - p * edge)
 
 
-# How little variance any additive noise leaves in the answers to a workload: a proved bound.
+# A proved lower bound on the variance in the answers to a workload, for any additive noise.
 #
 # notation: W the workload, shape (m, n); y > 0 prices of the cells, D = diag(√y); U any matrix of
 # W's shape; V₁ the least variance of noise for one number that hides a shift of 1; R the rows of a
-# unit. The answers' variances add up to V₁R²·min tr(W X⁻¹ Wᵀ) at least, over X_ii <= 1, and that to
-# V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs: theory/marginals.md §8.
+# unit. The answers' variances sum to at least V₁R²·min tr(W X⁻¹ Wᵀ) over X_ii <= 1, and this is at
+# least V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs:
+# theory/marginals.md §8.
 
 
-_TURN_BITS = 26  # of U's numbers: of whole numbers below 2^53 floats add up exactly
+_TURN_BITS = 26  # of U's numbers: floats add integers below 2^53 exactly
 _ROOT_BITS = 40  # of √y
 
 
 def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int) -> float:
-    """Return a lower bound on the root mean square std of the answers; proved, rounded down.
+    """A proved lower bound on the root-mean-square std of the answers, rounded down.
 
-    For additive noise that hides a unit which adds up to `max_rows` to one cell. Neighbours where
-    a unit may also move from cell to cell ask for more: it holds for them, too. Any `prices` will
-    do, and U is rounded from the best in floats: W and both are then exact.
+    It is for additive noise that hides a unit which adds at most `max_rows` to one cell. If a unit
+    may also move from cell to cell, the noise has to hide more, so the bound still holds. The bound
+    holds for any `prices`, and for U rounded from the best U in floats: W and both are then exact.
     """
     roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
     rotation = np.rint(np.ldexp(_polar(queries * roots), _TURN_BITS))
@@ -82,8 +82,8 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
     whole, bits = as_integers(queries)
     weights = _ints(roots)
     trace = sum(
-        sum(map(mul, map(mul, _ints(row), _ints(turned)), weights))
-        for row, turned in zip(whole, rotation, strict=True)
+        sum(map(mul, map(mul, _ints(row), _ints(rotated)), weights))
+        for row, rotated in zip(whole, rotation, strict=True)
     )
     total = Fraction(trace, 1 << (bits + _TURN_BITS)) ** 2 / sum(map(mul, weights, weights))
     mean = max_rows**2 * total / square / len(queries)
@@ -92,11 +92,11 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
 
 
 def as_integers(queries: Floats) -> tuple[Floats, int]:
-    """Return whole numbers N and the fewest bits b with W = N·2^−b."""
+    """Integers N and the smallest number of bits b with W = N·2^−b."""
     bits = 0
-    while not np.array_equal(found := np.ldexp(queries, bits), np.rint(found)):
+    while not np.array_equal(scaled := np.ldexp(queries, bits), np.rint(scaled)):
         bits += 1
-    return found, bits
+    return scaled, bits
 
 
 def _ints(row: Floats) -> list[int]:
@@ -104,19 +104,19 @@ def _ints(row: Floats) -> list[int]:
 
 
 def _polar(matrix: Floats) -> Floats:
-    """Return U with the largest tr UᵀM among those whose columns, or rows, are orthonormal."""
+    """The U with the largest tr UᵀM among matrices with orthonormal columns, or rows."""
     tall = len(matrix) > matrix.shape[1]
     basis, rest = np.linalg.qr(matrix) if tall else (None, matrix)
     left, _, right = np.linalg.svd(rest, full_matrices=False)
-    found = left @ right
-    return np.asarray(found if basis is None else basis @ found, dtype=np.float64)
+    rotation = left @ right
+    return np.asarray(rotation if basis is None else basis @ rotation, dtype=np.float64)
 
 
 def _norm_square(whole: Floats) -> Fraction | None:
-    """Return a number that ‖U‖² is not above, U = whole·2^−26; None if it isn't nearly 1.
+    """An upper bound on ‖U‖², U = whole·2^−26; None if U isn't nearly orthonormal.
 
-    The products are whole and a sum of squares only rises, so that one below 2^53 was exact all
-    along, in whatever order; and |Σuv| <= (Σu² + Σv²)/2 holds for every part of the other sums.
+    The products are integers and a sum of squares only increases, so a sum below 2^53 was exact at
+    every step, in any order; and |Σuv| <= (Σu² + Σv²)/2 holds for every part of the other sums.
     """
     rows, columns = whole.shape
     gram = whole.T @ whole if rows >= columns else whole @ whole.T
@@ -124,63 +124,63 @@ def _norm_square(whole: Floats) -> Fraction | None:
         return None
     off = gram.astype(np.int64)
     off[np.diag_indices_from(off)] -= 1 << (2 * _TURN_BITS)
-    squares = sum(one * one for one in off.ravel().tolist())
+    squares = sum(value * value for value in off.ravel().tolist())
     return 1 + Fraction(math.isqrt(squares) + 1, 1 << (2 * _TURN_BITS))
 
 
-# How little noise any additive noise leaves in counts of a tree, whatever its shape: proved.
+# A proved lower bound on the noise in counts of a tree, for any additive noise.
 #
 # notation: T tables B, one for each level; a_j = 1/|B| the weight of each number of B, w_j the
-# cells that number j sums. V₁ is the least variance of noise for one number that hides a shift of
-# 1. For any vectors u_j of the cells, M = Σ_j u_j u_jᵀ, and any m with M ⪯ diag(m),
+# cells that number j sums. V₁ is the smallest variance of noise for one number that hides a shift
+# of 1. For any vectors u_j of the cells, M = Σ_j u_j u_jᵀ, and any m with M ⪯ diag(m),
 #
 #     Σ_j a_j ln Var_j >= T ln V₁ + Σ_j a_j (2 ln|w_jᵀu_j| − ln a_j) − T ln(Σ_i m_i/T).
 #
-# Floats propose u_j, which are rounded to whole numbers: all else is exact but the logarithms.
-# Proof: theory/marginals.md §9. Cells of one parent are alike, so that u_j has one number for each
-# parent, and that of a cell another one at the cell itself.
+# Floats propose u_j, which are rounded to integers; all else is exact except for the logarithms.
+# Proof: theory/marginals.md §9. Cells of one parent are alike, so u_j has one number for each
+# parent, and u_j of a cell has another number at the cell itself.
 
 
 MOST_PARENTS = 128
-"""Of cells. Below so many, which take a second, tables count with V₁ alone."""
+"""The largest number of parents of cells, about a second; larger tables are bounded by V₁ alone."""
 _STEPS = 300  # of the fixed point: to 1e-7 of the best bound, measured
-_VECTOR_BITS = 50  # of the largest number of all vectors
+_VECTOR_BITS = 50  # of the largest entry of all vectors
 
 
 def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool = True) -> float:
-    """Return a lower bound on Σ_B (mean of ln Var over the numbers of B); proved, rounded down.
+    """A proved lower bound on Σ_B (mean of ln Var over the numbers of B), rounded down.
 
-    For additive noise that hides a shift of any one cell by 1. `children` are how many each node
-    has, by level, the root's first. The tables are those of all levels, of the `root` where it is
-    published.
+    It is for additive noise that hides a shift of any one cell by 1. `children` has the number of
+    children of each node, by level, root first. The tables B are all levels, with the
+    `root` if it is published.
     """
-    kept = len(children)
-    while len(children[kept - 1]) > MOST_PARENTS:  # the root is one node
-        kept -= 1
-    tree = _BoundTree.of(children[:kept], root=root)
-    sums, around, own = _whole_vectors(tree)
+    levels = len(children)
+    while len(children[levels - 1]) > MOST_PARENTS:  # the root is one node
+        levels -= 1
+    tree = _BoundTree.of(children[:levels], root=root)
+    sums, background, extra = _whole_vectors(tree)
     cell = Fraction(1, sum(tree.below))
     products = [
         (weight, sum(n * u[k] for k, n in enumerate(tree.below) if inside[k]))
         for weight, u, inside in zip(tree.weights, sums, tree.inside, strict=True)
     ]
-    products += [(n * cell, own[k] + around[k][k]) for k, n in enumerate(tree.below)]
+    products += [(n * cell, extra[k] + background[k][k]) for k, n in enumerate(tree.below)]
     tables = sum(tree.weights, Fraction(1))
-    price = Fraction(_price(tree, sums, around, own), tables)
+    price = Fraction(_price(tree, sums, background, extra), tables)
     with precision():
-        value = ball(tables + len(children) - kept) * least_variance(budget).log()
-        for weight, product in products:  # of unlike numbers one may be 0, which proves nothing
+        value = ball(tables + len(children) - levels) * least_variance(budget).log()
+        for weight, product in products:  # a product of 0 proves nothing
             value += ball(2 * weight) * ball(abs(product)).log()
-        value -= sum((ball(one) * ball(one).log() for one in tree.weights), ball(cell).log())
+        value -= sum((ball(a) * ball(a).log() for a in tree.weights), ball(cell).log())
         return float_below(value - ball(tables) * ball(price).log())
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _BoundTree:
-    """The parents of all cells, `below` of each, and the numbers that are sums of parents.
+    """The parents of all cells, with the number of cells `below` each, and the sums of parents.
 
-    Of each of these the weight, and whether a parent is `inside`.
+    Each sum has a weight, and flags that are True for the parents `inside`.
     """
 
     below: list[int]
@@ -203,11 +203,11 @@ class _BoundTree:
 
 
 def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """Return u_j of sums, and of a cell of each parent: around it, and what its own number is more.
+    """The vectors u_j of sums, and of a cell of each parent: its background, and extra at the cell.
 
     notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
-    parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal where X
-    is best. y are prices of the cells: a fixed point has X_ii = 1, as in §8.
+    parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal for the
+    best X. y are prices of the cells: a fixed point has X_ii = 1, as in §8.
     """
     n = np.array(tree.below, dtype=np.float64)
     weights, cell = np.array(tree.weights, dtype=np.float64), 1 / n.sum()
@@ -225,36 +225,40 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
         of_cells = cell / ((1 - 1 / n) / theta + np.diag(inverse) / n)
         prices *= theta * (1 - 1 / n) + np.diag(matrix) / n
         prices /= n @ prices
-    own = np.sqrt(of_cells) / theta
-    around = np.sqrt(of_cells)[:, None] * inverse / np.sqrt(np.outer(n, n)) - np.diag(own / n)
+    extra = np.sqrt(of_cells) / theta
+    background = np.sqrt(of_cells)[:, None] * inverse / np.sqrt(np.outer(n, n)) - np.diag(extra / n)
     sums = np.sqrt(of_sums)[:, None] * (numbers @ inverse) / np.sqrt(n)
-    unit = max(float(np.abs(one).max(initial=0)) for one in (own, around, sums))
-    found = [
-        np.rint(np.ldexp(one / unit, _VECTOR_BITS)).astype(np.int64).tolist()
-        for one in (sums, around, own)
+    unit = max(float(np.abs(array).max(initial=0)) for array in (extra, background, sums))
+    integers = [
+        np.rint(np.ldexp(array / unit, _VECTOR_BITS)).astype(np.int64).tolist()
+        for array in (sums, background, extra)
     ]
-    return found[0], found[1], found[2]
+    return integers[0], integers[1], integers[2]
 
 
-def _price(tree: _BoundTree, sums: list[list[int]], around: list[list[int]], own: list[int]) -> int:
-    """Return Σ_i m_i, m_i = Σ_j |M_ij|, in whole numbers.
+def _price(
+    tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
+) -> int:
+    """Σ_i m_i, m_i = Σ_j |M_ij|, in integers.
 
-    Two cells of parents k and l share the products of all vectors there; of a cell's own vector
-    there is `own` more at that cell.
+    Two cells of parents k and l share the products of all vectors there; a cell's own vector has
+    `extra` more at that cell.
     """
     n, of_sums = (
         tree.below,
-        fmpz_mat(len(sums), len(tree.below), [one for row in sums for one in row]),
+        fmpz_mat(len(sums), len(tree.below), [entry for row in sums for entry in row]),
     )
-    scaled = fmpz_mat([[count * one for one in row] for count, row in zip(n, around, strict=True)])
-    products = fmpz_mat(around).transpose() * scaled + of_sums.transpose() * of_sums
+    scaled = fmpz_mat(
+        [[count * entry for entry in row] for count, row in zip(n, background, strict=True)]
+    )
+    products = fmpz_mat(background).transpose() * scaled + of_sums.transpose() * of_sums
     total = 0
     for k, count in enumerate(n):
-        alike = int(products[k, k]) + 2 * own[k] * around[k][k]
-        row = abs(alike + own[k] ** 2) + (count - 1) * abs(alike)
+        alike = int(products[k, k]) + 2 * extra[k] * background[k][k]
+        row = abs(alike + extra[k] ** 2) + (count - 1) * abs(alike)
         for other, cells in enumerate(n):
             if other != k:
-                both = own[k] * around[k][other] + own[other] * around[other][k]
+                both = extra[k] * background[k][other] + extra[other] * background[other][k]
                 row += cells * abs(int(products[k, other]) + both)
         total += count * row
     return total

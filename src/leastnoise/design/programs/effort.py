@@ -1,6 +1,6 @@
-"""When a search ends: after an amount of work, or after seconds if the user sets them.
+"""Limits of a search: an amount of work, or seconds if the user sets them.
 
-Work is the same on every machine, and so is what is found by it.
+Work is the same on every machine, and so is its result.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from leastnoise.errors import InvalidArgument
 Progress = Callable[[str], None]
 
 WORK = 3 * 10**9
-"""Of a whole search: about a minute. A unit is a step of the simplex method in one row (20 ns)."""
+"""The work of a whole search, about a minute; a unit is a simplex step in one row (20 ns)."""
 
 TOLERANCE = 1e-9
-"""Of rows of size 1 of a linear program: at HiGHS' smallest, 1e-10, it often gives up."""
+"""Feasibility tolerance for rows of size 1; with HiGHS' smallest, 1e-10, it often gives up."""
 
 
 @final
 @record()
 class Effort:
-    """How near to the best possible a design has to be, and how long it is worth trying.
+    """The target gap of a design, and the work or time that may be spent on it.
 
-    `gap` is relative (0.005 is half a per cent; None leaves it to who designs). The best design so
-    far is taken after `work`; or after so many `seconds`, if they are set, and then it depends on
-    the machine which one that is. `progress` is told the stages. Raises InvalidArgument for a gap
-    or a time that isn't positive.
+    `gap` is relative (0.005 is half a per cent; None uses a default). The best design so far is
+    taken after `work`, or after `seconds` if they are set; then it depends on the machine.
+    `progress` is called with the stages. Raises InvalidArgument for a gap or a time that isn't
+    positive.
     """
 
     gap: float | None = field(converter=optional(real()), default=None)
@@ -55,11 +55,11 @@ class Effort:
 
     @property
     def limit(self) -> str:
-        """Where the search stops, in a word: what it finds is the same for the same word."""
+        """The limit as a word: searches with the same word find the same design."""
         return f"work {self.work}" if self.seconds is None else "clock"
 
     def begin(self) -> Allowance:
-        """Return the allowance of work and time, from now on."""
+        """The allowance of work and time, from now on."""
         if self.seconds is None:
             return Allowance(work=self.work)
         return Allowance(work=math.inf, deadline=time.perf_counter() + self.seconds)
@@ -67,7 +67,7 @@ class Effort:
 
 @final
 class Allowance:
-    """What is left of an effort: work, and time if there is a `deadline` (of time.perf_counter)."""
+    """The remaining work of an effort, and the time until `deadline` (of time.perf_counter)."""
 
     def __init__(
         self, *, work: float, deadline: float = math.inf, whole: Allowance | None = None
@@ -76,7 +76,7 @@ class Allowance:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing is left."""
+        """True if nothing is left."""
         return self._work <= 0 or self._seconds <= 0
 
     @property
@@ -84,25 +84,27 @@ class Allowance:
         return self._deadline - time.perf_counter()
 
     def part(self, share: float) -> Allowance:
-        """Return a `share` of what is left, for one try: what it spends is spent of the whole."""
-        left = self._seconds
-        deadline = math.inf if math.isinf(left) else time.perf_counter() + share * max(left, 0.5)
+        """A `share` of the rest, for one attempt; it is deducted from the whole."""
+        remaining = self._seconds
+        deadline = (
+            math.inf if math.isinf(remaining) else time.perf_counter() + share * max(remaining, 0.5)
+        )
         return Allowance(work=share * self._work, deadline=deadline, whole=self)
 
     def options(self, *, rows: int, most: float = math.inf) -> dict[str, Any]:
-        """Return the options that hold `linprog` to this, and to `most` steps."""
+        """The options that limit `linprog` to this allowance, and to `most` steps."""
         steps, seconds = min(most, self._work / rows), self._seconds
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if not math.isinf(steps):
-            found["maxiter"] = max(1, math.ceil(steps))
+            options["maxiter"] = max(1, math.ceil(steps))
         if not math.isinf(seconds):
-            found["time_limit"] = max(seconds, 0.0)
-        return found
+            options["time_limit"] = max(seconds, 0.0)
+        return options
 
-    def charge(self, found: Any, *, rows: int, interior: bool) -> None:
-        """Spend what `linprog` did to give `found` for a program of so many rows."""
+    def charge(self, result: Any, *, rows: int, interior: bool) -> None:
+        """Deduct the work of a `linprog` result for a program with `rows` rows."""
         # a step of an interior-point method counts for 20 of the simplex method
-        steps = 20 * found.nit + (found.crossover_nit or 0) if interior else found.nit
+        steps = 20 * result.nit + (result.crossover_nit or 0) if interior else result.nit
         self._spend(max(1, steps) * rows)
 
     def _spend(self, work: float) -> None:

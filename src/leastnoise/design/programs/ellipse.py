@@ -1,11 +1,11 @@
-"""The ellipses that fit noise to counting queries, to groups of them, and to any finite set.
+"""Ellipses that fit noise to counting queries, to groups of them, and to any finite set of shifts.
 
-Each function proposes a geometry in floats; how long the shifts are that the noise must hide is
-worked out exactly, from the geometry alone (`Geometry.hidden`). A worse proposal costs accuracy,
-never privacy.
+Each function proposes a geometry in floats. The shifts that the noise must hide are then computed
+exactly, from the geometry alone (`Geometry.shifts`). A worse proposal costs accuracy, never
+privacy.
 
-notation (theory/noise.md §8): Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has
-a = 1/U and b = 1/V, and with the number of records the entries α (‖v‖²), β (s²), η (s·n), ν (n²).
+notation (theory/noise.md §8): Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has a
+= 1/U and b = 1/V, and with the number of records the entries α (‖v‖²), β (s²), η (s·n), ν (n²).
 """
 
 from __future__ import annotations
@@ -27,25 +27,39 @@ from leastnoise.numerics.searches import minimise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MISSED = 1e-9  # by which a constraint may be missed: it costs as much in variance
+_MISSED = 1e-9  # the relative violation of a constraint that is accepted; it costs as much variance
 
 
 def least_variance(queries: CountingQueries) -> CountEllipse:
-    """Return the ellipse of least total variance for `queries`, and for n if it is released.
+    """The ellipse of least total variance for `queries`, and for n if it is released.
 
     Without n it is the closed form of theory/noise.md §8 for one record that is added or removed,
-    and a search in one unknown for one that is replaced. Among all linear maps none has a
-    smaller variance, for any spherical noise: averaging over permutations makes any map symmetric.
+    and a search in one unknown for a record that is replaced. No linear map has a smaller variance,
+    for any spherical noise: averaging over permutations makes any map symmetric.
 
-    >>> queries = CountingQueries(dimension=2)
-    >>> found = least_variance(queries)
-    >>> shifts = found.shifts(queries)
-    >>> round(float(shifts.outer.bound * found.deviations[0]) ** 2, 9)
-    1.333333333
+    Args:
+        queries: The counting queries.
+
+    Returns:
+        The geometry.
+
+    Raises:
+        NotApplicable: The solver failed, for queries with a record count.
+
+    Source:
+        theory/noise.md §8.
+
+    Examples:
+        >>> queries = CountingQueries(dimension=2)
+        >>> ellipse = least_variance(queries)
+        >>> shifts = ellipse.shifts(queries)
+        >>> round(float(shifts.outer.bound * ellipse.deviations[0]) ** 2, 9)
+        1.333333333
+
     """
     d = queries.dimension
     if queries.neighbours == "replace-one":
-        return _replaced(queries)
+        return _ellipse_for_replaced(queries)
     if queries.with_total:
         return with_total(queries)
     along, across = _eigenvalues(d, queries.max_nonzero)
@@ -53,7 +67,7 @@ def least_variance(queries: CountingQueries) -> CountEllipse:
 
 
 def _eigenvalues(d: int, k: int) -> tuple[float, float]:
-    """Return (U, V) with the longest image of a shift 1 (theory/noise.md §8, closed form)."""
+    """(U, V) for which the longest image of a shift is 1 (theory/noise.md §8, closed form)."""
     if d == 1:
         return 1.0, 1.0
 
@@ -68,8 +82,8 @@ def _eigenvalues(d: int, k: int) -> tuple[float, float]:
     return m * (m + 1) / (2 * m + 1 - d), m * (m + 1) / (2 * m + 1)
 
 
-def _replaced(queries: CountingQueries) -> CountEllipse:
-    """Return the best ellipse for a record that is replaced, by a search over ρ = β/α.
+def _ellipse_for_replaced(queries: CountingQueries) -> CountEllipse:
+    """The best ellipse for a record that is replaced, by a search over ρ = β/α.
 
     Its total variance is max(N + ρD²)·(d − 1 + 1/(1 + dρ)), over the corners' N = ‖v‖², D² = s².
     """
@@ -80,26 +94,43 @@ def _replaced(queries: CountingQueries) -> CountEllipse:
         longest = float((corners[:, 0] + rho * corners[:, 1]).max())
         return math.log(longest * (d - 1 + math.exp(-log_ratio)))
 
-    # 1 + dρ = V/U lies within [1/(d + 1)², d + 1]: beyond, one eigenvalue alone costs more
+    # 1 + dρ = V/U lies within [1/(d + 1)², d + 1]; outside, one eigenvalue alone costs more
     grid = np.linspace(-2 * math.log(d + 1), math.log(d + 1), 32)
     best = minimise(log_variance, grid.tolist())
     return CountEllipse(queries=d, shared=_float(math.expm1(best / 2) / d))
 
 
 def with_total(queries: CountingQueries) -> CountEllipse:
-    """Return the ellipse of least total variance in queries and n, by convex programming.
+    """The ellipse of least total variance in queries and n, by convex programming.
 
-    Raises NotApplicable if the solver fails.
+    Args:
+        queries: The counting queries.
+
+    Returns:
+        The geometry.
+
+    Raises:
+        NotApplicable: The solver failed.
+
     """
-    return _least(queries.dimension, _corners(queries))
+    return _solve_ellipse(queries.dimension, _corners(queries))
 
 
 def least_groups(sensitivity: Groups) -> Blocks:
-    """Return the ellipse of least total variance in each of several groups and its row count.
+    """The ellipse of least total variance in each of several groups and its row count.
 
-    A record that is replaced may leave its group, which is two shifts as of a record added, or stay
-    in it, which leaves n alone; if there is one group, n is public, and its noise for nothing.
-    Raises NotApplicable if the solver fails.
+    A record that is replaced may leave its group, which is two shifts of an added record, or stay
+    in it, which leaves n unchanged. With only one group n is public, and its noise is wasted.
+
+    Args:
+        sensitivity: The groups.
+
+    Returns:
+        The geometry.
+
+    Raises:
+        NotApplicable: The solver failed.
+
     """
     added = CountingQueries(
         dimension=sensitivity.dimension, with_total=True, bound=sensitivity.bound
@@ -110,16 +141,16 @@ def least_groups(sensitivity: Groups) -> Blocks:
             dimension=sensitivity.dimension, neighbours="replace-one", bound=sensitivity.bound
         )
         corners = np.concatenate([2 * corners, _corners(replaced)])
-    return _in_each(sensitivity, _least(sensitivity.dimension, corners))
+    return _repeat_in_groups(sensitivity, _solve_ellipse(sensitivity.dimension, corners))
 
 
-def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
-    """Return the ellipse with n of least total variance whose form is at most 1 at all `corners`.
+def _solve_ellipse(d: int, corners: NDArray[np.float64]) -> CountEllipse:
+    """The ellipse with n of least total variance whose form is at most 1 at all `corners`.
 
-    Minimise tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²) under
-    α‖v‖² + βs² + 2ηsn + νn² <= 1; corners as `_corners` returns them.
+    Minimise tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²) under α‖v‖² + βs² + 2ηsn + νn² <=
+    1; corners as `_corners` returns them.
     """
-    from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for when it is used)
+    from scipy.optimize import minimize  # noqa: PLC0415 (half a second to import)
 
     unit = corners.max(axis=0)
     rows = corners / unit  # so that all unknowns are of the order of 1
@@ -136,17 +167,17 @@ def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
     active = {0, len(rows) - 1, len(rows) // 2}
     start = trace(x)
     for _ in range(60):  # cutting planes; three or four are usual
-        chosen = rows[sorted(active)]
-        found = minimize(
+        cuts = rows[sorted(active)]
+        optimum = minimize(
             lambda x: trace(x) / start,
             x,
-            constraints={"type": "ineq", "fun": lambda x, a=chosen: 1 - a @ x},
+            constraints={"type": "ineq", "fun": lambda x, a=cuts: 1 - a @ x},
             method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 500},
         )
-        lengths = rows @ found.x
+        lengths = rows @ optimum.x
         worst = int(lengths.argmax())
-        x = found.x / max(1.0, lengths[worst])
+        x = optimum.x / max(1.0, lengths[worst])
         if lengths[worst] <= 1 + _MISSED or worst in active:
             break
         active.add(worst)
@@ -156,7 +187,7 @@ def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
 
 
 def _corners(queries: CountingQueries) -> NDArray[np.float64]:
-    """Return ‖v‖², s², 2sn and n² at every corner that can be worst, shape (corners, 4)."""
+    """‖v‖², s², 2sn and n² at every corner that can be the worst; shape (corners, 4)."""
     k, bound = queries.max_nonzero, float(queries.bound)
     if queries.neighbours == "add-remove":
         size = np.arange(k + 1.0)
@@ -170,7 +201,7 @@ def _corners(queries: CountingQueries) -> NDArray[np.float64]:
 
 
 def _ellipse(d: int, form: Sequence[float]) -> CountEllipse:
-    """Return the map W, with n, that has WᵀW = P/α; `form` is (α, β, η, ν)."""
+    """The map W, with n, that has WᵀW = P/α; `form` is (α, β, η, ν)."""
     alpha, beta, eta, nu = form
     root = math.sqrt(1 + d * beta / alpha)
     offset = eta / alpha / root
@@ -185,50 +216,81 @@ def _ellipse(d: int, form: Sequence[float]) -> CountEllipse:
 def lebeda(
     queries: int, *, weight: float | None = None, bound: Fraction = Fraction(1)
 ) -> CountEllipse:
-    """Return Algorithm 1 of Lebeda (2024): 2v − n and C·n are released, with C = `weight`.
+    """Algorithm 1 of Lebeda (2024): 2v − n and C·n are released, with C = `weight`.
 
-    For values up to another `bound` b it is applied to v/b: 2v − bn and C·b·n.
+    For values up to another `bound` b it is applied to v/b: 2v − bn and C·b·n. Its covariance is
+    Corollary 3.1's.
 
-    Without a weight C = d^¼, which has the least error in the queries, (√d + 1)²/(4μ²); a larger
-    one tells n better. Its covariance is Corollary 3.1's.
+    Args:
+        queries: Number of counting queries d.
+        weight: C; default d^¼, which has the smallest error in the queries, (√d + 1)²/(4μ²). A
+            larger C gives n more accurately.
+        bound: The largest entry of a record.
 
-    >>> queries = CountingQueries(dimension=4, with_total=True)
-    >>> shifts = lebeda(4).shifts(queries)
-    >>> round(float(shifts.outer.bound * lebeda(4).deviations[0]) ** 2, 9)  # (√4 + 1)²/4
-    2.25
+    Returns:
+        The geometry.
+
+    Source:
+        Lebeda (2024), Algorithm 1.
+
+    Examples:
+        >>> queries = CountingQueries(dimension=4, with_total=True)
+        >>> shifts = lebeda(4).shifts(queries)
+        >>> round(float(shifts.outer.bound * lebeda(4).deviations[0]) ** 2, 9)  # (√4 + 1)²/4
+        2.25
+
     """
-    chosen = queries**0.25 if weight is None else weight
-    return CountEllipse(queries=queries, offset=-bound / 2, total=_float(chosen) * bound / 2)
+    factor = queries**0.25 if weight is None else weight
+    return CountEllipse(queries=queries, offset=-bound / 2, total=_float(factor) * bound / 2)
 
 
 def grouped(sensitivity: Groups) -> Blocks:
-    """Return Algorithm 2 of Lebeda (2024) for disjoint groups, with its error in η corrected.
+    """Algorithm 2 of Lebeda (2024) for disjoint groups, with its error in η corrected.
 
     Each group releases 2v − n and C·n: C = d^¼ for records that are added or removed, C = √d for
-    records that are replaced, where the noise that a group's queries share has variance 1/μ²
-    instead of the printed 4/μ² (theory/noise.md §8).
+    records that are replaced. In the latter case the noise shared by a group's queries has variance
+    1/μ² instead of the printed 4/μ² (theory/noise.md §8).
+
+    Args:
+        sensitivity: The groups.
+
+    Returns:
+        The geometry.
+
+    Source:
+        Lebeda (2024), Algorithm 2; theory/noise.md §8.
+
     """
     power = 0.25 if sensitivity.neighbours == "add-remove" else 0.5
     d = sensitivity.dimension
-    return _in_each(sensitivity, lebeda(d, weight=d**power, bound=sensitivity.bound))
+    return _repeat_in_groups(sensitivity, lebeda(d, weight=d**power, bound=sensitivity.bound))
 
 
-def _in_each(sensitivity: Groups, one: CountEllipse) -> Blocks:
+def _repeat_in_groups(sensitivity: Groups, ellipse: CountEllipse) -> Blocks:
     return Blocks(
         groups=sensitivity.groups,
-        queries=one.queries,
-        shared=one.shared,
-        offset=one.offset,
-        total=one.total,
+        queries=ellipse.queries,
+        shared=ellipse.shared,
+        offset=ellipse.offset,
+        total=ellipse.total,
     )
 
 
 def least_trace(sensitivity: Vertices) -> Matrix:
-    """Return the map whose ellipsoid has the least total variance for any finite set of points.
+    """The map whose ellipsoid has the least total variance for any finite set of points.
 
     The dual of min tr P⁻¹ under pᵀPp <= 1 is max tr(M^½)² over M = Σ uᵢ pᵢpᵢᵀ, u >= 0, Σu = 1, and
-    P ∝ M^(−½). Raises InvalidArgument if the points span less than the whole space, OutOfRange if
-    their squares aren't floats.
+    P ∝ M^(−½).
+
+    Args:
+        sensitivity: The points.
+
+    Returns:
+        The geometry.
+
+    Raises:
+        InvalidArgument: The points do not span the whole space, or their squares aren't floats.
+
     """
     from scipy.optimize import minimize  # noqa: PLC0415
 
@@ -251,8 +313,8 @@ def least_trace(sensitivity: Vertices) -> Matrix:
 
     start = np.zeros(len(points))
     precise = {"maxiter": 5000, "ftol": 0.0, "gtol": 1e-12}
-    found = minimize(negative, start, jac=True, method="L-BFGS-B", options=precise)
-    values, vectors = np.linalg.eigh((points.T * _softmax(found.x)) @ points)
+    optimum = minimize(negative, start, jac=True, method="L-BFGS-B", options=precise)
+    values, vectors = np.linalg.eigh((points.T * _softmax(optimum.x)) @ points)
     quarter = (vectors * np.maximum(values, 1e-300) ** -0.25) @ vectors.T
     return Matrix(rows=[[_float(value) for value in row] for row in quarter / quarter.max()])
 

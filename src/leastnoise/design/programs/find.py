@@ -1,12 +1,12 @@
-"""Load designs and bounds from the cache if they can be proved again, else compute and store them.
+"""Load designs and bounds from the cache if they can be proved again; else compute and store them.
 
-They take seconds to find and milliseconds to prove again. Nothing in a cached file is believed: its
-bound is proved from its witness, and its law's δ is evaluated again. A file that is damaged, or
-says something false, is as good as none.
+They take seconds to find and milliseconds to prove again. Nothing in a cached file is trusted: its
+bound is proved from its witness, and its law's δ is evaluated again. A file that is damaged or
+states something false is ignored.
 
-Bounds on the noise of a vector are only for mse. A law may be averaged over rotations without
-changing E‖X‖₂², so that spherical laws are as good as any. E‖X‖₁ does change: it is smaller for
-noise along the axes, and what holds for spherical laws alone would be no bound.
+Bounds on the noise of a vector are only for mse. Averaging a law over rotations doesn't change
+E‖X‖₂², so spherical laws are as good as any. It does change E‖X‖₁, which is smaller for noise along
+the axes, so a bound for spherical laws would not hold for all noise.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _VERSION = 1  # of the records in the cache
 
 
 def cache_folder() -> Path:
-    """Return the platform's folder for a user's caches, with leastnoise's own in it.
+    """Leastnoise's folder within the platform's folder for a user's caches.
 
     `LEASTNOISE_CACHE` overrides it.
     """
-    if chosen := os.environ.get("LEASTNOISE_CACHE"):
-        return Path(chosen)
+    if override := os.environ.get("LEASTNOISE_CACHE"):
+        return Path(override)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "leastnoise"
     if sys.platform == "win32":
@@ -55,7 +55,7 @@ def cache_folder() -> Path:
 
 
 def load_record(key: str) -> dict[str, object] | None:
-    """Return the record that was stored under `key`, or None if there is none to be read."""
+    """The record that was stored under `key`; None if none can be read."""
     try:
         path = _path(key)
         if path.stat().st_size > 20_000_000:
@@ -82,12 +82,12 @@ def _path(key: str) -> Path:
 GAP = 0.005
 FINE_GAP = 0.0005
 MOST_STEPS = 40
-"""A linear program for a whole-number sensitivity beyond this is too large."""
+"""The largest integer sensitivity; beyond it the linear program is too large."""
 _USUAL = Effort()
 
 
 def load_design(task: Task, effort: Effort = _USUAL) -> Design | None:
-    """Return the stored design that `effort` finds for `task`, if it can be proved again."""
+    """The stored design that `effort` finds for `task`, if it can be proved again; else None."""
     record = load_record(_key(task, effort))
     if record is None:
         return None
@@ -121,36 +121,36 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
 
 
 def plain_gap(task: Task) -> float:
-    """Return the gap that a law is designed for, if none is asked for."""
-    return GAP if task.budget.epsilon <= 5 else 0.02  # beyond it, less takes minutes
+    """The gap for which a law is designed by default."""
+    return GAP if task.budget.epsilon <= 5 else 0.02  # a smaller gap takes minutes for larger ε
 
 
 def fine_gap(task: Task) -> float:
-    """Return the gap that can be had in well under a minute."""
-    return FINE_GAP if task.budget.epsilon <= 2 else plain_gap(task)  # up to it, some seconds
+    """A gap that takes well under a minute."""
+    return FINE_GAP if task.budget.epsilon <= 2 else plain_gap(task)  # some seconds
 
 
 def find_design(task: Task, effort: Effort = _USUAL) -> Design:
-    """Return a design within the gap of `effort` of the best possible, or the best that it finds.
+    """A design within the gap of `effort` of the best possible, or the best that is found.
 
-    Without a clock it is the same whatever was found before: the cache saves time alone. Raises
+    Without a time limit it doesn't depend on earlier results: the cache only saves time. Raises
     NotApplicable if nothing could be found.
     """
     gap = _gap(task, effort)
-    found = load_design(task, effort)
-    if found is not None and (effort.seconds is None or found.gap <= gap):
-        return found
-    made = refine(task, gap=gap, effort=effort)
-    if made.bound is not None:
-        masses = None if made.law is None else list(made.law.masses)
-        cells = None if made.law is None else made.law.cells
+    stored = load_design(task, effort)
+    if stored is not None and (effort.seconds is None or stored.gap <= gap):
+        return stored
+    design = refine(task, gap=gap, effort=effort)
+    if design.bound is not None:
+        masses = None if design.law is None else list(design.law.masses)
+        cells = None if design.law is None else design.law.cells
         record: dict[str, object] = {
-            "bound": made.bound.to_json(),
+            "bound": design.bound.to_json(),
             "masses": masses,
             "cells": cells,
         }
         store_record(_key(task, effort), record)
-    return made
+    return design
 
 
 def _gap(task: Task, effort: Effort) -> float:
@@ -160,26 +160,26 @@ def _gap(task: Task, effort: Effort) -> float:
 def _key(task: Task, effort: Effort) -> str:
     budget = task.budget
     numbers = (decimal_text(budget.epsilon), decimal_text(budget.delta), str(task.steps))
-    asked = repr(_gap(task, effort)), effort.limit
-    return " ".join((task.scope, task.loss.value, *numbers, *asked))
+    limits = repr(_gap(task, effort)), effort.limit
+    return " ".join((task.scope, task.loss.value, *numbers, *limits))
 
 
 def optimal(question: Question, *, effort: Effort) -> Noise:
-    """Return the law of the family `optimal` for `question`, as good as `effort` asks.
+    """The law of the family `optimal` for `question`, within the gap of `effort`.
 
     Raises NotApplicable if no program could be solved, InvalidArgument for fixed parameters.
     """
     _refuse_fixed(question.fixed, "optimal")
-    found = find_design(Task(budget=question.budget, loss=question.loss), effort)
-    if found.law is None:
+    design = find_design(Task(budget=question.budget, loss=question.loss), effort)
+    if design.law is None:
         raise NotApplicable(family="optimal", why="no private law was found on the lattices tried")
-    return found.law
+    return design.law
 
 
 def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
-    """Return the best law on the whole numbers, for a query that moves by at most the sensitivity.
+    """The best law on the integers, for a query that moves by at most the sensitivity.
 
-    Lengths are in units of that. Raises NotApplicable if the shift is too large for the
+    Lengths are in units of the sensitivity. Raises NotApplicable if the shift is too large for the
     linear program, InvalidArgument for fixed parameters.
     """
     _refuse_fixed(question.fixed, DiscreteStaircase.name)
@@ -189,27 +189,27 @@ def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
             family=DiscreteStaircase.name,
             why=f"it is computed for a sensitivity of at most {MOST_STEPS}",
         )
-    found = find_design(task, effort)
-    if found.law is None:
+    design = find_design(task, effort)
+    if design.law is None:
         raise NotApplicable(
-            family=DiscreteStaircase.name, why="no private law was found on the whole numbers"
+            family=DiscreteStaircase.name, why="no private law was found on the integers"
         )
-    return found.law
+    return design.law
 
 
 def optimal_radial(question: Question, *, effort: Effort) -> Noise:
-    """Return the law of the family `optimal-radial`, which has no gap to ask for; see `radial`."""
+    """The law of the family `optimal-radial`, which has no gap to set; see `radial`."""
     if effort.gap is not None:
         raise InvalidArgument(
             name="gap",
             value=effort.gap,
-            expected="no gap for vectors: it isn't known while designing",
+            expected="no gap for vectors, since it isn't known during the design",
         )
     return radial.search(question, effort=effort)
 
 
 def integer_task(question: Question) -> Task | None:
-    """Return the task of the whole-number problem, None where it is too large."""
+    """The task of the integer problem; None if it is too large."""
     longest = question.radius("l2")  # for one number all norms agree
     steps = math.floor(longest) if longest else 0
     if not 1 <= steps <= MOST_STEPS:
@@ -236,7 +236,7 @@ class VectorTask:
 
 
 def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
-    """Return the stored bound that `effort` finds for `task`, if it can be proved again."""
+    """The stored bound that `effort` finds for `task`, if it can be proved again; else None."""
     record = load_record(_bound_key(task, effort))
     if record is None:
         return None
@@ -250,13 +250,13 @@ def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
 
 
 def find_bound(task: VectorTask, *, effort: Effort) -> LowerBound:
-    """Return the proved bound that `effort` finds, from the cache if there is one there.
+    """The proved bound that `effort` finds, from the cache if it is stored there.
 
     Raises NotApplicable if no linear program was solved, or the noise is too wide for its grid.
     """
-    found = load_bound(task, effort)
-    if found is not None:
-        return found
+    stored = load_bound(task, effort)
+    if stored is not None:
+        return stored
     witness = radial_dual.propose(task.budget, task.dimension, effort=effort)
     bound = LowerBound.prove(
         loss=Loss.MSE, epsilon=task.budget.epsilon, delta=task.budget.delta, witness=witness

@@ -1,14 +1,14 @@
 """The best spherical step density for a budget: edges, a linear program, exact numbers, a scale.
 
-The program's law is rounded to whole numbers, then lengthened by the little that it takes to meet
-the budget again; δ falls as it is lengthened (theory/noise.md §1). Whether it meets it is proved
-later, of the exact density (§2).
+The program's law is rounded to integers, then scaled up slightly to meet the budget again, since δ
+decreases with the scale (theory/noise.md §1). Whether it meets the budget is proved later, for the
+exact density (§2).
 
 The linear program is solved in floats. notation: shells i with edges e_{i−1} < e_i, heights h_i
-that fall in i, a shift of 1, c = e^ε, V_ik the volume of shell i under shell k of the shifted copy,
-V_i∞ that beyond its last shell; volumes are in units of the unit ball. Minimise Σ h_i ∫r^p over
-shell i subject to Σ h_i |shell i| = 1 and δ = Σ_ik (h_i − c h_k)₊ V_ik + Σ_i h_i V_i∞. Only k > i
-expose anything, and they lie within 1.
+that decrease in i, a shift of 1, c = e^ε, V_ik the volume of shell i under shell k of the shifted
+copy, V_i∞ the volume beyond its last shell; volumes are in units of the unit ball. Minimise Σ h_i
+∫r^p over shell i subject to Σ h_i |shell i| = 1 and δ = Σ_ik (h_i − c h_k)₊ V_ik + Σ_i h_i V_i∞.
+Only k > i expose anything, and they lie within 1.
 """
 
 from __future__ import annotations
@@ -34,35 +34,37 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_EVERY_EPSILON = 3  # up to this dimension it pays for every ε
-_LARGE_EPSILON = 8  # and above it from here on
-_CELLS = 2**30  # edges are whole multiples of 1/_CELLS
+_EVERY_EPSILON = 3  # up to this dimension a design gains for every ε
+_LARGE_EPSILON = 8  # in larger dimensions it gains from this ε on
+_CELLS = 2**30  # edges are integer multiples of 1/_CELLS
 _SMALLEST_DELTA = Fraction(1, 10**12)
 
 
 def search(question: Question, *, effort: Effort) -> OptimalRadial:
-    """Return the law of least loss on edges that step by fractions of the sensitivity.
+    """The law of least loss on edges spaced by fractions of the sensitivity.
 
-    The edges include those of the best spherical staircase. Raises NotApplicable where it doesn't
-    pay or can't be computed safely in floats, InvalidArgument for fixed parameters.
+    The edges include the edges of the best spherical staircase. Raises NotApplicable if the law
+    doesn't gain or can't be computed safely in floats, InvalidArgument for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(
             name="parameter",
             value=", ".join(question.fixed),
-            expected="no fixed parameters: optimal noise finds its own",
+            expected="no fixed parameters, as optimal noise finds all of them",
         )
     if question.dimension > _EVERY_EPSILON and question.budget.epsilon < _LARGE_EPSILON:
-        raise _refused(
+        raise _not_applicable(
             f"above dimension {_EVERY_EPSILON} it is designed for epsilon >= {_LARGE_EPSILON} only"
         )
     if question.budget.delta < _SMALLEST_DELTA:
-        raise _refused(f"a program in floats can't resolve delta < {float(_SMALLEST_DELTA):g}")
+        raise _not_applicable(
+            f"its program in floats can't resolve delta < {float(_SMALLEST_DELTA):g}"
+        )
     staircase: SphericalStaircase = part_of(SphericalStaircase, "fit")(question)
-    edges = _edges(staircase)
+    edges = _choose_edges(staircase)
     steepest = 600  # ln of the first height over the last
     if float(question.budget.epsilon) * edges[-1] / _CELLS > steepest:
-        raise _refused("its heights would fall by more than floats can hold")
+        raise _not_applicable("its heights would fall by more than floats can hold")
     program = RadialProgram(
         dimension=question.dimension,
         epsilon=float(question.budget.epsilon),
@@ -72,26 +74,27 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
     )
     heights = program.solve(allowance=effort.begin())
     if heights is None:
-        raise _refused("its linear program was not solved")
-    law = _rounded(heights, edges, question.dimension)
+        raise _not_applicable("its linear program was not solved")
+    law = _round_law(heights, edges, question.dimension)
     epsilon = question.budget.epsilon
-    root_error = Fraction(1, 10**11)  # relative, of the δ at the scale that is found
+    root_error = Fraction(1, 10**11)  # relative error of δ at the scale found
     float_error = Fraction(1, 10**16)  # absolute: heights that nearly agree cancel in δ
     scale = least_scale(
         lambda t: radial_log_delta(law, shift=Fraction(t), epsilon=epsilon),
         question.budget.delta * (1 - root_error) - float_error,
     )
-    found = law.scaled(scale)
-    unsafe = Fraction(1, 1000)  # lengthened by more than that, a law is not what the program found
-    if not abs(scale - 1) <= unsafe or question.loss.of(found) > question.loss.of(staircase):
-        raise _refused("no law better than spherical-staircase was found safely in floats")
-    return found
+    scaled_law = law.scaled(scale)
+    unsafe = Fraction(1, 1000)  # a law scaled by more than that differs from the program's
+    if not abs(scale - 1) <= unsafe or question.loss.of(scaled_law) > question.loss.of(staircase):
+        raise _not_applicable("no law better than spherical-staircase was found safely in floats")
+    return scaled_law
 
 
-def _edges(staircase: SphericalStaircase) -> list[int]:
-    """Return edges in units of 1/_CELLS: multiples of 1/m and the staircase's, all moved by wholes.
+def _choose_edges(staircase: SphericalStaircase) -> list[int]:
+    """Edges in units of 1/_CELLS: the staircase's edges and multiples of 1/m, plus integers.
 
-    So the edges of two copies a shift of 1 apart coincide. They go on beyond the staircase's end.
+    So the edges of two copies a shift of 1 apart coincide. They continue beyond the staircase's
+    end.
     """
     radius = staircase.radius
     end = math.ceil(radius * Fraction(5, 4)) + 2
@@ -99,7 +102,7 @@ def _edges(staircase: SphericalStaircase) -> list[int]:
     most_in_sensitivity = 32  # in a sensitivity
     m = min(math.isqrt(pairs // end), most_in_sensitivity)
     if m < 2:
-        raise _refused(
+        raise _not_applicable(
             f"its linear program would be too large, for a radius of {float(radius):.3g}"
         )
     offsets = {round(Fraction(k, m) * _CELLS) for k in range(m)}
@@ -108,10 +111,10 @@ def _edges(staircase: SphericalStaircase) -> list[int]:
     return [edge for edge in edges if edge > 0]
 
 
-def _rounded(heights: Floats, edges: list[int], dimension: int) -> OptimalRadial:
-    """Return the law with these heights as whole numbers, shells of equal height made one."""
+def _round_law(heights: Floats, edges: list[int], dimension: int) -> OptimalRadial:
+    """The law with these heights as integers; shells of equal height are merged."""
     falling = np.maximum.accumulate(heights[::-1])[::-1]
-    first_weight = 2**100  # the heights' own floats are kept exactly down to 2^-47 of the first one
+    first_weight = 2**100  # floats down to 2^-47 of the first height are exact
     weights = [round(Fraction(height) / Fraction(falling[0]) * first_weight) for height in falling]
     following = [*weights[1:], 0]
     steps = [
@@ -128,17 +131,17 @@ def _rounded(heights: Floats, edges: list[int], dimension: int) -> OptimalRadial
     )
 
 
-def _refused(why: str) -> NotApplicable:
+def _not_applicable(why: str) -> NotApplicable:
     return NotApplicable(family=OptimalRadial.name, why=why)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RadialProgram:
-    """One program; `power` is 1 for mae and 2 for mse, `edges` rise, in sensitivities.
+    """One program; `power` is 1 for mae and 2 for mse; `edges` increase, in sensitivities.
 
-    Heights are h_i = g_i·u_i with u_i ∝ e^(−ε·(middle of shell i)), so that the g_i that the solver
-    sees are all about 1.
+    Heights are h_i = g_i·u_i with u_i ∝ e^(−ε·(middle of shell i)), so the solver's unknowns g_i
+    are all about 1.
     """
 
     dimension: int
@@ -148,20 +151,20 @@ class RadialProgram:
     edges: Floats
 
     def solve(self, *, allowance: Allowance) -> Floats | None:
-        """Return the heights, falling, of total mass 1; None if the solver didn't get there."""
+        """The decreasing heights, of total mass 1; None if the solver failed."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
         units = self._units()
         pairs = self._pairs(units)
         count, shells = len(pairs.inner), len(self.edges)
-        nothing = np.zeros(count)
+        zeros = np.zeros(count)
         limits = np.zeros(count + shells)
         limits[count] = 1.0
-        found = linprog(
-            np.append(units * self._shells(self.power), nothing),
+        result = linprog(
+            np.append(units * self._shell_moments(self.power), zeros),
             A_ub=self._matrix(units, pairs),
             b_ub=limits,
-            A_eq=np.append(units * self._shells(0), nothing)[None, :],
+            A_eq=np.append(units * self._shell_moments(0), zeros)[None, :],
             b_eq=[1.0],
             bounds=(0, None),
             method="highs-ds",
@@ -171,10 +174,10 @@ class RadialProgram:
             }
             | allowance.options(rows=len(limits)),
         )
-        return found.x[:shells] * units if found.status == 0 else None
+        return result.x[:shells] * units if result.status == 0 else None
 
-    def _shells(self, power: int) -> Floats:
-        """Return ∫ r^power over every shell: d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p)), scaled.
+    def _shell_moments(self, power: int) -> Floats:
+        """∫ r^power over every shell: d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p)), scaled.
 
         In units of the last ball, to stay in the range of floats.
         """
@@ -183,13 +186,13 @@ class RadialProgram:
         return d / total * self.edges[-1] ** power * np.diff(relative**total, prepend=0.0)
 
     def _units(self) -> Floats:
-        """Return the u_i, for which Σ u_i |shell i| = 1."""
+        """The u_i, for which Σ u_i |shell i| = 1."""
         middle = (self.edges + np.append(0.0, self.edges[:-1])) / 2
         units = np.exp(-self.epsilon * middle)
-        return units / float(units @ self._shells(0))
+        return units / float(units @ self._shell_moments(0))
 
     def _pairs(self, units: Floats) -> _Pairs:
-        """Return the pairs of shells that can matter, their volumes and those beyond."""
+        """The pairs of shells that can matter, their volumes, and the volumes beyond all shells."""
         n, d = len(self.edges), self.dimension
         inner, outer = np.triu_indices(n)
         near = self.edges[outer] < self.edges[inner] + 1
@@ -203,15 +206,15 @@ class RadialProgram:
         covered[:, 1:] = shell[:, :-1] - shell[:, 1:]
         balls = (self.edges / self.edges[-1]) ** d
         size = covered * (units * balls)[:, None] / self.delta
-        # of the ball of the inner shell: the noise of its differences in floats
+        # relative to the ball of the inner shell: the rounding noise of differences
         negligible_volume = 1e-13
-        negligible_share = 1e-10  # of δ, about what a pair of shells can expose at most
+        negligible_share = 1e-10  # of δ, compared with the most that a pair of shells can expose
         i, k = np.nonzero(np.triu(covered > negligible_volume, 1) & (size > negligible_share))
         beyond = np.maximum(shell[:, -1], 0.0) * balls * units / self.delta
         return _Pairs(inner=i, outer=k, size=size[i, k], beyond=beyond)
 
     def _matrix(self, units: Floats, pairs: _Pairs) -> csr_matrix:
-        """Rows: g_i − c g_k u_k/u_i <= t_ik/size_ik for the pairs, Σ t + … <= 1, heights fall.
+        """Rows: g_i − c g_k u_k/u_i <= t_ik/size_ik for the pairs, Σ t + … <= 1, falling heights.
 
         t_ik is the share of δ that the pair spends.
         """
@@ -237,9 +240,9 @@ class RadialProgram:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pairs:
-    """Pairs of shells (i, k), i < k, what each can expose, and what each shell does beyond all.
+    """Pairs of shells (i, k), i < k, with the most that each pair, and each shell, can expose.
 
-    `size` and `beyond` are shares of δ where g = 1.
+    `size` (of a pair) and `beyond` (of a shell, beyond all others) are shares of δ at g = 1.
     """
 
     inner: NDArray[np.int64]

@@ -2,11 +2,11 @@
 
 notation: ψ(a, ω) = Σ_l J_l(a)·1{ω > ω_l}, J_l linear between radii x_n, J_{n,l} >= 0. Maximise
 z − λδ subject to r² + G(r) >= z + m(r) at sampled radii r, and Σ_l J_{n,l} <= λ. In ω = −cos of the
-angle between x and v both terms of G vary slowly with r, whatever the dimension: the first does not
-depend on r but through J.
+angle between x and v both terms of G vary slowly with r, in any dimension: the first depends on r
+only through J.
 
-The proof looks at every r, and rounds: where it falls short of what the program believed, the
-shortfall becomes the margin m(r) of the next program, and new radii are sampled.
+The proof checks every r, and rounds. If it falls short of the program's value, the shortfall
+becomes the margin m(r) of the next program, and new radii are sampled.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from leastnoise.noise.registry import FAMILIES
 Floats = NDArray[np.float64]
 
 _SAMPLES = 12  # radii r in each span
-_NEWEST = 0.4  # of the newest prices in the running mean, which chatters less
+_NEWEST = 0.4  # share of the newest prices in the running mean, which oscillates less
 _FINEST = 1 << 11
 _PRICE_BITS = 38
 _ROUNDS = 9  # with new samples
 _WORK = 1 << 23  # pairs (cell, boundary) in a proof: about a second
-_MOST_STEPS = 20_000  # of one program, where 60 mostly do, or 6,000 if the simplex has to end it
+_MOST_STEPS = 20_000  # of one program; usually 60, or 6,000 if the simplex has to finish it
 
 
 def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
-    """Return the best witness found, for a worst shift of 1.
+    """The best witness found, for a worst shift of 1.
 
-    It is that of a fixed number of programs, or of those begun before the clock of `effort` is up.
+    It comes from a fixed number of programs, or from those begun within the time limit of `effort`.
     Raises NotApplicable if the noise is too wide for the grid, or no program could be solved.
     """
     allowance = effort.begin()
-    # a smaller δ drowns in the solver's tolerances; the proof takes the true one
+    # a smaller δ is hidden by the solver's tolerances; the proof uses the true δ
     least_delta = 1e-9
     delta = max(float(budget.delta), least_delta)
     for attempt in range(3):  # a larger δ is an easier program, and a weaker bound
@@ -69,7 +69,7 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _DualSearch:
-    """`nodes` in cells; `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l."""
+    """A search: `nodes` in cells, `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l."""
 
     dimension: int
     epsilon: Fraction
@@ -88,7 +88,7 @@ class _DualSearch:
             raise NotApplicable(family="lower bound", why="the noise is too wide for its grid")
         cells = 1 << int(math.log2(finest))
         last = math.ceil(reach * cells)
-        spans = np.linspace(0, last, 61)  # with more of them J chatters between the samples
+        spans = np.linspace(0, last, 61)  # with more of them J oscillates between the samples
         nodes = np.unique(np.concatenate([spans, spans[1] * np.array([0.2, 0.5])]).astype(int))
         most_chance = 0.48  # P(ω > ω_0): ω_0 is just above 0
         angles = _angle(dimension, np.geomspace(most_chance, min(delta, 1e-3), 36))
@@ -113,55 +113,55 @@ class _DualSearch:
         return 2 * np.arcsin(np.sqrt(below_one / 2))
 
     def witnesses(self, allowance: Allowance) -> Iterator[tuple[float, RadialWitness]]:
-        """Yield witnesses with what they prove, mostly better and better ones."""
+        """Yield witnesses with the values that they prove, usually increasing."""
         from scipy.sparse import vstack  # noqa: PLC0415  (slow to import)
 
         samples = self._first_samples()
         matrix, margin = self._coefficients(samples), np.zeros(len(samples))
         mean: Floats | None = None
-        persistence = 0.9  # of a margin from round to round, the shortfall of which may come back
-        enough = 1e-3  # relative distance of what is proved from what the program believes
+        persistence = 0.9  # of a margin from round to round, as its shortfall may return
+        enough = 1e-3  # relative distance between the proved value and the program's
         for _ in range(_ROUNDS):
             solved = self._solve(matrix, samples, margin, allowance)
             if solved is None:
                 return
             level, prices = solved
-            witness, values = self._proved(prices)
+            witness, values = self._round_witness(prices)
             spent = self.true_delta * float(prices.sum(axis=1).max())
             yield float(values.min()) - spent, witness
             if values.min() > level * (1 - enough):
                 return
             mean = prices if mean is None else (1 - _NEWEST) * mean + _NEWEST * prices
-            steady, steady_values = self._proved(mean)
+            steady, steady_values = self._round_witness(mean)
             spent = self.true_delta * float(mean.sum(axis=1).max())
             yield float(steady_values.min()) - spent, steady
             cuts = self._cuts(values, level, samples)
-            kept = np.concatenate([samples, cuts])
-            order = np.argsort(kept)
+            all_samples = np.concatenate([samples, cuts])
+            order = np.argsort(all_samples)
             margin = np.concatenate([margin, np.interp(cuts, samples, margin)])[order]
             rows = [matrix, self._coefficients(cuts)] if len(cuts) else [matrix]
-            matrix, samples = vstack(rows).tocsr()[order], kept[order]
+            matrix, samples = vstack(rows).tocsr()[order], all_samples[order]
             believed = samples**2 + matrix @ prices.ravel()
-            missed = believed - values[(samples * self.cells).astype(int)]
-            margin = np.maximum(np.maximum(missed, 0.0), persistence * margin)
+            shortfall = believed - values[(samples * self.cells).astype(int)]
+            margin = np.maximum(np.maximum(shortfall, 0.0), persistence * margin)
 
     def _first_samples(self) -> Floats:
         x, cells = self.radii, self.cells
         inner = x[:-1] + np.arange(_SAMPLES)[:, None] / _SAMPLES * np.diff(x)
         beyond = np.arange(self.nodes[-1], self.nodes[-1] + cells, max(1, cells // 20)) / cells
         steep = 1 + np.array([1, 2, 4]) / cells  # the second term sets in at r = 1
-        found = np.unique(np.concatenate([inner.ravel(), beyond + 1e-9, steep]))
-        return found[found > 0]
+        samples = np.unique(np.concatenate([inner.ravel(), beyond + 1e-9, steep]))
+        return samples[samples > 0]
 
     def _cuts(self, values: Floats, level: float, samples: Floats) -> Floats:
-        """Return radii in the cells where the proof falls short most, locally."""
+        """The radii of cells where the proof falls short most, locally."""
         before, after = np.append(math.inf, values[:-1]), np.append(values[1:], math.inf)
         short = (values < level * (1 - 1e-5)) & (values <= before) & (values <= after)
         cells = np.nonzero(short)[0]
         cells = cells[np.argsort(values[cells])[:200]]
         return np.setdiff1d((cells + 0.02) / self.cells, samples)
 
-    def _proved(self, prices: Floats) -> tuple[RadialWitness, Floats]:
+    def _round_witness(self, prices: Floats) -> tuple[RadialWitness, Floats]:
         bits = _PRICE_BITS - math.ceil(math.log2(max(prices.sum(axis=1).max(), 1e-200)))
         whole = np.floor(np.ldexp(prices, bits)).astype(np.int64)
         whole[-1] = 0
@@ -179,18 +179,18 @@ class _DualSearch:
     def _solve(
         self, matrix: Any, samples: Floats, margin: Floats, allowance: Allowance
     ) -> tuple[float, Floats] | None:
-        """Return z and the prices, or None. Unknowns: δ·J, row by row, then z and δλ."""
+        """Z and the prices, or None. Unknowns: δ·J, row by row, then z and δλ."""
         from scipy.optimize import linprog  # noqa: PLC0415
         from scipy.sparse import csr_matrix, eye, hstack, kron, vstack  # noqa: PLC0415
 
         nodes, levels, rows = len(self.nodes), len(self.levels), len(samples)
-        one, none = np.ones((rows, 1)), csr_matrix((rows, 1))
+        ones, zeros = np.ones((rows, 1)), csr_matrix((rows, 1))
         sums = kron(eye(nodes), np.ones((1, levels)))
-        above = hstack([-matrix / self.delta, one, none])
+        above = hstack([-matrix / self.delta, ones, zeros])
         capped = hstack([sums, csr_matrix((nodes, 1)), -np.ones((nodes, 1))])
         inner = (nodes - 1) * levels
-        share = 0.4  # of what is left goes to one program at most, if there is a clock
-        found = linprog(
+        share = 0.4  # of the remaining time for one program, if there is a time limit
+        result = linprog(
             np.append(np.zeros(nodes * levels), [-1.0, 1.0]),
             A_ub=vstack([above, capped]).tocsr(),
             b_ub=np.append(samples**2 - margin, np.zeros(nodes)),
@@ -198,13 +198,13 @@ class _DualSearch:
             method="highs-ipm",
             options=allowance.part(share).options(rows=rows, most=_MOST_STEPS),
         )
-        if found.status != 0:
+        if result.status != 0:
             return None
-        prices = np.maximum(found.x[:-2], 0.0).reshape(nodes, levels) / self.delta
-        return float(found.x[-2]), prices
+        prices = np.maximum(result.x[:-2], 0.0).reshape(nodes, levels) / self.delta
+        return float(result.x[-2]), prices
 
     def _coefficients(self, samples: Floats) -> Any:
-        """Return the matrix that takes the J_{n,l} to G(r) at the samples."""
+        """The matrix that maps the J_{n,l} to G(r) at the samples."""
         from scipy.sparse import csr_matrix, vstack  # noqa: PLC0415
 
         chances = _chance(self.dimension, self.angles)
@@ -222,7 +222,7 @@ class _DualSearch:
         return vstack(rows)
 
     def _moved(self, r: float, angles: Floats, weights: Floats) -> Floats:
-        """Return the coefficients in −c·E ψ(|rU + v|, r), an array (node, level)."""
+        """The coefficients in −c·E ψ(|rU + v|, r), an array (node, level)."""
         shape = len(self.nodes), len(self.levels) + 1
         if r <= 1:  # no point has ω > 0 there
             return np.zeros((shape[0], shape[1] - 1))
@@ -230,12 +230,12 @@ class _DualSearch:
         opposite = np.arctan2(r * np.sin(angles), r * np.cos(angles) - 1)  # ω = cos of it
         near = (a < self.radii[-1]) & (opposite <= math.pi / 2)
         n, share = self._between(a[near])
-        passed = np.searchsorted(-self.angles, -opposite[near])  # how many ω_l are below ω
+        passed = np.searchsorted(-self.angles, -opposite[near])  # the number of ω_l below ω
         cost = math.exp(self.epsilon) * weights[near]
-        found = np.zeros(shape)
-        np.add.at(found, (n, passed), -cost * (1 - share))
-        np.add.at(found, (n + 1, passed), -cost * share)
-        return found[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+        coefficients = np.zeros(shape)
+        np.add.at(coefficients, (n, passed), -cost * (1 - share))
+        np.add.at(coefficients, (n + 1, passed), -cost * share)
+        return coefficients[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
 
     def _between(self, radius: Floats) -> tuple[NDArray[np.intp], Floats]:
         x = self.radii
@@ -244,7 +244,7 @@ class _DualSearch:
 
 
 def _reach(budget: Budget, dimension: int, delta: float) -> float:
-    """Return the radius that the better of two known laws hardly ever exceeds."""
+    """The radius that the better of two known laws exceeds with a tiny probability."""
     from scipy.special import gammainccinv  # noqa: PLC0415
 
     rough = Question(budget=Budget(epsilon=budget.epsilon, delta=delta), dimension=dimension)
@@ -257,7 +257,7 @@ def _reach(budget: Budget, dimension: int, delta: float) -> float:
 
 
 def _chance(dimension: int, angle: Floats) -> Floats:
-    """Return P(angle between U and a direction < angle), for angles up to π/2."""
+    """P(angle between U and a direction < angle), for angles up to π/2."""
     from scipy.special import betainc  # noqa: PLC0415
 
     return betainc((dimension - 1) / 2, 0.5, np.sin(angle) ** 2) / 2

@@ -1,4 +1,4 @@
-"""Designs on ever finer lattices, until a law is proved to be within a gap of the best possible."""
+"""Designs on finer and finer lattices, until a law is proved to be within a gap of the best."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from leastnoise.noise import DiscreteStaircase, Optimal, TruncatedStaircase
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import part_of
 
-_NEAR = 0.05  # of the gap: what a step of the design may cost
-_TINY = Fraction(1, 10**12)  # stands for δ = 0, where there is a bound but no law of bounded range
+_NEAR = 0.05  # share of the gap that a step of the design may cost
+_TINY = Fraction(1, 10**12)  # stands for δ = 0, which has a bound but no law of bounded range
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is designed: a law for a worst shift of 1, and a bound on every such law.
+    """The task of a design: a law for a worst shift of 1, and a bound on every such law.
 
-    "integer" means a query of whole numbers, which moves by at most `steps` of them.
+    "integer" means an integer query that moves by at most `steps`.
     """
 
     budget: Budget
@@ -46,33 +46,34 @@ class Task:
 
     @property
     def family(self) -> str:
-        """The name of the family that is designed."""
+        """The name of the designed family."""
         return (Optimal if self.scope == "real" else DiscreteStaircase).name
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """`law` (None where there is none, at δ = 0) and the `bound` that says how good it is."""
+    """A `law` (None at δ = 0), and a lower `bound` on the loss of any law."""
 
     law: Optimal | DiscreteStaircase | None
     bound: LowerBound | None
 
     @property
     def gap(self) -> float:
-        """Loss of the law over the bound, minus 1; inf if one of them is missing."""
+        """The relative excess of the law's loss over the bound; inf if one of them is missing."""
         if self.law is None or self.bound is None or self.bound.value <= 0:
             return math.inf
         return max(0.0, self.bound.loss.of(self.law) / self.bound.value - 1)
 
 
 def refine(task: Task, *, gap: float, effort: Effort) -> Design:
-    """Return the best design found: within `gap`, or whatever there is after that `effort`.
+    """The best design found: within `gap`, or the best after that `effort`.
 
-    Law and bound may come from different lattices. Raises NotApplicable if none could be solved.
+    Law and bound may come from different lattices. Raises NotApplicable if no program could be
+    solved.
     """
     if task.scope == "integer" and task.steps == 1:
-        return _in_closed_form(task)
+        return _design_in_closed_form(task)
     allowance = effort.begin()
     best = Design(law=None, bound=None)
     rough = _Rough.of(task, gap)
@@ -82,10 +83,10 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
         if effort.progress:
             shown = "" if math.isinf(best.gap) else f", now within {100 * best.gap:.2g} %"
             effort.progress(f"Designing noise on {cells} cells a sensitivity{shown}")
-        most = allowance.part(0.6)  # of what is left goes to one lattice
-        found = _on_lattice(task, rough, cells, gap=gap, allowance=most)
+        most = allowance.part(0.6)  # of the rest for one lattice
+        design = _design_on_lattice(task, rough, cells, gap=gap, allowance=most)
         best = Design(
-            law=_better(task, best.law, found.law), bound=_higher(best.bound, found.bound)
+            law=_better(task, best.law, design.law), bound=_higher(best.bound, design.bound)
         )
         if best.gap <= gap or (best.bound and not task.budget.delta):  # at δ = 0 there is no law
             break
@@ -96,19 +97,19 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
 
 
 def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
-    """Yield rising numbers of cells; whole numbers have but one lattice."""
+    """Yield increasing numbers of cells; the integers have only one lattice."""
     if task.scope == "integer":
         yield task.steps
         return
     # the best law's loss exceeds the bound by f(0)h²/4 (mae) or h²/3 (mse) (theory/noise.md §4)
     excess = rough.height / 4 if task.loss is Loss.MAE else 1 / 3
-    finer = 1.06  # than the formula's number of cells, so that the first lattice mostly is enough
+    finer = 1.06  # than the formula's number of cells, so that the first lattice usually suffices
     cells = max(1, math.ceil(finer * math.sqrt(excess / (gap * rough.loss))))
-    most_rows = 2_500_000  # the rows of one program, of which few are solved with: 200 MB
+    most_rows = 2_500_000  # the rows of one program, of which the solver sees a few: 200 MB
     most = max(1, int(math.sqrt(most_rows / (rough.radius + 1.5))))
     coarser = cells
-    quick = 64  # cells: what takes a second or so
-    while coarser > quick:  # have something first
+    quick = 64  # cells, about a second
+    while coarser > quick:  # get a first result quickly
         coarser = (coarser + 1) // 2
     while coarser < min(cells, most):
         yield coarser
@@ -117,17 +118,17 @@ def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
         yield min(cells, most)
         if cells >= most:
             return
-        cells = math.ceil(1.25 * cells)
+        cells = math.ceil(1.1 * cells)  # the first one mostly misses the gap by little
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Rough:
-    """Where to search: a law that is nearly the best, and the δ that programs are solved for.
+    """The parameters of a search: a nearly best law, and the δ for which programs are solved.
 
-    Deep tails drown in a solver's tolerances. So a program is solved at a `delta` of about the
-    largest power of ten at which its bound costs less than a tenth of the gap, and `periods`
-    sensitivities are let into its law afterwards (`repair.lengthen`).
+    Deep tails are hidden by a solver's tolerances. So a program is solved for a larger `delta`:
+    about the largest power of ten for which its bound costs less than a tenth of the gap.
+    Afterwards `periods` sensitivities are inserted into its law (`repair.lengthen`).
     """
 
     epsilon: float
@@ -140,12 +141,12 @@ class _Rough:
 
     @property
     def radius(self) -> float:
-        """Where the law at that δ ends."""
+        """The end of the law at that δ."""
         return float(self.law.radius)
 
     @property
     def height(self) -> float:
-        """Its density at 0."""
+        """The density of the law at 0."""
         return float(np.exp(self.law.log_density([0.0])))
 
     @classmethod
@@ -178,7 +179,7 @@ class _Rough:
         )
 
     def calm(self, cells: int) -> int:
-        """Return the points, from the centre, that need not be exposed."""
+        """The number of points, from the centre, that need not be exposed."""
         return max(1, math.floor(cells * (self.radius - 1 - 1 / (1 + self.epsilon))))
 
 
@@ -190,15 +191,15 @@ def _staircase(task: Task, delta: float) -> TruncatedStaircase:
         raise NotApplicable(family=task.family, why=str(error)) from error
 
 
-def _on_lattice(
+def _design_on_lattice(
     task: Task, rough: _Rough, cells: int, *, gap: float, allowance: Allowance
 ) -> Design:
-    """Return the best law on one lattice and its bound, each None if it couldn't be had."""
+    """The best law on one lattice and its bound, each None if it couldn't be computed."""
     if cells == 1:
-        return _in_closed_form(task)
+        return _design_in_closed_form(task)
     power = power_of(task.loss)
-    # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and
-    # δ), and what its exact δ is still too large by is mended by a mixture.
+    # A solver's law misses ε and δ by rounding. So slightly smaller ones are required (relative to
+    # e^ε and δ), and a remaining excess of the exact δ is mended by a mixture.
     program = LatticeProgram(
         cells=cells,
         reach=math.ceil(cells * (rough.radius + 1)),
@@ -209,7 +210,7 @@ def _on_lattice(
         halving=rough.halving,
         growth=rough.growth if task.scope == "real" else math.inf,
     )
-    mending = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
+    mending = 1e-7  # the most that mending a law on the integers may cost before all rows are used
     dearest = _NEAR * gap if task.scope == "real" else mending
     best, rows = Design(law=None, bound=None), None
     for attempt in _attempts(program, rough):
@@ -217,16 +218,16 @@ def _on_lattice(
         if solved is None:
             break
         rows = solved.rows
-        bound = None if attempt.calm else _bound(task, repair.witness(solved))
-        law, cost = _law(task, rough, solved, dearest=dearest)
+        bound = None if attempt.calm else _bound(task, repair.make_witness(solved))
+        law, cost = _repair_law(task, rough, solved, dearest=dearest)
         best = Design(law=_better(task, best.law, law), bound=_higher(best.bound, bound))
         if cost <= dearest or not task.budget.delta or best.gap <= gap:
             break
     return best
 
 
-def _in_closed_form(task: Task) -> Design:
-    """Return the best law on the lattice of whole sensitivities, and its bound."""
+def _design_in_closed_form(task: Task) -> Design:
+    """The best law on the lattice of integer sensitivities, and its bound."""
     budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
     weights = closed_form_masses(budget, family=task.family)
     prices = closed_form_witness(budget, power=power_of(task.loss), points=len(weights))
@@ -235,7 +236,7 @@ def _in_closed_form(task: Task) -> Design:
 
 
 def _attempts(program: LatticeProgram, rough: _Rough) -> Iterator[LatticeProgram]:
-    """Yield the programs to solve until one's law needs no dear repair."""
+    """Yield the programs to solve until one has a law that needs no expensive repair."""
     yield program
     if rough.periods:
         program = replace(program, calm=rough.calm(program.cells))
@@ -243,28 +244,27 @@ def _attempts(program: LatticeProgram, rough: _Rough) -> Iterator[LatticeProgram
     yield replace(program, structured=False)
 
 
-def _law(
+def _repair_law(
     task: Task, rough: _Rough, solved: LatticeSolution, *, dearest: float
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
-    """Return the solver's law, repaired to be private, and by how much of itself its loss grew.
+    """The solver's law, repaired to be private, and the relative growth of its loss.
 
-    Where the centre is a little exposed, it is covered if that costs at most `dearest`. What is
-    exposed then is mended by a mixture. Returns None and inf if there is no law.
+    If the centre is slightly exposed, it is covered if that costs at most `dearest`. The remaining
+    exposure is mended by a mixture. Returns None and inf if there is no law.
     """
     factor, _ = exponential_between(task.budget.epsilon, bits=FACTOR_BITS)
     program, periods = solved.program, rough.periods
     cells, calm = program.cells, rough.calm(program.cells)
     masses = repair.whole_masses(solved, spare=math.ceil(1.45 * periods * program.epsilon))
     if not masses[0] or not task.budget.delta or len(masses) > MAX_POINTS:
-        return None, math.inf  # the first is 0 in a program cut short
+        return None, math.inf  # the first mass is 0 if the program was cut short
     if not periods:
         law, _ = examine_law(task, cells, masses)
         if law is not None:
             return law, 0.0
     covered = repair.cover_centre(masses, cells=cells, factor=factor, calm=calm)
-    if (
-        covered[0] and _growth(covered, masses, program.power) <= dearest
-    ):  # 0: the law ends so early
+    # the first mass is 0 if the law ends too early
+    if covered[0] and _growth(covered, masses, program.power) <= dearest:
         masses = repair.lengthen(covered, cells=cells, factor=factor, calm=calm, periods=periods)
     elif periods:
         return None, math.inf
@@ -272,8 +272,8 @@ def _law(
 
 
 def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
-    """Return by how much of itself the loss of a law on a lattice, however fine, grew."""
-    laws = (Optimal(scale=1, cells=1, masses=own).lattice for own in (masses, before))
+    """The relative growth of the loss of a law on a lattice of any spacing."""
+    laws = (Optimal(scale=1, cells=1, masses=weights).lattice for weights in (masses, before))
     after, loss = (law.moment(power) for law in laws)
     return after / loss - 1
 
@@ -281,10 +281,10 @@ def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> flo
 def mend(
     task: Task, cells: int, masses: tuple[int, ...]
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
-    """Return the law of these weights, mixed with another if it isn't private; and what that costs.
+    """The law of these weights, mixed with another if it isn't private, and the cost of that.
 
-    δ is convex in the law: a mixture with one for half of δ, the share of which is just large
-    enough, meets δ at every shift (theory/noise.md §4).
+    δ is convex in the law: a mixture with a law for half of δ, whose share is just large enough,
+    meets δ at every shift (theory/noise.md §4).
     """
     law, excess = examine_law(task, cells, masses)
     if law is not None or not 0 < excess < math.inf:
@@ -303,7 +303,7 @@ def mend(
 def examine_law(
     task: Task, cells: int, masses: tuple[int, ...]
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
-    """Return the law of these weights if its exact δ is in the budget, and the excess over it."""
+    """The law of these weights if its exact δ is in the budget, and the relative excess of δ."""
     if not task.budget.delta or len(masses) > MAX_POINTS:
         return None, 0.0
     epsilon = task.budget.epsilon
@@ -329,12 +329,14 @@ def _bound(task: Task, witness: Witness) -> LowerBound:
 
 
 def _better(
-    task: Task, one: Optimal | DiscreteStaircase | None, other: Optimal | DiscreteStaircase | None
+    task: Task,
+    first: Optimal | DiscreteStaircase | None,
+    second: Optimal | DiscreteStaircase | None,
 ) -> Optimal | DiscreteStaircase | None:
-    laws = [law for law in (one, other) if law is not None]
+    laws = [law for law in (first, second) if law is not None]
     return min(laws, key=task.loss.of, default=None)
 
 
-def _higher(one: LowerBound | None, other: LowerBound | None) -> LowerBound | None:
-    bounds = [bound for bound in (one, other) if bound is not None]
+def _higher(first: LowerBound | None, second: LowerBound | None) -> LowerBound | None:
+    bounds = [bound for bound in (first, second) if bound is not None]
     return max(bounds, key=lambda bound: bound.value, default=None)

@@ -1,4 +1,4 @@
-"""Round a solver's floats to whole numbers: dual prices that prove a bound, and masses of laws."""
+"""Round a solver's floats to integers: dual prices that prove a bound, and masses of laws."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from leastnoise.design.bounds.lower_bound import Witness
 from leastnoise.design.programs.program import Floats, LatticeSolution
 from leastnoise.noise.common.law import Steps
 
-_PLACES = 64
+_PRICE_BITS = 64
 _SHARE_BITS = 64
 
 
-def witness(solved: LatticeSolution) -> Witness:
-    """Return the solver's prices, swept, with the multipliers that they need: a proof in any case.
+def make_witness(solved: LatticeSolution) -> Witness:
+    """The solver's prices, swept, with the multipliers that they need: a proof in any case.
 
     A multiplier that is too small for its prices is raised, which costs δ times as much.
     """
@@ -24,33 +24,35 @@ def witness(solved: LatticeSolution) -> Witness:
     prices = np.maximum(solved.dense_prices(), 0.0)
     multipliers = np.maximum(solved.multipliers, prices.max(axis=1))
     _sweep(solved, prices)
-    kept = {int(index) + 1: _scaled(multipliers[index]) for index in np.flatnonzero(multipliers)}
+    nonzero = {int(index) + 1: _scaled(multipliers[index]) for index in np.flatnonzero(multipliers)}
     return Witness(
         cells=program.cells,
         reach=program.reach,
-        bits=_PLACES,
-        multipliers=tuple(kept.items()),
+        bits=_PRICE_BITS,
+        multipliers=tuple(nonzero.items()),
         prices=tuple(
-            _whole_prices(prices[j - 1], most=most, least=program.cells) for j, most in kept.items()
+            _whole_prices(prices[j - 1], most=most, least=program.cells)
+            for j, most in nonzero.items()
         ),
     )
 
 
 def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
-    """Return the prices, at most `most`, without the zeros at their end, but `least` of them."""
+    """The prices as integers of at most `most`, without trailing zeros; at least `least` prices."""
     used = np.flatnonzero(prices).tolist()
     whole = [0] * max(least, used[-1] + 1 if used else 0)
-    for place, price in zip(used, prices[used].tolist(), strict=True):
-        whole[place] = min(_scaled(price), most)
+    for index, price in zip(used, prices[used].tolist(), strict=True):
+        whole[index] = min(_scaled(price), most)
     return tuple(whole)
 
 
 def _sweep(solved: LatticeSolution, prices: Floats) -> None:
-    """Move what the solver's tolerance spoils inwards, where it fades.
+    """Move the errors from the solver's tolerance inwards, where they fade.
 
-    A point k whose cost_k + (G_k + G_{−k})/2 is short of the optimum by s is helped by lowering the
-    prices ψ_{j,j−k} by 2s/c in all; that makes the points j − k short by as much over 2, and so on
-    inwards: what is left at the centre is smaller by e^{−ε} for every sensitivity on the way.
+    Suppose cost_k + (G_k + G_{−k})/2 at a point k falls short of the optimum by s. Lowering the
+    prices ψ_{j,j−k} by 2s/c in total repairs k, and makes the points j − k short by half as much in
+    total, and so on inwards. The remainder at the centre is smaller by e^{−ε} for every sensitivity
+    on the way.
     """
     program = solved.program
     m, n, c = program.cells, program.reach, math.exp(program.epsilon)
@@ -63,29 +65,29 @@ def _sweep(solved: LatticeSolution, prices: Floats) -> None:
     for k in range(edge, 0, -1):
         short = solved.level - (k / m) ** program.power
         short -= (total[edge - k] + total[edge + k]) / 2
-        # the shifts j whose place j − k is stored and nearer to 0 than k is
+        # the shifts j whose point j − k is stored and nearer to 0 than k
         shifts = np.arange(max(1, k - n), min(m, 2 * k - 1, n + k) + 1)
-        places = shifts - k + n
-        given = prices[shifts - 1, places]
-        helped = c * given.sum()
-        if k > n and shifts[-1] == m:  # the periodic part has the price of this very point
-            helped -= given[-1]
-        if short <= 0 or helped <= 0:
+        indices = shifts - k + n
+        taken = prices[shifts - 1, indices]
+        repaired = c * taken.sum()
+        if k > n and shifts[-1] == m:  # the periodic part contains the price of this point
+            repaired -= taken[-1]
+        if short <= 0 or repaired <= 0:
             continue
-        part = min(1.0, 2 * short / helped)
-        prices[shifts - 1, places] -= part * given
-        total[places + m] -= part * given
-        total[edge - k] += part * helped
+        part = min(1.0, 2 * short / repaired)
+        prices[shifts - 1, indices] -= part * taken
+        total[indices + m] -= part * taken
+        total[edge - k] += part * repaired
 
 
 def _scaled(value: float) -> int:
-    return int(math.ldexp(value, _PLACES))
+    return int(math.ldexp(value, _PRICE_BITS))
 
 
 def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
-    """Return the solver's law as whole numbers, the least of them with `spare` bits to divide.
+    """The solver's law as integers, where the smallest has `spare` bits for divisions.
 
-    Whether it is private is for its proof to say, from these very numbers.
+    Its privacy is proved later, from these integers.
     """
     bits = 100 + math.ceil(-math.log2(solved.program.delta)) + spare
     masses = [max(0, int(math.ldexp(mass, 80)) << (bits - 80)) for mass in solved.masses.tolist()]
@@ -95,9 +97,9 @@ def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
 
 
 def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
-    """Return the law of the lattice point nearest to X, of density `steps`, as whole numbers.
+    """The law of the lattice point nearest to X, of density `steps`, as integers.
 
-    It commutes with lattice shifts, so that at those it is as private as X is, up to rounding.
+    Rounding commutes with lattice shifts, so for these the law is as private as X, up to rounding.
     """
     beyond = np.append(np.cumsum(steps.masses[::-1])[::-1], 0.0)  # P(|X| >= edge)
     count = math.ceil(cells * steps.float_edges[-1] + 0.5)
@@ -109,57 +111,57 @@ def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ..
 
 
 def mix(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tuple[int, ...]:
-    """Return the mixture of two laws in which the other has `share`, a number in [0, 1]."""
+    """The mixture of two laws in which the second has `share`, a number in [0, 1]."""
     unit, part = 1 << _SHARE_BITS, math.ceil(math.ldexp(share, _SHARE_BITS))
     here, there = (2 * sum(x) - x[0] for x in (masses, others))
     length = max(len(masses), len(others))
     pairs = zip(*(x + (0,) * (length - len(x)) for x in (masses, others)), strict=True)
-    return tuple(one * (unit - part) + other * here // there * part for one, other in pairs)
+    return tuple(a * (unit - part) + b * here // there * part for a, b in pairs)
 
 
 def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) -> tuple[int, ...]:
-    """Return a law that exposes no point nearer than `calm` to the centre at any shift to `cells`.
+    """A law that exposes no point nearer than `calm` to the centre, for all shifts up to `cells`.
 
-    From there inwards, a mass that is more than e^ε times the least within one sensitivity
-    outwards is cut down to it. `factor` <= e^ε 2^128; quotients are rounded down.
+    From there inwards, a mass is cut down if it exceeds e^ε times the smallest mass within one
+    sensitivity outwards. `factor` <= e^ε 2^128; quotients are rounded down.
     """
-    found = np.array(masses + (0,) * cells, dtype=object)
+    covered = np.array(masses + (0,) * cells, dtype=object)
     for k in range(min(calm, len(masses)) - 1, -1, -1):
-        most = int(found[k + 1 : k + cells + 1].min()) * factor >> FACTOR_BITS
-        found[k] = min(found[k], most)
-    return tuple(found[: len(masses)].tolist())
+        most = int(covered[k + 1 : k + cells + 1].min()) * factor >> FACTOR_BITS
+        covered[k] = min(covered[k], most)
+    return tuple(covered[: len(masses)].tolist())
 
 
 def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
-    """Return the law with `periods` sensitivities let in; no point nearer than `calm` is exposed.
+    """The law with `periods` sensitivities inserted; no point nearer than `calm` is exposed.
 
-    Between centre and end the best law falls by e^ε a sensitivity, exactly. Letting in t such
-    periods, and scaling what is beyond by e^−εt, scales everything that a shift exposes by the
-    same: so a law for δ becomes one for about δe^−εt. `factor` <= e^ε 2^128; quotients are rounded
-    up, so that what is let in exposes nothing.
+    Between centre and end the best law falls by exactly e^ε per sensitivity. Inserting t such
+    periods, and scaling everything beyond by e^−εt, scales all that a shift exposes by the same
+    factor: a law for δ becomes a law for about δe^−εt. `factor` <= e^ε 2^128; quotients are rounded
+    up, so the inserted part exposes nothing.
     """
     if not periods:
         return masses
     start = _seam(masses, cells=cells, calm=calm, fall=math.log(factor) - 128 * math.log(2))
-    found = list(masses[: start + cells])
+    lengthened = list(masses[: start + cells])
     block = masses[start : start + cells]
     for _ in range(periods):
-        block = tuple(_over(mass, factor) for mass in block)
-        found += block
+        block = tuple(_divide_up(mass, factor) for mass in block)
+        lengthened += block
     rest = masses[start + cells :]
     for _ in range(periods):
-        rest = tuple(_over(mass, factor) for mass in rest)
-    return (*found, *rest)
+        rest = tuple(_divide_up(mass, factor) for mass in rest)
+    return (*lengthened, *rest)
 
 
-def _over(mass: int, factor: int) -> int:
+def _divide_up(mass: int, factor: int) -> int:
     return -(-(mass << FACTOR_BITS) // factor)
 
 
 def _seam(masses: tuple[int, ...], *, cells: int, calm: int, fall: float) -> int:
-    """Return where the law is most nearly periodic over two sensitivities, within the calm part."""
+    """The position in the calm part where the law is most nearly periodic over two periods."""
     padded = masses + (0,) * (2 * cells + 1 - len(masses))
     logs = np.array([math.log(max(mass, 1)) for mass in padded])
     falls = np.abs(logs[cells:] - logs[:-cells] + fall)

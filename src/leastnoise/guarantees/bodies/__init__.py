@@ -1,10 +1,10 @@
-"""Bodies: all that one unit can add to a release, as a set whose shape the noise takes.
+"""Bodies: sets of all changes that a unit can make to a release; noise takes their shape.
 
 A body K is a convex, closed and bounded set of R^D with inner points and K = −K. Its gauge is
 N(x) = min{t >= 0 : x ∈ tK}, a norm whose unit ball is K. Noise of density e^(−εN) is ε-DP for
-every shift in K, and nothing has to be proved but N(s) <= 1 (theory/bodies.md §1).
+every shift in K; the only thing to prove is N(s) <= 1 (theory/bodies.md §1).
 
-| API | N(x) | what one unit can do |
+| API | N(x) | a unit can |
 |---|---|---|
 | `Segment(bound=b)` | ∣x∣/b | move one number by at most b |
 | `Box(bounds)` | max ∣x_i∣/b_i | move all the numbers of one cell |
@@ -16,8 +16,8 @@ every shift in K, and nothing has to be proved but N(s) <= 1 (theory/bodies.md �
 | `Signed(of=T)` | P(x) + Q(x) | be added, which is in T, or removed, in −T |
 | `Differences(of=T)` | max(P(x), Q(x)) | be replaced by another: T − T |
 
-The last two rest on a set T of all that can be *added* (`OneSided`); P and Q say how much must be
-added and removed, at least, to move by x:
+The last two are built on a set T of all that can be *added* (`OneSided`). P(x) and Q(x) are the
+smallest amounts that must be added and removed to move by x:
 
 | API | T |
 |---|---|
@@ -26,6 +26,6 @@ added and removed, at least, to move by x:
 | `Counted(of=T, bound=b)` | T, followed by the number of rows |
 | `Jointly(parts, radii, exponent=p)` | several of these at once |
 
-Gauges are decided in exact fractions. Volumes are balls; moments, which decide nothing but which
-noise is tried first, are the nearest floats.
+Comparisons of gauges are decided in exact fractions. Volumes are balls. Moments are the nearest
+floats, since they only decide which noise is tried first.
 """

@@ -1,4 +1,4 @@
-"""What every body is: its gauge, its volume, and the moments of its uniform law."""
+"""The base of all bodies: gauge, volume, and the moments of the uniform law."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Part = TypeVar("Part")
 NUMBERS = "numbers, such as [1, 2]"
 MOST_CORNERS = 100_000
 MOST_PARTS = 1_000
-_MOST_WORK = 400_000  # coordinates of corners looked at in one comparison of two bodies
+_MOST_WORK = 400_000  # coordinates of corners in one comparison of two bodies
 
 
 class OutOfRange(InvalidArgument):
-    """A bound of a body whose square, or its inverse, would not be a float."""
+    """A bound of a body is so large or small that its square, or its inverse, is no float."""
 
 
 class ConvexSet(ABC):
@@ -45,16 +45,16 @@ class ConvexSet(ABC):
     @property
     @abstractmethod
     def corner_count(self) -> int | None:
-        """The number of points that `corners` yields; None if there is no finite set of them."""
+        """The number of points that `corners` yields; None if no finite set of corners exists."""
 
     @abstractmethod
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
         """Yield `corners`."""
 
     def corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield finitely many points that with 0 have this hull, its extreme points among them.
+        """Yield finitely many points whose hull with 0 is the set; they include its extreme points.
 
-        Raises Refused where there are none, or more than 100,000.
+        Raises Refused if no such points exist, or more than 100,000.
         """
         count = self.corner_count
         if count is None or count > MOST_CORNERS:
@@ -63,7 +63,7 @@ class ConvexSet(ABC):
         return self._corners()
 
     def times(self, factor: Exact) -> Self:
-        """Return the set `factor` > 0 times as large: what a person with so many rows can do."""
+        """The set scaled by `factor` > 0: all that a person with `factor` rows can do."""
         return multiply(self, positive(factor, name="factor"))
 
 
@@ -72,29 +72,29 @@ class Body(ConvexSet):
 
     @abstractmethod
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """Return N(x)^exponent, exponent >= 1, if it is rational for all rational x; else None."""
+        """N(x)^exponent, exponent >= 1, if it is rational for all rational x; else None."""
 
     @abstractmethod
     def enclosure(self, x: Point) -> arb:
-        """Return N(x) as a ball at the current precision."""
+        """N(x) as a ball at the current precision."""
 
     @abstractmethod
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return N(x) in floats for points x of shape (..., dimension), as shape (...)."""
+        """N(x) in floats for points x of shape (..., dimension); shape (...)."""
 
     @abstractmethod
     def volume(self) -> arb:
-        """Return the volume |K| as a ball at the current precision."""
+        """The volume |K| as a ball at the current precision."""
 
     @property
     @abstractmethod
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i² for U uniform in K, as shape (dimension,)."""
+        """E U_i² for U uniform in K; shape (dimension,)."""
 
     @property
     @abstractmethod
     def first_moments(self) -> NDArray[np.float64] | None:
-        """E|U_i| for U uniform in K, as shape (dimension,); None if no closed form is known."""
+        """E|U_i| for U uniform in K, shape (dimension,); None if no closed form is known."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -102,21 +102,21 @@ class Body(ConvexSet):
         return (1,)
 
     def _contains_by_structure(self, other: Body) -> bool:
-        """Return True if a comparison of fields proves that K holds `other`."""
+        """True if a comparison of fields proves that K contains `other`."""
         return self == other
 
     def gauge(self, x: Sequence[Exact]) -> Fraction | None:
-        """Return N(x) exactly; None where it isn't rational in general.
+        """N(x) exactly; None if it isn't rational in general.
 
         Raises InvalidArgument unless x has `dimension` coordinates.
         """
         return self.power(self._point(x), 1)
 
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
-        """Return True only if N(x) <= times, times >= 0: x lies in times·K. Decided exactly.
+        """True only if N(x) <= times, times >= 0: x lies in times·K. Decided exactly.
 
-        False is as exact wherever the gauge or a power of it is rational. Elsewhere a point that
-        4096 bits can't tell from the boundary counts as outside.
+        False is exact, too, if the gauge or a power of it is rational. For other bodies a point
+        that 4096 bits cannot separate from the boundary counts as outside.
 
         >>> from leastnoise.guarantees.bodies.plain import Ball
         >>> ball = Ball(bound=1, coordinates=2)
@@ -126,9 +126,9 @@ class Body(ConvexSet):
         point, bound = self._point(x), exact(times, name="times")
         if bound <= 0:
             return bound == 0 and not any(point)
-        return self._decided(point, bound)
+        return self._is_inside(point, bound)
 
-    def _decided(self, x: Point, bound: Fraction) -> bool:
+    def _is_inside(self, x: Point, bound: Fraction) -> bool:
         for degree in self.degrees:
             value = self.power(x, degree)
             if value is not None:
@@ -147,9 +147,9 @@ class Body(ConvexSet):
         return math.fsum(self.second_moments)
 
     def contains(self, other: Body) -> bool:
-        """Return True only if it is proved that `other` ⊂ K; False: it is not, or not proved.
+        """True only if it is proved that `other` ⊂ K; False means that it is not, or not proved.
 
-        Proved by the two bodies' structure, or since K holds each corner of `other`.
+        The proof is by the structure of the two bodies, or by checking each corner of `other`.
         """
         if self.dimension != other.dimension:
             return False
@@ -158,27 +158,29 @@ class Body(ConvexSet):
         count = other.corner_count
         if count is None or count * self.dimension > _MOST_WORK:
             return False
-        return all(self._decided(corner, Fraction(1)) for corner in other.corners())
+        return all(self._is_inside(corner, Fraction(1)) for corner in other.corners())
 
     def _point(self, x: Sequence[Exact]) -> tuple[Fraction, ...]:
         return point_of(x, dimension=self.dimension)
 
 
-def corners_of_each(sets: Iterable[ConvexSet], *, dimension: int) -> Iterator[tuple[Fraction, ...]]:
-    """Yield the corners of sets in coordinates of their own, 0 in those of all the others."""
+def product_axes_corners(
+    sets: Iterable[ConvexSet], *, dimension: int
+) -> Iterator[tuple[Fraction, ...]]:
+    """Yield the corners of sets that have separate coordinates, with 0 in all other coordinates."""
     start = 0
-    for one in sets:
-        after = dimension - start - one.dimension
-        for corner in one.corners():
+    for part in sets:
+        after = dimension - start - part.dimension
+        for corner in part.corners():
             yield (Fraction(0),) * start + corner + (Fraction(0),) * after
-        start += one.dimension
+        start += part.dimension
 
 
 A_BODY = instance_of(Body, like="a body")
 
 
 def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
-    """Return x exactly; raises InvalidArgument unless it has `dimension` coordinates."""
+    """X exactly; raises InvalidArgument unless it has `dimension` coordinates."""
     point = _validate.items(x, name="x", like=NUMBERS)
     if len(point) != dimension:
         raise InvalidArgument(
@@ -188,49 +190,49 @@ def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
 
 
 def decide_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
-    """Return True only if the number that `enclosure` encloses is at most `bound`.
+    """True only if the number that `enclosure` encloses is at most `bound`.
 
     The precision grows until the ball lies on one side, up to 4096 bits.
     """
     for bits in precisions(64, 4096):
         with precision(bits):
-            found, limit = enclosure(), ball(bound)
-            if found <= limit:
+            value, limit = enclosure(), ball(bound)
+            if value <= limit:
                 return True
-            if found > limit:
+            if value > limit:
                 return False
     return False
 
 
-def parts(values: Sequence[Part], kind: type[Part], *, name: str) -> tuple[Part, ...]:
-    """Return 1 to 1,000 values, each a `kind`; raises InvalidArgument for others."""
+def check_parts(values: Sequence[Part], kind: type[Part], *, name: str) -> tuple[Part, ...]:
+    """1 to 1,000 values, each a `kind`; raises InvalidArgument for others."""
     like = f"1 to {MOST_PARTS:,} {name}, as a list"
-    found = _validate.items(values, name=name, like=like)
-    if not 1 <= len(found) <= MOST_PARTS:
-        raise InvalidArgument(name=name, value=f"{len(found)} of them", expected=like)
+    listed = _validate.items(values, name=name, like=like)
+    if not 1 <= len(listed) <= MOST_PARTS:
+        raise InvalidArgument(name=name, value=f"{len(listed)} of them", expected=like)
     like = f"a {kind.__name__} each"
-    return tuple(_validate.instance(value, kind, name=name, like=like) for value in found)
+    return tuple(_validate.instance(value, kind, name=name, like=like) for value in listed)
 
 
 BODIES: Converter[Sequence[Body], tuple[Body, ...]] = takes(
-    parts, spelled="Sequence[Body]", kind=Body
+    check_parts, spelled="Sequence[Body]", kind=Body
 )
 
 
 def nearest(value: arb) -> float:
-    """Return the float next to a ball's centre; raises Refused if the ball is wider than a float.
+    """The float nearest to a ball's centre; raises Refused if the ball is wider than a float.
 
-    Never met: at 128 bits the sums behind volumes and moments keep 99 of them or more.
+    This never happens: at 128 bits the sums for volumes and moments keep at least 99 bits.
     """
-    return float(_narrow(value).mid())
+    return float(_check_narrow(value).mid())
 
 
 def nearest_log(value: arb) -> float:
-    """Return ln value likewise, value > 0."""
-    return float(_narrow(value).log().mid())
+    """The float nearest to ln value, value > 0; raises Refused like `nearest`."""
+    return float(_check_narrow(value).log().mid())
 
 
-def _narrow(value: arb) -> arb:
+def _check_narrow(value: arb) -> arb:
     if value.rel_accuracy_bits() < 53:
         raise Refused("A volume or moment of the body could not be computed to 53 bits.")
     return value
@@ -240,11 +242,11 @@ def check_size(lengths: Sequence[Fraction], *, name: str) -> None:
     """Raise OutOfRange unless 1e-140 <= length <= 1e140 for all `lengths`."""
     if not all(SMALLEST_SQUARED <= length <= LARGEST_SQUARED for length in lengths):
         expected = f"{name} of 0, or from 1e-140 to 1e140 in size"
-        raise OutOfRange(name=name, value="some beyond", expected=expected)
+        raise OutOfRange(name=name, value="a number outside this range", expected=expected)
 
 
 def positive(value: Exact, *, name: str) -> Fraction:
-    """Return `value` exactly; raises OutOfRange unless 1e-140 <= value <= 1e140."""
+    """`value` exactly; raises OutOfRange unless 1e-140 <= value <= 1e140."""
     number = exact(value, name=name)
     if not SMALLEST_SQUARED <= number <= LARGEST_SQUARED:
         expected = f"1e-140 <= {name} <= 1e140"

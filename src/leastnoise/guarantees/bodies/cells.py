@@ -1,4 +1,4 @@
-"""`Cells` and `AtMost`: several cells, of which one unit moves a single one, or at most k."""
+"""`Cells` and `AtMost`: several cells, of which one unit moves only one, or at most k."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from leastnoise.guarantees.bodies.base import (
     BODIES,
     Body,
     Point,
-    corners_of_each,
     nearest,
+    product_axes_corners,
 )
 from leastnoise.guarantees.bodies.shares import MOST_WORK, share_below
 from leastnoise.guarantees.fields import IntsField
@@ -38,11 +38,11 @@ _COPIES: Converter[Sequence[int], tuple[int, ...]] = takes(
 @final
 @record()
 class Cells(Body):
-    """The convex hull of bodies in coordinates of their own: N(x) = Σ N_i(x_i).
+    """The convex hull of bodies with separate coordinates: N(x) = Σ N_i(x_i).
 
-    `copies[i]` cells are alike, of shape `bodies[i]`; their coordinates follow one another, cell by
-    cell. Noise e^(−εN) is independent noise e^(−εN_i) in each cell. Raises InvalidArgument unless
-    there are 1 to 1,000 bodies and a whole number of copies of each.
+    There are `copies[i]` cells of shape `bodies[i]`; coordinates run cell by cell. Noise e^(−εN) is
+    independent noise e^(−εN_i) in each cell. Raises InvalidArgument unless there are 1 to 1,000
+    bodies and an integer >= 1 of copies of each.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> histogram = Cells(bodies=[Segment(bound=1)], copies=[100])
@@ -65,7 +65,7 @@ class Cells(Body):
 
     @property
     def dimension(self) -> int:
-        """The coordinates of all cells."""
+        """The number of coordinates of all cells."""
         pairs = zip(self.bodies, self.copies, strict=True)
         return sum(body.dimension * count for body, count in pairs)
 
@@ -91,36 +91,36 @@ class Cells(Body):
         return total
 
     def volume(self) -> arb:
-        """It is Π |K_i| D_i! / D!."""
-        found = 1 / ball(self.dimension + 1).gamma()
+        """Π |K_i| D_i! / D!."""
+        result = 1 / ball(self.dimension + 1).gamma()
         for body, count in zip(self.bodies, self.copies, strict=True):
-            found *= (body.volume() * ball(body.dimension + 1).gamma()) ** count
-        return found
+            result *= (body.volume() * ball(body.dimension + 1).gamma()) ** count
+        return result
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """They are (D_i + 1)(D_i + 2)/((D + 1)(D + 2)) of the cell's own."""
+        """The moments of the cell's body times (D_i + 1)(D_i + 2)/((D + 1)(D + 2))."""
         d = self.dimension
-        found = []
+        moments_of_cells = []
         for body in self.bodies:
             q = body.dimension
-            found.append(body.second_moments * (q + 1) * (q + 2) / ((d + 1) * (d + 2)))
-        return self._repeated(found)
+            moments_of_cells.append(body.second_moments * (q + 1) * (q + 2) / ((d + 1) * (d + 2)))
+        return self._repeat(moments_of_cells)
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """They are (D_i + 1)/(D + 1) of the cell's own."""
-        found = []
+        """The moments of the cell's body times (D_i + 1)/(D + 1)."""
+        moments_of_cells = []
         for body in self.bodies:
             moments = body.first_moments
             if moments is None:
                 return None
-            found.append(moments * (body.dimension + 1) / (self.dimension + 1))
-        return self._repeated(found)
+            moments_of_cells.append(moments * (body.dimension + 1) / (self.dimension + 1))
+        return self._repeat(moments_of_cells)
 
     @property
     def corner_count(self) -> int | None:
-        """The corners of all cells."""
+        """The number of corners of all cells."""
         total = 0
         for body, count in zip(self.bodies, self.copies, strict=True):
             corners = body.corner_count
@@ -138,8 +138,8 @@ class Cells(Body):
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
         pairs = zip(self.bodies, self.copies, strict=True)
-        every = itertools.chain.from_iterable(itertools.repeat(*pair) for pair in pairs)
-        return corners_of_each(every, dimension=self.dimension)
+        bodies = itertools.chain.from_iterable(itertools.repeat(*pair) for pair in pairs)
+        return product_axes_corners(bodies, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[Body, Point]]:
         start = 0
@@ -148,7 +148,7 @@ class Cells(Body):
                 yield body, x[start : start + body.dimension]
                 start += body.dimension
 
-    def _repeated(self, moments: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _repeat(self, moments: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         tiles = zip(moments, self.copies, strict=True)
         return np.concatenate([np.tile(moment, count) for moment, count in tiles])
 
@@ -166,9 +166,9 @@ def _most(most: int, *, name: str, record: AtMost) -> int:
 class AtMost(Body):
     """At most k of m cells move, each within B: N(x) = max(max_j N_B(x_j), Σ_j N_B(x_j)/k).
 
-    notation: k = most, m = cells, B = of, q its dimension; M_j = N_B(U_j) are independent
-    Beta(q, 1), given that they sum to k at most (theory/bodies.md §2). Raises InvalidArgument
-    unless 1 <= k <= m, and where 1 < k < m and k·m·q > 1,000,000.
+    notation: k = most, m = cells, B = of, q its dimension; M_j = N_B(U_j) are independent Beta(q,
+    1), given that their sum is at most k (theory/bodies.md §2). Raises InvalidArgument unless 1 <=
+    k <= m, and if 1 < k < m and k·m·q > 1,000,000.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> two_of_five = AtMost(most=2, cells=5, of=Segment(bound=1))
@@ -194,7 +194,7 @@ class AtMost(Body):
 
     @property
     def dimension(self) -> int:
-        """The coordinates of all cells."""
+        """The number of coordinates of all cells."""
         return self.cells * self.of.dimension
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
@@ -219,7 +219,7 @@ class AtMost(Body):
         return np.maximum(values.max(axis=-1), values.sum(axis=-1) / self.most)
 
     def volume(self) -> arb:
-        """It is |B|^m P(Σ M_j <= k)."""
+        """|B|^m P(Σ M_j <= k)."""
         return self.of.volume() ** self.cells * self._share(0)
 
     @property
@@ -233,17 +233,17 @@ class AtMost(Body):
 
     @cached_property
     def _factors(self) -> tuple[float, float]:
-        """E M_1^n given ΣM <= k over E M_1^n, n = 1, 2.
+        """The ratio of E[M_1^n | ΣM <= k] to E M_1^n for n = 1, 2.
 
-        M_1^n times the density of a Beta(q, 1) is E M_1^n times that of a Beta(q + n, 1).
+        M_1^n times the density of Beta(q, 1) is E M_1^n times the density of Beta(q + n, 1).
         """
         with precision(PLAIN_BITS):
-            alone = self._share(0)
-            first, second = (nearest(self._share(n) / alone) for n in (1, 2))
+            unweighted = self._share(0)
+            first, second = (nearest(self._share(n) / unweighted) for n in (1, 2))
         return first, second
 
     def _share(self, extra: int) -> arb:
-        """P(Σ M_j <= k), the last of shape q + extra."""
+        """P(Σ M_j <= k), where the last M_j has the shape q + extra."""
         if self.most == self.cells:
             return ball(1)
         q = self.of.dimension
@@ -265,12 +265,12 @@ class AtMost(Body):
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
         corners = list(self.of.corners())
-        still = (Fraction(0),) * self.of.dimension
+        unmoved = (Fraction(0),) * self.of.dimension
         for moved in itertools.combinations(range(self.cells), self.most):
             for parts in itertools.product(corners, repeat=self.most):
-                cells = [still] * self.cells
-                for place, moves in zip(moved, parts, strict=True):
-                    cells[place] = moves
+                cells = [unmoved] * self.cells
+                for index, moves in zip(moved, parts, strict=True):
+                    cells[index] = moves
                 yield tuple(itertools.chain(*cells))
 
     def _split(self, x: Point) -> Iterator[Point]:

@@ -1,4 +1,4 @@
-"""What can be added to counts of rows and of conditions, and to sums beside them."""
+"""One-sided sets T of counting queries, of a row count beside them, and of sums beside counts."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def _most(most: int | None, *, name: str, record: Counts) -> int:
 class Counts(OneSided):
     """T = [0, b]^d ∩ {Σ x_i <= k·b}: d conditions, of which a row meets at most k.
 
-    notation: d = queries, k = most (d if not given), b = bound; g(y) = max(max y_i, Σ y_i/k)/b,
-    P(x) = g(x⁺), Q(x) = g(x⁻). Raises InvalidArgument unless 1 <= k <= d <= 100,000, and where
-    1 < k < d and k·d > 1,000,000.
+    notation: d = queries, k = most (default d), b = bound; g(y) = max(max y_i, Σ y_i/k)/b, P(x) =
+    g(x⁺), Q(x) = g(x⁻). Raises InvalidArgument unless 1 <= k <= d <= 100,000, and if 1 < k < d and
+    k·d > 1,000,000.
 
     >>> Counts(queries=3, most=2).powers([Fraction(1), Fraction(1), Fraction(-1)], 1)
     (Fraction(1, 1), Fraction(1, 1))
@@ -96,10 +96,10 @@ class Counts(OneSided):
         return np.maximum(y.max(axis=-1), y.sum(axis=-1) / self.most)
 
     def pieces(self) -> VolumeSplit:
-        """They are weights[s] = d!·V_s·V_(d−s)·b^d, V_s as in `CappedCubes`.
+        """weights[s] = d!·V_s·V_(d−s)·b^d, V_s as in `CappedCubes`.
 
-        Given s, a coordinate is above 0 with probability s/d, and is then P times one of the cone
-        measure of T_s, whose second moment is (s + 2)/s of the uniform law's.
+        Given s, a coordinate is above 0 with probability s/d, and is then P times a coordinate
+        under the cone measure of T_s, whose second moment is (s + 2)/s times the uniform law's.
         """
         d = self.queries
         cubes = capped_cubes(largest=d, cap=self.most)
@@ -110,21 +110,21 @@ class Counts(OneSided):
         )
         second = tuple((s + 2) * moment / d for s, moment in enumerate(cubes.seconds))
         first = tuple((s + 1) * moment / d for s, moment in enumerate(cubes.firsts))
-        none = (arb(0),) * (d + 1)
-        one = Coordinate(
+        zeros = (arb(0),) * (d + 1)
+        coordinate = Coordinate(
             unit=self.bound,
             pp=second,
-            pq=none,
+            pq=zeros,
             qq=second[::-1],
             p=first,
             q=first[::-1],
-            apart=none,
+            apart=zeros,
         )
-        return VolumeSplit(weights=weights, layout=(((one,), d),))
+        return VolumeSplit(weights=weights, layout=(((coordinate,), d),))
 
     @property
     def corner_count(self) -> int:
-        """Every nonempty set of at most k conditions; 2^d at the most."""
+        """The number of nonempty sets of at most k conditions."""
         if self.most == self.queries:
             return 2**self.queries - 1
         return sum(math.comb(self.queries, size) for size in range(1, self.most + 1))
@@ -136,19 +136,19 @@ class Counts(OneSided):
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
         for size in range(1, self.most + 1):
-            for chosen in itertools.combinations(range(self.queries), size):
-                yield tuple(self.bound if i in chosen else Fraction(0) for i in range(self.queries))
+            for conditions in itertools.combinations(range(self.queries), size):
+                yield tuple(
+                    self.bound if i in conditions else Fraction(0) for i in range(self.queries)
+                )
 
 
 @final
 @record()
 class Counted(OneSided):
-    """The hull of 0 and T₀ × {bound}: what T₀ holds, and one row that is counted along with it.
+    """The hull of 0 and T₀ × {bound}: a vector of T₀, and a row that is counted with it.
 
-    notation: T₀ = of, P₀ and Q₀ its own; n the last coordinate over `bound`. In the cone
-    {g₀(a) <= n}, x = a − b has P = max(P₀, Q₀ + n), and Q = P − n.
-
-    Raises InvalidArgument unless bound > 0.
+    notation: T₀ = of, with P₀ and Q₀; n is the last coordinate over `bound`. In the cone {g₀(a) <=
+    n}, x = a − b has P = max(P₀, Q₀ + n), and Q = P − n. Raises InvalidArgument unless bound > 0.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Counted(of=Counts(queries=2), bound=1).holds([1, 0, 1])
@@ -161,15 +161,15 @@ class Counted(OneSided):
 
     @property
     def dimension(self) -> int:
-        """One more than T₀'s."""
+        """The dimension of T₀ plus 1."""
         return self.of.dimension + 1
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        found = self.of.powers(x[:-1], 1)
-        if found is None:
+        inner = self.of.powers(x[:-1], 1)
+        if inner is None:
             return None
         rows = x[-1] / self.bound
-        added = max(found[0], found[1] + rows)
+        added = max(inner[0], inner[1] + rows)
         return added**exponent, (added - rows) ** exponent
 
     def enclosures(self, x: Point) -> tuple[arb, arb]:
@@ -183,10 +183,11 @@ class Counted(OneSided):
         return np.maximum(added, removed + rows), np.maximum(removed, added - rows)
 
     def pieces(self) -> VolumeSplit:
-        """They are weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
+        """weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
 
-        Volume {P₀ <= α, Q₀ <= β} = Σ w₀[s] α^s β^t/(s!t!), and n = α − β: the density of (α, β) is
-        (∂α + ∂β) of it. Where P₀ = α < Q₀ + n is not met, Q₀ = β·Beta(t, 1); else the reverse.
+        The volume of {P₀ <= α, Q₀ <= β} is Σ w₀[s] α^s β^t/(s!t!), and n = α − β: the density of
+        (α, β) is (∂α + ∂β) of this volume. If P₀ = α, then Q₀ = β·Beta(t, 1); otherwise Q₀ = β, and
+        P₀ = α·Beta(s, 1).
         """
         inner = self.of.pieces()
         scale = ball(self.bound)
@@ -194,24 +195,24 @@ class Counted(OneSided):
         passed = tuple(scale * weight for weight in (arb(0), *inner.weights))  # Q₀ = β, by s + 1
         weights = tuple(a + b for a, b in zip(reached, passed, strict=True))
         layout = tuple(
-            (tuple(_within(one, reached, passed) for one in cell), copies)
+            (tuple(_coordinate_within(coordinate, reached, passed) for coordinate in cell), copies)
             for cell, copies in inner.layout
         )
-        one, none = (arb(1),) * len(weights), (arb(0),) * len(weights)
+        ones, zeros = (arb(1),) * len(weights), (arb(0),) * len(weights)
         rows = Coordinate(
             unit=self.bound,
-            pp=one,
-            pq=tuple(-2 * value for value in one),
-            qq=one,
-            p=none,
-            q=none,
-            apart=one,
+            pp=ones,
+            pq=tuple(-2 * value for value in ones),
+            qq=ones,
+            p=zeros,
+            q=zeros,
+            apart=ones,
         )
         return VolumeSplit(weights=weights, layout=(*layout, ((rows,), 1)))
 
     @property
     def corner_count(self) -> int | None:
-        """Those of T₀, and a row that adds nothing else."""
+        """The corners of T₀, and a row that adds nothing else."""
         count = self.of.corner_count
         return None if count is None else count + 1
 
@@ -226,55 +227,57 @@ class Counted(OneSided):
             yield (*corner, self.bound)
 
 
-def _within(one: Coordinate, reached: Balls, passed: Balls) -> Coordinate:
-    """Return a coordinate's moments given P, Q and the shape s' of P.
+def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) -> Coordinate:
+    """A coordinate's moments given P, Q and the shape s' of P.
 
-    With P₀ = P, Q₀ is Q·Beta(t, 1), s = s', t = D' − s' − 1; with Q₀ = Q, P₀ is P·Beta(s, 1),
-    s = s' − 1: a moment of order n is size/(size + n) of that at the end.
+    If P₀ = P, then Q₀ is Q·Beta(t, 1), s = s', t = D' − s' − 1; if Q₀ = Q, then P₀ is P·Beta(s, 1),
+    s = s' − 1. A moment of order n is size/(size + n) times the moment at the end.
     """
 
-    def mixed(moment: Balls, above: int, below: int) -> Balls:
+    def mix(moment: Balls, above: int, below: int) -> Balls:
         last = len(reached) - 1
-        found = []
+        moments = []
         for s in range(last + 1):
             total = arb(0)
             if s < last:
-                total += reached[s] * moment[s] * _lowered(last - s - 1, below)
+                total += reached[s] * moment[s] * _beta_moment(last - s - 1, below)
             if s > 0:
-                total += passed[s] * moment[s - 1] * _lowered(s - 1, above)
-            found.append(total / (reached[s] + passed[s]))
-        return tuple(found)
+                total += passed[s] * moment[s - 1] * _beta_moment(s - 1, above)
+            moments.append(total / (reached[s] + passed[s]))
+        return tuple(moments)
 
-    simple = one.p is not None and one.q is not None and one.apart is not None
-    simple = simple and all(value.is_zero() for value in one.apart or ())
+    simple = coordinate.p is not None and coordinate.q is not None and coordinate.apart is not None
+    simple = simple and all(value.is_zero() for value in coordinate.apart or ())
     return Coordinate(
-        unit=one.unit,
-        pp=mixed(one.pp, 2, 0),
-        pq=mixed(one.pq, 1, 1),
-        qq=mixed(one.qq, 0, 2),
-        p=mixed(one.p, 1, 0) if simple and one.p else None,
-        q=mixed(one.q, 0, 1) if simple and one.q else None,
+        unit=coordinate.unit,
+        pp=mix(coordinate.pp, 2, 0),
+        pq=mix(coordinate.pq, 1, 1),
+        qq=mix(coordinate.qq, 0, 2),
+        p=mix(coordinate.p, 1, 0) if simple and coordinate.p else None,
+        q=mix(coordinate.q, 0, 1) if simple and coordinate.q else None,
         apart=(arb(0),) * len(reached) if simple else None,
     )
 
 
-def _lowered(size: int, order: int) -> arb:
+def _beta_moment(size: int, order: int) -> arb:
     """E B^order for B ~ Beta(size, 1); 1 for order 0."""
     return ball(Fraction(size, size + order)) if order else arb(1)
 
 
-# Cells with a row count and sums, of which a row falls in one.
+# Cells with a row count and sums; each row is in one cell.
 
 
 @final
 @record()
 class CountedSums(OneSided):
-    """T = {|y_ji| <= c_j, Σ_j c_j <= 1}: in each of `cells` cells a count c and q − 1 sums y.
+    """T = {|y_ji| <= c_j, Σ_j c_j <= 1}: each of the `cells` has a count c and q − 1 sums y.
 
-    Coordinates run cell by cell, the count first, and are in units of `bounds`, whose number is q.
-    notation: M_j = max(|c_j|, ‖y_j‖∞), α_j = (M_j + c_j)/2, β_j = (M_j − c_j)/2; P = Σ α_j and
-    Q = Σ β_j (theory/bodies.md §3, "Signs for sums and means"). With no sums it is `Counts` with
-    most = 1. Raises InvalidArgument unless bounds > 0 and there are 1 to 100,000 cells.
+    Coordinates run cell by cell, the count first, in units of the q `bounds`. With no sums it is
+    `Counts` with most = 1. Raises InvalidArgument unless bounds > 0 and there are 1 to 100,000
+    cells.
+
+    notation: M_j = max(|c_j|, ‖y_j‖∞), α_j = (M_j + c_j)/2, β_j = (M_j − c_j)/2; P = Σ α_j and Q =
+    Σ β_j (theory/bodies.md §3, "Signs for sums and means").
 
     >>> means = CountedSums(cells=2, bounds=[1, 30])
     >>> means.holds([1, -30, 0, 0]), means.holds(["0.5", 30, 0, 0])
@@ -290,7 +293,7 @@ class CountedSums(OneSided):
 
     @property
     def dimension(self) -> int:
-        """A count and the sums, in each cell."""
+        """The number of coordinates: a count and the sums, in each cell."""
         return self.cells * len(self.bounds)
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction]:
@@ -316,44 +319,46 @@ class CountedSums(OneSided):
         return (largest + count).sum(axis=-1) / 2, (largest - count).sum(axis=-1) / 2
 
     def pieces(self) -> VolumeSplit:
-        """The weights of shapes.
+        """The weights of the shapes; weights of cells are convolved.
 
-        One cell: given M, the count is ±M with probability 1/q, and else uniform between; so the
-        shape s of α is 0 … q with weights ½, 1, …, 1, ½. Cells add up.
+        In one cell, given M, the count is ±M with probability 1/q, and otherwise uniform between.
+        So the shape s of α is 0 … q with weights ½, 1, …, 1, ½.
         """
-        one = self._one_cell()
+        one_cell = self._one_cell()
         if self.cells == 1:
-            return one
-        polynomial = arb_poly(list(one.weights))
+            return one_cell
+        polynomial = arb_poly(list(one_cell.weights))
         others = polynomial ** (self.cells - 1)
         weights = coefficients(others * polynomial, self.dimension)
         mixing = Mixing(exponent=Fraction(1), total=weights, rest=others, radius=Fraction(1))
-        cell = tuple(mixing.coordinate(each, one.weights) for each in one.layout[0][0])
+        cell = tuple(
+            mixing.coordinate(coordinate, one_cell.weights) for coordinate in one_cell.layout[0][0]
+        )
         return VolumeSplit(weights=weights, layout=((cell, self.cells),))
 
     def _one_cell(self) -> VolumeSplit:
-        """Return the pieces of one cell: volume Π 2b, so q!/q · Π 2b times the weights above."""
+        """The pieces of one cell: its volume is Π 2b, so the weights above times q!/q · Π 2b."""
         q = len(self.bounds)
         unit = ball(factorial(q - 1) * prod(2 * bound for bound in self.bounds))
         weights = (unit / 2, *(unit for _ in range(q - 1)), unit / 2)
-        one, none = (arb(1),) * (q + 1), (arb(0),) * (q + 1)
-        # c = P − Q, but for a cell of a count alone, where P or Q is 0
+        ones, zeros = (arb(1),) * (q + 1), (arb(0),) * (q + 1)
+        # c = P − Q; in a cell without sums, P or Q is 0
         count = Coordinate(
             unit=self.bounds[0],
-            pp=one,
-            pq=tuple(-2 * value for value in one),
-            qq=one,
-            p=one if q == 1 else none,
-            q=one if q == 1 else none,
-            apart=none if q == 1 else one,
+            pp=ones,
+            pq=tuple(-2 * value for value in ones),
+            qq=ones,
+            p=ones if q == 1 else zeros,
+            q=ones if q == 1 else zeros,
+            apart=zeros if q == 1 else ones,
         )
-        sums = tuple(self._sum(bound) for bound in self.bounds[1:])
+        sums = tuple(self._sum_coordinate(bound) for bound in self.bounds[1:])
         return VolumeSplit(weights=weights, layout=(((count, *sums), 1),))
 
-    def _sum(self, bound: Fraction) -> Coordinate:
-        """Return the moments of a sum, M = P + Q.
+    def _sum_coordinate(self, bound: Fraction) -> Coordinate:
+        """The moments of a sum, M = P + Q.
 
-        Where |c| < M, one of the q − 1 sums is ±M and the others are uniform between.
+        If |c| < M, one of the q − 1 sums is ±M and the others are uniform between.
         """
         q = len(self.bounds)
         inside_second, inside_first = Fraction(q + 1, 3 * (q - 1)), Fraction(q, 2 * (q - 1))
@@ -371,7 +376,7 @@ class CountedSums(OneSided):
 
     @property
     def corner_count(self) -> int:
-        """2^(q − 1) in each cell."""
+        """2^(q − 1) for each cell."""
         return self.cells * 2 ** (len(self.bounds) - 1)
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:

@@ -1,11 +1,11 @@
-"""What can only be added: sets T on which `Signed` and `Differences` rest.
+"""One-sided sets T, all that can be added; `Signed` and `Differences` are built on them.
 
-T is convex, holds 0 and spans a cone C in which every x = a − b, a, b ∈ C, has a least a and a
-least b, both at once. For counts C is the nonnegative orthant, a = x⁺ and b = x⁻. With g the gauge
-of T, P(x) = g(a) and Q(x) = g(b) for these (theory/bodies.md §3, §6).
+T is convex, contains 0 and spans a cone C. Every x = a − b with a, b ∈ C has a smallest a and a
+smallest b, both at once. For counts C is the nonnegative orthant, a = x⁺ and b = x⁻. With g the
+gauge of T, P(x) = g(a) and Q(x) = g(b) for these a and b (theory/bodies.md §3, §6).
 
-For s ∈ T, P(x + s) lies in [P(x), P(x) + 1] and Q(x + s) in [Q(x) − 1, Q(x)]: noise that falls with
-P and with Q hides T and −T, which may ask for less than hiding their hull.
+For s ∈ T, P(x + s) lies in [P(x), P(x) + 1] and Q(x + s) in [Q(x) − 1, Q(x)]. So noise that falls
+with P and with Q hides T and −T, which may take less noise than hiding their hull.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 Balls = tuple[arb, ...]
 
 MOST_CELLS = 100_000
-"""Of one set: conditions that are counted, or cells."""
+"""The largest number of conditions, or of cells, of one set."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Coordinate:
-    """The moments of one coordinate x of T's space, given P, Q and how x is shared out.
+    """The moments of one coordinate x of T's space, given P, Q and the shape s of P.
 
-    notation: with s the shape of P (see `VolumeSplit`), E[x²|P, Q, s] = unit²·(pp[s]·P² + pq[s]·PQ
-    + qq[s]·Q²), and E[|x||P, Q, s] = unit·(p[s]·P + q[s]·Q + apart[s]·E|P − Q|). The last three are
-    None where E|x| has no closed form.
+    notation: with s as in `VolumeSplit`, E[x²|P, Q, s] = unit²·(pp[s]·P² + pq[s]·PQ + qq[s]·Q²),
+    and E[|x||P, Q, s] = unit·(p[s]·P + q[s]·Q + apart[s]·E|P − Q|). The last three are None if E|x|
+    has no closed form.
     """
 
     unit: Fraction
@@ -66,13 +66,13 @@ Layout = tuple[tuple[tuple[Coordinate, ...], int], ...]
 @final
 @dataclass(frozen=True, kw_only=True)
 class VolumeSplit:
-    """How the volume of T's space is spread over P and Q.
+    """The distribution of the volume of T's space over P and Q.
 
-    notation: D the dimension, γ_s(t) = t^(s−1)/Γ(s), γ_0 a point mass at 0. x ↦ (P, Q) takes volume
-    to Σ_s weights[s]·γ_s(P)·γ_(D−s)(Q). For counts, s is the number of coordinates above 0,
-    and weights[s] = s!(D − s)! Σ_A |T_A||T_(A^c)| over all sets A of s coordinates.
+    notation: D the dimension, γ_s(t) = t^(s−1)/Γ(s), γ_0 a point mass at 0. x ↦ (P, Q) maps volume
+    to Σ_s weights[s]·γ_s(P)·γ_(D−s)(Q). For counts, s is the number of coordinates above 0, and
+    weights[s] = s!(D − s)! Σ_A |T_A||T_(A^c)| over all sets A of s coordinates.
 
-    `layout` lists coordinates that repeat: (those of a cell, the number of cells).
+    `layout` lists coordinates that repeat, as pairs (coordinates of a cell, number of cells).
     """
 
     weights: Balls
@@ -80,28 +80,28 @@ class VolumeSplit:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """The number of coordinates D."""
         return len(self.weights) - 1
 
 
 class OneSided(ConvexSet):
-    """A set T of what can be added, the hull of 0 and its corners, which are other points."""
+    """A set T of all that can be added: the hull of 0 and its corners, which are not 0."""
 
     @abstractmethod
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """Return P(x)^exponent and Q(x)^exponent if they are rational for rational x; else None."""
+        """P(x)^exponent and Q(x)^exponent if they are rational for rational x; else None."""
 
     @abstractmethod
     def enclosures(self, x: Point) -> tuple[arb, arb]:
-        """Return P(x) and Q(x) as balls at the current precision."""
+        """P(x) and Q(x) as balls at the current precision."""
 
     @abstractmethod
     def moves(self, points: NDArray[np.float64]) -> Arrays:
-        """Return P and Q in floats for points of shape (..., dimension), as shape (...) each."""
+        """P and Q in floats for points of shape (..., dimension); shape (...) each."""
 
     @abstractmethod
     def pieces(self) -> VolumeSplit:
-        """Return the pieces at the current precision."""
+        """The volume split at the current precision."""
 
     @property
     def degree(self) -> int:
@@ -109,7 +109,7 @@ class OneSided(ConvexSet):
         return 1
 
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
-        """Return True only if x ∈ times·T, times > 0: then Q(x) = 0 and P(x) <= times."""
+        """True only if x ∈ times·T, times > 0: then Q(x) = 0 and P(x) <= times."""
         point = point_of(x, dimension=self.dimension)
         bound = exact(times, name="times")
         if bound <= 0:
@@ -117,20 +117,20 @@ class OneSided(ConvexSet):
         return self.removes_nothing(point) and self.adds_at_most(point, bound)
 
     def removes_nothing(self, x: Point) -> bool:
-        """Return whether Q(x) = 0, exactly: x lies in the cone of T."""
-        found = self.powers(x, self.degree)
-        # what is 0 is a ball without a radius, through sums, maxima and powers
-        return self.enclosures(x)[1].is_zero() if found is None else found[1] == 0
+        """True if Q(x) = 0, exactly: x lies in the cone of T."""
+        powers = self.powers(x, self.degree)
+        # an exact 0 stays a ball of radius 0 through sums, maxima and powers
+        return self.enclosures(x)[1].is_zero() if powers is None else powers[1] == 0
 
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
-        """Return True only if P(x) <= bound, bound > 0."""
-        found = self.powers(x, self.degree)
-        if found is not None:
-            return found[0] <= bound**self.degree
+        """True only if P(x) <= bound, bound > 0."""
+        powers = self.powers(x, self.degree)
+        if powers is not None:
+            return powers[0] <= bound**self.degree
         return decide_in_balls(lambda: self.enclosures(x)[0], bound)
 
     def contains(self, other: OneSided) -> bool:
-        """Return True only if it is proved that `other` ⊂ T."""
+        """True only if it is proved that `other` ⊂ T."""
         if self == other:
             return True
         count = other.corner_count
@@ -142,25 +142,25 @@ class OneSided(ConvexSet):
 A_ONE_SIDED = instance_of(OneSided, like="a one-sided set")
 
 
-# How pieces and moments of a block become those of several blocks together.
+# Volume splits and moments of several blocks together, from those of each block.
 #
 # notation: block i has shape s_i and dimension D_i, all together s and D; t = D − s. Given the
 # blocks' shapes, P_i = r_i·P·B^(1/p) with B ~ Beta(s_i/p, (s − s_i)/p), Q_i alike and independent.
 
 
 def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
-    """Return the coefficients of 1, z, …, z^degree."""
-    found = list(polynomial.coeffs())
-    return tuple(found + [arb(0)] * (degree + 1 - len(found)))
+    """The coefficients of 1, z, …, z^degree."""
+    known = list(polynomial.coeffs())
+    return tuple(known + [arb(0)] * (degree + 1 - len(known)))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mixing:
-    """Blocks with the same exponent p: the one of radius r that is looked at, and the rest.
+    """Blocks with the same exponent p: one block of radius r, and the rest.
 
-    `total` are the weights of all blocks by s and `rest` those of the other blocks, both without
-    the factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)).
+    `total` are the weights of all blocks by s, and `rest` the weights of the other blocks, both
+    without the factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)).
     """
 
     exponent: Fraction | None
@@ -168,27 +168,31 @@ class Mixing:
     rest: arb_poly
     radius: Fraction
 
-    def coordinate(self, one: Coordinate, weights: Balls) -> Coordinate:
-        """Return the moments given P, Q and s of a coordinate whose block's are `one`.
+    def coordinate(self, in_block: Coordinate, weights: Balls) -> Coordinate:
+        """The moments given P, Q and s of a coordinate, from its moments within its block.
 
         `weights` are the block's by s_i, without the same factors.
         """
-        simple = one.p is not None and one.apart is not None and all(a.is_zero() for a in one.apart)
+        simple = (
+            in_block.p is not None
+            and in_block.apart is not None
+            and all(a.is_zero() for a in in_block.apart)
+        )
         zero = (arb(0),) * len(self.total)
         return Coordinate(
-            unit=one.unit * self.radius,
-            pp=self._mixed(one.pp, weights, 2, 0),
-            pq=self._mixed(one.pq, weights, 1, 1),
-            qq=self._mixed(one.qq, weights, 0, 2),
-            p=self._mixed(one.p, weights, 1, 0) if simple and one.p else None,
-            q=self._mixed(one.q, weights, 0, 1) if simple and one.q else None,
+            unit=in_block.unit * self.radius,
+            pp=self._mix(in_block.pp, weights, 2, 0),
+            pq=self._mix(in_block.pq, weights, 1, 1),
+            qq=self._mix(in_block.qq, weights, 0, 2),
+            p=self._mix(in_block.p, weights, 1, 0) if simple and in_block.p else None,
+            q=self._mix(in_block.q, weights, 0, 1) if simple and in_block.q else None,
             apart=zero if simple else None,
         )
 
-    def _mixed(self, moment: Balls, weights: Balls, above: int, below: int) -> Balls:
-        """Return E[moment[s_i]·(P_i/(r_i P))^above·(Q_i/(r_i Q))^below | s], 0 where P or Q is."""
-        own = self._rises(len(weights) - 1, above, below)
-        products = [w * m * f for w, m, f in zip(weights, moment, own, strict=True)]
+    def _mix(self, moment: Balls, weights: Balls, above: int, below: int) -> Balls:
+        """E[moment[s_i]·(P_i/(r_i P))^above·(Q_i/(r_i Q))^below | s]; 0 if P or Q is 0."""
+        rises = self._rises(len(weights) - 1, above, below)
+        products = [w * m * f for w, m, f in zip(weights, moment, rises, strict=True)]
         degree = len(self.total) - 1
         sums = coefficients(arb_poly(products) * self.rest, degree)
         scale = self._rises(degree, above, below)

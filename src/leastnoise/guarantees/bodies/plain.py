@@ -1,4 +1,4 @@
-"""`Segment`, `Box`, `Ball` and `Polygon`: numbers that are moved together."""
+"""`Segment`, `Box`, `Ball` and `Polygon`: numbers that move together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_BOUNDS = 10_000
 
 
 def positive_bounds(bounds: Sequence[Exact], *, name: str = "bounds") -> tuple[Fraction, ...]:
-    """Return 1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
+    """1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
     given = _validate.items(bounds, name=name, like=NUMBERS)
     if not 1 <= len(given) <= MOST_BOUNDS:
         raise InvalidArgument(
@@ -69,17 +69,17 @@ class _Intervals(Body):
         return np.max(np.abs(points) / self._floats, axis=-1)
 
     def volume(self) -> arb:
-        """It is Π 2·bounds[i]."""
+        """Π 2·bounds[i]."""
         return ball(Fraction(math.prod(2 * bound for bound in self.bounds)))
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """They are bounds[i]²/3."""
+        """bounds[i]²/3."""
         return self._floats**2 / 3
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """They are bounds[i]/2."""
+        """bounds[i]/2."""
         return self._floats / 2
 
     @property
@@ -111,7 +111,9 @@ class Segment(_Intervals):
 
     kind: ClassVar[str] = "interval"
     bound: FractionField = field(converter=takes(positive), scales=True)
-    bounds: tuple[Fraction, ...] = derived(lambda one: (one.bound,), repr=False, compare=False)
+    bounds: tuple[Fraction, ...] = derived(
+        lambda segment: (segment.bound,), repr=False, compare=False
+    )
 
 
 @final
@@ -148,7 +150,7 @@ class Ball(Body):
         return self.coordinates
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """Known for even exponents, and where ‖x‖₂ is rational."""
+        """Known for even exponents, and if ‖x‖₂ is rational."""
         square = sum((value * value for value in x), Fraction(0)) / self.bound**2
         return raise_rational(square, Fraction(exponent, 2))
 
@@ -159,18 +161,18 @@ class Ball(Body):
         return np.linalg.norm(points, axis=-1) / float(self.bound)
 
     def volume(self) -> arb:
-        """It is π^(d/2)·bound^d/Γ(d/2 + 1)."""
+        """π^(d/2)·bound^d/Γ(d/2 + 1)."""
         half = ball(Fraction(self.dimension, 2))
         return arb.pi() ** half * ball(self.bound) ** self.dimension / (half + 1).gamma()
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """It is bound²/(d + 2)."""
+        """bound²/(d + 2)."""
         return np.full(self.dimension, float(self.bound**2 / (self.dimension + 2)))
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """It is bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
+        """bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
         with precision(PLAIN_BITS):
             half = arb(self.dimension) / 2
             unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
@@ -178,7 +180,7 @@ class Ball(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """2 for one coordinate; None for more: all of the sphere is extreme."""
+        """2 for one coordinate; None for more, since every point of the sphere is extreme."""
         return 2 if self.dimension == 1 else None
 
     @property
@@ -197,8 +199,8 @@ MOST_POINTS, MOST_VERTICES = 10_000, 400
 Vertex = tuple[Fraction, Fraction]
 
 
-def _half(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]:
-    """Return one of each two vertices ±v of the hull of ±points."""
+def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]:
+    """One of each pair ±v of vertices of the hull of ±points."""
     pairs = _validate.pairs(points, name=name, like="points, such as [[1, 0], [0, 1]]")
     if not 1 <= len(pairs) <= MOST_POINTS:
         raise InvalidArgument(
@@ -229,21 +231,20 @@ def _half(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]
 class Polygon(Body):
     """The hull of ±points in the plane: N(x) = max over the edges of n·x, n·v = 1 on the edge.
 
-    `points` keeps one of each two vertices ±v, counterclockwise from the one of lowest
-    first coordinate. Raises
-    InvalidArgument unless there are 1 to 10,000 points, of two coordinates, not all on one line
-    through 0.
+    `points` keeps one of each two vertices ±v, counterclockwise from the vertex of smallest first
+    coordinate. Raises InvalidArgument unless there are 1 to 10,000 points, with two coordinates
+    each, not all on one line through 0.
 
     >>> Polygon(points=[[1, 1], [1, 0], [0, 1], ["0.3", "0.3"]]).gauge([1, -1])
     Fraction(2, 1)
     """
 
     kind: ClassVar[str] = "polygon"
-    points: tuple[Vertex, ...] = field(converter=takes(_half), scales=True)
+    points: tuple[Vertex, ...] = field(converter=takes(_half_of_vertices), scales=True)
 
     @property
     def dimension(self) -> int:
-        """2."""
+        """2, the plane."""
         return 2
 
     def power(self, x: Point, exponent: int) -> Fraction:
@@ -258,17 +259,17 @@ class Polygon(Body):
         return (points @ normals.T).max(axis=-1)
 
     def volume(self) -> arb:
-        """Of the triangles from 0."""
+        """The area, as the sum of triangles from 0."""
         return ball(sum((_cross(u, v) for u, v in self._edges()), Fraction(0)) / 2)
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """They are (u² + uv + v²)/6 for a triangle 0, u, v."""
+        """(u² + uv + v²)/6 for a triangle 0, u, v, averaged over triangles."""
         return self._means(lambda u, v: (u * u + u * v + v * v) / 6)
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """They are |u + v|/3 for a triangle in one quadrant."""
+        """|u + v|/3 for a triangle in one quadrant, averaged over triangles."""
         return self._means(lambda u, v: abs(u + v) / 3)
 
     def _means(self, moment: Callable[[Fraction, Fraction], Fraction]) -> NDArray[np.float64]:
@@ -297,7 +298,7 @@ class Polygon(Body):
 
     @cached_property
     def _normals(self) -> tuple[Vertex, ...]:
-        """The a of each edge a·x = 1."""
+        """The normal a of each edge a·x = 1."""
         edges = [(u, v, _cross(u, v)) for u, v in self._edges()]
         return tuple(((v[1] - u[1]) / twice, (u[0] - v[0]) / twice) for u, v, twice in edges)
 
@@ -315,16 +316,16 @@ def _cross(u: Vertex, v: Vertex) -> Fraction:
 
 
 def _hull(points: Iterable[Vertex]) -> tuple[Vertex, ...]:
-    """Return the vertices of the convex hull, counterclockwise (Andrew's monotone chain)."""
+    """The vertices of the convex hull, counterclockwise (Andrew's monotone chain)."""
     ordered = sorted(points)
 
     def chain(along: Iterable[Vertex]) -> list[Vertex]:
-        kept: list[Vertex] = []
+        vertices: list[Vertex] = []
         for point in along:
-            while len(kept) >= 2 and _turn(kept[-2], kept[-1], point) <= 0:
-                kept.pop()
-            kept.append(point)
-        return kept[:-1]
+            while len(vertices) >= 2 and _turn(vertices[-2], vertices[-1], point) <= 0:
+                vertices.pop()
+            vertices.append(point)
+        return vertices[:-1]
 
     return (*chain(ordered), *chain(reversed(ordered)))
 

@@ -1,11 +1,11 @@
-"""What bodies of many variables share: sums under a cap, and blocks of one gauge.
+"""Functions shared by bodies of many variables: sums under a cap, and blocks with one gauge.
 
-Under a cap: what "at most k" does to volumes and moments. notation: S_p a sum of p independent
+Under a cap: the effect of "at most k" on volumes and moments. notation: S_p a sum of p independent
 uniforms on [0, 1], F_p(t) = P(S_p <= t); k the cap.
 
-Blocks of one gauge: (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. Which powers are rational, and
-whether sums of them are at most 1, is decided exactly. notation: p the exponent, None for ∞; r_i
-the radii. What Γ(n/p + a) gives for p = ∞ is its limit.
+Blocks with one gauge: (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. It is decided exactly which
+powers are rational, and whether sums of them are at most 1. notation: p the exponent, None for ∞;
+r_i the radii. For p = ∞, functions of Γ(n/p + a) return their limits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_WORK = 1_000_000
-"""Coordinates times cap: so many terms take a second or two."""
+"""The largest product of coordinates and cap; its terms take one or two seconds."""
 
 
 @final
@@ -47,11 +47,11 @@ class CappedCubes:
 
 
 def capped_cubes(*, largest: int, cap: int) -> CappedCubes:
-    """Return T_0 … T_largest at the current precision, cap >= 1.
+    """T_0 … T_largest at the current precision, cap >= 1.
 
-    The Laplace transform in t of E[y_1^n; S_p <= t] is φ^(p−1)·∫₀¹ yⁿe^(−sy)dy/s, where that of a
-    uniform is φ = (1 − e^(−s))/s. Each 1/s is φ/(1 − e^(−s)), which sums over t, t − 1, …; so at
-    t = k all is made of F_p, F_(p+1) and F_(p+2) at whole numbers.
+    The Laplace transform in t of E[y_1^n; S_p <= t] is φ^(p−1)·∫₀¹ yⁿe^(−sy)dy/s, with the
+    transform φ = (1 − e^(−s))/s of a uniform. Each 1/s is φ/(1 − e^(−s)), which sums over t, t − 1,
+    …; so at t = k all moments follow from F_p, F_(p+1) and F_(p+2) at integers.
     """
     if cap >= largest:
         half, third = arb(1) / 2, arb(1) / 3
@@ -76,7 +76,7 @@ def capped_cubes(*, largest: int, cap: int) -> CappedCubes:
 @final
 @dataclass(frozen=True)
 class _Cumulative:
-    """Of one p: F_p(k), Σ_{n<k} F_p(n) and Σ_{n<k} (k − n) F_p(n)."""
+    """For one p: F_p(k), Σ_{n<k} F_p(n) and Σ_{n<k} (k − n) F_p(n)."""
 
     at_cap: arb
     below: arb
@@ -84,11 +84,11 @@ class _Cumulative:
 
 
 def _cumulative(*, largest: int, cap: int) -> list[_Cumulative]:
-    """Return the sums of p = 1 … largest, from P(⌊S_p⌋ = i) = A(p, i)/p!, A Eulerian numbers.
+    """The sums for p = 1 … largest, from P(⌊S_p⌋ = i) = A(p, i)/p!, A the Eulerian numbers.
 
-    A(p, i) = (i + 1) A(p−1, i) + (p − i) A(p−1, i−1): positive terms alone.
+    A(p, i) = (i + 1) A(p−1, i) + (p − i) A(p−1, i−1) has only positive terms.
     """
-    found = []
+    sums = []
     floors = [arb(1)] + [arb(0)] * (cap - 1)
     for p in range(1, largest + 1):
         if p > 1:
@@ -97,38 +97,38 @@ def _cumulative(*, largest: int, cap: int) -> list[_Cumulative]:
             floors[0] /= p
         at_cap = below = weighted = arb(0)
         for i, share in enumerate(floors[:p]):
-            left = cap - 1 - i
+            remaining = cap - 1 - i
             at_cap += share
-            below += left * share
-            weighted += left * (left + 1) // 2 * share
-        found.append(_Cumulative(at_cap, below, weighted))
-    return found
+            below += remaining * share
+            weighted += remaining * (remaining + 1) // 2 * share
+        sums.append(_Cumulative(at_cap, below, weighted))
+    return sums
 
 
 def share_below(*, sizes: tuple[int, int], last: int, cap: int) -> arb:
-    """Return P(Σ M_j <= cap) for independent M_j ~ Beta(shape, 1), at the current precision.
+    """P(Σ M_j <= cap) for independent M_j ~ Beta(shape, 1), at the current precision.
 
-    `sizes` = (how many, shape q) of those that are alike, and one more of shape `last`. The Laplace
-    transform of a Beta(q, 1) is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!): multiplied out, each term is
-    a power of (cap − l)₊. They alternate, so that the precision grows until 100 bits are left.
+    `sizes` = (n, q): n of the M_j have shape q, and one more has shape `last`. The Laplace
+    transform of a Beta(q, 1) is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!). In their product each term is
+    a power of (cap − l)₊. The terms alternate, so the precision grows until 100 bits are right.
     """
     for bits in precisions(192, 1 << 18):
         with precision(bits):
-            wanted = _alternating(count=sizes[0], shape=sizes[1], last=last, cap=cap)
+            wanted = _alternating_sum(count=sizes[0], shape=sizes[1], last=last, cap=cap)
         if wanted.rel_accuracy_bits() >= 100:
             return wanted
     raise InvalidArgument(name="most", value=cap, expected="fewer cells, or a smaller cap")
 
 
-def _alternating(*, count: int, shape: int, last: int, cap: int) -> arb:
+def _alternating_sum(*, count: int, shape: int, last: int, cap: int) -> arb:
     degree = count * shape + last
-    alike, other = _partial_exponential(shape), _partial_exponential(last)
-    before, powers, total = arb_poly([0]), arb_poly([1]), arb(0)  # of `alike`: l − 1 and l factors
+    factor, last_factor = _partial_exponential(shape), _partial_exponential(last)
+    before, powers, total = arb_poly([0]), arb_poly([1]), arb(0)  # powers of `factor`: l − 1 and l
     for reach in range(min(cap, count + 2)):
         product = powers * ball(comb(count, reach))
         if reach > 0:
-            product += before * other * ball(comb(count, reach - 1))
-        before, powers = powers, powers * alike
+            product += before * last_factor * ball(comb(count, reach - 1))
+        before, powers = powers, powers * factor
         part, span = arb(0), arb(cap - reach)
         # Σ_i c_i span^(degree − i)/(degree − i)!
         power = span**degree / ball(degree + 1).gamma()
@@ -148,7 +148,7 @@ _LARGEST_TERM = 1_000
 
 
 def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | None:
-    """Return p exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000 is simple."""
+    """P exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000 is a simple ratio."""
     if value is None:
         return None
     p = exact(value, name=name)
@@ -156,41 +156,43 @@ def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | No
         raise InvalidArgument(
             name=name,
             value=str(value)[:40],
-            expected="1 <= exponent, a ratio of whole numbers up to 1,000, or None for infinity",
+            expected="1 <= exponent, a ratio of integers up to 1,000, or None for infinity",
         )
     return p
 
 
 def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> tuple[Fraction, ...]:
-    """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
+    """The r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
 
-    `parts` names the record's field of what they are the radii of.
+    `parts` names the record's field whose entries have these radii.
     """
     exponent, count = exponent_of(record.exponent), len(getattr(record, parts))
-    found = tuple(
+    exact_radii = tuple(
         positive(radius, name=name) for radius in _validate.items(radii, name=name, like=NUMBERS)
     )
-    if len(found) != count:
+    if len(exact_radii) != count:
         raise InvalidArgument(
-            name=name, value=f"{len(found)} numbers", expected=f"one for each of {count} parts"
+            name=name,
+            value=f"{len(exact_radii)} numbers",
+            expected=f"one for each of {count} parts",
         )
     fits = (
-        min(found) >= 1
+        min(exact_radii) >= 1
         if exponent is None
-        else sum_at_most_one([(1 / radius, exponent) for radius in found])
+        else sum_at_most_one([(1 / radius, exponent) for radius in exact_radii])
     )
     if not fits:
         raise InvalidArgument(
             name=name,
-            value=", ".join(f"{float(radius):g}" for radius in found[:5]),
+            value=", ".join(f"{float(radius):g}" for radius in exact_radii[:5]),
             expected="the sum of radii^(−exponent) to be at most 1",
-            hint="Only then does the body hold a unit that moves all the blocks.",
+            hint="Otherwise the body doesn't contain a unit that moves all blocks.",
         )
-    return found
+    return exact_radii
 
 
 def combine(values: Sequence[arb], *, exponent: Fraction | None) -> arb:
-    """Return (Σ v^p)^(1/p), the maximum for p = ∞, for v >= 0."""
+    """(Σ v^p)^(1/p), the maximum for p = ∞, for v >= 0."""
     largest = values[0]
     for value in values[1:]:
         largest = largest.max(value)
@@ -202,7 +204,7 @@ def combine(values: Sequence[arb], *, exponent: Fraction | None) -> arb:
 
 
 def _power(value: arb, p: arb) -> arb:
-    # a ball that reaches 0 has no logarithm: 0 <= v^p <= (its upper end)^p
+    # a ball that contains 0 has no logarithm, so use 0 <= v^p <= (upper end)^p
     if value > 0:
         return value**p
     top = arb(value.upper())
@@ -212,7 +214,7 @@ def _power(value: arb, p: arb) -> arb:
 def combine_floats(
     values: Sequence[NDArray[np.float64]], *, exponent: Fraction | None
 ) -> NDArray[np.float64]:
-    """Return `combined` in floats, elementwise."""
+    """`combine` in floats, elementwise."""
     stacked = np.stack(values)
     largest = stacked.max(axis=0)
     if exponent is None:
@@ -224,14 +226,15 @@ def combine_floats(
 
 
 def gamma(size: int, *, rise: int, exponent: Fraction | None) -> arb:
-    """Return Γ(size/p + rise) for rise >= 1; (rise − 1)! for p = ∞."""
+    """Γ(size/p + rise) for rise >= 1; (rise − 1)! for p = ∞."""
     return (ball(rise) if exponent is None else ball(size / exponent + rise)).gamma()
 
 
 def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
-    """Return Γ((size + order)/p)/Γ(size/p), order 1 or 2; 0 for size = 0; for p = ∞ its limit.
+    """Γ((size + order)/p)/Γ(size/p), order 1 or 2; 0 for size = 0; for p = ∞ its limit.
 
-    That of two sizes is E B^(order/p) for B ~ Beta(s/p, (S − s)/p): rise(s)/rise(S).
+    A quotient of two values is a moment: E B^(order/p) = rise(s)/rise(S) for B ~ Beta(s/p, (S −
+    s)/p).
     """
     if size == 0:
         return arb(0)
@@ -247,12 +250,12 @@ Radical = tuple[Fraction, Fraction]
 
 
 def raise_rational(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Return base^exponent for base >= 0, exponent > 0 if it is rational, else None.
+    """base^exponent for base >= 0, exponent > 0 if it is rational; else None.
 
     >>> raise_rational(Fraction(1, 8), Fraction(2, 3)), raise_rational(Fraction(2), Fraction(1, 2))
     (Fraction(1, 4), None)
     """
-    # in lowest terms p/q has a rational n-th root just when p and q are n-th powers
+    # p/q in lowest terms has a rational n-th root if and only if p and q are n-th powers
     numerator = _root(base.numerator, exponent.denominator)
     denominator = _root(base.denominator, exponent.denominator)
     if numerator is None or denominator is None:
@@ -266,11 +269,11 @@ def _root(number: int, degree: int) -> int | None:
 
 
 def sum_at_most_one(radicals: Sequence[Radical]) -> bool:
-    """Return whether Σ base^exponent <= 1, exactly.
+    """True if Σ base^exponent <= 1, decided exactly.
 
-    Real positive radicals of rationals have a rational sum only if each is rational (Besicovitch
-    1940). So a sum with an irrational term is never 1, and balls of growing precision decide it;
-    a distance from 1 below 4096 bits counts as above.
+    Positive real radicals of rationals have a rational sum only if each is rational (Besicovitch
+    1940). So a sum with an irrational term is never 1, and balls of growing precision decide it. A
+    sum that 4096 bits cannot separate from 1 counts as above.
     """
     rational, rest = Fraction(0), []
     for base, exponent in radicals:

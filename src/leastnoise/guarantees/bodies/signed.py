@@ -1,4 +1,4 @@
-"""`Signed` and `Differences`: the bodies of a record that is added or removed, or replaced."""
+"""`Signed` and `Differences`: bodies for a record that is added or removed, or replaced."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @record()
 class _OfOneSided(Body):
-    """A body whose gauge depends on P and Q of T = `of` alone."""
+    """A body whose gauge depends only on P and Q of T = `of`."""
 
     of: OneSided = field(converter=A_ONE_SIDED, scales=True)
 
     @property
     def dimension(self) -> int:
-        """That of T."""
+        """The dimension of T."""
         return self.of.dimension
 
     @property
@@ -57,7 +57,7 @@ class _OfOneSided(Body):
 
     @abstractmethod
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
-        """Return the uniform law at the current precision."""
+        """The uniform law at the current precision."""
 
 
 @final
@@ -65,9 +65,9 @@ class _OfOneSided(Body):
 class Signed(_OfOneSided):
     """The hull of T and −T: N(x) = P(x) + Q(x). notation: T = of.
 
-    A unit that is added moves the release by a vector of T, one that is removed by one of −T; never
-    up in one coordinate and down in another at once. That makes the body smaller than the one
-    without signs.
+    A unit that is added moves the release by a vector of T, a unit that is removed by a vector of
+    −T. No unit moves one coordinate up and another down. So the body is smaller than one that
+    ignores the signs.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> hexagon = Signed(of=Counts(queries=2))
@@ -78,8 +78,8 @@ class Signed(_OfOneSided):
     kind: ClassVar[str] = "signed"
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        found = self.of.powers(x, 1)
-        return None if found is None else (found[0] + found[1]) ** exponent
+        parts = self.of.powers(x, 1)
+        return None if parts is None else (parts[0] + parts[1]) ** exponent
 
     def enclosure(self, x: Point) -> arb:
         added, removed = self.of.enclosures(x)
@@ -90,7 +90,7 @@ class Signed(_OfOneSided):
         return added + removed
 
     def volume(self) -> arb:
-        """It is Σ_s weights[s]/D!, since γ_s and γ_(D−s) over P + Q <= 1 have 1/D!."""
+        """Σ_s weights[s]/D!, since γ_s and γ_(D−s) over P + Q <= 1 integrate to 1/D!."""
         return sum(self.of.pieces().weights, ball(0)) / ball(self.dimension + 1).gamma()
 
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
@@ -99,28 +99,28 @@ class Signed(_OfOneSided):
         total = sum(pieces.weights, ball(0))
         return _Uniform(
             shares=tuple(weight / total for weight in pieces.weights),
-            pp=_over(d, lambda s, _: s * (s + 1), (d + 1) * (d + 2)),
-            pq=_over(d, lambda s, t: s * t, (d + 1) * (d + 2)),
-            qq=_over(d, lambda _, t: t * (t + 1), (d + 1) * (d + 2)),
-            p=_over(d, lambda s, _: s, d + 1),
-            q=_over(d, lambda _, t: t, d + 1),
-            apart=_apart(d),
+            pp=_ratios(d, lambda s, _: s * (s + 1), (d + 1) * (d + 2)),
+            pq=_ratios(d, lambda s, t: s * t, (d + 1) * (d + 2)),
+            qq=_ratios(d, lambda _, t: t * (t + 1), (d + 1) * (d + 2)),
+            p=_ratios(d, lambda s, _: s, d + 1),
+            q=_ratios(d, lambda _, t: t, d + 1),
+            apart=_mean_distances(d),
         )
 
     @property
     def corner_count(self) -> int | None:
-        """T's and −T's."""
+        """The corners of T and of −T."""
         count = self.of.corner_count
         return None if count is None else 2 * count
 
-    def _decided(self, x: Point, bound: Fraction) -> bool:
-        # on T and −T themselves, where shifts lie, T's own decision is exact more often
+    def _is_inside(self, x: Point, bound: Fraction) -> bool:
+        # shifts lie in T or −T, and there the decision of T itself is exact more often
         if self.of.removes_nothing(x):
             return self.of.adds_at_most(x, bound)
-        turned = tuple(-value for value in x)
-        if self.of.removes_nothing(turned):
-            return self.of.adds_at_most(turned, bound)
-        return super()._decided(x, bound)
+        negative = tuple(-value for value in x)
+        if self.of.removes_nothing(negative):
+            return self.of.adds_at_most(negative, bound)
+        return super()._is_inside(x, bound)
 
     def _contains_by_structure(self, other: Body) -> bool:
         return isinstance(other, Signed) and self.of.contains(other.of)
@@ -136,7 +136,7 @@ class Signed(_OfOneSided):
 class Differences(_OfOneSided):
     """T − T: N(x) = max(P(x), Q(x)). notation: T = of.
 
-    One unit's vector is replaced by another's, both in T (theory/bodies.md §6).
+    A unit's vector is replaced by another unit's, both in T (theory/bodies.md §6).
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Differences(of=Counts(queries=3, most=1)).gauge([1, "0.5", -1])
@@ -150,8 +150,8 @@ class Differences(_OfOneSided):
         return (self.of.degree,)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        found = self.of.powers(x, exponent)
-        return None if found is None else max(found)
+        parts = self.of.powers(x, exponent)
+        return None if parts is None else max(parts)
 
     def enclosure(self, x: Point) -> arb:
         added, removed = self.of.enclosures(x)
@@ -162,7 +162,7 @@ class Differences(_OfOneSided):
         return np.maximum(added, removed)
 
     def volume(self) -> arb:
-        """It is Σ_s weights[s]/(s!(D − s)!)."""
+        """Σ_s weights[s]/(s!(D − s)!)."""
         return sum(_volumes(self.of.pieces()), ball(0))
 
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
@@ -179,20 +179,20 @@ class Differences(_OfOneSided):
             qq=second[::-1],
             p=first,
             q=first[::-1],
-            # max(P, Q) ~ Beta(D, 1), and |P − Q| is twice that less P + Q
+            # max(P, Q) ~ Beta(D, 1), and |P − Q| = 2 max(P, Q) − P − Q
             apart=tuple(ball(Fraction(2 * d, d + 1)) - a - b for a, b in pairs),
         )
 
     @property
     def corner_count(self) -> int | None:
-        """Two of T's corners and 0, in either order: among them all extreme points."""
+        """Ordered pairs of corners of T and 0; their differences include all extreme points."""
         count = self.of.corner_count
         return None if count is None else (count + 1) * count
 
-    def _decided(self, x: Point, bound: Fraction) -> bool:
-        # max(P, Q) <= bound, each decided alone; Q(x) = P(−x)
-        turned = tuple(-value for value in x)
-        return self.of.adds_at_most(x, bound) and self.of.adds_at_most(turned, bound)
+    def _is_inside(self, x: Point, bound: Fraction) -> bool:
+        # max(P, Q) <= bound is decided for P and Q separately; Q(x) = P(−x)
+        negative = tuple(-value for value in x)
+        return self.of.adds_at_most(x, bound) and self.of.adds_at_most(negative, bound)
 
     def _contains_by_structure(self, other: Body) -> bool:
         return isinstance(other, Differences) and self.of.contains(other.of)
@@ -206,10 +206,10 @@ class Differences(_OfOneSided):
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Uniform:
-    """The uniform law of a body, by the shape s of P: each field holds one number for every s.
+    """The uniform law of a body, by the shape s of P: each field has one number for every s.
 
-    `shares` are the probabilities of s; the others are E P², E PQ, E Q², E P, E Q and E|P − Q|
-    given s.
+    `shares` are the probabilities of s. The other fields are E P², E PQ, E Q², E P, E Q and E|P −
+    Q| given s.
     """
 
     shares: Balls
@@ -222,27 +222,29 @@ class _Uniform:
 
 
 def _uniform_moments(pieces: VolumeSplit, law: _Uniform) -> Moments:
-    """Return E U_i² and E|U_i| of all coordinates; None for E|U_i| if one has no closed form."""
+    """E U_i² and E|U_i| for all coordinates; None for E|U_i| if one has no closed form."""
     seconds, firsts, known = [], [], True
     for cell, copies in pieces.layout:
-        seconds.append(np.tile([_second(one, law) for one in cell], copies))
-        first = [_first(one, law) for one in cell]
+        seconds.append(np.tile([_second(coordinate, law) for coordinate in cell], copies))
+        first = [_first(coordinate, law) for coordinate in cell]
         known = known and None not in first
         firsts.append(np.tile([value or 0.0 for value in first], copies))
     return np.concatenate(seconds), np.concatenate(firsts) if known else None
 
 
-def _second(one: Coordinate, law: _Uniform) -> float:
-    unit = arb(one.unit.numerator) / one.unit.denominator
-    total = _mean(law, ((one.pp, law.pp), (one.pq, law.pq), (one.qq, law.qq)))
+def _second(coordinate: Coordinate, law: _Uniform) -> float:
+    unit = arb(coordinate.unit.numerator) / coordinate.unit.denominator
+    total = _mean(law, ((coordinate.pp, law.pp), (coordinate.pq, law.pq), (coordinate.qq, law.qq)))
     return nearest(unit**2 * total)
 
 
-def _first(one: Coordinate, law: _Uniform) -> float | None:
-    if one.p is None or one.q is None or one.apart is None:
+def _first(coordinate: Coordinate, law: _Uniform) -> float | None:
+    if coordinate.p is None or coordinate.q is None or coordinate.apart is None:
         return None
-    unit = arb(one.unit.numerator) / one.unit.denominator
-    total = _mean(law, ((one.p, law.p), (one.q, law.q), (one.apart, law.apart)))
+    unit = arb(coordinate.unit.numerator) / coordinate.unit.denominator
+    total = _mean(
+        law, ((coordinate.p, law.p), (coordinate.q, law.q), (coordinate.apart, law.apart))
+    )
     return nearest(unit * total)
 
 
@@ -263,31 +265,34 @@ def _volumes(pieces: VolumeSplit) -> Balls:
     )
 
 
-def _over(d: int, count: Callable[[int, int], int], of: int) -> tuple[arb, ...]:
+def _ratios(d: int, count: Callable[[int, int], int], of: int) -> tuple[arb, ...]:
     return tuple(ball(Fraction(count(s, d - s), of)) for s in range(d + 1))
 
 
-def _apart(d: int) -> tuple[arb, ...]:
+def _mean_distances(d: int) -> tuple[arb, ...]:
     """E|P − Q| for each s.
 
-    With λ = P/(P + Q) ~ Beta(s, t), independent of P + Q ~ Beta(D, 1): E|P − Q| = D/(D + 1)·E|2λ −
-    1|, and λ > ½ has the probability of at most s − 1 heads in D − 1 fair tosses.
+    With λ = P/(P + Q) ~ Beta(s, t), independent of P + Q ~ Beta(D, 1), E|P − Q| = D/(D + 1)·E|2λ −
+    1|. The probability of λ > ½ is the probability of at most s − 1 heads in D − 1 fair tosses.
     """
-    above, above_next = _beyond_half(d), _beyond_half(d + 1)
-    found = []
+    above, above_next = _upper_halves(d), _upper_halves(d + 1)
+    distances = []
     for s in range(d + 1):
         # E(2λ − 1)₊ = 2·(s/D)·P(Beta(s + 1, t) > ½) − P(λ > ½), and E|y| = 2 E y₊ − E y
         positive = ball(Fraction(2 * s, d)) * above_next[s + 1] - above[s]
-        found.append((2 * positive - ball(Fraction(2 * s - d, d))) * d / (d + 1))
-    return tuple(found)
+        distances.append((2 * positive - ball(Fraction(2 * s - d, d))) * d / (d + 1))
+    return tuple(distances)
 
 
-def _beyond_half(n: int) -> list[arb]:
-    """P(Beta(s, n − s) > ½) for s = 0 … n, the chance of at most s − 1 heads in n − 1 tosses."""
+def _upper_halves(n: int) -> list[arb]:
+    """P(Beta(s, n − s) > ½) for s = 0 … n.
+
+    It is the probability of at most s − 1 heads in n − 1 fair tosses.
+    """
     total, term = arb(0), arb(1) / 2 ** (n - 1)
-    found = [arb(0)]
+    probabilities = [arb(0)]
     for s in range(1, n + 1):
         total += term
         term = term * (n - s) / s
-        found.append(total)
-    return found
+        probabilities.append(total)
+    return probabilities

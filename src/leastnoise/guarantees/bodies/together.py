@@ -1,4 +1,4 @@
-"""`Together` and `Jointly`: several bodies moved at once, and several one-sided sets added to."""
+"""`Together` and `Jointly`: several bodies moved at once, and several one-sided sets at once."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 class Together(Body):
     """K ⊃ K₁ × K₂ × …: N(x) = (Σ (N_i(x_i)/r_i)^p)^(1/p), r_i = radii[i], p = exponent.
 
-    Any 1 <= p <= ∞ and r_i > 0 with Σ r_i^(−p) <= 1 give N(s) <= 1 for every s with N_i(s_i) <= 1.
+    For all 1 <= p <= ∞ and r_i > 0 with Σ r_i^(−p) <= 1, every s with N_i(s_i) <= 1 has N(s) <= 1.
     p = 1 splits the budget, r_i = ε/ε_i; p = ∞ with all r_i = 1 is the product itself.
-    `exponent=None` stands for ∞. Raises InvalidArgument unless p and the r_i are such (p with
-    numerator and denominator up to 1,000).
+    `exponent=None` stands for ∞. Raises InvalidArgument for other p and r_i, and for a p with a
+    numerator or denominator above 1,000.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
-    >>> one = Segment(bound=1)
-    >>> Together(bodies=[one, one], radii=["5/3", "5/4"], exponent=2).gauge([1, 1])
+    >>> segment = Segment(bound=1)
+    >>> Together(bodies=[segment, segment], radii=["5/3", "5/4"], exponent=2).gauge([1, 1])
     Fraction(1, 1)
     """
 
@@ -56,7 +56,7 @@ class Together(Body):
 
     @property
     def dimension(self) -> int:
-        """The coordinates of all blocks."""
+        """The number of coordinates of all blocks."""
         return sum(body.dimension for body in self.bodies)
 
     @property
@@ -65,7 +65,7 @@ class Together(Body):
         return (1,) if p is None or p.denominator != 1 else (int(p),)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """Known where each (N_i/r_i)^p is."""
+        """Known if each (N_i/r_i)^p is rational."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
@@ -92,17 +92,17 @@ class Together(Body):
         return shares.combine_floats(values, exponent=self.exponent)
 
     def volume(self) -> arb:
-        """It is Π |K_i| r_i^D_i Γ(D_i/p + 1) / Γ(D/p + 1)."""
-        found = 1 / shares.gamma(self.dimension, rise=1, exponent=self.exponent)
+        """Π |K_i| r_i^D_i Γ(D_i/p + 1) / Γ(D/p + 1)."""
+        result = 1 / shares.gamma(self.dimension, rise=1, exponent=self.exponent)
         for body, radius in zip(self.bodies, self.radii, strict=True):
             d = body.dimension
             scaled = body.volume() * ball(radius) ** d
-            found *= scaled * shares.gamma(d, rise=1, exponent=self.exponent)
-        return found
+            result *= scaled * shares.gamma(d, rise=1, exponent=self.exponent)
+        return result
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """The source is theory/bodies.md §2."""
+        """E U_i² by theory/bodies.md §2."""
         return np.concatenate(
             [
                 body.second_moments * self._factor(body, radius, 2)
@@ -112,18 +112,18 @@ class Together(Body):
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        found = []
+        moments_of_blocks = []
         for body, radius in zip(self.bodies, self.radii, strict=True):
             moments = body.first_moments
             if moments is None:
                 return None
-            found.append(moments * self._factor(body, radius, 1))
-        return np.concatenate(found)
+            moments_of_blocks.append(moments * self._factor(body, radius, 1))
+        return np.concatenate(moments_of_blocks)
 
     def _factor(self, body: Body, radius: Fraction, order: int) -> float:
-        """Return E N_i(U_i)^n over that of U uniform in K_i alone, n = order.
+        """The ratio of E N_i(U_i)^n to its value for U uniform in K_i, n = order.
 
-        N(U) ~ Beta(D, 1) and N_i/(r_i N) = B^(1/p), B ~ Beta(D_i/p, (D − D_i)/p), independent.
+        N(U) ~ Beta(D, 1) and N_i/(r_i N) = B^(1/p), B ~ Beta(D_i/p, (D − D_i)/p), are independent.
         """
         d, part = self.dimension, body.dimension
         with precision(PLAIN_BITS):
@@ -134,31 +134,31 @@ class Together(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """The product of the blocks' for p = ∞, the sum for p = 1, else None."""
+        """The product of the blocks' counts for p = ∞, their sum for p = 1, else None."""
         counts = [body.corner_count for body in self.bodies]
         known = [count for count in counts if count is not None]
         if len(known) < len(counts) or self.exponent not in (None, 1):
             return None
         return math.prod(known) if self.exponent is None else sum(known)
 
-    def _decided(self, x: Point, bound: Fraction) -> bool:
+    def _is_inside(self, x: Point, bound: Fraction) -> bool:
         radicals = self._radicals(x, bound)
         if radicals is not None:
             return sum_at_most_one(radicals)
-        return super()._decided(x, bound)
+        return super()._is_inside(x, bound)
 
     def _radicals(self, x: Point, bound: Fraction) -> list[Radical] | None:
-        """Return terms with Σ (N_i/(r_i·bound))^p, if they are powers of known rationals."""
+        """Terms with the sum Σ (N_i/(r_i·bound))^p, if they are powers of known rationals."""
         if self.exponent is None:
             return None
-        found = []
+        radicals = []
         for body, radius, part in self._split(x):
             degree = body.degrees[-1]
             value = body.power(part, degree)
             if value is None:
                 return None
-            found.append((value / (radius * bound) ** degree, self.exponent / degree))
-        return found
+            radicals.append((value / (radius * bound) ** degree, self.exponent / degree))
+        return radicals
 
     def _contains_by_structure(self, other: Body) -> bool:
         return (
@@ -179,7 +179,7 @@ class Together(Body):
             for parts in itertools.product(*(list(body.corners()) for body in scaled)):
                 yield tuple(itertools.chain(*parts))
         else:
-            yield from base.corners_of_each(scaled, dimension=self.dimension)
+            yield from base.product_axes_corners(scaled, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[Body, Fraction, Point]]:
         start = 0
@@ -189,17 +189,17 @@ class Together(Body):
 
 
 _PARTS: Converter[Sequence[OneSided], tuple[OneSided, ...]] = takes(
-    base.parts, spelled="Sequence[OneSided]", kind=OneSided
+    base.check_parts, spelled="Sequence[OneSided]", kind=OneSided
 )
 
 
 @final
 @record()
 class Jointly(OneSided):
-    """T ⊃ T₁ × T₂ × …: P = (Σ (P_i/r_i)^p)^(1/p) and Q alike, r_i = radii[i], p = exponent.
+    """T ⊃ T₁ × T₂ × …: P = (Σ (P_i/r_i)^p)^(1/p), the same for Q; r_i = radii[i], p = exponent.
 
-    As in `Together`, any 1 <= p <= ∞ (None) and Σ r_i^(−p) <= 1; raises InvalidArgument for others.
-    The hull of T ∪ −T is smaller than that of the parts' hulls: signs are kept.
+    As in `Together`, 1 <= p <= ∞ (None) and Σ r_i^(−p) <= 1; raises InvalidArgument for others. The
+    hull of T ∪ −T is smaller than the combination of the parts' hulls, since signs are kept.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> both = Jointly(parts=[Counts(queries=2), Counts(queries=1)], radii=[1, 1], exponent=None)
@@ -217,7 +217,7 @@ class Jointly(OneSided):
 
     @property
     def dimension(self) -> int:
-        """The coordinates of all parts."""
+        """The number of coordinates of all parts."""
         return sum(part.dimension for part in self.parts)
 
     @property
@@ -226,16 +226,16 @@ class Jointly(OneSided):
         return 1 if p is None or p.denominator != 1 else int(p)
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """Known where the sums of p-th powers have such roots."""
+        """Known if the sums of p-th powers have rational roots."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
         pairs = []
         for part, radius, block in self._split(x):
-            found = part.powers(block, self.degree)
-            if found is None:
+            powers_of_part = part.powers(block, self.degree)
+            if powers_of_part is None:
                 return None
-            pairs.append([value / radius**self.degree for value in found])
+            pairs.append([value / radius**self.degree for value in powers_of_part])
         added, removed = (
             max(column) if p is None else sum(column, Fraction(0))
             for column in zip(*pairs, strict=True)
@@ -265,9 +265,9 @@ class Jointly(OneSided):
         return shares.combine_floats(above, exponent=p), shares.combine_floats(below, exponent=p)
 
     def pieces(self) -> VolumeSplit:
-        """The source is theory/bodies.md §3, "A p-combination with signs"."""
+        """The volume split by theory/bodies.md §3, "A p-combination with signs"."""
         blocks = [part.pieces() for part in self.parts]
-        own = [
+        weights_of_blocks = [
             tuple(
                 weight * ball(radius) ** block.dimension / factor
                 for weight, factor in zip(
@@ -276,16 +276,19 @@ class Jointly(OneSided):
             )
             for block, radius in zip(blocks, self.radii, strict=True)
         ]
-        polynomials = [arb_poly(list(weights)) for weights in own]
+        polynomials = [arb_poly(list(weights)) for weights in weights_of_blocks]
         total = coefficients(math.prod(polynomials, start=arb_poly([1])), self.dimension)
-        layouts: dict[tuple[OneSided, Fraction], Layout] = {}  # blocks that are alike share one
+        layouts: dict[tuple[OneSided, Fraction], Layout] = {}  # equal blocks share a layout
         for i, (part, radius) in enumerate(zip(self.parts, self.radii, strict=True)):
             if (part, radius) in layouts:
                 continue
             rest = math.prod(polynomials[:i] + polynomials[i + 1 :], start=arb_poly([1]))
             mixing = Mixing(exponent=self.exponent, total=total, rest=rest, radius=radius)
             layouts[part, radius] = tuple(
-                (tuple(mixing.coordinate(one, own[i]) for one in cell), copies)
+                (
+                    tuple(mixing.coordinate(in_block, weights_of_blocks[i]) for in_block in cell),
+                    copies,
+                )
                 for cell, copies in blocks[i].layout
             )
         layout = itertools.chain.from_iterable(
@@ -299,15 +302,18 @@ class Jointly(OneSided):
 
     def _factors(self, size: int) -> list[arb]:
         """s!t!/(Γ(s/p + 1)Γ(t/p + 1)), s + t = size."""
-        one = [
+        ratios = [
             ball(s + 1).gamma() / shares.gamma(s, rise=1, exponent=self.exponent)
             for s in range(size + 1)
         ]
-        return [a * b for a, b in zip(one, reversed(one), strict=True)]
+        return [a * b for a, b in zip(ratios, reversed(ratios), strict=True)]
 
     @property
     def corner_count(self) -> int | None:
-        """For p = ∞ the product of the parts' and 0, but for 0; for p = 1 the sum; else None."""
+        """Combinations of the parts' corners and 0, without 0 itself, for p = ∞; the sum for p = 1.
+
+        None for other p.
+        """
         counts = [part.corner_count for part in self.parts]
         known = [count for count in counts if count is not None]
         if len(known) < len(counts) or self.exponent not in (None, 1):
@@ -317,13 +323,13 @@ class Jointly(OneSided):
         return sum(known)
 
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
-        """Whether Σ (P_i/(r_i·bound))^p <= 1, decided as such for p < ∞."""
+        """True only if Σ (P_i/(r_i·bound))^p <= 1; for p < ∞ this sum is decided itself."""
         radicals: list[Radical] = []
         for part, radius, block in self._split(x):
-            found = part.powers(block, part.degree)
-            if found is None or self.exponent is None:
+            powers_of_part = part.powers(block, part.degree)
+            if powers_of_part is None or self.exponent is None:
                 return super().adds_at_most(x, bound)
-            base = found[0] / (radius * bound) ** part.degree
+            base = powers_of_part[0] / (radius * bound) ** part.degree
             radicals.append((base, self.exponent / part.degree))
         return sum_at_most_one(radicals)
 
@@ -347,7 +353,7 @@ class Jointly(OneSided):
                 if any(point):
                     yield point
         else:
-            yield from base.corners_of_each(scaled, dimension=self.dimension)
+            yield from base.product_axes_corners(scaled, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[OneSided, Fraction, Point]]:
         start = 0

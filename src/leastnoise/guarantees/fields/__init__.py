@@ -1,11 +1,11 @@
-"""Types of fields that take more than they keep, such as any exact number for a `Fraction`.
+"""Types of record fields that accept more than they store, such as any exact number for a Fraction.
 
-A type checker has to know both. pyright reads what a field takes off its converter, and these are
-the types that it keeps. mypy knows no converters, and is shown descriptors: it reads what a field
-takes off `__set__`.
+A type checker has to know both types. pyright reads the accepted type from the converter, so these
+names are the stored types. mypy doesn't know converters, so it sees descriptors instead, and reads
+the accepted type from `__set__`.
 """
 
-MYPY = False  # mypy alone takes a constant of this name for true
+MYPY = False  # only mypy takes a constant of this name for true
 
 if MYPY:
     from leastnoise.guarantees.fields.for_mypy import FractionField as FractionField

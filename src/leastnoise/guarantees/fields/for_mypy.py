@@ -1,4 +1,4 @@
-"""What fields take and keep, as mypy reads it; nothing here runs."""
+"""The types that fields accept and store, as mypy reads them; nothing here runs."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Reasons why no law of Gaussian kernels has less than a given loss, from δ at one or two shifts.
 
-δ at any shift bounds δ from below, and a law of less loss has narrower kernels, which leak more.
-So next to nothing tells that a search and a proof, which take seconds, would find no less. For
-several releases it is the proof that takes seconds, and the search tells whether it is worth them.
+δ at any shift bounds δ from below, and a law of less loss has narrower kernels, which leak more. So
+it takes little time to show that a search and a proof, which take seconds, would find no smaller
+loss. For several releases only the proof takes seconds, and the search shows if it is worth while.
 
-notation: σ the kernels' width where they are 1, the sensitivity, apart; K = modes; V_K the variance
-of the kernels' places.
+notation: σ the kernels' width if they are 1, the sensitivity, apart; K = modes; V_K the variance of
+the kernels' centres.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from leastnoise.noise.kernels.several import find_in_floats
 from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import falling_root
 
-_SO_WIDE = 1000.0  # σ beside which 32 sensitivities are nothing: (32/σ)⁴ is the change of δ
-_LOOKED_AT = (0.5, 0.999)  # shifts that leak most: between two kernels, and next to the longest
-_ROUNDING = 1e-6  # of a loss: how far apart scales that are searched twice may be
-_SURE = 0.01  # of a loss: floats and proofs differed by a tenth of this at most, in seven settings
+_SO_WIDE = 1000.0  # σ for which 32 sensitivities are negligible: δ changes by (32/σ)⁴
+_TESTED_SHIFTS = (0.5, 0.999)  # shifts that leak most: between two kernels, and near the longest
+_ROUNDING = 1e-6  # of a loss: the difference between two searches for the same scale
+_SURE = 0.01  # of a loss: floats and proofs differed by at most a tenth of it, in seven settings
 _LARGEST_EPSILON = 600.0  # e^−ε is a float
 
 
 def why_kernels_behind(question: Question, loss: float) -> str | None:
-    """Return why no law of folded kernels has less than `loss`; None where one may.
+    """The reason why no law of folded kernels has less than `loss`; None if one may.
 
     The question is about one number and a worst shift of 1. For several releases, a search in
-    floats tells it.
+    floats gives the reason.
     """
     why = _why_all_behind(question, loss)
     return why or _why_behind_in_floats(QuasiGaussian, question, loss)
 
 
 def _why_all_behind(question: Question, loss: float) -> str | None:
-    """Return why no law of kernels, folded or not, has less than `loss`; None where one may."""
+    """The reason why no law of kernels, folded or not, has less than `loss`; None if one may."""
     if question.sampling_rate != 1 or not question.budget.delta:
         return None
     if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
@@ -49,17 +49,17 @@ def _why_all_behind(question: Question, loss: float) -> str | None:
     if _loss_of_gaussian(question, sigma) < loss * (1 - _ROUNDING):
         return None
     if sigma > _SO_WIDE:
-        return f"kernels a sensitivity apart are one Gaussian, where its std is {sigma:,.0f}"
+        return f"with a std of {sigma:,.0f} kernels a sensitivity apart are just one Gaussian"
     if _loss_of_gaussian(question, _narrowest(question)) >= loss:
-        return "kernels narrow enough for less leak more than delta between them"
+        return "kernels narrow enough for a smaller loss leak more than delta between them"
     return None
 
 
 def why_mixture_behind(question: Question, loss: float) -> str | None:
-    """Return why no mixture has less than `loss`; None where one may.
+    """The reason why no mixture has less than `loss`; None if one may.
 
-    Of one release, the kernels that leave just that loss are looked at, of each number of modes.
-    For several, a search in floats tells it.
+    For one release it tests the kernels with just that loss, for each number of modes. For several,
+    a search in floats gives the reason.
     """
     why = _why_all_behind(question, loss)
     why = why or _why_behind_in_floats(GaussianMixture, question, loss)
@@ -70,14 +70,14 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
     narrowest = _narrowest(question)
     if any(_may_have(question, modes, loss, narrowest) for modes in _list_modes(question)):
         return None
-    return "kernels that leave less leak more than delta, however many there are"
+    return "kernels with a smaller loss leak more than delta, for any number of kernels"
 
 
 def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: float) -> str | None:
-    """Return why no law of `family` for several releases has less than `loss`; None where one may.
+    """The reason why no law of `family` has less than `loss` for several releases; None if one may.
 
-    The least loss is searched in floats. In seven settings it was within a thousandth of the least
-    loss that is proved.
+    The smallest loss is searched in floats. In seven settings it was within a thousandth of the
+    smallest proved loss.
     """
     several = question.compositions > 1 and question.sampling_rate == 1
     if not several or not question.budget.delta or not question.budget.epsilon:
@@ -85,24 +85,24 @@ def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: f
     least = question.loss.of(find_in_floats(family, question))
     if least <= loss * (1 + _SURE):
         return None
-    return f"a search in floats finds no less than {100 * least / loss:.3g} % of that loss"
+    return f"the best found by a search in floats has {100 * least / loss:.3g} % of that loss"
 
 
 def _gaussian_sigma(question: Question) -> float:
-    """Return the least σ of Gaussian noise, which is a mixture of one kernel."""
+    """The smallest σ of Gaussian noise, which is a mixture of one kernel."""
     return float(common_fit.gaussian(1, question.budget)) * math.sqrt(question.compositions)
 
 
 def _loss_of_gaussian(question: Question, sigma: float) -> float:
-    """Return the loss of Gaussian noise; no law of kernels of this width has less loss."""
+    """The loss of Gaussian noise; no law of kernels of this width has a smaller loss."""
     return sigma**2 if question.loss is Loss.MSE else sigma * math.sqrt(2 / math.pi)
 
 
 def _narrowest(question: Question) -> float:
-    """Return a σ that two kernels or more need, at least, to meet the budget once.
+    """A lower bound on the σ for which two or more kernels meet the budget once.
 
-    Within ¼ of the places of the kernels X is with probability 1 − E or more, E = erfc(1/(4√2·σ)),
-    and X + ½ with 2E or less (E, if the kernels aren't cut off at 0): δ >= 1 − E − 2e^ε E.
+    X is within ¼ of the kernels' centres with probability 1 − E or more, E = erfc(1/(4√2·σ)), and X
+    + ½ with probability 2E or less (E, if the kernels aren't cut off at 0): δ >= 1 − E − 2e^ε E.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     most = (1 - delta) / (1 + 2 * math.exp(epsilon))
@@ -111,7 +111,7 @@ def _narrowest(question: Question) -> float:
 
 
 def _list_modes(question: Question) -> list[int]:
-    """Return numbers of modes, those first that a search begins with.
+    """Numbers of modes, in the order in which a search would try them.
 
     Beyond the last, further kernels have less than a thousandth of δ together, or aren't searched.
     """
@@ -122,7 +122,7 @@ def _list_modes(question: Question) -> list[int]:
 
 
 def _may_have(question: Question, modes: int, loss: float, narrowest: float) -> bool:
-    """Return whether the mixture of this loss meets the budget at the shifts in `_LOOKED_AT`."""
+    """True if the mixture of this loss meets the budget at the shifts in `_TESTED_SHIFTS`."""
 
     def excess(sigma: float) -> float:
         law = GaussianMixture(
@@ -136,5 +136,6 @@ def _may_have(question: Question, modes: int, loss: float, narrowest: float) -> 
     epsilon, target = float(question.budget.epsilon), math.log(question.budget.delta)
     law = Kernels(modes=modes, spacing=1 / sigma, decay=epsilon)
     return all(
-        log_divergence(law, shift=shift / sigma, epsilon=epsilon) <= target for shift in _LOOKED_AT
+        log_divergence(law, shift=shift / sigma, epsilon=epsilon) <= target
+        for shift in _TESTED_SHIFTS
     )

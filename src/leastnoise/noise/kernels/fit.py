@@ -1,4 +1,4 @@
-"""The fits of Gaussian mixtures of free shape and of quasi-Gaussian noise."""
+"""Fits of Gaussian mixtures and of quasi-Gaussian noise."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from leastnoise.noise.kernels.proof.table import why_not_kernels
 from leastnoise.noise.question import Question
 from leastnoise.numerics.searches import IncreasingRoot
 
-# The least σ of a law made of Gaussian kernels, whose worst shift moves with σ.
+# The smallest σ of a law of Gaussian kernels, whose worst shift moves with σ.
 
 
 _SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
 _FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
-_AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; where it is steep, the last digits of σ move it more
+_AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; if it is steep, the last digits of σ move it more
 
 
 def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
     """Raise NotApplicable if no law with these modes is proved for the budget, before any search.
 
-    The narrowest law is looked at, about that which the longest shift sets no bound to.
+    It tests about the narrowest law, for which the longest shift sets no bound.
     """
-    sigma = Fraction(apart(question.budget.epsilon))
+    sigma = Fraction(narrowest_sigma(question.budget.epsilon))
     why = why_not_kernels(
         modes=modes,
         spacing=1 / sigma,
@@ -47,47 +47,47 @@ def check_proof(family: type[KernelNoise], question: Question, *, modes: int) ->
 def least_scale(
     law_with: Callable[[float], Kernels], question: Question, *, guess: float
 ) -> Fraction:
-    """Return the least σ with δ <= the budget's.
+    """The smallest σ with δ <= the budget's.
 
-    `law_with(σ)` is the law for a worst shift of 1, and δ falls in σ. The highest peak of H at a σ
-    that is too small is followed to the σ where it meets δ; if another one is higher there, that
-    one is followed, and so on. `guess` is where to begin if the longest shift sets no bound.
+    `law_with(σ)` is the law for a worst shift of 1, and δ decreases in σ. The highest peak of H at
+    a σ that is too small is followed to the σ where it meets δ. If another peak is higher there,
+    that peak is followed, and so on. `guess` is the start if the longest shift sets no bound.
     """
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
     at = -math.log(guess) if end is None else end
-    first_step = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
+    first_step = 0.03  # of ln σ: σ is lowered by growing steps until it is too small
     step, safe = first_step, -math.inf
-    while (excess := problem.over((found := problem.peaks(at)).log_delta)) <= _AGREES:
+    while (excess := problem.over((highest := problem.peaks(at)).log_delta)) <= _AGREES:
         if end is not None:
-            return _widened(at)
+            return _widen_slightly(at)
         safe, at, step = at, at + step, 2 * step
-    # from here on δ is too large at `at`, and not at `safe` (which may be unknown)
+    # from here on δ is too large at `at`, but not at `safe` (which may be unknown)
     for _ in range(48):
-        proposed = problem.end_of(found, at)
+        proposed = problem.end_of(highest, at)
         if excess <= _ALMOST and abs(at - proposed) <= _CLOSE:
-            return _widened(proposed)
+            return _widen_slightly(proposed)
         if not (safe < proposed < at - _GONE):
             proposed = (at + safe) / 2 if math.isfinite(safe) else min(proposed, at - _FIRST)
-        found_there = problem.peaks(proposed)
-        there = problem.over(found_there.log_delta)
+        new_peaks = problem.peaks(proposed)
+        there = problem.over(new_peaks.log_delta)
         if abs(there) <= _ALMOST and there <= _AGREES:
-            return _widened(proposed)
+            return _widen_slightly(proposed)
         if there <= 0:
             safe = proposed
         else:
-            at, found, excess = proposed, found_there, there
+            at, highest, excess = proposed, new_peaks, there
         if at - safe <= _CLOSE:
-            return _widened(safe)
+            return _widen_slightly(safe)
     raise Refused("No scale was found that meets this budget.")
 
 
-def _widened(log_ratio: float) -> Fraction:
+def _widen_slightly(log_ratio: float) -> Fraction:
     return Fraction(math.exp(-log_ratio) * (1 + float(common_fit.MARGIN)))
 
 
-def apart(epsilon: Fraction) -> float:
-    """Return about where σ is least if the longest shift sets no bound; fitted by eye."""
+def narrowest_sigma(epsilon: Fraction) -> float:
+    """About the smallest σ if the longest shift sets no bound; fitted by eye."""
     return 1 / math.sqrt(6.5 + 2.3 * float(epsilon))
 
 
@@ -104,47 +104,49 @@ class _Problem:
         return float(self.question.budget.epsilon)
 
     def over(self, log_delta: float) -> float:
-        """Return how far ln δ is above its target, a little below the budget's."""
+        """The excess of ln δ over its target, which is slightly below the budget's."""
         delta = self.question.budget.delta
         cancels = self.law_with(1.0).modes > 1
-        # Of δ: what the proof in floats leaves open; 3e-16 in all where masses cancel that aren't
-        # small. It adds far less to σ there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
+        # The relative gap of the proof in floats: 3e-16 absolute if masses cancel that aren't
+        # small. It adds far less to σ, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
         open_ = min(5e-10 + cancels * 3e-16 / float(delta), 1e-4)
         return log_delta - (math.log(delta.numerator) - math.log(delta.denominator) - open_)
 
     def peaks(self, log_ratio: float) -> Peaks:
-        """Return the maxima of H."""
+        """The maxima of H."""
         law = self.law_with(math.exp(-log_ratio))
         return peaks(law, shift=math.exp(log_ratio), epsilon=self._epsilon)
 
     def root_of_end(self) -> float | None:
-        """Return where H of the longest shift meets δ, None if it is below for every σ."""
+        """The ln(1/σ) where H of the longest shift meets δ; None if it is below for every σ."""
 
         def over(log_ratio: float) -> float:
             law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
             return self.over(log_divergence(law, shift=shift, epsilon=self._epsilon))
 
-        narrow = 10  # kernels so much narrower have nothing to do with each other
-        if over(-math.log(apart(self.question.budget.epsilon) / narrow)) <= 0:
+        narrow = 10  # kernels narrower by this factor don't overlap
+        if over(-math.log(narrowest_sigma(self.question.budget.epsilon) / narrow)) <= 0:
             return None
         return _SIGMA_ROOT.find(over, guess=-math.log(common_fit.gaussian(1, self.question.budget)))
 
-    def end_of(self, found: Peaks, start: float) -> float:
-        """Return where the highest of the peaks `found` at `start`, too high there, meets δ.
+    def end_of(self, peaks: Peaks, start: float) -> float:
+        """The ln(1/σ) where the highest of the `peaks` at `start`, too high there, meets δ.
 
-        Or where it is gone. By secants of √(H/δ) − 1, which is about a line: a peak ends where an
-        island of {L > 0} does, whose area is quadratic in the distance.
+        Or where the peak disappears. By secants of √(H/δ) − 1, which is nearly linear: a peak ends
+        where an island of {L > 0} does, whose area is quadratic in the distance.
         """
-        here = _Place(at=start, share=found.worst / math.exp(start), excess=self.excess(found))
+        here = _PeakPosition(
+            at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
+        )
         step, over_at = -min(_FIRST, max(here.excess, _LEAST)), start
-        before = _Place(at=start - step, share=here.share, excess=math.inf)
-        another = -0.3  # √(H/δ) − 1 so far below 0 is another peak's
+        before = _PeakPosition(at=start - step, share=here.share, excess=math.inf)
+        another = -0.3  # a smaller √(H/δ) − 1 belongs to another peak
         for _ in range(60):
             drift = (here.share - before.share) / (here.at - before.at)
             share = min(max(here.share + drift * step, here.share / 2), (1 + here.share) / 2)
             following = self._peak_near(share, here.at + step)
             if following is None or following.excess < another:
-                if here.excess < 0:  # another peak, lost as σ gets smaller
+                if here.excess < 0:  # another peak, which disappears for smaller σ
                     return (here.at + over_at) / 2
                 if abs(step) < _GONE:
                     return here.at + step
@@ -161,14 +163,14 @@ class _Problem:
             step = math.copysign(min(abs(step), _LONGEST), step)
         return here.at
 
-    def excess(self, found: Peaks) -> float:
-        """Return √(H/δ) − 1 of the highest peak."""
-        return math.expm1(self.over(found.log_delta) / 2)
+    def excess(self, peaks: Peaks) -> float:
+        """√(H/δ) − 1 of the highest peak."""
+        return math.expm1(self.over(peaks.log_delta) / 2)
 
-    def _peak_near(self, share: float, log_ratio: float) -> _Place | None:
-        """Return the peak about `share` of the longest shift, None if there is none."""
+    def _peak_near(self, share: float, log_ratio: float) -> _PeakPosition | None:
+        """The peak about `share` of the longest shift; None if no peak is near it."""
         law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
-        # how far a peak may move: as σ grows it mostly nears the longest shift
+        # limits for the peak: as σ grows it usually moves towards the longest shift
         back, onward = 0.3, 20
         low, high = share - back * min(share, 1 - share), 1 - (1 - share) / onward
         near = polish(
@@ -180,12 +182,12 @@ class _Problem:
         )
         if not near.settled[0]:
             return None
-        return _Place(at=log_ratio, share=near.worst / shift, excess=self.excess(near))
+        return _PeakPosition(at=log_ratio, share=near.worst / shift, excess=self.excess(near))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _PeakPosition:
     """A peak at ln(1/σ) = at: its share of the longest shift, and √(H/δ) − 1."""
 
     at: float
@@ -194,9 +196,9 @@ class _Place:
 
 
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
-    """Return the law of wider kernels at the same places: δ is less.
+    """The law of wider kernels with the same centres: δ is smaller.
 
-    If spacings grew too, a peak of δ between shifts might stay.
+    If spacings grew, too, a peak of δ between shifts might remain.
     """
     return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
 
@@ -205,16 +207,16 @@ def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
 
 
 MOST_MODES = 32
-"""K is searched up to here; each further mode costs time in every later step."""
+"""The largest K in searches; each further mode costs time in every later step."""
 
 
 def gaussian_mixture_search(question: Question) -> GaussianMixture:
-    """Return the mixture with spacing 1, decay ε and the least loss, at its smallest σ.
+    """The mixture with spacing 1, decay ε and the smallest loss, at its smallest σ.
 
-    `fixed` may set modes and decay. For fixed modes δ falls as σ grows (see `GaussianMixture`), so
-    the smallest private σ is found by a root search. K is searched from where the outermost
-    component has a weight below δ, since with fewer modes σ can't be small, up and down for as long
-    as that helps, and not beyond MOST_MODES (`limit_of` says so where it matters). Raises
+    `fixed` may set modes and decay. For fixed modes δ decreases in σ (see `GaussianMixture`), so
+    the smallest private σ is found by a root search. The search for K starts where the outermost
+    component has a weight below δ, since σ can't be small with fewer modes. It goes up and down as
+    long as that helps, and not beyond MOST_MODES (`limit_of` reports it if this matters). Raises
     InvalidArgument for a fixed spacing.
     """
     if "spacing" in question.fixed:
@@ -233,17 +235,17 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
 
 
 def limit_of(law: GaussianMixture, question: Question) -> str | None:
-    """Return the note that K was searched up to MOST_MODES only, where more might help."""
-    enough = _enough(law.decay, question)
+    """A note that K was searched up to MOST_MODES only, if more might help; else None."""
+    enough = _sufficient_modes(law.decay, question)
     if "modes" in question.fixed or max(enough, law.modes) < MOST_MODES:
         return None
     return f"modes are searched up to {MOST_MODES}; more may help, set modes to try"
 
 
-def _enough(decay: Fraction | int, question: Question) -> int:
-    """Return the least K with w_K <= δ, or MOST_MODES if it is larger.
+def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
+    """The smallest K with w_K <= δ, or MOST_MODES if it is larger.
 
-    A shift by the spacing bares the last component.
+    A shift by the spacing exposes the last component.
     """
     total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):
@@ -259,24 +261,24 @@ def _enough(decay: Fraction | int, question: Question) -> int:
 class _Mixtures:
     question: Question
     decay: Fraction | int
-    found: dict[int, GaussianMixture] = field(default_factory=dict)
+    fitted: dict[int, GaussianMixture] = field(default_factory=dict)
 
     def best_with(self, modes: int) -> GaussianMixture:
-        """Return the law of smallest σ with these modes."""
-        if modes not in self.found:
-            self.found[modes] = GaussianMixture(
+        """The law of smallest σ with these modes."""
+        if modes not in self.fitted:
+            self.fitted[modes] = GaussianMixture(
                 scale=least_scale(self._law_with(modes), self.question, guess=self._guess()),
                 modes=modes,
                 spacing=1,
                 decay=self.decay,
             )
-        return self.found[modes]
+        return self.fitted[modes]
 
     def modes(self) -> list[int]:
-        """Return the numbers of modes that were looked at."""
-        start = _enough(self.decay, self.question)
+        """The numbers of modes that were tried."""
+        start = _sufficient_modes(self.decay, self.question)
         candidates = [0, 1, start]
-        helps = 1e-6  # a further mode must lower the loss by this (relative) to be worth it
+        helps = 1e-6  # the relative decrease of the loss that justifies a further mode
         for direction in (1, -1):
             modes, best = start, self._loss(start)
             while 0 <= (modes := modes + direction) <= MOST_MODES:
@@ -290,21 +292,21 @@ class _Mixtures:
         return self.question.loss.of(self.best_with(modes))
 
     def _guess(self) -> float:
-        scales = [float(law.scale) for law in self.found.values() if law.modes > 1]
-        return scales[-1] if scales else apart(self.question.budget.epsilon)
+        scales = [float(law.scale) for law in self.fitted.values() if law.modes > 1]
+        return scales[-1] if scales else narrowest_sigma(self.question.budget.epsilon)
 
     def _law_with(self, modes: int) -> Callable[[float], Kernels]:
         decay = float(self.decay)
         return lambda sigma: Kernels(modes=modes, spacing=1 / sigma, decay=decay)
 
 
-# The least quasi-Gaussian law for a budget, exactly (Liu et al. 2026, §4).
+# The smallest quasi-Gaussian law for a budget, exactly (Liu et al. 2026, §4).
 
 
 def quasi_gaussian_search(question: Question) -> QuasiGaussian:
-    """Return the law with spacing 1 and decay ε at the least σ whose δ, at any shift, is met.
+    """The law with spacing 1 and decay ε at the smallest σ whose δ is met at every shift.
 
-    `fixed` may set decay. Theorem 4.2's σ, which is sufficient but, at (2, 0.25), 32 % larger
+    `fixed` may set decay. Theorem 4.2's σ is sufficient but 32 % larger at (2, 0.25)
     (experiments/liu2026/theorem.py). Raises InvalidArgument for a fixed spacing.
     """
     if "spacing" in question.fixed:
@@ -318,6 +320,6 @@ def quasi_gaussian_search(question: Question) -> QuasiGaussian:
     scale = least_scale(
         lambda sigma: Kernels(modes=1, spacing=1 / sigma, decay=float(decay), folded=True),
         question,
-        guess=apart(question.budget.epsilon),
+        guess=narrowest_sigma(question.budget.epsilon),
     )
     return QuasiGaussian(scale=scale, spacing=1, decay=decay)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-# Laws made of Gaussian kernels of one width σ at the multiples of a spacing.
+# Laws of Gaussian kernels of one width σ at the multiples of a spacing.
 
 
 MAX_MODES = 1000
@@ -30,9 +30,9 @@ class KernelNoise(Noise):
     """Noise for one number, density ∝ Σ_k e^(−|k|·decay) e^(−(x − k·spacing)²/2σ²), k = −K…K.
 
     notation: σ = scale, K = modes, t = spacing/σ. If `folded`, the law is quasi-Gaussian: the sum
-    runs over k = 0, 1 and x is replaced by |x|, which leaves a kink at 0.
+    is over k = 0, 1 and x is replaced by |x|, so the density has a kink at 0.
 
-    What makes one method serve both: the slope of ln f is (m(x) − x)/σ² with m increasing. For a
+    One method serves both, because the slope of ln f is (m(x) − x)/σ² with m increasing. For a
     mixture m(x) is the mean of the centres under their weights given x, whose derivative is their
     variance over σ²; for the folded law it is odd, and jumps up at 0.
     """
@@ -60,17 +60,32 @@ DECAY = takes(exact_where, holds=lambda decay: decay >= 0, expected="decay >= 0"
 @final
 @record()
 class GaussianMixture(KernelNoise):
-    """Σ_k w_k N(k·spacing, scale²), w_k ∝ e^(−|k|·decay), k = −modes … modes.
+    """The mixture Σ_k w_k N(k·spacing, scale²), w_k ∝ e^(−|k|·decay), k = −modes … modes.
 
-    notation: σ = scale, K = modes, Δ = spacing, m_k = kΔ. It is multimodal where σ is small beside
-    Δ, so the worst shift need not be the longest (theory/noise.md §1c). With `decay` = ε and Δ the
-    sensitivity it is the law of Liu, Selvi & Wiesemann (2026), Definition 3.1. For fixed spacing,
-    decay and modes δ(ε) falls as σ grows: a wider law is this one plus an independent Gaussian,
-    which is post-processing. It is never purely private.
+    It is multimodal if σ is small compared with Δ, so the worst shift need not be the longest
+    (theory/noise.md §1c). For fixed spacing, decay and modes δ(ε) decreases in σ: a wider law is
+    this law plus an independent Gaussian, which is post-processing. It is never purely private.
 
-    >>> law = GaussianMixture(scale="0.5", modes=1, spacing=1, decay=1)
-    >>> round(law.mean_abs, 12), round(law.variance, 12)
-    (0.657319564496, 0.673883115234)
+    notation: σ = scale, K = modes, Δ = spacing, m_k = kΔ.
+
+    Args:
+        scale: σ > 0, the standard deviation of each kernel.
+        modes: K, 0 to 1,000; there are 2K + 1 kernels.
+        spacing: Δ > 0, the distance of neighbouring kernels; usually the sensitivity.
+        decay: Each kernel has e^−decay times the weight of the one before it; usually ε.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Liu, Selvi & Wiesemann (2026), Definition 3.1.
+
+    Examples:
+        >>> law = GaussianMixture(scale="0.5", modes=1, spacing=1, decay=1)
+        >>> round(law.mean_abs, 12), round(law.variance, 12)
+        (0.657319564496, 0.673883115234)
+
     """
 
     name: ClassVar[str] = "gaussian-mixture"
@@ -101,7 +116,7 @@ class GaussianMixture(KernelNoise):
 
     @property
     def variance(self) -> float:
-        """σ² + Σ_k w_k m_k²."""
+        """The variance σ² + Σ_k w_k m_k²."""
         spacing = float(self.spacing)
         return float(self.scale) ** 2 + self._mean_over_modes(lambda k: (k * spacing) ** 2)
 
@@ -110,12 +125,12 @@ class GaussianMixture(KernelNoise):
         """Σ_k w_k [σ√(2/π) e^(−m_k²/2σ²) + m_k erf(m_k/σ√2)]."""
         sigma, spacing = float(self.scale), float(self.spacing)
 
-        def one(k: int) -> float:
+        def mean_abs_of_mode(k: int) -> float:
             m = k * spacing
             bulk = sigma * math.sqrt(2 / math.pi) * math.exp(-((m / sigma) ** 2) / 2)
             return bulk + m * math.erf(m / sigma / math.sqrt(2))
 
-        return self._mean_over_modes(one)
+        return self._mean_over_modes(mean_abs_of_mode)
 
     @property
     def _total_weight(self) -> float:
@@ -137,15 +152,29 @@ class GaussianMixture(KernelNoise):
 class QuasiGaussian(KernelNoise):
     """Density ∝ e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²).
 
-    notation: σ = scale, Δ = spacing, w = e^(−decay), Φ = Φ(Δ/σ), C = 1 + 2wΦ. A Gaussian about 0
-    and, on either side, one about ±Δ that is cut off at 0, which leaves a kink there. With
-    `decay` = ε and Δ the sensitivity it is the law of Liu, Selvi & Wiesemann (2026), Definition
-    4.1. The worst shift need not be the longest. It is never purely private, and, unlike a mixture
-    of Gaussians, has no zCDP or GDP guarantee of its components.
+    A Gaussian about 0 and, on each side, a Gaussian about ±Δ that is cut off at 0, so the density
+    has a kink there. The worst shift need not be the longest. It is never purely private and,
+    unlike a mixture of Gaussians, has no zCDP or GDP guarantee.
 
-    >>> law = QuasiGaussian(scale="0.5", spacing=1, decay=1)
-    >>> round(law.mean_abs, 12), round(law.variance, 12)
-    (0.661903025276, 0.679827646524)
+    notation: σ = scale, Δ = spacing, w = e^(−decay), Φ = Φ(Δ/σ), C = 1 + 2wΦ.
+
+    Args:
+        scale: σ > 0, the standard deviation of each kernel.
+        spacing: Δ > 0; usually the sensitivity.
+        decay: The outer kernels have e^−decay times the weight of the inner one; usually ε.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Liu, Selvi & Wiesemann (2026), Definition 4.1.
+
+    Examples:
+        >>> law = QuasiGaussian(scale="0.5", spacing=1, decay=1)
+        >>> round(law.mean_abs, 12), round(law.variance, 12)
+        (0.661903025276, 0.679827646524)
+
     """
 
     name: ClassVar[str] = "quasi-gaussian"
@@ -158,7 +187,7 @@ class QuasiGaussian(KernelNoise):
     modes: int = derived(lambda _: 1, repr=False, compare=False)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The sum of the two kernels at |x|, over √(2π)σC."""
+        """Log of the sum of the two kernels at |x|, over √(2π)σC."""
         sigma = float(self.scale)
         r, t = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / sigma, self._ratio
         total = np.logaddexp(-r * r / 2, -((r - t) ** 2) / 2 - float(self.decay))
@@ -189,7 +218,7 @@ class QuasiGaussian(KernelNoise):
 
     @property
     def _side(self) -> float:
-        """Φ(Δ/σ), what is left of an outer kernel."""
+        """Φ(Δ/σ), the mass of an outer kernel on its side of 0."""
         return math.erfc(-self._ratio / math.sqrt(2)) / 2
 
     @property

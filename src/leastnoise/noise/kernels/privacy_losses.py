@@ -1,16 +1,16 @@
-"""Losses on a lattice of sums of Gaussian kernels, whose worst shift may change with ε.
+"""Losses on a lattice for sums of Gaussian kernels, whose worst shift may change with ε.
 
 notation (as in `kernels`): lengths in σ, w the table's step, H(φ) the hockey-stick divergence at
 shift φ, α = e^ε. On an item f(y + φ) and f(y) are sums of Bernstein's polynomials B_k with
-coefficients p_k and q_k, so that (f(y + φ) − αf(y))₊ is at most Σ(p_k − αq_k)₊B_k. As ∫B_k is a
-sixth of the item, H(φ) at *every* ε is at most that of the atoms (p_k, q_k)/6 times the item's
-width, the sums of which are made once. (From the atoms f comes by noise that is narrower than an
-item, so next to nothing is lost.)
+coefficients p_k and q_k, so (f(y + φ) − αf(y))₊ is at most Σ(p_k − αq_k)₊B_k. As ∫B_k is a sixth of
+the item, H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's width, whose
+sums are computed once. (f comes from the atoms by noise that is narrower than an item, so almost
+nothing is lost.)
 
-Between two shifts H is bounded as in `kernels`, also at every ε at once: the items on which
-f(y + φ) > αf(y) may hold are those of the largest losses. The supremum over the shifts is the
-profile of a pair that dominates them all (theory/accounting.md §1 E). From below one shift is taken
-alone, and its outputs are merged.
+Between two shifts H is bounded as in `kernels`, also at every ε at once: the items on which f(y +
+φ) > αf(y) is possible are those with the largest losses. The supremum over the shifts is the
+profile of a pair that dominates all of them (theory/accounting.md §1 E). From below a single shift
+is used, and its outputs are merged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import Falling, chords, inscribe
+from leastnoise.balls.atoms import SortedAtoms, chords, inscribe
 from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.balls.losses import (
     BITS,
@@ -47,31 +47,31 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _PER_SIGMA = 32  # points of the table
-_PARTS = 1  # an item from above is halved so often …
-_PARTS_BELOW = 3  # … and from below
-_LONGEST_SHIFT = 24  # in σ; beyond, losses aren't formed in floats
+_PARTS = 1  # number of times that an item is halved for an upper bound …
+_PARTS_BELOW = 3  # … and for a lower bound
+_LONGEST_SHIFT = 24  # in σ; beyond it, losses exceed the range of floats
 _FARTHEST = 1024  # σ from 0 to the outermost kernel
 
 
 def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
-    """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`.
+    """A law of losses at −size·step … size·step whose δ is nowhere below the δ of `noise`.
 
-    Raises NotApplicable where shifts or kernels are too far apart to look at.
+    Raises NotApplicable if shifts or kernels are too far apart.
     """
     epsilons = [step * i for i in range(size + 1)]
     with precision(BITS):
         alphas = np.array([max(1.0, float_below(ball(e).exp())) for e in epsilons])
-        found = shifts_of(noise, shift).supremum(alphas)
-        points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
+        suprema = shifts_of(noise, shift).supremum(alphas)
+        points = [(e, arb(float(delta))) for e, delta in zip(epsilons, suprema, strict=True)]
         deltas = chords(points, epsilons)
         return symmetric_lattice(deltas, step)
 
 
 def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
-    """Return atoms whose δ is nowhere above that of one shift of `noise`.
+    """Atoms whose δ is nowhere above the δ of one shift of `noise`.
 
-    Of the shifts that `upper` looks at first it is the one with the largest area under δ(ε), but
-    any is right; so is any way to merge.
+    Of the first shifts of `upper` it is the one with the largest area under δ(ε). Any shift is
+    valid, and so is any merging.
     """
     shifts = shifts_of(noise, shift)
     with precision(BITS):
@@ -82,17 +82,17 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
 
 
 def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """Return a loss beyond which there is next to nothing but what is at infinity; any is right."""
+    """A loss beyond which nearly all mass is at infinity; any loss is valid."""
     with precision(BITS):
-        found = shifts_of(noise, shift).reach()
-    if found is None:
+        loss = shifts_of(noise, shift).reach()
+    if loss is None:
         raise NotApplicable(family=noise.name, why="its losses are too large to compose")
-    return found
+    return loss
 
 
 @lru_cache(maxsize=4)
 def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
-    """Return what is known of `noise` at shifts up to `shift`."""
+    """The tables of `noise` for shifts up to `shift`."""
     with precision(BITS):
         law = KernelLaw.of(noise)
     longest = shift / noise.scale
@@ -104,38 +104,38 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """Return a table on which f(y) is known where P has left less than 1e-38."""
+    """A table on which f(y) is known wherever P has mass, except for 1e-38."""
     far = math.ceil(14 + longest)
     return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
 
 
 def _left_out(table: DensityTable) -> float:
-    """Return more than what is left out of f where kernels end, and of w·f′ and w²·f″."""
+    """An upper bound on the parts of f, w·f′ and w²·f″ that are cut off where kernels end."""
     return math.exp(-((table.far - 1) ** 2) / 2)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShiftLosses:
-    """What is known of one shift: H at every ε, and by items the largest e^loss."""
+    """The losses at one shift: H at every ε, and for each item the largest e^loss."""
 
     shift: Fraction
-    atoms: Falling
+    atoms: SortedAtoms
     losses: Floats
     row: Row
 
     def above(self, alphas: Floats) -> Floats:
-        """Return numbers that H isn't above at the ε with e^ε >= alphas."""
+        """Upper bounds on H at the ε with e^ε >= alphas."""
         return self.atoms.above(alphas) + LEFT_OUT
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _LossCell:
-    """The shifts between two that were looked at, where H is at most `bound`."""
+    """The shifts between two evaluated shifts, where H is at most `bound`."""
 
-    one: ShiftLosses
-    two: ShiftLosses
+    left: ShiftLosses
+    right: ShiftLosses
     bound: Floats
 
 
@@ -153,7 +153,7 @@ class Shifts:
 
     @cached_property
     def _long_row(self) -> Row:
-        """The row at shift 0 that goes on: as a part of it, the row at every multiple of w."""
+        """The row at shift 0, continued: its parts are the rows at every multiple of w."""
         return self._longer.row(Fraction(0))
 
     @cached_property
@@ -171,17 +171,17 @@ class Shifts:
         return QuinticSums(table=self._table, still=self._row(Fraction(0)))
 
     def _row(self, shift: Fraction) -> Row:
-        places = shift * _PER_SIGMA
-        if places.denominator != 1:
+        steps = shift * _PER_SIGMA
+        if steps.denominator != 1:
             return self._table.row(shift)
-        here = slice(int(places), int(places) + self._table.count)
+        here = slice(int(steps), int(steps) + self._table.count)
         return Row(**{name: part[here] for name, part in vars(self._long_row).items()})
 
     def _sides(self, shift: Fraction, row: Row) -> tuple[Quintics, Quintics]:
-        """Return f(y + shift) and f(y), cut alike into items."""
-        places, count = shift * _PER_SIGMA, self._table.count - 1
-        if places.denominator == 1:  # then kinks are ends of items
-            return self._long.part(int(places), count), self._long.part(0, count)
+        """f(y + shift) and f(y), cut into items in the same way."""
+        steps, count = shift * _PER_SIGMA, self._table.count - 1
+        if steps.denominator == 1:  # then kinks are at ends of items
+            return self._long.part(int(steps), count), self._long.part(0, count)
         moved = self._pieces.of(shift, row, 1.0, 0.0)
         if self.law.folded:
             return moved, self._pieces.of(shift, row, 0.0, 1.0)
@@ -189,17 +189,17 @@ class Shifts:
 
     @cached_property
     def _first(self) -> list[ShiftLosses]:
-        """What is known at multiples of the table's step, and of the longest shift."""
+        """The losses at multiples of the table's step, and at the longest shift."""
         count = math.ceil(self.longest * _PER_SIGMA)
-        places = [Fraction(i, _PER_SIGMA) for i in range(count)] + [self.longest]
-        return [self.looked(place) for place in places]
+        shifts = [Fraction(i, _PER_SIGMA) for i in range(count)] + [self.longest]
+        return [self.examine(shift) for shift in shifts]
 
     def supremum(self, alphas: Floats) -> Floats:
-        """Return numbers that sup H over the shifts isn't above, at each ε >= 0."""
+        """Upper bounds on sup H over the shifts, at each ε >= 0."""
         reached = np.max([look.above(alphas) for look in self._first], axis=0)
-        open_ = [self._cell(one, two, alphas) for one, two in pairwise(self._first)]
-        found = reached
-        close = 5e-5  # of H, relatively: cells of shifts where it may be more are halved
+        open_ = [self._cell(left, right, alphas) for left, right in pairwise(self._first)]
+        bound = reached
+        close = 5e-5  # relative: cells of shifts where H may exceed it by more are halved
         most_halved = 500
         for _ in range(8):  # halvings
             enough = reached * (1 + close) + LEFT_OUT
@@ -209,35 +209,35 @@ class Shifts:
             following: list[_LossCell] = []
             for cell, doubt in zip(open_, doubtful, strict=True):
                 if doubt:
-                    middle = self.looked((cell.one.shift + cell.two.shift) / 2)
+                    middle = self.examine((cell.left.shift + cell.right.shift) / 2)
                     reached = np.maximum(reached, middle.above(alphas))
-                    following.append(self._cell(cell.one, middle, alphas))
-                    following.append(self._cell(middle, cell.two, alphas))
+                    following.append(self._cell(cell.left, middle, alphas))
+                    following.append(self._cell(middle, cell.right, alphas))
                 else:
-                    found = np.maximum(found, cell.bound)
+                    bound = np.maximum(bound, cell.bound)
             open_ = following
-        found = np.max([found, reached, *(cell.bound for cell in open_)], axis=0)
-        return np.minimum(np.minimum.accumulate(found), 1.0)  # δ falls in ε
+        bound = np.max([bound, reached, *(cell.bound for cell in open_)], axis=0)
+        return np.minimum(np.minimum.accumulate(bound), 1.0)  # δ falls in ε
 
     def largest_area(self, alphas: Floats) -> Fraction:
-        """Return the shift with the largest area under H(ε), of the first that are looked at."""
+        """The shift with the largest area under H(ε), among the first shifts."""
         return max(self._first, key=lambda look: float(look.above(alphas).sum())).shift
 
     def reach(self) -> Fraction | None:
-        """Return a loss at which H is next to nothing, if it isn't too large."""
+        """A loss at which H is negligible; None if it is too large."""
         grid = np.geomspace(2.0**-30, LONGEST_LOSS, 1000)
-        found = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
-        nothing = 2.0**-110  # losses beyond the point where H is this are put at infinity
-        index = int(np.argmax(found <= nothing))
+        bounds = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
+        nothing = 2.0**-110  # losses beyond the point where H has this value are moved to infinity
+        index = int(np.argmax(bounds <= nothing))
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
-    def looked(self, shift: Fraction) -> ShiftLosses:
-        """Look at one shift."""
+    def examine(self, shift: Fraction) -> ShiftLosses:
+        """The losses at one shift."""
         row = self._row(shift)
         moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
         q = np.maximum(still.coefficients - (still.errors + _left_out(self._table)), 0.0)
-        p, q = _halved(p * OUTWARD, q / OUTWARD, _PARTS)
+        p, q = _halve_items(p * OUTWARD, q / OUTWARD, _PARTS)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             quotients = np.where(p > 0, p / q, 0.0)
         most = quotients.reshape(6 * 2**_PARTS, -1).max(axis=0)
@@ -245,29 +245,31 @@ class Shifts:
         p, q = ((part * moved.widths / (6 * 2**_PARTS))[here] for part in (p, q))
         return ShiftLosses(
             shift=shift,
-            atoms=Falling.of(p, q),
+            atoms=SortedAtoms.of(p, q),
             losses=moved.per_item(most),
             row=row,
         )
 
-    def _cell(self, one: ShiftLosses, two: ShiftLosses, alphas: Floats) -> _LossCell:
-        """Bound H between two shifts, a step of the table apart at most."""
-        width = float(two.shift - one.shift) * (1 + 1e-9)
-        left, right = one.above(alphas), two.above(alphas)
-        rise, sag = np.abs(left - right), self.bend(one, two, alphas) * (width**2 / 2)
-        bound = np.maximum(left, right)
+    def _cell(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> _LossCell:
+        """Bound H between two shifts, at most a step of the table apart."""
+        width = float(right.shift - left.shift) * (1 + 1e-9)
+        at_left, at_right = left.above(alphas), right.above(alphas)
+        rise, sag = np.abs(at_left - at_right), self.bend(left, right, alphas) * (width**2 / 2)
+        bound = np.maximum(at_left, at_right)
         inside = rise < sag  # the chord with the parabola has its maximum inside
-        mean, r, s = (left[inside] + right[inside]) / 2, rise[inside], sag[inside]
+        mean, r, s = (at_left[inside] + at_right[inside]) / 2, rise[inside], sag[inside]
         bound[inside] = (mean + s / 4 + r**2 / (4 * s)) * (1 + 1e-12)
-        return _LossCell(one=one, two=two, bound=bound)
+        return _LossCell(left=left, right=right, bound=bound)
 
-    def bend(self, one: ShiftLosses, two: ShiftLosses, alphas: Floats) -> Floats:
-        """Return M: more than ∫ max(0, −f″(y + φ)) where f(y + φ′) > αf(y), φ and φ′ between."""
-        width = float(two.shift - one.shift) * (1 + 1e-9)
-        fall = falls(self._table, self._pieces.still, (one.shift, one.row), (two.shift, two.row))
+    def bend(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> Floats:
+        """An upper bound M on ∫ max(0, −f″(y + φ)) where f(y + φ′) > αf(y); φ, φ′ are between."""
+        width = float(right.shift - left.shift) * (1 + 1e-9)
+        fall = falls(
+            self._table, self._pieces.still, (left.shift, left.row), (right.shift, right.row)
+        )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             more = np.where(fall > 0, width**2 / 8 * fall / self._q_least, 0.0)
-        losses = np.maximum(one.losses, two.losses) + more
+        losses = np.maximum(left.losses, right.losses) + more
         order = np.argsort(-losses)
         sums = np.concatenate([[0.0], np.cumsum(fall[order])]) * self._table.step * (1 + 1e-9)
         active = np.searchsorted(-losses[order], -alphas * (1 - 1e-12), side="right")
@@ -275,14 +277,14 @@ class Shifts:
 
     @cached_property
     def _q_least(self) -> Floats:
-        """Return what f(y) is at least on each item."""
+        """A lower bound of f(y) on each item."""
         still = self._long.part(0, self._table.count - 1)
         lowest = still.coefficients.min(axis=0) - still.errors - _left_out(self._table)
         return np.maximum(lowest, 0.0) / OUTWARD
 
 
-def _halved(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
-    """Return the coefficients on parts of items halved `times` over, of shape (6, parts, items)."""
+def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
+    """The coefficients on parts of items that are halved `times` times; shape (6, parts, items)."""
     both = np.stack([p, q], axis=1)[:, :, None]
     for _ in range(times):
         both = np.concatenate(split(both, np.array(0.5)), axis=2)
@@ -290,12 +292,12 @@ def _halved(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """Return P from below and Q from above of parts of items."""
+    """P from below and Q from above, for parts of items."""
     table = _table(law, shift, beyond=14)
     row = table.row(shift)
     pieces = QuinticSums(table=table, still=table.row(Fraction(0)))
     moved, still = pieces.of(shift, row, 1.0, 0.0), pieces.of(shift, row, 0.0, 1.0)
-    p, q = _halved(moved.coefficients, still.coefficients, _PARTS_BELOW)
+    p, q = _halve_items(moved.coefficients, still.coefficients, _PARTS_BELOW)
     widths = moved.widths / 2**_PARTS_BELOW
     p = (p.mean(axis=0) - moved.errors - _left_out(table)) / OUTWARD
     q = (q.mean(axis=0) + still.errors + _left_out(table)) * OUTWARD
@@ -304,7 +306,7 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
 
 
 def _decay(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """Return the loss of wide stretches, where the spacing is the shift."""
+    """The loss of wide stretches, if the spacing is the shift."""
     del shift
     return noise.decay
 

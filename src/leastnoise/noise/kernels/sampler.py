@@ -1,4 +1,4 @@
-"""Exact draws from laws made of Gaussian kernels: a kernel by its weight, then a normal in it."""
+"""Exact draws from sums of Gaussian kernels: choose a kernel by its weight, then draw in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LazyShifted(LazyReal):
 
 
 def mixture_sampler(noise: GaussianMixture, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a `gaussian-mixture`, in units of `grid`."""
+    """One draw of a `gaussian-mixture`, in units of `grid`."""
 
     def draw_one() -> LazyReal:
         k = choose(entropy, lambda: _cumulative(noise)) - noise.modes
@@ -46,16 +46,16 @@ def _cumulative(noise: GaussianMixture) -> list[arb]:
 
 
 def quasi_gaussian_sampler(noise: QuasiGaussian, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a `quasi-gaussian`, in units of `grid`."""
+    """One draw of a `quasi-gaussian`, in units of `grid`."""
     t = noise.spacing / noise.scale
 
-    def in_the_middle() -> list[arb]:
+    def middle_probability() -> list[arb]:
         """Enclose 1/(1 + 2wΦ(t)), the weight of the inner kernel."""
         side = (ball(-t) / arb(2).sqrt()).erfc()  # 2Φ(t)
         return [1 / (1 + ball(-noise.decay).exp() * side), arb(1)]
 
     def draw_one() -> LazyReal:
-        if choose(entropy, in_the_middle) == 0:
+        if choose(entropy, middle_probability) == 0:
             return LazyNormal(entropy)
         return LazyShifted(_normal_above(-t, entropy), t, negative=entropy.bits(1) == 1)
 
@@ -63,7 +63,7 @@ def quasi_gaussian_sampler(noise: QuasiGaussian, grid: Fraction, entropy: Entrop
 
 
 def _normal_above(limit: Fraction, entropy: Entropy) -> LazyNormal:
-    """Return a normal that exceeds `limit` <= 0: one is redrawn if it certainly doesn't."""
+    """A normal above `limit` <= 0; it is redrawn if it certainly isn't."""
     while True:
         normal = LazyNormal(entropy)
         if decide(lambda bits, x=normal: certainly_less(ball(limit), x.enclose(bits))):

@@ -1,9 +1,9 @@
-"""k-fold sums of Gaussian kernels: how fast weights fall, how many, and how wide.
+"""Sums of Gaussian kernels for several releases: decay of the weights, number and width of kernels.
 
-With a decay of ε/k the losses of k releases are about whole multiples of it, as with steps, and
-just add up; with a faster one kernels overlap more and it is the tails that count; and at last
-there is one Gaussian. Which is best is searched in floats. The proved bound on δ then gives σ:
-δ falls in σ, as a wider law is a narrower one plus an independent Gaussian (about so if folded).
+With a decay of ε/k the losses of k releases are about integer multiples of it, as with steps, and
+just add up. With a faster decay kernels overlap more and the tails matter; in the limit there is
+one Gaussian. The best decay is searched in floats. The proved bound on δ then gives σ: δ decreases
+in σ, as a wider law is a narrower one plus an independent Gaussian (approximately, if folded).
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _FASTER = (Fraction(1), *(Fraction(hundredths, 100) for hundredths in (105, 115, 135, 180, 300)))
-"""How much faster than ε/k weights fall."""
+"""Candidates for the decay, as multiples of ε/k."""
 
-_ALONE = Fraction(100)  # a decay at which outer kernels are nothing
+_SINGLE = Fraction(100)  # a decay at which outer kernels are negligible
 _ROUGH_ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # of ln(1/σ)
-_LEAST_SCALE = 1 / 20  # proofs go to a shift of 24 σ
-_APART = 1e-2  # of ln σ: between the ends of a slope
-_RELATIVE = 5e-6  # of σ: what it may be above where the proved bound meets δ
-_FAR = 0.05  # of ln σ: how far a step may go
+_LEAST_SCALE = 1 / 20  # proofs allow shifts up to 24 σ
+_APART = 1e-2  # of ln σ: distance of the two points of a slope
+_RELATIVE = 5e-6  # of σ: its allowed excess over the root of the proved bound
+_FAR = 0.05  # of ln σ: the longest step
 
 
 def several(task: SeveralReleases) -> KernelNoise:
-    """Return the law for a worst shift of 1 that may be drawn several times, spacing 1.
+    """The law for a worst shift of 1 that may be drawn several times, spacing 1.
 
-    For samples, decay and number of kernels are those for as many releases as a record is in
+    For samples, decay and number of kernels are taken for as many releases as a record is in
     samples, at the budget that the same Gaussian meets for them. Raises InvalidArgument for a fixed
     spacing.
     """
     family = cast("type[KernelNoise]", task.family)
     question = task.question
     if question.sampling_rate == 1:
-        return _problem(family, question).proved(find_in_floats(family, question), task)
+        return _problem(family, question).prove_scale(find_in_floats(family, question), task)
     often = max(2, round(question.compositions * question.sampling_rate))
     sigma = task.gaussian_sigma()
     budget = match_gaussian(sigma / math.sqrt(often), question.budget.delta)
@@ -68,9 +68,9 @@ def several(task: SeveralReleases) -> KernelNoise:
     return wider(law, Fraction(find_root(gap, 1.0, 1.1, relative=relative_sampled)))
 
 
-@lru_cache(maxsize=16)  # a comparison asks first whether its proof is worth the time
+@lru_cache(maxsize=16)  # a comparison calls it first, to see if the proof is worth the time
 def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise:
-    """Return the law of least loss for several releases of all rows, and about its σ."""
+    """The law of smallest loss for several releases of all rows, with about its smallest σ."""
     problem = _problem(family, question)
     return min(problem.candidates(), key=problem.rank)
 
@@ -90,30 +90,30 @@ def _problem(family: type[KernelNoise], question: Question) -> _KernelsProblem:
 class _KernelsProblem:
     family: type[KernelNoise]
     question: Question
-    found: dict[tuple[Fraction, int], KernelNoise] = field(default_factory=dict)
+    fitted: dict[tuple[Fraction, int], KernelNoise] = field(default_factory=dict)
 
     def candidates(self) -> Iterable[KernelNoise]:
-        """Return the laws that were looked at, each at about its least σ."""
-        helps_several = 1e-4  # (relative) a further mode must lower the loss by this
+        """The laws that were tried, each with about its smallest σ."""
+        helps_several = 1e-4  # the relative decrease of the loss that justifies a further mode
         hopeless = 1.3  # times the best loss: other numbers of modes aren't tried
         for decay in self._decays():
             for step in (-1, 1):
-                modes = self._enough(decay)
+                modes = self._sufficient_modes(decay)
                 best = self._loss(decay, modes)
                 while self._may_be(modes + step) and best < hopeless * self._best():
                     modes += step
                     if self._loss(decay, modes) > best * (1 - helps_several):
                         break
                     best = self._loss(decay, modes)
-        return self.found.values()
+        return self.fitted.values()
 
     def rank(self, law: KernelNoise) -> float:
-        """Return the loss, a single Gaussian's less what others must gain."""
-        worth = 5e-4  # (relative) what several kernels must gain: about what lattices cost them
-        return self.question.loss.of(law) * (1 - worth if law.decay == _ALONE else 1)
+        """The loss; a single Gaussian's is reduced by the gain that several kernels must have."""
+        worth = 5e-4  # relative gain required of several kernels: about the cost of lattices
+        return self.question.loss.of(law) * (1 - worth if law.decay == _SINGLE else 1)
 
-    def proved(self, law: KernelNoise, task: SeveralReleases) -> KernelNoise:
-        """Return `law` with its least σ by the proved bound on δ."""
+    def prove_scale(self, law: KernelNoise, task: SeveralReleases) -> KernelNoise:
+        """`law` with its smallest σ by the proved bound on δ."""
 
         def gap(sigma: float) -> float:
             return task.log_delta_gap(self._law(law.decay, law.modes, sigma))
@@ -121,10 +121,10 @@ class _KernelsProblem:
         about, near = self._over(law.decay, law.modes), float(law.scale)
         at = -math.log(near)
         slope = (about(at) - about(at + _APART)) / _APART  # by ln σ
-        return self._law(law.decay, law.modes, _closed_in(gap, near, slope))
+        return self._law(law.decay, law.modes, _find_scale(gap, near, slope))
 
     def _decays(self) -> list[Fraction]:
-        """Return decays to look at, that of a single Gaussian first."""
+        """The candidates for the decay; the first stands for a single Gaussian."""
         fixed = self.question.fixed.get("decay")
         if fixed is not None:
             return [Fraction(fixed)]
@@ -134,15 +134,15 @@ class _KernelsProblem:
             if share
             else []
         )
-        return [_ALONE, *faster]
+        return [_SINGLE, *faster]
 
-    def _enough(self, decay: Fraction) -> int:
-        """Return the least K with w_K <= δ/k: a shift by the spacing bares the last component."""
+    def _sufficient_modes(self, decay: Fraction) -> int:
+        """The smallest K with w_K <= δ/k: a shift by the spacing exposes the last component."""
         if self.family.folded:
             return 1
         if "modes" in self.question.fixed:
             return int(self.question.fixed["modes"])
-        if decay == _ALONE:
+        if decay == _SINGLE:
             return 0
         total, target = 1.0, float(self.question.budget.delta) / self.question.compositions
         for modes in range(MOST_MODES):
@@ -157,31 +157,31 @@ class _KernelsProblem:
         return not only_one and 0 <= modes <= MOST_MODES
 
     def _best(self) -> float:
-        return min(self.question.loss.of(law) for law in self.found.values())
+        return min(self.question.loss.of(law) for law in self.fitted.values())
 
     def _loss(self, decay: Fraction, modes: int) -> float:
-        if (decay, modes) not in self.found:
+        if (decay, modes) not in self.fitted:
             gaussian = float(common_fit.gaussian(1, self.question.budget)) * math.sqrt(
                 self.question.compositions
             )
-            near = [float(law.scale) for (at, _), law in self.found.items() if at == decay]
+            near = [float(law.scale) for (at, _), law in self.fitted.items() if at == decay]
             log_ratio = _ROUGH_ROOT.find(
                 self._over(decay, modes), guess=-math.log(near[-1] if near else gaussian)
             )
-            self.found[decay, modes] = self._law(decay, modes, math.exp(-log_ratio))
-        return self.question.loss.of(self.found[decay, modes])
+            self.fitted[decay, modes] = self._law(decay, modes, math.exp(-log_ratio))
+        return self.question.loss.of(self.fitted[decay, modes])
 
     def _over(self, decay: Fraction, modes: int) -> Callable[[float], float]:
-        """Return ln δ − its target, about, as a function of ln(1/σ)."""
+        """An estimate of ln δ minus its target, as a function of ln(1/σ)."""
         epsilon, target = float(self.question.budget.epsilon), self._log_target()
 
         def over(log_ratio: float) -> float:
             ratio = min(math.exp(log_ratio), 1 / _LEAST_SCALE)
             law = Kernels(modes=modes, spacing=ratio, decay=float(decay), folded=self.family.folded)
-            found = log_composed_delta(
+            log_delta = log_composed_delta(
                 law, shift=ratio, epsilon=epsilon, compositions=self.question.compositions
             )
-            return found - target + max(0.0, log_ratio + math.log(_LEAST_SCALE)) * 1e3
+            return log_delta - target + max(0.0, log_ratio + math.log(_LEAST_SCALE)) * 1e3
 
         return over
 
@@ -194,8 +194,8 @@ class _KernelsProblem:
         return GaussianMixture(scale=Fraction(sigma), modes=modes, spacing=1, decay=decay)
 
 
-def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> float:
-    """Return a σ with gap <= 0 next to the root, near `sigma`: Newton's step, then secants."""
+def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> float:
+    """A σ with gap <= 0 next to the root, near `sigma`: Newton's step, then secants."""
     last: tuple[float, float] | None = None
     for _ in range(8):  # secants
         here = math.log(sigma), gap(sigma)
@@ -208,9 +208,9 @@ def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> flo
     return find_root(gap, sigma, sigma * (1 + _APART))
 
 
-# δ(ε) of several releases with sums of Gaussian kernels, about: for searches, not for proofs.
+# An estimate of δ(ε) of several releases with sums of Gaussian kernels, for searches only.
 #
-# Lengths in units of σ, notation as in `profile.crossings`. f is looked at on a grid of step w. A
+# Lengths in units of σ, notation as in `profile.crossings`. f is evaluated on a grid of step w. A
 # shift by j steps has the losses Z = ln f(y + jw) − ln f(y); sums of their masses above the points
 # of a lattice give H at all its ε at once, as P(Z > ε) − e^ε Q(Z > ε). The supremum over j is
 # convex in e^ε, so that its chords are a law of losses on the lattice, which is tilted and
@@ -218,7 +218,7 @@ def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> flo
 
 
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
-    """Return about ln δ(ε) of so many releases, each at any shift up to `shift`; −inf at 0."""
+    """An estimate of ln δ(ε) of several releases, each at any shift up to `shift`; −inf at 0."""
     step, masses, infinity = _losses(law, shift)
     finite = log_delta_of_sum(masses, step=step, epsilon=epsilon, compositions=compositions)
     total = float(masses.sum())
@@ -227,10 +227,12 @@ def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositio
 
 
 def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
-    """Return a step, masses at −n·step … n·step, and what is at infinity."""
+    """A step, masses at −n·step … n·step, and the mass at infinity."""
     shifts = max(1, math.ceil(16 * shift))  # w is about 1/16
     w = shift / shifts
-    reach = law.modes * law.spacing + 9.0  # in σ: how far from kernels f is looked at
+    reach = (
+        law.modes * law.spacing + 9.0
+    )  # in σ: the distance from kernels up to which f is evaluated
     count = math.ceil(2 * reach / w)
     y = np.asarray(-reach - shift + w * np.arange(count + 2 * shifts + 1), dtype=float)
     log_f, _ = law.log_density_and_mean(y)
@@ -240,7 +242,7 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     p = np.stack([q[j : j + here] for j in range(1, shifts + 1)])
     mean = float(p[-1] @ gaps[-1])
     spread = math.sqrt(max(float(p[-1] @ (gaps[-1] - mean) ** 2), 1e-30))
-    trifle = 1e-25  # of P: larger losses are put at infinity
+    trifle = 1e-25  # of P: losses of outputs with smaller mass are moved to infinity
     largest = min(float(gaps[p > trifle].max()), 600.0)
     fineness = 24  # lattice steps in a standard deviation of the loss
     most = 3000  # lattice points above 0
@@ -248,10 +250,10 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     if step < law.decay < largest:  # mixtures have losses of just the decay on wide stretches
         step = law.decay / math.ceil(law.decay / step)
     size = math.ceil(largest / step)
-    places = np.clip(np.floor(gaps / step) + 1, 0, size + 1).astype(np.intp)
-    places += (size + 2) * np.arange(shifts)[:, None]
+    indices = np.clip(np.floor(gaps / step) + 1, 0, size + 1).astype(np.intp)
+    indices += (size + 2) * np.arange(shifts)[:, None]
     weights = (p, np.broadcast_to(q[:here], p.shape))
-    p_tails, q_tails = (_tails(places, part, (shifts, size + 2)) for part in weights)
+    p_tails, q_tails = (_tails(indices, part, (shifts, size + 2)) for part in weights)
     alphas = np.exp(step * np.arange(size + 1))
     deltas = np.clip((p_tails - alphas * q_tails).max(axis=0), 0.0, 1.0)
     deltas = np.concatenate([(1 - 1 / alphas + deltas / alphas)[:0:-1], deltas])
@@ -262,7 +264,7 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     return step, np.maximum(alphas * np.diff(slopes), 0.0), float(deltas[-1])
 
 
-def _tails(places: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
-    """Return the weights at places >= 1, 2, …, by shift."""
-    found = np.bincount(places.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
-    return found[:, :0:-1].cumsum(axis=1)[:, ::-1]
+def _tails(indices: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
+    """The sums of weights at indices >= 1, 2, …, for each shift."""
+    sums = np.bincount(indices.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
+    return sums[:, :0:-1].cumsum(axis=1)[:, ::-1]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import Falling, chords, inscribe
+from leastnoise.balls.atoms import SortedAtoms, chords, inscribe
 from leastnoise.balls.core import UNIT, ball, float_below, precision
 from leastnoise.balls.losses import (
     BITS,
@@ -168,7 +168,7 @@ def _supremum(law: _FloatLaw, every: list[_Shift], epsilons: list[Fraction]) -> 
 def _divergence(law: _FloatLaw, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return numbers that H_j isn't above at the ε with e^ε >= alphas."""
     here = law.high > 0
-    return Falling.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
+    return SortedAtoms.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
 
 
 def _merged(

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from flint import arb
 
-from leastnoise.entropy.pieces import UniformPieces, draws_of_pieces, finitely_many
+from leastnoise.entropy.pieces import UniformPieces, draws_of_pieces, finite_pieces
 from leastnoise.entropy.scaled import ScaledDraws
 from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
 
@@ -47,4 +47,4 @@ def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) 
     def survival(j: int) -> arb:
         return arb(beyond[j]) / arb(beyond[0])
 
-    return finitely_many(lambda j: ends(points[j]), survival, len(points))
+    return finite_pieces(lambda j: ends(points[j]), survival, len(points))

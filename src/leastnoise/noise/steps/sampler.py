@@ -12,7 +12,7 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform, certainly_less, decide
-from leastnoise.entropy.pieces import Survival, UniformPieces, draws_of_pieces, finitely_many
+from leastnoise.entropy.pieces import Survival, UniformPieces, draws_of_pieces, finite_pieces
 from leastnoise.entropy.scaled import LazyRational, LazySampler, ScaledDraws
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
@@ -213,4 +213,4 @@ def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> UniformPieces:
         step = kept[j - atoms]
         return unit * steps.edges[step], unit * steps.edges[step + 1]
 
-    return finitely_many(ends, Survival(masses), len(kept) + atoms)
+    return finite_pieces(ends, Survival(masses), len(kept) + atoms)

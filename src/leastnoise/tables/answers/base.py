@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.layout.periods import OpenTotals, RunningSums
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.noise.errors import Wish
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -117,10 +118,14 @@ class Reads:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The exact integers of the layouts of a `Reads`, in its order: as secret as the rows."""
+    """The exact integers of the layouts of a `Reads`, in its order: as secret as the rows.
+
+    `memory` has the sums of a series with running totals.
+    """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
     groups: list[list[tuple[Any, ...]]] = field(repr=False)
+    memory: OpenTotals | None = field(default=None, repr=False)
 
 
 class Error(Protocol):
@@ -295,6 +300,40 @@ class Answered(Protocol):
         Each table by itself was checked before.
         """
         ...
+
+
+class OverTime(ABC):
+    """An answer whose draw is revealed release by release, with a state from one to the next."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its queries in certificates."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[TablePart, ...]:
+        """The columns that it gives to published tables."""
+
+    @property
+    @abstractmethod
+    def reads(self) -> Reads:
+        """The exact integers that it hides."""
+
+    @abstractmethod
+    def start(self) -> RunningSums:
+        """The sums before the first release of a tree."""
+
+    @abstractmethod
+    def publish(self, sums: RunningSums) -> list[Table]:
+        """A table for each part, of a release that was drawn."""
+
+    @abstractmethod
+    def read_numbers(self, folder: Path, kind: str) -> tuple[list[int], list[int]]:
+        """The counts and the running totals of a folder, with tables of this `kind`.
+
+        Raises CertificateRejected if any isn't whole.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

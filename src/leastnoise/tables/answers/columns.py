@@ -121,12 +121,12 @@ def wrong_number(
     every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))
     beside: dict[Any, list[Any]] = {}
     for asked, ingredients in every:
-        value = asked.in_common(ingredients, values[asked.label])
+        value = asked.in_common_unit(ingredients, values[asked.label])
         beside.setdefault(ingredients.components, []).append(value)
     for asked, ingredients in every:
         four = [values[f"{asked.label}{suffix}"] for suffix in SUFFIXES]
         with np.errstate(all="ignore"):
-            suffix = asked.wrong_suffix(ingredients, four, beside)
+            suffix = asked.find_wrong_suffix(ingredients, four, beside)
         if suffix is not None:
             return f"{asked.label}{suffix}"
     return None

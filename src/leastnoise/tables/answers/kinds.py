@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.answers.plain.layout import PlainQueries
@@ -10,6 +11,7 @@ from leastnoise.tables.answers.sums.cumulative_queries import CumulativeQueries,
 from leastnoise.tables.answers.sums.level_queries import LevelQueries
 from leastnoise.tables.answers.sums.margin_queries import MarginQueries
 from leastnoise.tables.answers.sums.nested_queries import NestedQueries
+from leastnoise.tables.answers.sums.series_queries import SeriesQueries
 from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
 from leastnoise.tables.answers.weighted.questions import SumQueries
 from leastnoise.tables.layout.layout import SpecLayout
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 PLAIN, UNLISTED, KEYS = PlainQueries(), UnlistedQueries(), KeyQueries()
+SERIES = SeriesQueries()
 KINDS: tuple[QueryKind, ...] = (
     PLAIN,
     UNLISTED,
@@ -36,11 +39,14 @@ KINDS: tuple[QueryKind, ...] = (
     LevelQueries(),
     NestedQueries(),
     SumQueries(),
+    SERIES,
 )
 
 
 def kind_of(spec: Spec, query: Query) -> QueryKind:
     """The way in which a query is answered, except for its quantiles."""
+    if spec.series is not None and spec.series.totals:
+        return SERIES
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     private = any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values())
     if private and not any(statistic.of_all_groups for statistic in asked):
@@ -60,7 +66,8 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 
 def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Problems of the tables that add up for which a query asks."""
-    for kind in kinds_of_sums(query):
+    totals = (SERIES,) if kind_of(spec, query) is SERIES else ()
+    for kind in (*totals, *kinds_of_sums(query)):
         yield from kind.problems(spec, query, path)
 
 
@@ -70,9 +77,10 @@ def why_no_clipping(spec: Spec, query: Query) -> str:
     return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
 
 
-def file_names(query: Query) -> list[str]:
+def file_names(spec: Spec, query: Query) -> list[str]:
     """The names of the tables that a query publishes, and of their files."""
-    return next(kinds_of_sums(query), PLAIN).file_names(query)
+    totals = (SERIES,) if kind_of(spec, query) is SERIES else ()
+    return next(chain(totals, kinds_of_sums(query)), PLAIN).file_names(query)
 
 
 def lay_out_query(spec: Spec, query: Query) -> Parts:

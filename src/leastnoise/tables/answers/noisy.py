@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.errors import ExpectedError, Wish
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Asked, NoiseError
+    from leastnoise.tables.statistics.base import AnyStatistic, NoiseError
 
 PARTS_NOTE = (
     "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
@@ -99,7 +99,7 @@ class NoisyPart(TablePart):
 
     @property
     def first(self) -> int:
-        """The first of its coordinates in the draw."""
+        """The index of its first coordinate in the draw."""
         return 0
 
     @property
@@ -389,7 +389,7 @@ def half_width(error: ExpectedError) -> str:
     return f"{half:,.4g}" if math.isfinite(half) else "no bound"
 
 
-def bounds_of_error(spec: Spec, asked: Asked) -> str:
+def bounds_of_error(spec: Spec, asked: AnyStatistic) -> str:
     """A remark that an error is shown for the widest bounds, beside a statistic; or nothing."""
     return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
 

@@ -139,7 +139,7 @@ def _arithmetic(node: Call, first: str, second: str) -> str:
 
 
 def from_casts(kind: Type, number: int) -> str:
-    """SQL of column `number` as expressions use it, from its casts (see `casts.by_use`).
+    """SQL of column `number` as expressions use it, from its casts (see `casts.casts_by_use`).
 
     Whole numbers beyond 2^53 become NULL before float64 could round them.
     """
@@ -152,7 +152,7 @@ def from_casts(kind: Type, number: int) -> str:
 
 
 def to_casts(kind: Type, value: str) -> dict[Use, str]:
-    """SQL for each use of a derived column, like `casts.by_use` for a column of the source."""
+    """SQL for each use of a derived column, like `casts.casts_by_use` for a stored column."""
     if kind == "int":
         whole = f"CAST({value} AS BIGINT)"
         return {"u": whole, "k": whole, "v": value}

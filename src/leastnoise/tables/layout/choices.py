@@ -58,9 +58,9 @@ def center_sums(
         if (
             isinstance(statistic, Sum)
             and statistic.column not in divided
-            and not components[0].apart
+            and not components[0].separate
         ):
-            for count, value in statistic.about_middle(spec):
+            for count, value in statistic.centred_components(spec):
                 worse = replaces and not components[0].lowers and value not in summed
                 if count in summed and value.centre and not worse:
                     needs[index] = (count, value)

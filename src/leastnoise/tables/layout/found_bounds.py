@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.column import Column, FindBounds
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
-    from leastnoise.tables.statistics.base import Asked
+    from leastnoise.tables.statistics.base import AnyStatistic
 
     Pair = tuple[Fraction, Fraction]
 
@@ -84,7 +84,7 @@ def drop_bounds_of(spec: Spec, query: Query) -> Spec:
     return spec if name is None else set_found_bounds(spec, {name: None})
 
 
-def has_open_bounds(spec: Spec, asked: Asked) -> bool:
+def has_open_bounds(spec: Spec, asked: AnyStatistic) -> bool:
     """True if the unit of a statistic depends on bounds that are not yet found."""
     used = [part.column for part in asked.parts if part.of_values and not part.of_all_groups]
     return any(name in spec.columns and spec.columns[name].is_open for name in used)
@@ -116,7 +116,7 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
 
 
 def _name_bounds(finds: FindBounds) -> str:
-    """The name of the bounds that are found."""
+    """The words for the bounds that are found: both, the lower bound or the upper bound."""
     if finds.low is not None:
         return "The upper bound"
     return "Bounds" if finds.high is None else "The lower bound"

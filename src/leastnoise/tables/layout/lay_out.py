@@ -36,7 +36,7 @@ from leastnoise.tables.layout.limits import (
 from leastnoise.tables.spec.query import ACCURACY, TREE
 from leastnoise.tables.statistics.base import IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
-from leastnoise.tables.statistics.totals import Clipped, Count
+from leastnoise.tables.statistics.totals import ClippingCount, Count
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Contribution, Spec
@@ -110,10 +110,10 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
-        joined=spec.data.joined,
+        joined=spec.data.join_sentences,
         within=axes_of(spec, query) if together else (),
         clipped=tuple(
-            item.counts_in_words(spec) for item in statistics if isinstance(item, Clipped)
+            item.counts_in_words(spec) for item in statistics if isinstance(item, ClippingCount)
         ),
     )
 

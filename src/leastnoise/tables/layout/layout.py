@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
@@ -88,7 +89,8 @@ class Layout(TableShape):
     With `conditions` a unit may be in several cells. Noisy numbers are rounded to a `multiple`, and
     `clamp` raises negative ones to 0: see `results`. `accuracy` is the error that the spec asks
     for, for means in groups of `assumed` values. `within` has the axes by which rows are grouped
-    if the result has fewer `axes`, or one row for all groups together.
+    if the result has fewer `axes`, or one row for all groups together. `periods` are the releases
+    of a series whose running totals are published.
     """
 
     statistics: tuple[Statistic, ...]
@@ -107,6 +109,7 @@ class Layout(TableShape):
     largest: bool = False
     accurate: bool = False
     within: tuple[Axis, ...] = ()
+    periods: Periods | None = None
 
     @property
     def limits(self) -> str:
@@ -175,7 +178,10 @@ class Layout(TableShape):
         )
 
     def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
-        """The ingredients of each statistic; `noise` has the error of each component."""
+        """The components, their errors and the rounding of each statistic.
+
+        `noise` has the error of each component.
+        """
         return tuple(
             Ingredients(
                 components=tuple(self.components[use] for use in uses),
@@ -246,6 +252,24 @@ class SpecLayout:
     spec: Spec
     queries: tuple[tuple[tuple[Layout, ...], ...], ...]
     quantiles: tuple[tuple[QuantileLayout, ...], ...]
+
+    def at_release(self, number: int, *, first: int) -> SpecLayout:
+        """The layout of one release of a series with running totals, on the tree since `first`."""
+        queries = tuple(
+            tuple(
+                tuple(
+                    layout
+                    if layout.periods is None
+                    else replace(
+                        layout, periods=replace(layout.periods, release=number, first=first)
+                    )
+                    for layout in ways
+                )
+                for ways in parts
+            )
+            for parts in self.queries
+        )
+        return replace(self, queries=queries)
 
 
 def share_parts(

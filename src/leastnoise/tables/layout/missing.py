@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
-    from leastnoise.tables.statistics.base import Asked, OneColumn
+    from leastnoise.tables.statistics.base import AnyStatistic, OneColumn
 
 
-def describe(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str, ...]:
+def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tuple[str, ...]:
     """Sentences about each column that a query uses, from public values alone.
 
     `Bins.dropped` names the values that are in no bin.
@@ -57,7 +57,7 @@ def describe(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
     return tuple(dict.fromkeys(filter(None, sentences)))
 
 
-def _by_column(spec: Spec, statistics: Sequence[Asked]) -> dict[str, list[OneColumn]]:
+def _by_column(spec: Spec, statistics: Sequence[AnyStatistic]) -> dict[str, list[OneColumn]]:
     """The statistics of each column, except parts of ratios that `_of_ratio` already describes."""
     used: dict[str, list[OneColumn]] = {}
     for asked in statistics:

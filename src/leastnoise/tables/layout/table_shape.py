@@ -12,7 +12,7 @@ from leastnoise.tables.layout.axes import Unlisted
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.layout.axes import Axis, Condition
-    from leastnoise.tables.statistics.base import Asked
+    from leastnoise.tables.statistics.base import AnyStatistic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class TableShape(ABC):
     part: str
     by_row: bool
     neighbours: Neighbours
-    statistics: tuple[Asked, ...]
+    statistics: tuple[AnyStatistic, ...]
     places: tuple[int, ...]
     axes: tuple[Axis, ...]
     missing: tuple[str, ...]

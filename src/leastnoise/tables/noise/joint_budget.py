@@ -17,7 +17,7 @@ from leastnoise.calibration import (
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.numerics.searches import raised_shares
+from leastnoise.numerics.searches import raise_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,7 @@ def _ratios(
     least = now * worst
     if least.sum() >= 1:
         return None
-    best = raised_shares(shares, least * (1 + _MARGIN))
+    best = raise_shares(shares, least * (1 + _MARGIN))
     return [1.0] * len(mechanisms) if best is None else np.sqrt(now / best).tolist()
 
 

@@ -30,7 +30,7 @@ from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
-from leastnoise.numerics.searches import raised_shares
+from leastnoise.numerics.searches import raise_shares
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.layout.limits import FirstCells
 from leastnoise.tables.noise.estimates import (
@@ -374,7 +374,7 @@ def _cost_of_bodies(
         p = float(exponent)
         moved = logs + np.log((sizes + 2) / sizes * d * (d + 1)) - 2 * math.log(epsilon)
         moved += _log_share_moment(sizes, d, p)
-        parts = raised_shares(shares / shares.sum(), _exp(p / 2 * (moved - limits)))
+        parts = raise_shares(shares / shares.sum(), _exp(p / 2 * (moved - limits)))
         if parts is None:
             continue
         cost = float(shares @ (moved - 2 / p * np.log(parts)))
@@ -408,7 +408,7 @@ def _gaussian_gain(
     radii = np.log([float(min(layout.l2 for layout in query.layouts)) for query in queries])
     alone = np.array([logs[query.index] for query in queries])
     shares = np.array([float(query.share) for query in queries])
-    parts = raised_shares(shares, _exp(2 * (radii + whole) - alone))
+    parts = raise_shares(shares, _exp(2 * (radii + whole) - alone))
     if parts is None:
         return None
     return float(shares @ (alone - 2 * (radii + whole) + np.log(parts)))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from fractions import Fraction
@@ -23,10 +24,10 @@ from leastnoise.tables.results.table import result_columns
 from leastnoise.tables.spec.source import (
     IN_MEMORY,
     ON_SPARK,
+    csv_keys,
     is_csv,
     is_spark,
     needs_types,
-    told_of,
     why_no_engine,
     why_no_source,
     why_no_table,
@@ -143,7 +144,7 @@ def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem
     if names and (why := why_no_table(names, section.table)):
         yield f"{path}.table", why
     csv = any(map(is_csv, names))
-    for name_of_key in () if csv else told_of(section):
+    for name_of_key in () if csv else csv_keys(section):
         yield f"{path}.{name_of_key}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if csv else "SQLite"
@@ -194,6 +195,7 @@ def _series(spec: Spec) -> Iterator[Problem]:
     if spec.series.report is not None:
         yield from check_declared(spec, spec.series.report, "series.report")
     yield from _unit_of_series(spec, spec.series)
+    yield from _running_totals(spec, spec.series)
 
 
 def _unit_of_series(spec: Spec, series: Series) -> Iterator[Problem]:
@@ -223,6 +225,29 @@ def _unit_of_series(spec: Spec, series: Series) -> Iterator[Problem]:
     if series.report is None:
         why = "Missing: the column with the number of the release that counts a row, such as "
         yield "series.report", f'{why}report = "week". Without it a row may count in every release.'
+
+
+def _running_totals(spec: Spec, series: Series) -> Iterator[Problem]:
+    """Yield the problems of running totals, and of keys that only they use."""
+    if not series.totals:
+        for name in ("branches", "state"):
+            if getattr(series, name) is not None:
+                yield f"series.{name}", "Used with totals = true only. Leave it out."
+        return
+    if series.each is None:
+        why = "Missing: running totals protect a row, or a person in one release. Write each = "
+        yield "series.each", f'{why}"row" or each = "person in one release".'
+    if spec.privacy.delta:
+        yield (
+            "privacy.delta",
+            "Not used with totals = true: that noise needs none. Leave it out.",
+        )
+    if spec.output is None:
+        yield "output", "Missing: the totals of a series need the folders of its releases."
+    if series.branches is not None and math.prod(series.branches) < series.releases:
+        leaves = math.prod(series.branches)
+        why = f"Expected a tree for {series.releases:,} releases, but its branches make {leaves:,}."
+        yield "series.branches", why
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:
@@ -256,7 +281,7 @@ def _names(spec: Spec) -> Iterator[Problem]:
             )
         elif name.lower() in _TAKEN:
             yield path, f"{name!r} is the name of a file of every release. Choose another."
-        for file_name in file_names(query):
+        for file_name in file_names(spec, query):
             if file_name.lower() in seen:
                 yield path, f"{file_name!r} is used twice (ignoring capitals). Names must differ."
             seen.add(file_name.lower())

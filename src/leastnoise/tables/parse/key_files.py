@@ -188,7 +188,7 @@ def _parse_field(field: str, declared: object, number: int) -> Key:
 def _read_parquet(content: bytes, declared: object) -> list[Key]:
     """Read the keys of a Parquet file of one column, which has its own type."""
     try:
-        with parquet_rows.opened(content) as rows:
+        with parquet_rows.open_rows(content) as rows:
             if len(rows.columns) != 1:
                 raise ValueError("Expected a Parquet file of one column.")
             keys = _read_values(rows, stored=str(rows.types[0]), declared=declared)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy, Assumed, Query
-    from leastnoise.tables.statistics.base import Asked
+    from leastnoise.tables.statistics.base import AnyStatistic
 
     Parts = tuple[tuple[Layout, ...], ...]
 
@@ -51,7 +51,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             path,
             'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
         )
-    seen: set[Asked] = set()
+    seen: set[AnyStatistic] = set()
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
         if isinstance(asked, ValueError):

@@ -1,11 +1,11 @@
-"""The noise of a release, decided from public numbers alone.
+"""The noise of a release, chosen from public numbers alone.
 
-The modules in the order in which a plan is made, and best read:
+The modules in the order in which a plan is made, which is the best order to read them:
 
-| file | what |
+| file | content |
 |---|---|
-| `least_epsilon` | begins, and searches ε where the spec asks for the least |
-| `make_plan` | has each answer find its noise, proves all together, reads the answers back |
-| `plan` | the record that people, `verify` and `publish` read: a loop over answers |
-| `summary` | its text |
+| `least_epsilon` | the entry; the search for ε if the spec asks for the least |
+| `make_plan` | each answer finds its noise; all noise is proved together, and read back |
+| `plan` | the record that people, `verify` and `publish` read |
+| `summary` | the text of a plan |
 """

@@ -1,4 +1,4 @@
-"""The making of a plan: each draw of noise is found and proved, then all of them together."""
+"""Make a plan: find and prove each draw of noise, and then all draws together."""
 
 from __future__ import annotations
 
@@ -25,91 +25,91 @@ if TYPE_CHECKING:
 
 
 def plan(
-    laid: SpecLayout, *, progress: Callable[[str], object] | None = None, check: bool = True
+    layout: SpecLayout, *, progress: Callable[[str], object] | None = None, check: bool = True
 ) -> Plan:
-    """Return the plan of a spec: for each query the proved noise with the least variance.
+    """Plan a release: find the proved noise with the least variance for each query.
 
-    Each query has noise for its share of the budget, or several queries have one draw. Or the noise
-    of all queries meets the budget together, scaled down by one factor, where that is less for each
-    of them. No query has more noise in a draw with others than it would get alone.
+    A query has a draw for its share of the budget, or shares a draw with others. Or the noise of
+    all queries is scaled down until they meet the budget only together, if that reduces the noise
+    of each. No query has more noise in a shared draw than it would get alone.
 
-    `progress` is told the stages. Raises Refused if no noise can serve a query, or, with `check`,
-    if its numbers may be out of the range of float64.
+    `progress` receives the stages. Raises Refused if no noise can serve a query, or, with `check`,
+    if a number may be out of the range of float64.
     """
     tell = progress or (lambda _: None)
-    offers = [offer for answer in list_answers(laid) for offer in answer.find(tell)]
+    offers = [offer for answer in list_answers(layout) for offer in answer.find(tell)]
     try:
-        made = _proved(laid, offers)
-    except NotCertified:  # Gaussian noise in margins, beside noise that isn't composed with it
+        result = _prove(layout, offers)
+    except NotCertified:  # Gaussian noise in margins can't be composed with the other noise
         purely = [
             replace(offer, claims=offer.purely()) if offer.purely else offer for offer in offers
         ]
-        made = _proved(laid, purely)
+        result = _prove(layout, purely)
     if check:
-        check_range(made)
-    return made
+        check_range(result)
+    return result
 
 
-def check_range(made: Plan) -> None:
+def check_range(whole: Plan) -> None:
     """Raise Refused if a number of a plan may be out of the range of float64."""
-    for part in made.parts:
+    for part in whole.parts:
         part.check_range()
 
 
-def _proved(laid: SpecLayout, offers: Sequence[Offer]) -> Plan:
-    """The plan with this noise; raises NotCertified if it doesn't meet the budget."""
+def _prove(layout: SpecLayout, offers: Sequence[Offer]) -> Plan:
+    """Prove the plan with the offered noise; raises NotCertified if it doesn't meet the budget."""
     ordered = sorted(offers, key=lambda offer: offer.index)
     certificate = PlanCertificate.prove(
-        budget=laid.spec.budget,
+        budget=layout.spec.budget,
         blocks=tuple(claim for offer in ordered for claim in offer.claims),
-        releases=laid.spec.compositions,
+        releases=layout.spec.compositions,
     )
     splits = {tuple(offer.claims[0][0].split(JOIN)): offer.split for offer in ordered}
     known = [proved for offer in ordered for proved in offer.known]
-    return _as_certified(laid, certificate, splits, known=known)
+    return _read_plan(layout, certificate, splits, known=known)
 
 
 def plan_as_certified(
-    laid: SpecLayout, certificate: PlanCertificate, splits: Splits | None = None
+    layout: SpecLayout, certificate: PlanCertificate, splits: Splits | None = None
 ) -> Plan:
-    """Return the plan of a spec that is released as `certificate` says, proved or not.
+    """Derive the plan of a spec from its certificate, which may be proved or only claimed.
 
-    All of it follows from the two, so that `verify` makes it again. Without `splits` these are
-    found again where they are needed. Raises CertificateRejected unless the certificate is about
-    this spec, Refused if its numbers may be out of the range of float64.
+    The plan follows from the two alone, so that `verify` can make it again. `splits` are searched
+    again where they are needed and not given. Raises CertificateRejected unless the certificate is
+    about this spec, and Refused if a number may be out of the range of float64.
     """
-    made = _as_certified(laid, certificate, splits)
-    check_range(made)
-    return made
+    whole = _read_plan(layout, certificate, splits)
+    check_range(whole)
+    return whole
 
 
-def _as_certified(
-    laid: SpecLayout,
+def _read_plan(
+    layout: SpecLayout,
     certificate: PlanCertificate,
     splits: Splits | None,
     *,
     known: Sequence[Certificate] = (),
 ) -> Plan:
-    """The plan that `plan_as_certified` returns, before its range is checked.
+    """Derive the plan from the certificate without checking the range of its numbers.
 
-    `known` was proved in search of `splits`.
+    `known` certificates were proved in the search for `splits`.
     """
-    if certificate.budget != laid.spec.budget:
+    if certificate.budget != layout.spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
-    _check_releases(certificate, laid.spec.compositions)
+    _check_releases(certificate, layout.spec.compositions)
     reading = Reading(certificate=certificate, splits=splits, known=known)
-    answered = tuple(read_answers(laid, reading))
-    return Plan(spec=laid.spec, answered=answered, certificate=certificate)
+    answered = tuple(read_answers(layout, reading))
+    return Plan(spec=layout.spec, answered=answered, certificate=certificate)
 
 
 def _check_releases(certificate: PlanCertificate, releases: int) -> None:
-    """Raise CertificateRejected unless all of it is about so many releases.
+    """Raise CertificateRejected unless the certificate and all draws are for this many releases.
 
-    A certificate about more releases would need more noise.
+    A certificate for more releases would need more noise.
     """
     draws = [(f"Query {name!r}", draw) for name, draw in certificate.blocks]
     about = {name: draw.compositions for name, draw in draws if isinstance(draw, Certificate)}
     for name, stated in {"The certificate": certificate.releases, **about}.items():
         if stated != releases:
-            statement = f"{name} is about {_words.counted(stated, 'release')}"
-            raise CertificateRejected(f"{statement}, the spec has {releases:,}.")
+            statement = f"{name} is for {_words.counted(stated, 'release')}"
+            raise CertificateRejected(f"{statement}, but the spec has {releases:,}.")

@@ -1,4 +1,4 @@
-"""The plan of a release: its noise and errors, decided from the spec without any row."""
+"""The plan of a release: its noise and errors, which follow from the spec without any data."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 @final
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """One published table of a query: the parts that its columns come from."""
+    """A published table of a query, with the parts that its columns come from."""
 
     name: str
     parts: tuple[TablePart, ...]
 
     @property
     def blocks(self) -> tuple[NoisyPart, ...]:
-        """The parts that noise is added to."""
+        """The parts with noise added to their numbers."""
         return _of_kind(self.parts, NoisyPart)
 
     @property
@@ -58,51 +58,54 @@ def _of_kind(parts: Sequence[TablePart], kind: type[_Kind]) -> tuple[_Kind, ...]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Plan(Framed, Shown):
-    """A whole release before it happens; everything in it is public.
+    """The plan of a whole release before it happens; everything in it is public.
 
-    As a frame it has a row an expected error, the same in every cell of a query (of running sums
-    the root mean square, and the largest half-width), with the columns
-    `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
-    `delta` (the query's share of the budget), and in the statistic's own units `std`,
-    `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
-    Quantiles have none of these, and `rows_95` beside: by how many rows they are off. Where bounds
-    are still to be found, `bounds` is "widest" where an error is shown for the widest.
+    As a frame it has one row for each expected error, which is the same in every cell of a query.
+    For running sums it is the root mean square and the largest half-width. The columns are:
 
-    Printed it is one table: the shares of the budget, what holds 95 % of the noise, and how many
-    times as much plain noise would err.
+    - `query`, `statistic`, `rows` (the size of a group that a mean's error is for), `cells`,
+      `noise`;
+    - `epsilon` and `delta`, the query's share of the budget;
+    - in the statistic's units `std`, `half_width_95`, `plain_laplace_std` and
+      `plain_gaussian_std`, missing if plain noise can't serve. They are missing for quantiles,
+      which have their error in rows in `rows_95`;
+    - `bounds`, only if bounds are still to be found: "widest" if an error is for the widest.
+
+    Printed, the plan is one table: the shares of the budget, the interval with 95 % of the noise,
+    and the ratio of the error of plain noise to the error of this noise.
     """
 
     spec: Spec
     answered: tuple[Answered, ...]
-    """Each draw, in the order of the certificate."""
+    """The draws of noise, in the order of the certificate."""
     certificate: PlanCertificate
-    """The proof of the whole release: of each draw, and of all together."""
+    """The proof of the whole release: for each draw, and for all draws together."""
 
     @cached_property
     def parts(self) -> tuple[TablePart, ...]:
-        """The columns of all tables, query by query, and those with noise first."""
+        """The columns of all tables, query by query, columns with noise first."""
 
         def order(part: TablePart) -> tuple[int, int, int]:
-            places = [place for layout in part.layouts for place in layout.places]
+            positions = [position for layout in part.layouts for position in layout.places]
             section = SECTIONS.index(part.section)
-            return self.names.index(part.query), section, min(places, default=0)
+            return self.names.index(part.query), section, min(positions, default=0)
 
         every = [part for answered in self.answered for part in answered.parts]
         return tuple(sorted(every, key=order))
 
     @property
     def blocks(self) -> tuple[NoisyPart, ...]:
-        """The parts that noise is added to."""
+        """The parts with noise added to their numbers."""
         return _of_kind(self.parts, NoisyPart)
 
     @property
     def quantiles(self) -> tuple[QuantilePlan, ...]:
-        """The quantiles, each of one column in a query."""
+        """The plans of quantiles, one for each column of a query."""
         return _of_kind(self.parts, QuantilePlan)
 
     @property
     def keys(self) -> tuple[KeysPlan, ...]:
-        """The queries that publish which keys there are."""
+        """The queries that publish keys without numbers."""
         return _of_kind(self.parts, KeysPlan)
 
     @property
@@ -132,9 +135,9 @@ class Plan(Framed, Shown):
 
     @cached_property
     def epsilon_of_one(self) -> float | None:
-        """An ε that one release of a series has alone, at the δ of all.
+        """A proved ε of a single release of a series, at the δ of the whole series.
 
-        None without a series, and where a unit is in one release only.
+        None without a series, and if each unit is in one release only.
         """
         several = self.certificate.releases > 1
         return summary.find_epsilon_of_one(self.certificate) if several else None
@@ -143,29 +146,30 @@ class Plan(Framed, Shown):
         queries = _words.counted(len(self.names), "query", "queries")
         if self.planned_releases > 1:
             queries += f", {self.planned_releases:,} releases together"
-        said = _words.private(self.budget.epsilon, self.budget.delta)
+        guarantee = _words.private(self.budget.epsilon, self.budget.delta)
         return _words.line(
-            "Plan", f"{queries}, {said} for each {self.spec.protected}: {_words.listed(self.names)}"
+            "Plan",
+            f"{queries}, {guarantee} for each {self.spec.protected}: {_words.listed(self.names)}",
         )
 
     def __str__(self) -> str:
-        """Return the plan as a table, and what it rests on."""
+        """The plan as a table, followed by sentences about its guarantee and limits."""
         table = text_table(summary.HEADS, summary.list_rows(self))
         return "\n".join([repr(self), "", table, "", *summary.list_sentences(self)])
 
     @property
     def neighbours(self) -> Neighbours:
-        """The change of one unit between two datasets that nobody can tell apart."""
+        """The relation between two neighbouring data sets."""
         return self.spec.privacy.neighbours
 
     @property
     def finds_bounds(self) -> bool:
-        """True if bounds of columns are found first, with a part of the budget."""
+        """True if a part of the budget is spent on finding bounds of columns first."""
         return bool(found_bounds.columns_by_query(self.spec))
 
     @property
     def sections(self) -> dict[str, list[TablePart]]:
-        """The parts by the section of the record that lists them, in its order."""
+        """The parts by section of the record, in the order of the record."""
         return {
             section: [part for part in self.parts if part.section == section]
             for section in SECTIONS
@@ -197,7 +201,7 @@ class Plan(Framed, Shown):
         return columns
 
     def _marked(self, part: TablePart) -> dict[str, Any]:
-        """The record of a part, in which errors of the widest bounds say so."""
+        """The record of a part, in which errors for the widest bounds are marked."""
         record = part.to_record()
         for error in record.get("errors", ()):
             if self._bounds(part, error["statistic"]) is not None:
@@ -205,7 +209,7 @@ class Plan(Framed, Shown):
         return record
 
     def _bounds(self, part: TablePart, label: str) -> str | None:
-        """Return "widest" if an error is that of the widest bounds that may be found."""
+        """The text "widest" if an error is shown for the widest bounds that may be found."""
         statistics = (asked for layout in part.layouts for asked in layout.statistics)
         (asked,) = (statistic for statistic in statistics if statistic.label == label)
         return "widest" if found_bounds.has_open_bounds(self.spec, asked) else None
@@ -216,7 +220,7 @@ class Plan(Framed, Shown):
 
     @property
     def by_query(self) -> tuple[QueryPlan, ...]:
-        """The parts of each table together, in the order of the spec; of sums the cells first."""
+        """The parts grouped by table, in the order of the spec; for sums the cells come first."""
         return tuple(
             QueryPlan(name=name, parts=tuple(part for part in self.parts if part.name == name))
             for name in dict.fromkeys(part.name for part in self.parts)
@@ -224,11 +228,11 @@ class Plan(Framed, Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that the numbers don't show."""
+        """Sentences about the plan that the numbers don't show."""
         return summary.list_notes(self)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the plan as JSON values; privacy numbers are exact texts."""
+        """The plan as JSON values; privacy numbers are exact texts."""
         return {
             "version": 1,
             "unit": self.unit,
@@ -249,5 +253,5 @@ class Plan(Framed, Shown):
         }
 
     def to_json(self) -> str:
-        """Return the plan as JSON text."""
+        """The plan as JSON text."""
         return json.dumps(self.to_record(), indent=2, allow_nan=False)

@@ -1,7 +1,7 @@
-"""A plan as people read it: one table of all queries, and what it rests on, in sentences.
+"""A plan as text: one table of all queries, and sentences about its guarantee and limits.
 
-The noise is compared with the plain noise that one would take instead, the better of Laplace and
-Gaussian for the same part of the budget. All else that is known is in the plan's record.
+The noise is compared with plain noise, the better of Laplace and Gaussian for the same share of the
+budget. The plan's record has all other numbers.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
 PLAIN = (
-    "Plain noise errs so many times as much: the better of Laplace and Gaussian noise for the same "
-    "share of the budget."
+    "Plain noise is the better of Laplace and Gaussian noise for the same share of the budget: its "
+    "error is the given multiple of the ±."
 )
 OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
-LEFT_OUT = "Who is in more cells is left out of the others. So all cells may be far too low: in"
-_WEAK = 10  # an ε above which a promise says little
+LEFT_OUT = "Persons in more cells are left out of the others. So all cells may be far too low in"
+_WEAK = 10  # a guarantee with a larger ε means little
 
 
 def list_rows(plan: Plan) -> list[tuple[str, ...]]:
-    """Return the rows of the table below `HEADS`, one for each statistic.
+    """The rows of the table with the heads `HEADS`, one for each statistic.
 
-    A query is named, and a share said, where it begins. The shares add up to 100 %.
+    The name of a query and a share appear in their first row only. The shares add up to 100 %.
     """
     rows: list[tuple[str, ...]] = []
     parts = [part for query in plan.by_query for part in query.parts]
@@ -53,43 +53,43 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
     for part, share in zip(parts, shares, strict=True):
         for numbers in part.list_rows(plan.spec):
             rows.append(("" if part.name == named else part.name, numbers[0], share, *numbers[1:]))
-            named, share = part.name, ""  # noqa: PLW2901 (said once)
+            named, share = part.name, ""  # noqa: PLW2901 (shown once)
     return rows
 
 
 def list_sentences(plan: Plan) -> list[str]:
-    """Return whom the release protects, what each query shares and limits, and what was wished."""
+    """Sentences about the guarantee, shared draws, the rows that count, limits and wishes."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    said = [_words.protected(plan.neighbours, plan.spec.protected), *series_sentences(plan)]
-    said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
+    sentences = [_words.protected(plan.neighbours, plan.spec.protected), *series_sentences(plan)]
+    sentences += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     if not plan.budget.epsilon:
-        said.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
-    said += sentences_on(plan, Topic.DRAW)
-    said += [*mixed_years(plan.spec), *what_counts(plan)]
-    said += sentences_on(plan, Topic.KEPT, Topic.NOISE, Topic.WISH)
+        sentences.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
+    sentences += sentences_on(plan, Topic.DRAW)
+    sentences += [*warn_mixed_years(plan.spec), *describe_rows(plan)]
+    sentences += sentences_on(plan, Topic.KEPT, Topic.NOISE, Topic.WISH)
     if plan.blocks:
-        said += [PLAIN, OWN_NOISE, *counted_in(layouts), *least_counted(plan)]
-    return said + sentences_on(plan, Topic.VALUES)
+        sentences += [PLAIN, OWN_NOISE, *describe_counts(layouts), *describe_detection(plan)]
+    return sentences + sentences_on(plan, Topic.VALUES)
 
 
 def sentences_on(plan: Plan, *topics: Topic) -> list[str]:
-    """The sentences of all answers on some topics, topic by topic."""
+    """The sentences of all answers about these topics, topic by topic."""
     every = [sentence for answered in plan.answered for sentence in answered.sentences(NO_NAMES)]
     return [text for topic in topics for text in texts(iter(every), topic)]
 
 
-def what_counts(plan: Plan) -> list[str]:
-    """Return which rows the numbers are of, and what limits and bounds do to them, in sentences."""
+def describe_rows(plan: Plan) -> list[str]:
+    """Sentences about the rows that count, and the effect of limits and bounds on them."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    said = [] if plan.spec.privacy.by_row else limits_of_persons(layouts, plan.person)
-    said += limits_of_values(plan.spec, layouts)
-    said += dict.fromkeys(one for layout in layouts for one in layout.joined)
-    said += rows_in_no_group(plan.spec, layouts)
-    return said + _filters(layouts)
+    sentences = [] if plan.spec.privacy.by_row else limits_of_persons(layouts, plan.person)
+    sentences += limits_of_values(plan.spec, layouts)
+    sentences += dict.fromkeys(sentence for layout in layouts for sentence in layout.joined)
+    sentences += rows_in_no_group(plan.spec, layouts)
+    return sentences + _filters(layouts)
 
 
 def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
-    """Yield why a promise is weak: ε above 10, or δ above 1 in the population."""
+    """Yield warnings about a weak guarantee: ε above 10, or δ above 1 in the population."""
     if epsilon > _WEAK:
         large = _words.at_least(epsilon)
         yield (
@@ -111,23 +111,25 @@ def _share(part: TablePart, plan: Plan) -> Fraction:
 
 
 def _percentages(shares: Sequence[Fraction]) -> list[str]:
-    """Return shares of 1 in per cent, whole if all are, else in tenths, which add up to 100 %.
+    """Write shares of 1 in per cent, as whole numbers if possible, else in tenths.
 
-    Each is rounded down, and those that lose most by it are rounded up.
+    They add up to 100 %: each is rounded down, and then those that lost most are rounded up.
     """
     digits = 0 if all((100 * share).denominator == 1 for share in shares) else 1
     steps = [share * 100 * 10**digits for share in shares]
-    whole = [math.floor(one) for one in steps]
-    losing = sorted(range(len(steps)), key=lambda place: whole[place] - steps[place])
-    for place in losing[: 100 * 10**digits - sum(whole)]:
-        whole[place] += 1
-    return [f"{one / 10**digits:.{digits}f} %" for one in whole]
+    whole = [math.floor(step) for step in steps]
+    losing = sorted(range(len(steps)), key=lambda index: whole[index] - steps[index])
+    for index in losing[: 100 * 10**digits - sum(whole)]:
+        whole[index] += 1
+    return [f"{step / 10**digits:.{digits}f} %" for step in whole]
 
 
 def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
-    """Return what the bounds of columns do to the statistics of `layouts`, a sentence each."""
-    parts = (one for layout in layouts for asked in layout.statistics for one in asked.parts)
-    used = {one.column for one in parts if one.of_values}
+    """Sentences about the effect of the bounds of columns on the statistics of `layouts`."""
+    parts = (
+        part for layout in layouts for statistic in layout.statistics for part in statistic.parts
+    )
+    used = {part.column for part in parts if part.of_values}
     return [
         *(
             _words.limited(spec.labels.get(name, name), *column.limits)
@@ -138,41 +140,46 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     ]
 
 
-def counted_in(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
-    """The sentences about queries that count what limits and bounds take away; none without any.
+def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
+    """Sentences about queries that count what limits and bounds take away, if any.
 
-    With `rest`, about those that count rows in no group.
+    With `rest`, sentences about queries that count rows in no group.
     """
-    own = [one for one in layouts if one.clipped]
-    own = [one for one in own if (one.statistics == (CountInNoGroup(),)) is rest]
-    if not own:
+    counting = [
+        layout
+        for layout in layouts
+        if layout.clipped and (layout.statistics == (CountInNoGroup(),)) is rest
+    ]
+    if not counting:
         return []
-    names = [*dict.fromkeys(layout.name for layout in own)]
+    names = [*dict.fromkeys(layout.name for layout in counting)]
     counts = "counts" if len(names) == 1 else "count"
     what = "How many are in none" if rest else "How much that is"
     where = "" if rest else ", in all groups together"
-    said = f"{what}, {_words.in_turn(names)} {counts} with noise{where}."
-    return [said, *dict.fromkeys(text for layout in own for text in layout.clipped)]
+    sentence = f"{what}, {_words.in_turn(names)} {counts} with noise{where}."
+    return [sentence, *dict.fromkeys(text for layout in counting for text in layout.clipped)]
 
 
-def least_counted(plan: Plan) -> list[str]:
-    """Say how much limits and bounds must take away before the counts of that show it."""
-    errors = [one for block in plan.blocks if block.layout.clipped for one in block.errors]
-    said = [
-        f"{one.statistic} is known within ±{_words.number(one.half_width_95)} (95 %): below that "
-        "it can't be told from none."
-        for one in errors
+def describe_detection(plan: Plan) -> list[str]:
+    """Sentences about the least losses to limits and bounds that their counts can show."""
+    errors = [error for part in plan.blocks if part.layout.clipped for error in part.errors]
+    sentences = [
+        f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %): below "
+        "that it can't be told from none."
+        for error in errors
     ]
-    if said:
-        said.append("Twice the share of the budget about halves that, and takes it from the rest.")
-    return said
+    if sentences:
+        sentences.append(
+            "Twice the share of the budget about halves that, and takes it from the rest."
+        )
+    return sentences
 
 
 def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
-    """The sentences about rows that a join, or another spelling of a key, leaves in no group."""
-    said = [
-        f"A row whose {join.on} no row of {name} has, or several have, stands alone: it has none "
-        f"of the columns of {name}, and is in no group by them."
+    """Sentences about rows that a join, or another spelling of a key, leaves in no group."""
+    sentences = [
+        f"A row whose {join.on} matches no row of {name}, or several, stays without a partner: its "
+        f"columns of {name} are missing, and it is in no group by them."
         for name, join in spec.data.join.items()
     ]
     texts = [
@@ -182,15 +189,15 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
         if isinstance(keys, tuple) and any(isinstance(key, str) for key in keys)
     ]
     if texts:
-        said.append(
-            "Keys are compared letter by letter: with other capitals or spaces, or a date written "
-            f"otherwise, a row is in no group. So in {_words.in_turn([*dict.fromkeys(texts)])}."
+        sentences.append(
+            "Keys are compared letter by letter: with other capitals or spaces, or another format "
+            f"of a date, a row is in no group. See {_words.in_turn([*dict.fromkeys(texts)])}."
         )
-    return [*said, *counted_in(layouts, rest=True)]
+    return [*sentences, *describe_counts(layouts, rest=True)]
 
 
-def mixed_years(spec: Spec) -> list[str]:
-    """Warn of queries whose groups are of a calendar year and an ISO week."""
+def warn_mixed_years(spec: Spec) -> list[str]:
+    """Warn of queries that group by a calendar year and an ISO week."""
     return [
         f"{query.name} is grouped by year and week: week() is the ISO week, and 1 January may be "
         "in week 52 or 53 of the year before. Write isoyear() in place of year()."
@@ -200,36 +207,39 @@ def mixed_years(spec: Spec) -> list[str]:
 
 
 def _filters(layouts: Sequence[TableShape]) -> list[str]:
-    """Return which rows count, each with its query."""
-    said = [
+    """Sentences about the filter of each query."""
+    sentences = [
         f"In {layout.name}, only rows where {text} count."
         for layout in layouts
         for text in layout.filters
     ]
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys(sentences))
 
 
 def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
-    """Return what one person can do, once for all queries of which it is the same."""
-    found: dict[str, dict[str, None]] = {}
+    """Sentences about the limits of one person, one for all queries with the same limit."""
+    names_by_limit: dict[str, dict[str, None]] = {}
     for layout in layouts:
         limit = f"each {person} {layout.limits}."
-        found.setdefault(limit, {})[layout.name] = None
-    said = [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
-    if len(found) == 1:
-        said = [limit[0].upper() + limit[1:] for limit in found]
-    some = [one for one in layouts if one.leaves_out]
-    cells = dict.fromkeys(one.name for one in some if not one.adds_cells)
+        names_by_limit.setdefault(limit, {})[layout.name] = None
+    sentences = [
+        f"In {_words.in_turn([*names])}, {limit}" for limit, names in names_by_limit.items()
+    ]
+    if len(names_by_limit) == 1:
+        sentences = [limit[0].upper() + limit[1:] for limit in names_by_limit]
+    limited = [layout for layout in layouts if layout.leaves_out]
+    cells = dict.fromkeys(layout.name for layout in limited if not layout.adds_cells)
     if cells:
-        said.append(f"{LEFT_OUT} {_words.in_turn([*cells])}.")
-    sums = dict.fromkeys(one.name for one in some if one.adds_cells)
+        sentences.append(f"{LEFT_OUT} {_words.in_turn([*cells])}.")
+    sums = dict.fromkeys(layout.name for layout in limited if layout.adds_cells)
     return [
-        *said,
+        *sentences,
         *(f"Counts may be far too low in the cells that {name} adds up." for name in sums),
     ]
 
 
-# What the numbers of a plan don't say, in sentences that a certificate can confirm.
+# Notes about facts that the numbers of a plan don't show. Plans store them, and `verify` derives
+# them again, so that another wording would reject stored releases.
 
 
 CLIP_NOTE = (
@@ -261,42 +271,46 @@ SIZES_NOTE = (
 UNIT_NOTE = "Rows that don't say whose they are, as their unit is missing, are left out."
 
 
-def _of_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
-    """Yield what is assumed of groups, given the statistics whose errors depend on that."""
-    kinds = [*dict.fromkeys(one.kind for one in sized)]
+def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
+    """Yield the assumptions about groups on which the errors of these statistics depend."""
+    kinds = [*dict.fromkeys(statistic.kind for statistic in sized)]
     if kinds:
         several = SIZES_NOTE.format(kinds=_words.in_turn(kinds))
         yield MEAN_NOTE if kinds == ["mean"] else several
-    yield from dict.fromkeys(one.assumes for one in sized if one.assumes)
+    yield from dict.fromkeys(statistic.assumes for statistic in sized if statistic.assumes)
 
 
 def list_notes(plan: Plan) -> tuple[str, ...]:
-    """Return the notes of a plan."""
-    layouts = [block.layout for block in plan.blocks]
-    sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
-    counts = (*counted_in(layouts), *counted_in(layouts, rest=True), *least_counted(plan))
-    notes = (CLIP_NOTE, *counts, *_of_sizes(sized)) if layouts else ()
-    notes += tuple(mixed_years(plan.spec))
+    """The notes of a plan."""
+    layouts = [part.layout for part in plan.blocks]
+    sized = [item for layout in layouts for item in layout.statistics if item.needs_size]
+    counts = (
+        *describe_counts(layouts),
+        *describe_counts(layouts, rest=True),
+        *describe_detection(plan),
+    )
+    notes = (CLIP_NOTE, *counts, *_list_sizes(sized)) if layouts else ()
+    notes += tuple(warn_mixed_years(plan.spec))
     notes += tuple(sentences_on(plan, Topic.VALUES))
     by_row = plan.spec.privacy.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
-    found = (block.exact_rows for block in plan.blocks)
-    exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
+    row_counts = (part.exact_rows for part in plan.blocks)
+    exact = min((rows for rows in row_counts if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
     notes += tuple(sentences_on(plan, Topic.PARTS, Topic.GROUPS, Topic.SELECTED, Topic.WHOLE))
-    if sum(one.is_composed for one in plan.answered) <= 1:
+    if sum(item.is_composed for item in plan.answered) <= 1:
         return notes
-    if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.answered):
+    if plan.certificate.rule == COMPOSED and any(item.split is not None for item in plan.answered):
         return (*notes, JOINT_NOTE)
     return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)
 
 
-# The sentences of a plan on a series: the guarantee of all releases, and of one of them.
+# Sentences about a series: the guarantee of all releases together, and of a single release.
 
 
 EACH_NOTE = (
-    "Limits are those of each release: all together protect who is in every one of them as well."
+    "The limits apply to each release, and the guarantee protects a person who is in all of them."
 )
 REPORT_NOTE = (
     "A row counts in the release whose number is in {column}, and in no other: a row that comes "
@@ -304,15 +318,14 @@ REPORT_NOTE = (
     "written once, when the row is loaded, meets that; the date of the last change does not."
 )
 ROW_NOTE = (
-    "Whether one row is in the data changes the probability of anything that these releases "
-    "publish by at most the factor e^{epsilon}{delta}. Somebody with j rows is protected less: ε "
-    "is j times as large{more}."
+    "Adding or removing one row changes the probability of anything that these releases publish by "
+    "at most the factor e^{epsilon}{delta}. Somebody with j rows is protected less: ε is j times "
+    "as large{more}."
 )
 REPORTED_NOTE = (
-    "What was reported of one {person} in one release changes the probability of anything that "
-    "these releases publish by at most the factor e^{epsilon}{delta}. It is not hidden that a "
-    "{person} is in the data release after release: with rows in j releases, ε is j times as "
-    "large{more}."
+    "The rows of one {person} in one release change the probability of anything that these "
+    "releases publish by at most the factor e^{epsilon}{delta}. It is not hidden that a {person} "
+    "is in the data release after release: with rows in j releases, ε is j times as large{more}."
 )
 MOST_NOTE = (
     "This is promised to each {person} whose rows count in at most {most}. Nothing checks that: no "
@@ -321,29 +334,29 @@ MOST_NOTE = (
 
 
 def find_epsilon_of_one(certificate: PlanCertificate) -> float:
-    """Return an ε that one release of the series has alone, at the δ of all, rounded up.
+    """A proved ε of a single release of the series, at the δ of the series, rounded up.
 
-    Losses add up at δ = 0; else it is the least that is proved of its draws together, and that of
-    the whole series where none is.
+    At δ = 0 losses add up. Otherwise it is the least ε that is proved for the draws of one release
+    together, or the ε of the whole series if no smaller ε is proved.
     """
-    budget, blocks = certificate.budget, [block for _, block in certificate.blocks]
-    draws = [block for block in blocks if isinstance(block, Certificate)]
-    others = [block.budget for block in blocks if not isinstance(block, Certificate)]
-    apart = sum((one.epsilon for one in others), Fraction(0))
+    budget, claims = certificate.budget, [claim for _, claim in certificate.blocks]
+    draws = [claim for claim in claims if isinstance(claim, Certificate)]
+    others = [claim.budget for claim in claims if not isinstance(claim, Certificate)]
+    separate = sum((other.epsilon for other in others), Fraction(0))
     if not budget.delta:
         pure = sum((draw.budget.epsilon for draw in draws), Fraction(0)) / certificate.releases
-        return printed_at_least(apart + pure)
-    left = budget.delta - sum((one.delta for one in others), Fraction(0))
+        return printed_at_least(separate + pure)
+    left = budget.delta - sum((other.delta for other in others), Fraction(0))
     parts = tuple(draw.one_release for draw in draws)
     try:
-        own = Composition(parts=parts).epsilon(delta=left, accuracy=0).upper if parts else 0.0
+        composed = Composition(parts=parts).epsilon(delta=left, accuracy=0).upper if parts else 0.0
     except (NotApplicable, InvalidArgument):
         return printed_at_least(budget.epsilon)
-    return printed_at_least(min(apart + Fraction(own), budget.epsilon))
+    return printed_at_least(min(separate + Fraction(composed), budget.epsilon))
 
 
 def series_sentences(plan: Plan) -> Iterator[str]:
-    """The guarantee of a series, in sentences; none without a series."""
+    """Sentences about the guarantee of a series; none without a series."""
     series, person = plan.spec.series, plan.person
     if series is None:
         return
@@ -368,7 +381,7 @@ def series_sentences(plan: Plan) -> Iterator[str]:
 
 
 def whole_guarantee(plan: Plan) -> str:
-    """The guarantee of the release, or of all releases of a series together, in a sentence."""
+    """A sentence about the guarantee of the release, or of all releases of a series together."""
     guarantee = _words.private(plan.budget.epsilon, plan.budget.delta)
     releases = plan.planned_releases
     if releases == 1:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answered
     from leastnoise.tables.layout.layout import SpecLayout
+    from leastnoise.tables.layout.periods import OpenTotals
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.rows.source import Source
@@ -43,6 +44,7 @@ class Draws:
     plan: Plan
     rows: ExactTotals
     known: Mapping[str, Table] = field(default_factory=dict)
+    memory: OpenTotals | None = None
 
     def tables(self) -> dict[str, Table]:
         """The published tables, by query."""
@@ -64,16 +66,25 @@ class Draws:
             cells = [next(vectors) for _ in answer.reads.cells]
             groups = [self.rows.groups(layout) for layout in answer.reads.groups]
             self.rows.tell(answer.stage)
-            tables = answer.draw(Totals(cells=cells, groups=groups))
+            tables = answer.draw(Totals(cells=cells, groups=groups, memory=self.memory))
             drawn |= zip((part.label for part in answer.parts), tables, strict=True)
         return drawn
 
 
 def draw_tables(
-    spec_layout: SpecLayout, plan: Plan, source: Source, tell: Tell
+    spec_layout: SpecLayout,
+    plan: Plan,
+    source: Source,
+    tell: Tell,
+    *,
+    memory: OpenTotals | None = None,
 ) -> tuple[Plan, dict[str, Table]]:
-    """Draw the tables of a release; return them after the plan, which has found bounds if any."""
-    first = Draws(plan=plan, rows=ExactTotals.of(source, spec_layout.spec, tell=tell))
+    """Draw the tables of a release; return them after the plan, which has found bounds if any.
+
+    `memory` has the sums of a series with running totals, and is told the new ones.
+    """
+    rows = ExactTotals.of(source, spec_layout.spec, tell=tell)
+    first = Draws(plan=plan, rows=rows, memory=memory)
     columns = found_bounds.columns_by_query(spec_layout.spec)
     if not columns:
         return plan, first.tables()

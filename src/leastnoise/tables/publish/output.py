@@ -134,7 +134,7 @@ def _create_beside(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent, re.escape(path.name))
-        working, descriptor = spill.claimed(create)
+        working, descriptor = spill.claim_folder(create)
     except OSError as error:
         why = error.strerror or error
         raise InvalidInput(f"{path} can't be created: {why}. Nothing was spent.") from None

@@ -237,8 +237,12 @@ class Standing:
             self.series.check_left(self.begun.published, self.releases)
 
     def folder(self, output: Path) -> Path:
-        """The directory of the next release: 01 to 52, so that names sort in order."""
-        return output / f"{self.release_number:0{len(str(self.releases))}}"
+        """The directory of the next release."""
+        return self.folder_of(output, self.release_number)
+
+    def folder_of(self, output: Path, number: int) -> Path:
+        """The directory of a release: 01 to 52, so that names sort in order."""
+        return output / f"{number:0{len(str(self.releases))}}"
 
     def plan(self, spec_layout: SpecLayout) -> Plan | None:
         """The plan that was charged, for the present spec; None before the first release.

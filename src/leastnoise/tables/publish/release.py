@@ -334,6 +334,8 @@ class Release:
         if standing is not None:
             if wanted is not None:  # a killed release counts as published: its number isn't reused
                 output.sweep(self._folder / wanted.path, name=r"\d+")
+            if self._keeps_totals:
+                return self._release_totals(tell, standing, label=label, key=key)
             standing.check_left()
         if wanted is None:
             if key is not None:
@@ -362,6 +364,58 @@ class Release:
                 )
                 sealed.write(folder, key)
         return released
+
+    @property
+    def _keeps_totals(self) -> bool:
+        return self._spec.series is not None and self._spec.series.totals
+
+    def _release_totals(
+        self, tell: Progress, standing: Standing, *, label: str, key: SigningKey | None
+    ) -> ReleasedTables:
+        """The next release of a series with running totals: see `publish.running_totals`."""
+        from leastnoise.tables.publish import prepare, running_totals
+        from leastnoise.tables.rows import source
+
+        step = running_totals.find_step(self._spec, self._folder, standing)
+        tell("Checking the source")
+        rows = None
+        if not step.finish:
+            rows = source.find_source(self._spec, self._folder, self._frame, release=step.number)
+        prepare.check_account(self._spec, self._folder, standing)
+        spec_layout, plan = self._find_plan(tell, standing)
+        draft = running_totals.SeriesRelease(
+            spec_layout=spec_layout,
+            plan=running_totals.plan_step(spec_layout, plan.certificate, step),
+            folder=self._folder,
+            standing=standing,
+            label=label,
+            key=key,
+            tell=tell,
+        )
+        return draft.publish(step, rows)
+
+    def restart(self, *, label: str | None = None) -> int:
+        """Begin a new tree in a series with running totals whose state file is lost.
+
+        It costs no ε: no row is counted in two releases. Running totals begin anew.
+
+        Args:
+            label: Label of the ledger's entry; the same default as in `run`.
+
+        Returns:
+            The number of the next release, the first of the new tree.
+
+        Raises:
+            Refused: The state is good or of another plan, the ledger is older than the state or a
+                folder, or the series has no running totals.
+        """
+        from leastnoise.tables.publish import prepare, running_totals
+
+        standing = self.standing()
+        if standing is None or not self._keeps_totals:
+            raise Refused("The spec has no series with running totals: nothing is to be restarted.")
+        label = prepare.choose_label(self._spec, label)
+        return running_totals.restart(self._layout, self._folder, standing, label=label)
 
     def _release(
         self,

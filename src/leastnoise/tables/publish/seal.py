@@ -10,13 +10,16 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _files
 from leastnoise.certificate.records import exact_fields, parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.ledger.state import chained
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
         Ed25519PrivateKey,
         Ed25519PublicKey,
@@ -28,7 +31,39 @@ RECORD, SIGNATURE = "release.json", "release.sig"
 _KIND, _VERSION = "release-record", 1
 _FIELDS = ("kind", "version", "files", "entry")
 _NUMBER = "release"  # the field of the release number, only in a series
+_LINK = "chain"  # only in a series with running totals
 _MAKE_ONE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A release in the chain of a series with running totals.
+
+    `first` is the first release of its tree. `digest` is the digest of the release, and `before`
+    that of the release before, or "".
+    """
+
+    first: int
+    before: str
+    digest: str
+
+    def follows(self, *, plan: str, release: int, counts: Mapping[str, Sequence[int]]) -> str:
+        """The digest of a release with these counts after the digest before."""
+        return chained(self.before, plan=plan, release=release, counts=counts)
+
+    def to_record(self) -> dict[str, Any]:
+        """The link as JSON values."""
+        return {"first": self.first, "before": self.before, "digest": self.digest}
+
+    @classmethod
+    def from_record(cls, record: object) -> Link:
+        """Read what `to_record` wrote. Raises CertificateRejected for anything else."""
+        fields = exact_fields(record, ("first", "before", "digest"), where=_LINK)
+        texts = isinstance(fields["before"], str) and isinstance(fields["digest"], str)
+        if not texts or type(fields["first"]) is not int or fields["first"] < 1:
+            raise CertificateRejected(f"{RECORD} is not the record of a release.")
+        return cls(**fields)
 
 
 @final
@@ -37,24 +72,34 @@ class Seal:
     """The seal of a release.
 
     `files` has the SHA-256 of each file by name, `entry` the number of the ledger's entry that was
-    charged, if any, and `release_number` the position in a series, from 1 on.
+    charged, if any, and `release_number` the position in a series, from 1 on. `link` is the link
+    of a release in a series with running totals.
     """
 
     files: dict[str, str]
     entry: int | None
     release_number: int | None = None
+    link: Link | None = None
 
     @classmethod
-    def of(cls, folder: Path, *, entry: int | None, release_number: int | None = None) -> Seal:
+    def of(
+        cls,
+        folder: Path,
+        *,
+        entry: int | None,
+        release_number: int | None = None,
+        link: Link | None = None,
+    ) -> Seal:
         """The seal of the files in `folder`."""
         names = sorted(file.name for file in folder.iterdir())
         files = {name: sha256_of(folder / name) for name in names}
-        return cls(files=files, entry=entry, release_number=release_number)
+        return cls(files=files, entry=entry, release_number=release_number, link=link)
 
     def write(self, folder: Path, key: Ed25519PrivateKey | None) -> None:
         """Write the seal into `folder`, signed if there is a `key`."""
         record = {"kind": _KIND, "version": _VERSION, "files": self.files, "entry": self.entry}
         record |= {} if self.release_number is None else {_NUMBER: self.release_number}
+        record |= {} if self.link is None else {_LINK: self.link.to_record()}
         text = json.dumps(record, indent=2)
         (folder / RECORD).write_text(text, encoding="utf-8", newline="\n")
         if key is not None:
@@ -67,8 +112,9 @@ class Seal:
         try:
             text = _files.read_text(folder / RECORD, most=_files.LARGEST_CERTIFICATE, links=False)
             record = parse_object(text)
-            known = (*_FIELDS, _NUMBER) if record.get(_NUMBER) is not None else _FIELDS
-            fields = exact_fields(record, known, where=RECORD)
+            extra = (name for name in (_NUMBER, _LINK) if record.get(name) is not None)
+            fields = exact_fields(record, (*_FIELDS, *extra), where=RECORD)
+            link = Link.from_record(fields[_LINK]) if _LINK in fields else None
         except InvalidInput as error:
             raise CertificateRejected(f"{RECORD} is missing or unreadable. {error}") from None
         files, entry, release_number = fields["files"], fields["entry"], fields.get(_NUMBER)
@@ -77,7 +123,7 @@ class Seal:
         numbers = _is_count(entry) and _is_count(release_number)
         if not (known and numbers and isinstance(files, dict)):
             raise CertificateRejected(f"{RECORD} is not the record of a release.")
-        return cls(files=files, entry=entry, release_number=release_number)
+        return cls(files=files, entry=entry, release_number=release_number, link=link)
 
     def check(self, folder: Path, *, names: list[str]) -> None:
         """Raise CertificateRejected unless the seal covers the files `names`, all unchanged."""

@@ -42,9 +42,10 @@ class VerifiedRelease:
         entry: Number of the ledger's entry, as the release states it; None without a ledger.
         release_number: Position in the series, from 1 on; None without a series. The certificate
             is about all releases of the series.
+        link: Place in the chain of a series with running totals; None otherwise.
         account: The account that the ledger charged; None if no ledger was given.
-        signed: True if a signature was checked, False if there is none, None if there is a
-            signature but no key was given.
+        signed: True if a signature was checked, False if the release is unsigned, None if it is
+            signed but no key was given.
         other_files: Files in the directory that don't belong to the release.
     """
 
@@ -56,6 +57,7 @@ class VerifiedRelease:
     rows: dict[str, int]
     entry: int | None
     release_number: int | None
+    link: seal.Link | None
     account: Account | None
     signed: bool | None
     other_files: tuple[str, ...]
@@ -95,8 +97,8 @@ def verify_directory(
 
     At last the SHA-256 of each file is compared with the release's record.
 
-    Not promised: that the values came out of the mechanism, or that the source was the one that the
-    spec names. Without a key, someone may have replaced both a table and its SHA-256.
+    Not promised: that the values came out of the mechanism, or that the spec names the true source.
+    Without a key, someone may have replaced both a table and its SHA-256.
 
     Args:
         path: The directory.
@@ -116,6 +118,12 @@ def verify_directory(
     spec_layout = _read_spec(folder)
     spec = spec_layout.spec
     certificate = _read_certificate(folder)
+    sealed = seal.Seal.read(folder)
+    if sealed.link is not None and sealed.release_number is not None:
+        number, first = sealed.release_number, sealed.link.first
+        if first > number:
+            raise CertificateRejected(f"{seal.RECORD}: a tree begins after its release.")
+        spec_layout = spec_layout.at_release(number, first=first)
     plan = _rebuild_plan(folder, spec_layout, certificate)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
@@ -125,10 +133,13 @@ def verify_directory(
     for answered in plan.answered:
         answered.check(folder, kind)
     _check_found_bounds(plan, folder, kind)
-    sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
     _check_charge(spec, sealed)
+    if spec.series is not None and spec.series.totals:
+        from leastnoise.tables.publish import running_totals  # noqa: PLC0415 (SQLite)
+
+        running_totals.check_link(plan, sealed, folder)
     if public is not None:
         seal.check_signature(folder, public)
     unchecked = None if seal.is_signed(folder) else False
@@ -141,6 +152,7 @@ def verify_directory(
         rows=rows,
         entry=sealed.entry,
         release_number=sealed.release_number,
+        link=sealed.link,
         account=None if ledger is None else _find_account(spec, certificate, sealed, ledger),
         other_files=seal.find_other_files(folder, sealed),
         signed=True if public is not None else unchecked,
@@ -171,6 +183,8 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
             "both."
         )
     series = spec.series
+    if (series is not None and series.totals) != (sealed.link is not None):
+        raise CertificateRejected(f"{seal.RECORD} and the spec differ about running totals.")
     if release_number is not None and series is not None and release_number > series.releases:
         raise CertificateRejected(
             f"{seal.RECORD} names release {release_number:,}, but the series has "
@@ -184,7 +198,13 @@ def _find_account(
     """The account that was charged; raises CertificateRejected if there was no charge."""
     if sealed.entry is None:
         raise CertificateRejected("The release states that no ledger was charged for it.")
-    account = charged_account(ledger, sealed.entry, certificate, place=sealed.release_number)
+    account = charged_account(
+        ledger,
+        sealed.entry,
+        certificate,
+        place=sealed.release_number,
+        digest=None if sealed.link is None else sealed.link.digest,
+    )
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(

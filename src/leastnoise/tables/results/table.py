@@ -16,7 +16,7 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
-from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, round_to_multiple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leastnoise._notebooks import Columns
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.table_shape import TableShape
-    from leastnoise.tables.statistics.base import Asked, Floats, Four, NoiseError
+    from leastnoise.tables.statistics.base import AnyStatistic, Floats, FourColumns, NoiseError
 
 
 def key_names(part: TableShape) -> list[str]:
@@ -48,7 +48,7 @@ def result_columns(parts: Sequence[TableShape]) -> tuple[str, ...]:
     return (*key_names(parts[0]), *values)
 
 
-def statistics_of(parts: Sequence[TableShape]) -> list[Asked]:
+def statistics_of(parts: Sequence[TableShape]) -> list[AnyStatistic]:
     """The statistics of a query, from the layouts of its parts, in the query's order."""
     by_position = {
         position: statistic
@@ -249,10 +249,10 @@ def _whole(
     A true count is at most 2^34 (see `layout`), so the cut-off never excludes it from an interval.
     """
     most = float(LARGEST_WHOLE // multiple * multiple)
-    return np.clip(rounded(rounding, values, multiple), -most, most).astype(np.int64)
+    return np.clip(round_to_multiple(rounding, values, multiple), -most, most).astype(np.int64)
 
 
-def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> list[Four]:
+def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> list[FourColumns]:
     """Value, std, low and high of every statistic, each of shape (n,).
 
     `cells` are noisy vectors of n cells, shape (n, components); `noise` has an error per component.

@@ -194,7 +194,7 @@ def _quoted_name(name: str) -> str:
 
 
 def _read_parquet(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
-    with parquet_rows.opened(content) as rows:
+    with parquet_rows.open_rows(content) as rows:
         cells = parts[0].listed_cells
         relation = rows if cells is None else rows.limit(cells + 1)
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))

@@ -1,1 +1,1 @@
-"""Where rows are and what reads them, as far as the exact integers that noise is added to."""
+"""From rows to the exact integers of queries."""

@@ -1,6 +1,7 @@
-"""The exact integer vectors of queries: rows that are read together are summed together.
+"""The exact integer vectors of queries; layouts that read the same rows are summed together.
 
-Where rows are units, their integers are summed by cell. Each person is bounded: see `persons`.
+If rows are units, their integers are summed by cell. Otherwise each person is bounded: see
+`persons`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from leastnoise.tables.rows.cells import (
     CELL,
     Summand,
     cell_of,
-    in_cells,
+    copy_columns,
+    rows_in_cells,
     scatter,
-    settle,
     summands_of,
     units_with_more_rows,
 )
@@ -29,7 +30,7 @@ from leastnoise.tables.rows.persons import Part, person_vectors
 from leastnoise.tables.rows.row_sums import (
     read_totals,
     sums_of_rows,
-    weighed_totals,
+    weighted_totals,
 )
 
 if TYPE_CHECKING:
@@ -41,15 +42,15 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
 
-_MOST_NUMBERS = 16  # of a person and cell that are added up together
+_MOST_NUMBERS = 16  # numbers of a person and cell that are summed in one batch
 
 
 def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
-    """Return the exact integer vector of a block before noise, shape (dimension,).
+    """The exact integer vector of a query before noise, shape (dimension,).
 
-    `salt` decides which cells count of a person in too many: see `choose_cells`.
-    Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
-    from no public function.
+    Entry I stands for I·2^(−bits). `salt` decides which cells count for a person in too many: see
+    `choose_cells`. The vector is the secret that the noise hides: internal, and not reachable from
+    a public function.
     """
     (vector,) = query_vectors(engine, spec, [layout], salt=salt)
     return vector
@@ -58,86 +59,89 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> ND
 def query_vectors(
     engine: Engine, spec: Spec, layouts: Sequence[Layout], *, salt: str
 ) -> list[NDArray[np.int64]]:
-    """Return the vectors of several layouts, in their order: see `query_vector`.
+    """The vectors of several layouts, in their order: see `query_vector`.
 
-    Layouts of the same rows in the same cells are summed together, and all read the rows of one
-    engine.
+    Layouts of the same rows in the same cells are summed together. All read the rows of one engine.
     """
     batches = batches_of(layouts)
     ready: dict[Summand, str] = {}
-    # a copy costs as much as three queries of persons, and saves more where few are over a limit
+    # A copy costs as much as three queries of persons, and saves more if few are over a limit.
     if len(batches) > 1 or (len(layouts) > 3 and min(map(_rows_within, layouts))):
-        ready = settle(engine, spec, layouts)
+        ready = copy_columns(engine, spec, layouts)
     over: dict[Any, nw.LazyFrame[Any]] = {}
     vectors: dict[int, NDArray[np.int64]] = {}
-    for places in batches:
-        batch = [layouts[place] for place in places]
-        few, bounded = min(map(_rows_within, batch)), None
-        if few and engine.reads_again:
-            same = batch[0].filters, few
-            if same not in over:
-                over[same] = units_with_more_rows(engine, spec, batch[0], few)
-            bounded = over[same]
+    for indices in batches:
+        batch = [layouts[index] for index in indices]
+        most_rows, bounded = min(map(_rows_within, batch)), None
+        if most_rows and engine.can_reread:
+            key = batch[0].filters, most_rows
+            if key not in over:
+                over[key] = units_with_more_rows(engine, spec, batch[0], most_rows)
+            bounded = over[key]
         with engine.scratch():
             bound = _batch_vectors(engine, spec, batch, ready=ready, bounded=bounded, salt=salt)
-        vectors |= zip(places, bound, strict=True)
-    return [vectors[place] for place in range(len(layouts))]
+        vectors |= zip(indices, bound, strict=True)
+    return [vectors[index] for index in range(len(layouts))]
 
 
 def _rows_within(layout: Layout) -> int:
-    """Return with how many rows a person is within every limit, whatever the rows are; 0 if none.
+    """The most rows with which a person is within every limit, whatever they hold; 0 if unknown.
 
-    With n rows a cell's numbers are at most n each, and so is the sum over cells of the largest of
-    each; it is n·q where each of q numbers is a cell, and the square is n²·q in a ball. Such a
-    person is in n cells or fewer. So bounding changes none of their integers.
+    With n rows each number of a cell is at most n, and so is the sum over cells of the largest
+    number of each. If each of q numbers is a cell, that sum is n·q; in a ball the squared size is
+    n²·q. The person is in at most n cells. So bounding changes none of the person's integers.
     """
-    way, numbers = layout.bounding, layout.numbers
-    by_person = any(one.kind == "units" for one in layout.components)
+    bounding, numbers = layout.bounding, layout.numbers
+    by_person = any(component.kind == "units" for component in layout.components)
     if layout.by_row or by_person or numbers.without or _weighs_rows(layout):
         return 0
-    if isinstance(way, InBall):
-        return math.isqrt(math.floor(way.squared / numbers.each))
-    if not isinstance(way, InCells):
+    if isinstance(bounding, InBall):
+        return math.isqrt(math.floor(bounding.squared / numbers.each))
+    if not isinstance(bounding, InCells):
         return 0
-    most = math.floor(way.most / (numbers.each if way.by_number else 1))
-    return most if way.first is None or way.first >= layout.cells else min(most, way.first)
+    most = math.floor(bounding.most / (numbers.each if bounding.by_number else 1))
+    return (
+        most
+        if bounding.first is None or bounding.first >= layout.cells
+        else min(most, bounding.first)
+    )
 
 
 def _weighs_rows(layout: Layout) -> bool:
-    """True if all rows of a person over a limit count for less by one factor: for quantiles."""
+    """True if all rows of a person over a limit are scaled by one factor, as for quantiles."""
     return any(isinstance(axis, Nearest) for axis in layout.axes)
 
 
 def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
-    """Return the places of layouts that are summed together: of the same rows in the same cells.
+    """The indices of layouts that are summed together, because rows and cells are the same.
 
-    A batch has few numbers, so that what it adds up for a person and a cell has a bounded size.
+    A batch has few numbers, so that the sums of a person and cell have a bounded size.
     """
     alike: dict[Any, list[int]] = {}
-    for place, layout in enumerate(layouts):
-        alone = layout.conditions or layout.components in LEFT_OUT
-        # rows in the same groups are read once for the tables by several sets of columns
+    for index, layout in enumerate(layouts):
+        separate = layout.conditions or layout.components in LEFT_OUT
+        # Read rows in the same groups once for tables by several sets of columns.
         axes = () if layout.by_row and layout.within else layout.axes
         rows_and_cells = layout.filters, axes, layout.within, layout.by_row
-        alike.setdefault(place if alone else rows_and_cells, []).append(place)
+        alike.setdefault(index if separate else rows_and_cells, []).append(index)
     batches: list[list[int]] = []
-    for places in alike.values():
+    for indices in alike.values():
         batch: list[int] = []
         numbers: set[tuple[Any, ...]] = set()
-        for place in places:
-            layout = layouts[place]
-            more = {(_bound_to(layout)[1:], one) for one in layout.components}
+        for index in indices:
+            layout = layouts[index]
+            more = {(_bound_to(layout)[1:], component) for component in layout.components}
             if batch and len(numbers | more) > _MOST_NUMBERS:
                 batches.append(batch)
                 batch, numbers = [], set()
-            batch.append(place)
+            batch.append(index)
             numbers |= more
         batches.append(batch)
     return batches
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """Return the key of a layout: layouts of the same rows, groups and key have one vector."""
+    """The key of a layout: layouts of the same rows, groups and key have equal vectors."""
     return layout.axes, layout.components, layout.bits, layout.bounding
 
 
@@ -150,10 +154,10 @@ def _batch_vectors(
     bounded: nw.LazyFrame[Any] | None,
     salt: str,
 ) -> list[NDArray[np.int64]]:
-    """Return the vectors of the layouts of one batch: see `query_vector`.
+    """The vectors of the layouts of one batch: see `query_vector`.
 
     With `bounded`, a table of persons, all other persons are within every limit. `ready` is the
-    result of `settle`.
+    result of `copy_columns`.
     """
     first = layouts[0]
     if any(isinstance(layout.bounding, FewGroups) for layout in layouts):
@@ -163,8 +167,10 @@ def _batch_vectors(
     if first.components in LEFT_OUT:
         return [count_left_out(engine, spec, first)]
     distinct = {_bound_to(layout): layout for layout in layouts}
-    summands = tuple(dict.fromkeys(one for own in distinct.values() for one in summands_of(own)))
-    rows = in_cells(engine, spec, first, summands, ready=ready)
+    summands = tuple(
+        dict.fromkeys(summand for layout in distinct.values() for summand in summands_of(layout))
+    )
+    rows = rows_in_cells(engine, spec, first, summands, ready=ready)
     if first.by_row:
         if len(by_axes := {layout.axes: layout for layout in layouts}) > 1:
             used = [name for name in rows.collect_schema().names() if not name.startswith("by")]
@@ -174,20 +180,22 @@ def _batch_vectors(
             sums = sums_of_rows(engine, summands, rows.with_columns(cell_of(table, axes)), [CELL])
             totals = read_totals(engine, summands, sums, keys=1)
             vectors |= {
-                key: scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
+                key: scatter(
+                    totals, layout, [summands.index(summand) for summand in summands_of(layout)]
+                )
                 for key, layout in distinct.items()
                 if layout.axes == axes
             }
     else:
-        parts = [Part.of(layout, summands, place) for place, layout in enumerate(distinct.values())]
+        parts = [Part.of(layout, summands, index) for index, layout in enumerate(distinct.values())]
         if _weighs_rows(first):
-            totals = weighed_totals(
+            totals = weighted_totals(
                 engine, rows, [(2**part.layout.bits, part.limits[1]) for part in parts]
             )
-            found = [scatter(totals, part.layout, [part.place]) for part in parts]
+            part_vectors = [scatter(totals, part.layout, [part.index]) for part in parts]
         else:
-            found = person_vectors(engine, rows, summands, parts, bounded=bounded, salt=salt)
-        vectors = dict(zip(distinct, found, strict=True))
+            part_vectors = person_vectors(engine, rows, summands, parts, bounded=bounded, salt=salt)
+        vectors = dict(zip(distinct, part_vectors, strict=True))
     for vector in vectors.values():
         vector.setflags(write=False)  # several layouts may share it
     return [vectors[_bound_to(layout)] for layout in layouts]

@@ -1,4 +1,4 @@
-"""Rows in the public cells of a block: each with its unit, its cell, and integers of its values."""
+"""Assign rows to the public cells of a query, with their unit and integers of their values."""
 
 from __future__ import annotations
 
@@ -36,56 +36,59 @@ class Summand:
 
     @property
     def integer(self) -> type[nw.Int32 | nw.Int64]:
-        """The type of the integers of rows: DuckDB sums 32 bits of a table of its own faster."""
+        """The integer type for rows: DuckDB sums 32 bits of a table of its own faster."""
         return nw.Int32 if self.bits < 31 else nw.Int64
 
 
 def summands_of(layout: Layout) -> tuple[Summand, ...]:
-    """Return the summands of each row of a layout, one for each of its components."""
-    return tuple(Summand(component=one, bits=layout.bits) for one in layout.components)
+    """The summands of each row of a layout, one per component."""
+    return tuple(Summand(component=component, bits=layout.bits) for component in layout.components)
 
 
-def names_of(layout: Layout) -> list[str]:
-    """Return what the integers of each component are called."""
+def integer_names(layout: Layout) -> list[str]:
+    """The column names of the integers of each component."""
     return [f"i{index}" for index in range(len(layout.components))]
 
 
 def scatter(
-    rows: list[tuple[Any, ...]], layout: Layout, places: Sequence[int]
+    rows: list[tuple[Any, ...]], layout: Layout, positions: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Return the totals at these places of each cell's tuple; a cell without rows is 0."""
+    """The vector of all cells, from rows (cell, totals…) of which `positions` are used.
+
+    A cell without a row is 0.
+    """
     vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
     for cell, *values in rows:
-        vector[int(cell)] = [int(values[place]) for place in places]
+        vector[int(cell)] = [int(values[position]) for position in positions]
     return vector.reshape(-1)
 
 
-def keys_of(layout: Layout) -> list[str]:
-    """Return what `in_cells` calls the columns whose keys nobody listed."""
-    return [f"by{index}" for index, one in enumerate(layout.grouped) if isinstance(one, Unlisted)]
+def unlisted_keys(layout: Layout) -> list[str]:
+    """The names in `rows_in_cells` of the key columns that nobody listed."""
+    return [f"by{index}" for index, axis in enumerate(layout.grouped) if isinstance(axis, Unlisted)]
 
 
-def settle(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[Summand, str]:
-    """Copy the columns that these layouts read, so that they may be read several times.
+def copy_columns(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[Summand, str]:
+    """Copy the columns that these layouts read, so that they can be read several times.
 
-    The integers of values are computed once, here, and copied instead of the values. Returns the
-    name of the column of each summand; none where the engine needs no copy.
+    Integers of values are computed once, here, and copied in place of the values. Returns the
+    column name of each summand; empty if the engine needs no copy.
     """
-    summands = dict.fromkeys(one for layout in layouts for one in summands_of(layout))
+    summands = dict.fromkeys(component for layout in layouts for component in summands_of(layout))
     names = {
-        summand: f"s{place}" for place, summand in enumerate(summands) if summand.component.column
+        summand: f"s{index}" for index, summand in enumerate(summands) if summand.component.column
     }
-    columns = {name: _unscaled(engine, spec, summand) for summand, name in names.items()}
+    columns = {name: _raw_integer(engine, spec, summand) for summand, name in names.items()}
     read = sorted(_columns_read(engine, spec, layouts))
     if not (read or names):
         read = engine.frame.collect_schema().names()[:1]
     scaled = {name: summand for summand, name in names.items() if summand.component.of_values}
-    engine.settle(_fixed_point(engine.frame.select(*read, **columns), spec, scaled))
-    return names if engine.reads_again else {}
+    engine.copy_rows(_fixed_point(engine.frame.select(*read, **columns), spec, scaled))
+    return names if engine.can_reread else {}
 
 
 def _columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[str]:
-    """Return the columns of the engine's frame that these layouts read beside their summands."""
+    """The columns of the engine's frame that these layouts read, without their summands."""
     read = {engine.filter_column(text) for layout in layouts for text in layout.filters}
     if not spec.privacy.by_row:
         read.add(engine.column(spec.privacy.unit, "u"))
@@ -100,17 +103,17 @@ def _columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[
 
 
 def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
-    """Return the rows of which all filters of the query are true."""
+    """The rows for which all filters of the query are true."""
     frame = engine.frame
     for text in layout.filters:
-        frame = frame.filter(engine.holds(text))
+        frame = frame.filter(engine.filter_holds(text))
     return frame
 
 
 def units_with_more_rows(
     engine: Engine, spec: Spec, layout: Layout, rows: int
 ) -> nw.LazyFrame[Any]:
-    """Return a table of the units with more than `rows` rows that count."""
+    """A table of the units that have more than `rows` rows that count."""
     unit = engine.column(spec.privacy.unit, "u")
     frame = rows_that_count(engine, layout).select(unit)
     counts = frame.filter(~nw.col(unit).is_null()).group_by(unit).agg(n=nw.len())
@@ -118,12 +121,12 @@ def units_with_more_rows(
     return engine.materialise(more.select(nw.col(unit).alias(UNIT)))
 
 
-def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """Return one row per row that falls in no public cell, with its unit if rows have units.
+def rows_in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+    """One row per row that is in no public cell, with its unit if rows have units.
 
-    Each of the others falls in exactly one, as keys are distinct and bins disjoint.
+    All other rows are in exactly one cell, since keys are distinct and bins disjoint.
     """
-    frame, columns = _grouped(engine, spec, layout)
+    frame, columns = _select_grouping(engine, spec, layout)
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
     inside: list[nw.Expr] = []
     for index, axis in enumerate(layout.grouped):
@@ -137,12 +140,12 @@ def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
             inside.append(~nw.col(at).is_null())
         else:
             raise TypeError("rows are in no group of public keys and bands")
-    # a value that is missing compares as NULL, and is in no bin
-    counts = [nw.when(one).then(1).otherwise(0) for one in inside]
+    # a missing value compares as NULL, and is in no bin
+    counts = [nw.when(condition).then(1).otherwise(0) for condition in inside]
     return frame.filter(nw.min_horizontal(*counts, nw.lit(1)) == 0)
 
 
-def in_cells(
+def rows_in_cells(
     engine: Engine,
     spec: Spec,
     layout: Layout,
@@ -150,26 +153,26 @@ def in_cells(
     *,
     ready: Mapping[Summand, str] | None = None,
 ) -> nw.LazyFrame[Any]:
-    """Return one row per row that falls in a public cell: its unit, cell and scaled values.
+    """One row per row that is in a public cell: its unit, its cell, and its scaled values.
 
-    The values are the integers of the `summands` that depend on the row: x0, x1, …. Some may be
-    `ready` in a column of the frame: see `settle`.
-    Keys that nobody listed are beside them, also those that may not be published. A row without a
-    unit is dropped: all such rows clipped together would be one person's rows to the clip, and many
-    persons' in truth. NULL keys and keys that aren't public match no cell.
+    The values x0, x1, … are the integers of those `summands` that depend on the row. Some may be
+    `ready` in a column of the frame: see `copy_columns`. Keys that nobody listed stand beside them,
+    even those that may not be published. NULL keys and keys that aren't public match no cell. Rows
+    without a unit are dropped, because bounding would treat all of them as one person, though they
+    may be many persons'.
     """
-    frame, columns = _grouped(engine, spec, layout)
+    frame, columns = _select_grouping(engine, spec, layout)
     scaled: dict[str, Summand] = {}
     for index, summand in enumerate(summands):
         name = f"x{index}"
         if ready and summand in ready:
             columns[name] = nw.col(ready[summand])
         elif summand.component.column:
-            columns[name] = _unscaled(engine, spec, summand)
+            columns[name] = _raw_integer(engine, spec, summand)
             if summand.component.of_values:
                 scaled[name] = summand
-    # A block may need no column but the rows themselves. First with_columns: a select of constants
-    # alone has one row on some engines.
+    # A query may need no column. Begin by with_columns, because on some engines a select of
+    # constants alone has one row.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
     frame = _fixed_point(frame, spec, scaled)
     for index, axis in enumerate(layout.grouped):
@@ -177,10 +180,10 @@ def in_cells(
         if isinstance(axis, Unlisted):
             continue
         if isinstance(axis, Bins):
-            frame = _in_bins(engine, frame, axis, value=by, index=at)
+            frame = _assign_bins(engine, frame, axis, value=by, index=at)
         elif isinstance(axis, Nearest):
             frame = frame.filter(~nw.col(by).is_null())
-            frame = engine.counted(frame, value=by, edges=axis.edges, count=at)
+            frame = engine.add_edge_count(frame, value=by, edges=axis.edges, count=at)
         elif isinstance(axis, KeyColumn):
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
@@ -190,9 +193,9 @@ def in_cells(
 
 
 def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
-    """Return the cell of a row that `in_cells` found, by some of the axes that it is grouped by.
+    """The cell of a row in `rows_in_cells`, by some of the axes that group it.
 
-    Keys that nobody listed have no place in it.
+    Keys that nobody listed are no part of it.
     """
     cell = nw.lit(0, nw.Int64)
     for axis in axes:
@@ -202,13 +205,13 @@ def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
     return cell.alias(CELL)
 
 
-def _grouped(
+def _select_grouping(
     engine: Engine, spec: Spec, layout: Layout
 ) -> tuple[nw.LazyFrame[Any], dict[str, nw.Expr]]:
-    """Return the rows that count, without those that lack a unit, and what they are grouped by."""
+    """The rows that count and have a unit, and their grouping columns."""
     frame = rows_that_count(engine, layout)
     columns = {
-        f"by{index}": finite(engine, axis.column, axis.missing)
+        f"by{index}": finite_values(engine, axis.column, axis.missing)
         if isinstance(axis, Bins | Nearest)
         else nw.col(engine.column(axis.column, "k"))
         for index, axis in enumerate(layout.grouped)
@@ -219,57 +222,59 @@ def _grouped(
     return frame, columns
 
 
-def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Return the entries of which every key may be published.
+def keep_publishable(
+    engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]
+) -> nw.LazyFrame[Any]:
+    """The entries whose keys may all be published.
 
-    Each key is looked at once: that takes longer than to group by it.
+    Each distinct key is tested once, because the test takes longer than grouping by the key.
     """
     entries = engine.materialise(entries)
     for index, axis in enumerate(layout.grouped):
         if isinstance(axis, Unlisted):
             key, longest = f"by{index}", axis.longest
-            # unique() numbers the rows of each key on DuckDB, which takes ten times as long
+            # On DuckDB unique() numbers the rows of each key, which takes ten times as long.
             once = engine.materialise(entries.group_by(key).agg())
-            named = engine.named(once, key=key, column=axis.column, longest=longest)
+            named = engine.keep_publishable_keys(once, key=key, column=axis.column, longest=longest)
             entries = entries.join(named, on=key, how="semi")
     return entries
 
 
-def _unscaled(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
-    """Return the integer of a row that depends on a column; of values, the value to be scaled."""
+def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
+    """The integer of a row that depends on a column; of a value, the value before scaling."""
     component = summand.component
     if component.of_values:
         return _value(engine, spec, component)
     counted, others = 2**summand.bits, 0
     if component.kind == "without":  # a row whose value is NULL has no value, either
         counted, others = others, counted
-    there = nw.when(_counts(engine, spec, component)).then(counted).otherwise(others)
-    return there.cast(summand.integer)
+    integer = nw.when(_is_counted(engine, spec, component)).then(counted).otherwise(others)
+    return integer.cast(summand.integer)
 
 
 def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """The column's value; NULL where it is left out, or where the `paired` column has none."""
-    value = finite(engine, component.column, spec.columns[component.column].counts_as)
+    """The column's value; NULL if it is left out, or if the `paired` column has no value."""
+    value = finite_values(engine, component.column, spec.columns[component.column].counts_as)
     if not component.paired:
         return value
     none = nw.lit(None, nw.Float64)
     return nw.when(engine.has_value(component.paired)).then(value).otherwise(none)
 
 
-def _counts(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """Return whether a row has a value, or one that bounds clamp."""
-    there = engine.has_value(component.column)
+def _is_counted(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
+    """True for a row that has a value, or for kind "outside" a value beyond the bounds."""
+    has_value = engine.has_value(component.column)
     if component.paired:
-        there &= engine.has_value(component.paired)
+        has_value &= engine.has_value(component.paired)
     if component.kind != "outside":
-        return there
+        return has_value
     low, high = map(float, bounds_of(spec, component.column))
     value = nw.col(engine.column(component.column, "v"))
-    return there & ((value < low) | (value > high))
+    return has_value & ((value < low) | (value > high))
 
 
-def finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
-    """Return the column as float64, `missing` or else NULL where it has no value."""
+def finite_values(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
+    """The column as float64; `missing` (or NULL) for rows without a value."""
     value = nw.col(engine.column(column, "v"))
     if missing is None:
         return value
@@ -280,15 +285,17 @@ def finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
 def _fixed_point(
     frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Summand]
 ) -> nw.LazyFrame[Any]:
-    """Return the frame, each x of `values` as ⌊y + ½⌋, y = (x − centre)·2^bits/radius.
+    """The frame, each x of `values` as ⌊y + ½⌋, y = (x − centre)·2^bits/radius.
 
-    Of a square it is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, from y as it is, so that it is rounded no more
-    than a value. All are at most 2^bits, and x is clamped to its bounds first; where it is NULL, a
-    value that is left out, both integers are 0, but for one that is `filled`. One float64 constant
-    and a few operations that IEEE 754 rounds alike everywhere. For a value none of them changes the
-    order of two x, so where both bounds, and what is filled in, end within 2^bits, all x do.
-    Elsewhere, and for squares, a last clamp makes it a fact.
-    A step at a time, since an expression that is used twice is computed twice.
+    A square is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, computed from the unrounded y, so that it is rounded
+    no more than a value. x is first clamped to its bounds, and all integers are at most 2^bits in
+    size. If x is NULL (a value that is left out), both integers are 0, except for a component that
+    is `filled`.
+
+    It uses one float64 constant and few operations, which IEEE 754 rounds alike everywhere. For a
+    value none of them changes the order of two x. So if both bounds, and the filled-in value, end
+    within 2^bits, all x do. Otherwise, and for squares, a last clamp ensures it. The operations are
+    separate steps, because engines compute an expression that is used twice twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
     for name, summand in values.items():
@@ -298,7 +305,7 @@ def _fixed_point(
         centre, within, square = float(component.centre), False, component.kind == "square"
         # the integer of a value at the centre is 0
         missing = 0.0 if component.filled else None if square else centre
-        clamped = _clamped(x, *map(float, bounds))
+        clamped = _clamp(x, *map(float, bounds))
         steps[0][name] = nw.when(x.is_null()).then(nw.lit(missing, nw.Float64)).otherwise(clamped)
         centred = x - centre if centre else x
         if square:
@@ -307,9 +314,9 @@ def _fixed_point(
         else:
             steps[1][name] = (centred * factor + 0.5).floor()
             extremes = (*bounds, 0) if component.filled else bounds
-            ends = ((float(one) - centre) * factor + 0.5 for one in extremes)
+            ends = ((float(extreme) - centre) * factor + 0.5 for extreme in extremes)
             within = all(-(2**bits) <= end < 2**bits + 1 for end in ends)
-        whole = x if within else _clamped(x, -(2.0**bits), 2.0**bits)
+        whole = x if within else _clamp(x, -(2.0**bits), 2.0**bits)
         if missing is None:
             whole = nw.when(x.is_null()).then(nw.lit(0.0)).otherwise(whole)
         steps[3][name] = whole.cast(summand.integer)
@@ -318,17 +325,17 @@ def _fixed_point(
     return frame
 
 
-def _clamped(x: nw.Expr, low: float, high: float) -> nw.Expr:
-    """Return x within its bounds, where x isn't NULL: narwhals' `clip` asks that of every row."""
+def _clamp(x: nw.Expr, low: float, high: float) -> nw.Expr:
+    """X within its bounds, for x that isn't NULL; narwhals' `clip` would test each row for NULL."""
     return nw.max_horizontal(nw.min_horizontal(x, nw.lit(high)), nw.lit(low))
 
 
-def _in_bins(
+def _assign_bins(
     engine: Engine, frame: nw.LazyFrame[Any], bins: Bins, *, value: str, index: str
 ) -> nw.LazyFrame[Any]:
-    """Return the rows whose `value` is in a bin, with its `index`: [a, b), the last one closed."""
+    """The rows whose `value` is in a bin, with its `index`: bins [a, b), the last one closed."""
     edges = [float(edge) for edge in bins.edges]
     frame = frame.filter((nw.col(value) >= edges[0]) & (nw.col(value) <= edges[-1]))
-    frame = engine.counted(frame, value=value, edges=edges, count=index)
-    place = nw.min_horizontal(nw.col(index) - 1, nw.lit(bins.cells - 1))
-    return frame.with_columns(place.alias(index))
+    frame = engine.add_edge_count(frame, value=value, edges=edges, count=index)
+    bin_index = nw.min_horizontal(nw.col(index) - 1, nw.lit(bins.cells - 1))
+    return frame.with_columns(bin_index.alias(index))

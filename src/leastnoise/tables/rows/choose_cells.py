@@ -1,7 +1,7 @@
-"""Keep a person who is in more cells than a limit allows in few of them, by a salted hash.
+"""Limit the cells of a person: keep a few, chosen by a salted hash, if there are too many.
 
-The salt is fresh for each release, so that nobody can choose a key that comes first, and no cell of
-a table loses more persons than others for its place.
+The salt is fresh for each release, so that nobody can choose a key that always comes first, and no
+cell loses more persons than others because of its position.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _HASH, _PLACE, _CELLS = "hashed", "place", "cells"
 
 
 def new_salt(entropy: Entropy) -> str:
-    """Return a fresh salt, as hexadecimal digits."""
+    """A fresh salt, as hexadecimal digits."""
     return f"{entropy.bits(_SALT_BITS):0{_SALT_BITS // 4}x}"
 
 
 def keep_few(
     engine: Engine, per_unit: nw.LazyFrame[Any], keys: list[str], most: int, *, salt: str
 ) -> nw.LazyFrame[Any]:
-    """Return the entries of each person in `most` cells at most: the cells of the least hashes.
+    """The entries of each person in at most `most` cells: the cells with the smallest hashes.
 
     Only entries of persons in more cells are hashed. `per_unit` is read more than once.
     """
     columns = per_unit.collect_schema().names()
     sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))
     over = sizes.filter(nw.col(_CELLS) > most).select(UNIT)
-    many = engine.hashed(
+    many = engine.add_hash(
         per_unit.join(over, on=UNIT, how="semi"), columns=[UNIT, *keys], salt=salt, name=_HASH
     )
     placed = many.with_columns(nw.col(_HASH).rank("ordinal").over(UNIT).alias(_PLACE))

@@ -1,4 +1,4 @@
-"""Count units in conditions, each unit in few of the conditions that it satisfies."""
+"""Count units in conditions; each unit counts in a few of the conditions that it satisfies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from leastnoise.tables.layout.limits import FirstCells
-from leastnoise.tables.rows.cells import CELL, UNIT, finite, rows_that_count, scatter
+from leastnoise.tables.rows.cells import CELL, UNIT, finite_values, rows_that_count, scatter
 from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.spec.column import Column
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 
 def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
-    """Return how many units are in each condition, each unit in few of its own.
+    """The number of units in each condition, with each unit in a few conditions.
 
-    A person is in a condition if any of their rows is. A row has no name to hash: where it is the
-    unit, the first conditions count that it is in.
+    A person is in a condition if any row of theirs is. If a row is the unit, it has no name to
+    hash, so it counts in the first conditions that it satisfies.
     """
     if not isinstance(layout.bounding, FirstCells):
         raise TypeError("persons in conditions are counted in few of them")
     most = layout.bounding.most
     names = [f"c{index}" for index in range(layout.cells)]
-    held = [
-        nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
+    memberships = [
+        nw.when(_satisfies_all(engine, spec, condition)).then(1).otherwise(0).alias(name)
         for name, condition in zip(names, layout.conditions, strict=True)
     ]
     frame = rows_that_count(engine, layout)
     if layout.by_row:
-        frame = frame.select(*held)
+        frame = frame.select(*memberships)
         frame = _in_first(frame, names, most) if most < layout.cells else frame
     else:
         unit = nw.col(engine.column(spec.privacy.unit, "u"))
-        frame = frame.filter(~unit.is_null()).select(unit.alias(UNIT), *held)
+        frame = frame.filter(~unit.is_null()).select(unit.alias(UNIT), *memberships)
         frame = frame.group_by(UNIT).agg(*(nw.col(name).max() for name in names))
         if most < layout.cells:
             totals = _few_conditions(engine, frame, names, most, salt=salt)
@@ -52,7 +52,7 @@ def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -
 
 
 def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """Return the rows with 1 in `most` of the columns `names` at most: in the first that have 1."""
+    """The rows with 1 in at most `most` of the columns `names`: in the first that have 1."""
     frame = frame.with_columns(_before=nw.lit(0))
     for name in names:
         kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
@@ -62,24 +62,24 @@ def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyF
 
 
 def _few_conditions(
-    engine: Engine, held: nw.LazyFrame[Any], names: list[str], most: int, *, salt: str
+    engine: Engine, memberships: nw.LazyFrame[Any], names: list[str], most: int, *, salt: str
 ) -> nw.LazyFrame[Any]:
-    """Return how many persons are in each condition, each in `most` of the conditions of a person.
+    """The number of persons in each condition, with each person in at most `most` conditions.
 
-    A column of `held` is 1 where a person is in its condition.
+    A column of `memberships` is 1 if the person is in its condition.
     """
-    held = engine.materialise(held)
+    memberships = engine.materialise(memberships)
     cells = [
-        held.filter(nw.col(name) == 1).select(UNIT, nw.lit(place, nw.Int64).alias(CELL))
-        for place, name in enumerate(names)
+        memberships.filter(nw.col(name) == 1).select(UNIT, nw.lit(index, nw.Int64).alias(CELL))
+        for index, name in enumerate(names)
     ]
     entries = engine.materialise(nw.concat(cells))
     entries = keep_few(engine, entries, [CELL], most, salt=salt)
     return entries.group_by(CELL).agg(i0=nw.len())
 
 
-def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
-    """Return whether a row satisfies every predicate; a NULL satisfies no predicate."""
+def _satisfies_all(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
+    """True if a row satisfies every predicate; NULL satisfies none."""
     return nw.all_horizontal(
         *(_satisfies(engine, spec, *predicate) for predicate in condition.predicates),
         ignore_nulls=False,
@@ -89,7 +89,7 @@ def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
 def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) -> nw.Expr:
     if predicate.among:
         return nw.col(engine.column(column, "k")).is_in(list(predicate.among))
-    value = finite(engine, column, spec.columns.get(column, Column()).number)
+    value = finite_values(engine, column, spec.columns.get(column, Column()).number)
     ends = [
         (predicate.min, lambda end: value >= end),
         (predicate.max, lambda end: value <= end),

@@ -1,4 +1,4 @@
-"""What the pipeline asks of an engine; the expressions themselves are narwhals', for any engine."""
+"""The operations that rows need of an engine; the expressions are narwhals', for any engine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Engine(ABC):
-    """Runs lazy frames. It never raises an error that quotes what the frames hold.
+    """Runs lazy frames, and never raises an error that quotes data.
 
-    `sums_are_wide` says that sums of int64 are wider than int64, so that none wraps around.
+    `sums_are_wide` is true if sums of int64 are wider than int64, so that they can't wrap around.
     """
 
     sums_are_wide: ClassVar[bool] = False
@@ -32,114 +32,114 @@ class Engine(ABC):
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
     ) -> None:
-        """Take a frame that has the `columns` and what is `computed` beside them, by its place."""
+        """Take a frame with the `columns` and the `computed` ones, named by their positions."""
         self._frame = frame
         self._types = {**columns, **computed.types}
-        self._places = {name: place for place, name in enumerate(self._types)}
-        self._filters = {text: f"f{place}" for place, text in enumerate(computed.filters)}
+        self._positions = {name: position for position, name in enumerate(self._types)}
+        self._filters = {text: f"f{position}" for position, text in enumerate(computed.filters)}
 
     @property
     def frame(self) -> nw.LazyFrame[Any]:
-        """The typed rows, with columns called as `column` says.
+        """The typed rows, with columns named as `column` says.
 
-        A value that can't be read is NULL, and so is a number that isn't finite: the casts of every
-        engine remove these, so that nothing behind them meets NaN.
-
-        They may be read once only, until they are `settled`.
+        A value that can't be read is NULL, and so is a number that isn't finite: every engine's
+        casts remove these, so that later steps never meet NaN. The rows may be read only once,
+        unless `can_reread`.
         """
         return self._frame
 
     def column(self, name: str, use: Use) -> str:
-        """Return what the frame calls the column `name` of the file where it has this use.
+        """The name in the frame of the file's column `name`, cast for a use.
 
-        By its place, since to engines names that differ in capitals are one, or a dot is a path.
+        It is made from the column's position, because some engines can't tell apart names that
+        differ in capitals, and read a dot as a path.
         """
-        return f"{use}{self._places[name]}"
+        return f"{use}{self._positions[name]}"
 
-    def holds(self, text: str) -> nw.Expr:
-        """Return whether the filter of this `text` is true of a row."""
+    def filter_holds(self, text: str) -> nw.Expr:
+        """True for rows that pass the filter with this `text`."""
         return nw.col(self.filter_column(text))
 
     def filter_column(self, text: str) -> str:
-        """Return what the frame calls the column that says whether a filter is true of a row."""
+        """The name of the frame's column that is true for rows that pass a filter."""
         return self._filters[text]
 
     def value_column(self, name: str) -> str:
-        """Return what the frame calls the column that is NULL where `name` has no value."""
+        """The name of the frame's column that is NULL for rows in which `name` has no value."""
         return self.column(name, "k" if self._types[name] == "text" else "v")
 
     def has_value(self, name: str) -> nw.Expr:
-        """True in a row where the column `name` has a value: a text, or a finite number."""
+        """True for rows in which the column `name` has a value: a text, or a finite number."""
         return ~nw.col(self.value_column(name)).is_null()
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """Drop, on leaving, the tables that were materialised meanwhile."""
+        """On leaving, drop the tables that were materialised meanwhile."""
         yield
 
     @property
-    def reads_again(self) -> bool:
-        """True if the frame may be read several times, and is the same each time.
+    def can_reread(self) -> bool:
+        """True if the frame can be read several times with the same rows each time.
 
-        A source may be another by then: a file that is replaced, or a view of a sample. So no limit
-        of a person is taken from one reading of it, and the sums from another.
+        A source may change between two readings: a file may be replaced, or a view may draw a
+        sample. So a person's limits and sums must come from the same reading.
         """
         return False
 
     @abstractmethod
-    def settle(self, frame: nw.LazyFrame[Any]) -> None:
-        """Copy `frame` in place of the engine's frame where rows can't be read again otherwise."""
+    def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
+        """Replace the engine's frame by a copy of `frame`, if its rows can't be read twice."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Return a frame with the rows of `frame`, computed once; it may spill to disk."""
+        """The rows of `frame`, computed once; they may spill to disk."""
 
     @abstractmethod
     def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
-        """Return a frame of two columns: the public `values`, and their positions 0, 1, ….
+        """A frame of two columns: the public `values`, and their positions 0, 1, ….
 
-        `key` has the type of the values; joined on it, a row finds its position.
+        `key` has the type of the values, so that a join on it finds a row's position.
         """
 
     @final
-    def named(
+    def keep_publishable_keys(
         self, frame: nw.LazyFrame[Any], *, key: str, column: str, longest: int
     ) -> nw.LazyFrame[Any]:
-        """Return the rows of `frame` whose `key` may be published, of the column so called.
+        """The rows of `frame` whose `key`, from the file's column `column`, may be published.
 
-        A text is at most `longest` bytes in UTF-8, and none of it is a control character.
+        A text must have at most `longest` bytes in UTF-8, and no control character.
         """
         frame = frame.filter(~nw.col(key).is_null())
         if self._types[column] != "text":
             return frame
-        return self.readable(frame, text=key, longest=longest, without=UNSEEN)
+        return self.keep_short_texts(frame, text=key, longest=longest, without=UNSEEN)
 
     @abstractmethod
-    def readable(
+    def keep_short_texts(
         self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
     ) -> nw.LazyFrame[Any]:
-        """Return the rows of which `text` has at most so many bytes, and no such character."""
+        """The rows whose `text` has at most `longest` bytes and doesn't match `without`."""
 
     @abstractmethod
-    def hashed(
+    def add_hash(
         self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
     ) -> nw.LazyFrame[Any]:
-        """Return `frame` with a column `name`: SHA-256 of the salt and of what is in `columns`.
+        """Add a column `name` with the SHA-256 of the salt and the values of `columns`.
 
-        Hashed are the bytes of the salt and then, for each column, the number of bytes of its
-        text, a colon and these bytes. An engine may keep the first 128 bits alone: the hashes sort
-        alike on every engine.
+        The hashed bytes are the salt and then, for each column, the number of bytes of its text, a
+        colon and these bytes. An engine may keep only the first 128 bits, since hashes must only
+        sort alike on every engine.
         """
 
     @abstractmethod
-    def counted(
+    def add_edge_count(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """Return `frame` with a column `count`: how many of the increasing `edges` are <= `value`.
+        """Add a column `count` with the number of increasing `edges` that are <= `value`.
 
-        Compared exactly, as float64; 0 where the value is NULL.
+        Values are compared exactly, as float64. The count is 0 if the value is NULL.
         """
 
     @abstractmethod
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
-        """Return the rows of a small result, in any order."""
+        """The rows of a small result, in any order."""

@@ -1,4 +1,4 @@
-"""What limits and groups leave out of a query, as one exact number of all groups together."""
+"""Count the persons or rows that limits and groups leave out of a query, in all groups together."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
     cell_of,
-    in_cells,
-    in_no_cell,
-    keys_of,
-    publishable,
+    keep_publishable,
+    rows_in_cells,
+    rows_in_no_cell,
+    unlisted_keys,
 )
 from leastnoise.tables.statistics.base import IN_NO_GROUP, OVER_LIMITS
 
@@ -29,31 +29,32 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 LEFT_OUT = {(OVER_LIMITS,), (IN_NO_GROUP,)}
-"""The components of layouts whose one number this module counts."""
+"""Components of layouts whose only number is counted by this module."""
 
 
 def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
-    """Count persons, or rows where a row is a unit; the vector of one integer, before noise."""
-    alone = layout.components == (IN_NO_GROUP,)
-    units = in_no_cell(engine, spec, layout) if alone else _over_limits(engine, spec, layout)
-    if alone and not layout.by_row:
+    """Count persons, or rows if a row is a unit; a vector of one integer, before noise."""
+    no_group = layout.components == (IN_NO_GROUP,)
+    count = rows_in_no_cell if no_group else _over_limits
+    units = count(engine, spec, layout)
+    if no_group and not layout.by_row:
         units = units.group_by(UNIT).agg(n=nw.len())
-    # with_columns first, since a select of constants alone has one row on some engines
+    # begin by with_columns, since on some engines a select of constants alone has one row
     ((total,),) = engine.rows(units.with_columns(one=nw.lit(1)).select(nw.col("one").sum()))
-    # NULL of no row at all; a total ends where int64 does, as in `row_sums.read_totals`
+    # NULL if there is no row; a total ends where int64 does, as in `row_sums.read_totals`
     return np.array([min(int(total or 0) << layout.bits, INT64_END - 1)], dtype=np.int64)
 
 
 def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """Return a row for each person with more rows in these groups, or in more, than they may."""
+    """A row for each person who has more rows, or groups, than a limit allows."""
     if spec.contribution is None:
-        raise KeyError("contribution")  # the checks of the spec come first
-    rows = in_cells(engine, spec, layout, ())
+        raise KeyError("contribution")  # the spec's checks rule this out
+    rows = rows_in_cells(engine, spec, layout, ())
     rows = rows.with_columns(cell_of(layout, layout.grouped))
-    groups = rows.group_by(UNIT, CELL, *keys_of(layout)).agg(n=nw.len())
-    groups = publishable(engine, layout, groups)
-    found = groups.group_by(UNIT).agg(
+    groups = rows.group_by(UNIT, CELL, *unlisted_keys(layout)).agg(n=nw.len())
+    groups = keep_publishable(engine, layout, groups)
+    sizes = groups.group_by(UNIT).agg(
         max_rows=nw.col("n").sum(), max_groups=nw.len(), max_rows_per_group=nw.col("n").max()
     )
     limits = spec.contribution.counted.items()
-    return found.filter(reduce(operator.or_, (nw.col(name) > most for name, most in limits)))
+    return sizes.filter(reduce(operator.or_, (nw.col(name) > most for name, most in limits)))

@@ -1,4 +1,4 @@
-"""Where a spec's rows are, checked from a header or metadata alone, and which engine reads them."""
+"""Find the rows of a spec, check them from a header or metadata alone, and choose the engine."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from leastnoise.tables.spec.source import (
     DELIMITERS,
     IN_MEMORY,
     ON_SPARK,
+    csv_keys,
     dialect_of,
     is_postgres,
     is_spark,
-    told_of,
 )
 
 if TYPE_CHECKING:
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.source import Join
     from leastnoise.tables.spec.values import ColumnType
-    from leastnoise.tables.values.casts import Held
+    from leastnoise.tables.values.casts import StoredColumn
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Rows, and the columns of them that a spec uses, each with its type.
+    """Rows, and the columns that a spec uses, each with its type.
 
-    `computed` is what the spec has computed of them, a row at a time.
+    `computed` are the spec's expressions over these columns, evaluated row by row.
     """
 
     rows: Input | SparkRows
@@ -60,11 +60,10 @@ class Source:
 def find_source(
     spec: Spec, folder: Path, frame: Frame | SparkRows | None = None, *, release: int = 1
 ) -> Source:
-    """Find the source of `spec`, relative to `folder`, or the `frame`, without reading a row.
+    """The source of `spec`, relative to `folder`, or the `frame`; reads no row.
 
-    Where a series has a report column, the rows are those of the release with the number `release`.
-    Raises SourceError if the file can't be read, SpecError listing every column that is missing
-    or of a type that can't be used as the spec says.
+    `release` is the number of the release in a series. Raises SourceError if the file can't be
+    read, SpecError listing every column that is missing or has an unsuitable type.
     """
     rows = find_rows(spec.data, folder, frame)
     if spec.data.join:
@@ -72,7 +71,7 @@ def find_source(
             raise SpecError([("data.join", ON_SPARK)])
         rows = join_tables(spec, rows, lambda join: _find_joined(join, folder))
     present = list_columns(rows)
-    problems = list(_ambiguous(spec, present))
+    problems = list(_find_ambiguous_unit(spec, present))
     if not spec.data.types and not rows.typed:
         why = f"Missing: {rows.name} needs the type of each column that is used."
         raise SpecError([("data.types", why)])
@@ -86,26 +85,26 @@ def find_source(
     columns: dict[str, ColumnType] = computed.types
     stored = [
         (column, key)
-        for column, key in (*_named(spec), *((use.column, use.key) for use in uses))
+        for column, key in (*_named_columns(spec), *((use.column, use.key) for use in uses))
         if column not in spec.derive
     ]
-    told = _hint(spec.data, rows, present)
-    if told and not any(column in present for column, _ in stored):  # its header is another
-        none = f"{rows.name} has none of the columns that the spec names. {told}"
-        raise SpecError([("data.source", none)])
+    header_hint = _hint(spec.data, rows, present)
+    if header_hint and not any(column in present for column, _ in stored):
+        why = f"{rows.name} lacks all columns that the spec names. {header_hint}"
+        raise SpecError([("data.source", why)])
     for column, key in stored:
         if column not in present:
-            hint = _validate.nearest(column, tuple(present)) or told
+            hint = _validate.nearest(column, tuple(present)) or header_hint
             message = f"{rows.name} has no column {column!r}.{' ' if hint else ''}{hint}"
             problems.append((key, message))
             continue
-        held = present[column]
-        kind = spec.data.types.get(column) or held.type
-        if kind is None or kind not in held.read_as():
-            problems.append((key, _unreadable(column, held, kind)))
+        stored_column = present[column]
+        kind = spec.data.types.get(column) or stored_column.type
+        if kind is None or kind not in stored_column.declarable_types():
+            problems.append((key, _unreadable(column, stored_column, kind)))
         else:
             columns[column] = kind
-    problems = list(dict.fromkeys(problems or _unfit(spec, uses, columns, present)))
+    problems = list(dict.fromkeys(problems or _find_misfits(spec, uses, columns, present)))
     if problems:
         raise SpecError(problems)
     used = {use.column for use in uses}
@@ -119,21 +118,21 @@ def find_source(
 
 
 _A_FRAME = (
-    "A dict of columns isn't read, as its columns have no types. Expected a frame of pandas, "
-    "Polars, PyArrow or Spark, such as pandas.DataFrame(data), or the path of a file: "
+    "A dict of columns can't be read, since its columns have no types. Expected a frame of "
+    "pandas, Polars, PyArrow or Spark, such as pandas.DataFrame(data), or the path of a file: "
     'data = {"source": "rows.parquet"}.'
 )
 
 
 def refuse_columns(data: object, source: object) -> None:
-    """Raise SpecError if data, or the source in them, is a dict of columns."""
+    """Raise SpecError if the data, or the source in them, are a dict of columns."""
     for key, given in (("data", data), ("data.source", source)):
         if _is_of_columns(given):
             raise SpecError([(key, _A_FRAME)])
 
 
 def _is_of_columns(data: object) -> bool:
-    """True for a dict of lists or arrays, which no section of a spec is."""
+    """True for a dict of lists or arrays, which is never a section of a spec."""
     if not isinstance(data, Mapping) or not data or not {*data}.isdisjoint(Data.model_fields):
         return False
     return all(
@@ -143,71 +142,75 @@ def _is_of_columns(data: object) -> bool:
 
 
 def _find_joined(join: Join, folder: Path) -> Input:
-    found = find_rows(Data(source=join.source, table=join.table, **told_of(join)), folder)
-    if not isinstance(found, Input):
+    """The table of a join, relative to `folder`."""
+    rows = find_rows(Data(source=join.source, table=join.table, **csv_keys(join)), folder)
+    if not isinstance(rows, Input):
         raise TypeError("it names no engine")
-    return found
+    return rows
 
 
 def _compute(
-    spec: Spec, present: Mapping[str, Held], release: int
+    spec: Spec, present: Mapping[str, StoredColumn], release: int
 ) -> tuple[Computed, list[Problem]]:
     """The derived columns and the filters of a spec, and their problems."""
     filters = {f"query[{index}].filter": query.filter for index, query in enumerate(spec.query)}
     filters["data.filter"] = spec.data.filter
-    asked = {key: (text, text) for key, text in filters.items() if text is not None}
+    conditions = {key: (text, text) for key, text in filters.items() if text is not None}
     if spec.series is not None and spec.series.condition is not None:
-        asked["series.report"] = spec.series.condition, spec.series.condition_of(release)
-    if not spec.derive and not asked:
+        conditions["series.report"] = spec.series.condition, spec.series.condition_of(release)
+    if not spec.derive and not conditions:
         return NOTHING, []
     types: dict[str, Type] = {}
     unreadable: dict[str, str] = {}
-    for name, held in present.items():
+    for name, column in present.items():
         declared = spec.data.types.get(name)
-        if (kind := _type_of(held, declared)) is None:
-            unreadable[name] = _unreadable(name, held, declared)
+        if (kind := _expression_type(column, declared)) is None:
+            unreadable[name] = _unreadable(name, column, declared)
         else:
             types[name] = kind
-    return compute(spec.derive, asked, types, unreadable)
+    return compute(spec.derive, conditions, types, unreadable)
 
 
-def _type_of(held: Held, declared: ColumnType | None) -> Type | None:
-    """Return the type that a column of the source has in expressions; None if it has none."""
-    own = held.in_expressions
+def _expression_type(column: StoredColumn, declared: ColumnType | None) -> Type | None:
+    """The type of a source's column in expressions; None if expressions can't use it."""
+    stored = column.expression_type
     if declared is None:
-        return own if own == "timestamp" or held.type in held.read_as() else None
-    return (own if own == "date" else declared) if declared in held.read_as() else None
+        return stored if stored == "timestamp" or column.type in column.declarable_types() else None
+    return (
+        (stored if stored == "date" else declared)
+        if declared in column.declarable_types()
+        else None
+    )
 
 
-def list_columns(rows: Input | SparkRows) -> dict[str, Held]:
-    """Return each column of the rows by name; reads the header or the metadata alone.
+def list_columns(rows: Input | SparkRows) -> dict[str, StoredColumn]:
+    """The columns of the rows by name, from the header or the metadata alone.
 
-    Raises SourceError if there is nothing readable, no room for temporary files, or a name twice.
+    Raises SourceError if the source can't be read, temporary files can't be created, or a name is
+    repeated.
     """
     columns = duckdb_engine.list_columns(rows) if isinstance(rows, Input) else rows.columns()
     return by_name(columns, rows.name)
 
 
 def open_engine(
-    found: Source, *, threads: int | None = None, rehearsed: bool = False
+    source: Source, *, threads: int | None = None, rehearsed: bool = False
 ) -> AbstractContextManager[Engine]:
-    """Return an engine over the columns of `found`, to be used in a `with`.
+    """An engine over the columns of `source`, to be used in a `with`.
 
-    Here alone it is chosen. Before noise all engines have the same integers.
-
-    DuckDB takes so many `threads`, or as many as there are. Where it is `rehearsed`, all is done
-    as for the rows, but none is read, and the engine has none. Raises SourceError, which never
-    quotes data, if the rows can't be read.
+    Only this function chooses the engine. Before noise all engines give the same integers. DuckDB
+    uses `threads` threads, by default all. If `rehearsed`, everything is done as for the rows, but
+    no row is read. Raises SourceError, which never quotes data, if the rows can't be read.
     """
-    if not isinstance(found.rows, Input):
+    if not isinstance(source.rows, Input):
         from leastnoise.tables.rows.spark import engine as on_spark  # noqa: PLC0415  # of an extra
 
-        rows = found.rows.without_rows() if rehearsed else found.rows
-        return on_spark.open_engine(rows, columns=found.columns, computed=found.computed)
+        rows = source.rows.without_rows() if rehearsed else source.rows
+        return on_spark.open_engine(rows, columns=source.columns, computed=source.computed)
     return duckdb_engine.open_engine(
-        found.rows,
-        columns=found.columns,
-        computed=found.computed,
+        source.rows,
+        columns=source.columns,
+        computed=source.computed,
         threads=threads,
         rehearsed=rehearsed,
     )
@@ -216,14 +219,14 @@ def open_engine(
 def find_rows(
     data: Data, folder: Path, frame: Frame | SparkRows | None = None
 ) -> Input | SparkRows:
-    """Return the rows that a spec's `data` names, relative to `folder`; raises SourceError."""
+    """The rows of a spec's `data`, relative to `folder`; raises SourceError if they don't exist."""
     named, table, engine = data.source, data.table, data.engine
     if named == IN_MEMORY:
         if frame is None:
-            why = "was a frame in memory, which no file has"
+            why = "was a frame in memory, which a file can't hold"
             raise SourceError(f"The source of this spec {why}. Give the frame in Python.")
         if engine is not None and is_spark(engine) == isinstance(frame, Input):
-            reads = "frames of Spark's alone" if is_spark(engine) else "no frame of Spark's"
+            reads = "only Spark frames" if is_spark(engine) else "no Spark frames"
             raise SpecError([("data.engine", f"{engine!r} reads {reads}. Leave it out.")])
         return frame
     if is_spark(engine):
@@ -231,7 +234,7 @@ def find_rows(
 
         return find_spark_rows(data, folder)
     if named is None:
-        raise TypeError("the checks of the spec come first")
+        raise TypeError("the spec's checks rule this out")
     if table is not None and isinstance(named, str) and is_postgres(named):
         return PostgresTable(named, table)
     if table is not None and isinstance(named, str):
@@ -239,13 +242,13 @@ def find_rows(
     return files.find_files(named, folder, dialect_of(data))
 
 
-def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
-    can_be = ", ".join(f'"{kind}"' for kind in held.read_as())
-    if held.why:
-        return f"The column {column!r} {held.why}"
-    if held.in_expressions == "timestamp":
+def _unreadable(column: str, stored: StoredColumn, declared: ColumnType | None) -> str:
+    can_be = ", ".join(f'"{kind}"' for kind in stored.declarable_types())
+    if stored.why:
+        return f"The column {column!r} {stored.why}"
+    if stored.expression_type == "timestamp":
         advice = "Compute its day in [derive], as date(x), and use that."
-    elif "TIMESTAMP" in held.kind:
+    elif "TIMESTAMP" in stored.kind:
         advice = "Write it as a timestamp in microseconds, without a time zone, or as a date."
     elif not can_be:
         advice = "Write it as a number, a text, a bool or a date."
@@ -253,29 +256,30 @@ def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
         advice = f"Declare it in data.types, as one of {can_be}."
     else:
         advice = f"It can't be declared {declared!r}, only {can_be}."
-    return f"The column {column!r} holds {held.kind} in the file. {advice}"
+    return f"The column {column!r} holds {stored.kind} in the file. {advice}"
 
 
 def _hint(data: Data, rows: Input | SparkRows, names: Iterable[str]) -> str:
-    """Return what to tell of a CSV whose header isn't what was meant: names of it are no rows."""
+    """Advice about a CSV whose header seems wrong; the names in a header are no private data."""
     if rows.typed or data.table is not None or data.header is not None:
         return ""
-    for one in DELIMITERS:
-        if data.delimiter is None and any(one in name for name in names):
-            told = tomli_w.dumps({"delimiter": one}).strip()
-            return f"If its fields are apart by another sign, say so in [data]: {told}."
+    for delimiter in DELIMITERS:
+        if data.delimiter is None and any(delimiter in name for name in names):
+            advice = tomli_w.dumps({"delimiter": delimiter}).strip()
+            return f"If another sign separates its fields, name it in [data]: {advice}."
     return "If its first line is a row, name its columns in [data]: header = [...]."
 
 
-def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[Problem]:
+def _find_ambiguous_unit(spec: Spec, present: Collection[str]) -> Iterator[Problem]:
+    """The problem of a unit "row" if the source has a column of that name."""
     if spec.privacy.unit == "row" and spec.privacy.unit_is is None and "row" in present:
-        why = 'The source has a column "row", too. Which is meant? Write unit_is = "column" beside '
-        why += 'it for the persons that the column tells apart, or unit_is = "each-row" for every '
-        yield "privacy.unit", why + "row by itself."
+        why = 'The source also has a column "row". Add unit_is = "column" if that column '
+        why += 'identifies persons, or unit_is = "each-row" if each row is a person.'
+        yield "privacy.unit", why
 
 
-def _named(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Yield every column that the spec names beside its queries, with the key where it does."""
+def _named_columns(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Every column that the spec names outside its queries, with the key that names it."""
     if not spec.privacy.by_row:
         yield spec.privacy.unit, "privacy.unit"
     for name in spec.data.types:
@@ -284,19 +288,19 @@ def _named(spec: Spec) -> Iterator[tuple[str, str]]:
         yield name, f"columns.{name}"
 
 
-def _unfit(
+def _find_misfits(
     spec: Spec,
     uses: Iterable[ColumnUse],
     columns: Mapping[str, ColumnType],
-    present: Mapping[str, Held],
+    present: Mapping[str, StoredColumn],
 ) -> Iterator[Problem]:
-    """Yield what the spec's own checks would, where the types are the file's."""
+    """The problems that the spec's own checks would find with the types of the file."""
     if not spec.privacy.by_row:
         name = spec.privacy.unit
-        # Declared text, 0.0 and -0.0 would be two persons; what is declared int is checked to be.
-        held = None if columns[name] == "int" or name in spec.derive else present[name].type
-        told = held or columns[name]
-        yield from unit_problems(told, name)
+        # As a declared text, 0.0 and -0.0 would be two persons. A declared int is checked by casts.
+        stored = None if columns[name] == "int" or name in spec.derive else present[name].type
+        unit_type = stored or columns[name]
+        yield from unit_problems(unit_type, name)
     for use in uses:
         yield from use.problems(columns[use.column])
         yield from use.long_keys()

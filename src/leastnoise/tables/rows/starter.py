@@ -1,6 +1,6 @@
-"""A first spec for a source, from its schema alone: names and types of columns, never a row.
+"""Write a first spec for a source, from its schema alone: column names and types, never a row.
 
-What only the user can know is left out, so that a release of it is refused until it is written.
+Facts that only the user knows are left out, so that a release is refused until they are added.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from leastnoise.tables.spec.source import Delimiter
-    from leastnoise.tables.values.casts import Held
+    from leastnoise.tables.values.casts import StoredColumn
 
 OUTPUT = "out"
-"""The directory that a release of it is written to, relative to the spec."""
+"""The directory to which its release is written, relative to the spec."""
 
-# In what follows TODO is said to the user, whose editor finds it: it is no work left in here.
+# Each TODO below is addressed to the user, whose editor finds it; it marks no work left here.
 _HEAD = """\
-# A first spec for a release, made from the names and types of the columns alone: no row was read.
-# Every TODO is yours. What this file says is published with the release: take bounds, keys, edges
-# and limits from public knowledge (a questionnaire, a codebook, a law), and never from the data.
-# What is read off the data is not protected, and would give away what the noise has to hide.
+# A first spec for a release, made from the names and types of the columns: no row was read.
+# Every TODO is for you. This file is published with the release. Take bounds, keys, edges and
+# limits from public knowledge (a questionnaire, a codebook, a law), never from the data: values
+# read off the data are not protected, and would reveal what the noise has to hide.
 
 version = 1
 """
 
 _DIALECT = (
-    "# How the CSV is written is told here, and never guessed from rows:",
+    "# The format of the CSV is never guessed from rows; state it here:",
     '# delimiter = ";"         # or "\\t", "|"; without it a comma, and in a .tsv a tab',
     '# decimal = ","           # if numbers are written 1,5',
     '# encoding = "latin-1"    # or "windows-1252"; without it UTF-8',
@@ -54,22 +54,23 @@ _DIALECT = (
 _PRIVACY = """\
 [privacy]
 # unit = "COLUMN"         # TODO: the column that identifies a person; "row" if each row is one
-# epsilon = "1"           # TODO: how much the whole release may tell of a person; less is safer
-# delta = "1e-6"          # or leave it out for 0; far below 1 / the number of persons
+# epsilon = "1"           # TODO: the privacy budget of the whole release; smaller is safer
+# delta = "1e-6"          # far below 1 / the number of persons; without it delta is 0
 neighbours = "add-remove" # or "replace-one", if the number of persons is public
 
 # [contribution]          # TODO: needed if unit is a column, and left out if it is "row"
-# max_rows = 5            # TODO: the most rows that one person can have; more count as so many
+# max_rows = 5            # TODO: the most rows of one person that count in full
 """
 
 _COLUMNS = """\
-[columns]                 # public bounds, which sums, means and spreads need; a value beyond them
-# counts as the nearest one. Means leave out rows without a value: missing = 0 beside the bounds
-# counts them as 0, and missing = "none" says that none is missing, which saves noise. A median
-# needs candidates = { from = 0, to = 100, step = 1 }, the values that it may have. With
-# keys = ["a", "b"] or edges = [0, 18, 65] here, a query can group by the name of the column
+[columns]                 # public bounds, which sums, means and spreads need
+# A value beyond its bounds counts as the nearest bound. Means leave out rows without a value: add
+# missing = 0 to count them as 0, or missing = "none" if it is public that no value is missing,
+# which saves noise. A median needs candidates = { from = 0, to = 100, step = 1 }, the values that
+# it may have. With keys = ["a", "b"] or edges = [0, 18, 65], queries can group by the name of the
+# column.
 """
-_BOUNDS = "the least and the greatest value that is possible"
+_BOUNDS = "the smallest and the largest possible value"
 
 _QUERIES = """\
 [[query]]                 # one query is one table
@@ -93,10 +94,10 @@ format = "csv"            # or "parquet", "json"
 
 
 def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
-    """Return TOML for the source that a spec in the current folder would call `names`.
+    """TOML for a source that a spec in the current folder would call `names`.
 
-    In it, the source is called as a spec in `folder` has to. Raises InvalidInput for what no source
-    can be called, SourceError for one that can't be read.
+    It names the source as a spec in `folder` has to. Raises InvalidInput for impossible names,
+    SourceError if the source can't be read.
     """
     for name in names:
         if why := why_no_source(name):  # without the name, which may hold a password
@@ -133,68 +134,72 @@ def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
 
 
 def _one_or_all(names: Sequence[str]) -> Any:
-    """Return names as `data.source` has them: one as a text."""
+    """The value of `data.source`: a text for one name, else a list."""
     return names[0] if len(names) == 1 else list(names)
 
 
 def _seems_between(data: Data, columns: Collection[str]) -> Delimiter | None:
-    """Return what seems to stand between the names in a CSV's header; None if it was read so."""
+    """The sign that seems to separate the names in a CSV's header; None if the header was read."""
     if len(columns) > 1 or not any(map(is_csv, data.sources)):
         return None
-    return next((one for one in DELIMITERS if any(one in name for name in columns)), None)
+    return next(
+        (delimiter for delimiter in DELIMITERS if any(delimiter in name for name in columns)), None
+    )
 
 
 def _seen_from(folder: Path, name: str) -> str:
-    """Return what a spec in `folder` calls the file that the current folder calls `name`."""
+    """The name that a spec in `folder` gives to a file of the current folder."""
     there = os.path.realpath(folder)
     if is_postgres(name) or os.path.isabs(name) or there == os.path.realpath(""):
         return name
     return os.path.relpath(name, there)
 
 
-def _typed(columns: Mapping[str, Held]) -> str:
+def _typed(columns: Mapping[str, StoredColumn]) -> str:
     lines = ["# Its columns:"]
-    for name, held in columns.items():
-        if held.type and held.read_as():
-            kind: str = held.type
-        elif held.read_as():
-            kind = f"{_words.plain(held.kind)}; declare it under types, as " + " or ".join(
-                f'"{one}"' for one in held.read_as()
+    for name, column in columns.items():
+        if column.type and column.declarable_types():
+            kind: str = column.type
+        elif column.declarable_types():
+            kind = f"{_words.plain(column.kind)}; declare it under types, as " + " or ".join(
+                f'"{kind_}"' for kind_ in column.declarable_types()
             )
         else:
-            kind = f"{_words.plain(held.kind)}, which can't be used"
+            kind = f"{_words.plain(column.kind)}, which can't be used"
         lines.append(f"#   {_key(name)}: {kind}")
     return "\n".join(lines) + "\n"
 
 
-def _untyped(columns: Mapping[str, Held], seems: Delimiter | None, *, header: bool) -> str:
-    lines = ["# TODO: is that what its header is written with?"] if seems else []
-    lines += [one for one in _DIALECT if header and not (seems and "delimiter" in one)]
+def _untyped(columns: Mapping[str, StoredColumn], seems: Delimiter | None, *, header: bool) -> str:
+    lines = ["# TODO: does this delimiter separate its columns?"] if seems else []
+    lines += [line for line in _DIALECT if header and not (seems and "delimiter" in line)]
     lines += ["", "[data.types]"]
     if header:
         lines += [
-            "# Names are those of the first line of the CSV. If that is a row and no header,",
+            "# Names are taken from the first line of the CSV. If that is a row and no header,",
             "# delete this file, which quotes it, and name the columns by header as above.",
         ]
     lines += [
-        '# TODO: the type of each column: "int", "float", "bool" or "text". The source says none.',
-        "# Columns that aren't used can be left out; without edits all are text.",
+        '# TODO: the type of each column: "int", "float", "bool" or "text".',
+        "# Unused columns can be left out; without edits all are text.",
     ]
     lines += [f'{_key(name)} = "text"  # TODO' for name in columns]
     return "\n".join(lines) + "\n"
 
 
-def _columns(columns: Mapping[str, Held], *, typed: bool) -> str:
+def _columns(columns: Mapping[str, StoredColumn], *, typed: bool) -> str:
     lines: list[str] = []
-    for name, held in columns.items():
-        if typed and held.type == "bool":
+    for name, column in columns.items():
+        if typed and column.type == "bool":
             lines.append(f"# {_key(name)} = {{ bounds = [0, 1] }}")
-        elif not typed or held.type in {"int", "float"}:
+        elif not typed or column.type in {"int", "float"}:
             lines.append(f"# {_key(name)} = {{ bounds = [0, 10] }}  # TODO: {_BOUNDS}")
     return _COLUMNS + "\n".join(lines) + "\n" if lines else ""
 
 
 def _key(name: str) -> str:
-    """Return a name as TOML has it for a key; it never holds a line break, nor what isn't seen."""
+    """A name as a TOML key, without line breaks and invisible letters."""
     written = tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
-    return "".join(one if _words.is_seen(one) else f"\\U{ord(one):08x}" for one in written)
+    return "".join(
+        letter if _words.is_seen(letter) else f"\\U{ord(letter):08x}" for letter in written
+    )

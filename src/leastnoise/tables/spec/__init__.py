@@ -1,1 +1,1 @@
-"""What a spec may say, a value at a time; nothing here reads a file."""
+"""The sections and keys of a spec, each value checked by itself; nothing here reads a file."""

@@ -1,6 +1,6 @@
-"""What a spec says of a column: its bounds, found where nobody knows them, and its candidates.
+"""The section of a column: its bounds, given or to be found, its keys and its candidates.
 
-The candidates of quantiles are public: a list of numbers, or a grid that names them.
+The candidates of quantiles are public: a list of numbers, or a grid that describes them.
 """
 
 from __future__ import annotations
@@ -46,19 +46,20 @@ _LARGEST = Fraction(2) ** 1000
 
 @final
 class Grid(Section):
-    """Numbers from one to another, both ends among them: by steps, or so many of them.
+    """Numbers from `from` to `to`, both included: by `step`, or `number` of them.
 
-    On a scale of logarithms each is the one before times one factor, rounded to six digits.
+    On a logarithmic scale each number is the previous one times a constant factor, rounded to six
+    digits.
     """
 
-    first: Number = key("the least candidate", "from = 0", alias="from")
+    first: Number = key("the smallest candidate", "from = 0", alias="from")
     last: Number = key("the largest candidate", "to = 150000", alias="to")
-    step: Positive | None = key("how far they are apart", "step = 100", default=None)
+    step: Positive | None = key("the distance between candidates", "step = 100", default=None)
     number: Annotated[int, Field(ge=2, le=MOST_CANDIDATES)] | None = key(
-        "how many there are, both ends among them", "number = 1000", default=None
+        "the number of candidates, both ends included", "number = 1000", default=None
     )
     scale: Literal["linear", "log"] = key(
-        "whether equal steps or equal factors lie between them", 'scale = "log"', default="linear"
+        "linear for equal steps, log for equal factors", 'scale = "log"', default="linear"
     )
 
     @model_validator(mode="after")
@@ -66,11 +67,11 @@ class Grid(Section):
         if self.first >= self.last:
             raise ValueError("Expected from below to, such as { from = 0, to = 100, step = 1 }.")
         if (self.step is None) == (self.number is None):
-            raise ValueError("Expected step or number, one of the two.")
+            raise ValueError("Expected either step or number.")
         if self.scale == "log" and (self.number is None or self.first <= 0):
             raise ValueError('Expected number, and from above 0, with scale = "log".')
         if self.step is not None and (self.last - self.first) % self.step:
-            raise ValueError("Expected to to be a whole number of steps above from.")
+            raise ValueError("Expected `to` to be a whole number of steps above `from`.")
         if self.count > MOST_CANDIDATES:
             raise ValueError(f"Expected at most {MOST_CANDIDATES:,} candidates.")
         check_candidates(self.values)
@@ -78,7 +79,7 @@ class Grid(Section):
 
     @property
     def count(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         if self.step is not None:
             return int((self.last - self.first) / self.step) + 1
         return self.number or 0
@@ -88,25 +89,27 @@ class Grid(Section):
         """The candidates, in order."""
         last = self.count - 1
         if self.scale == "log":
-            inner = (self._factor(Fraction(place, last)) for place in range(1, last))
+            inner = (self._factor(Fraction(index, last)) for index in range(1, last))
             return (self.first, *inner, self.last)
         width = self.last - self.first
-        return tuple(self.first + width * Fraction(place, last) for place in range(last + 1))
+        return tuple(self.first + width * Fraction(index, last) for index in range(last + 1))
 
     def _factor(self, part: Fraction) -> Fraction:
-        """Return from·(to/from)^part, rounded to six digits in balls: alike on every machine."""
+        """from·(to/from)^part, rounded to six digits in balls, alike on every machine."""
         with precision(AMPLE_BITS):
             exactly = ball(self.first) * (ball(self.last / self.first).log() * ball(part)).exp()
             digits = (exactly.log() / arb(10).log()).mid().floor().unique_fmpz()
-            places = 6 - 1 - int(digits or 0)  # six digits of each
+            places = 6 - 1 - int(digits or 0)  # for six digits
             whole = (exactly * arb(10) ** places + arb(0.5)).floor().unique_fmpz()
         if whole is None or digits is None:
-            raise ValueError("A candidate lies between two of six digits. Choose another number.")
+            raise ValueError(
+                "A candidate can't be rounded to six digits. Choose another `number` of candidates."
+            )
         return int(whole) * Fraction(10) ** -places
 
 
 def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """Return the candidates; raises ValueError unless they increase, also as float64."""
+    """The candidates; raises ValueError unless they increase, even as float64."""
     if not 2 <= len(values) <= MOST_CANDIDATES:
         raise ValueError(f"Expected 2 to {MOST_CANDIDATES:,} candidates, got {len(values):,}.")
     if max(map(abs, values)) >= _LARGEST:
@@ -115,13 +118,13 @@ def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
         if float(left) >= float(right):
             raise ValueError(
                 f"Expected increasing candidates, got {decimal_text(right)[:40]} after "
-                f"{decimal_text(left)[:40]}, or closer ones than are told apart."
+                f"{decimal_text(left)[:40]}. Candidates must differ as float64, too."
             )
     return values
 
 
 def _tag_of_candidates(value: object) -> str:
-    """Return a tag that no key has."""
+    """A tag that can't be a key."""
     return "grid[]" if isinstance(value, dict | Grid) else "list[]"
 
 
@@ -133,16 +136,16 @@ Candidates = Annotated[
 
 
 def list_candidates(given: Any) -> tuple[Fraction, ...]:
-    """Return the numbers of what a column gives as `candidates`, in order."""
+    """The numbers of a column's `candidates`, in order."""
     if given is None:
-        raise KeyError("candidates")  # the checks of the spec come first
+        raise KeyError("candidates")  # the spec's checks rule this out
     return given.values if isinstance(given, Grid) else given
 
 
 def _read_find(value: object) -> bool:
-    """Return True; raises ValueError for anything else."""
+    """True; raises ValueError for any other value."""
     if value is not True:
-        raise ValueError("Expected find = true; bounds that are known are written [low, high].")
+        raise ValueError("Expected find = true. Write known bounds as [low, high].")
     return True
 
 
@@ -153,14 +156,14 @@ _True = Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Litera
 class FindBounds(Section):
     """Bounds that a release finds: two quantiles of the column, among its public candidates.
 
-    A query of its own chooses them, with `share` of the whole budget: reading a spec puts that
-    query in the place of `share`, `levels` and `candidates`, and names it in `query`. What is known
-    in public, `low` or `high`, isn't looked for. `found` is what a release has found.
+    A query of its own finds them, with `share` of the whole budget. Reading a spec adds that query,
+    names it in `query`, and drops `share`, `levels` and `candidates` here. A bound that is publicly
+    known (`low` or `high`) isn't searched. `found` is the result of a release.
     """
 
-    find: _True = key("that the release finds them", "bounds = { find = true }")
+    find: _True = key("the flag that lets the release find the bounds", "bounds = { find = true }")
     share: Share | None = key(
-        "the part of the whole budget that finds them", 'share = "0.02"', default=None
+        "the part of the whole budget for finding the bounds", 'share = "0.02"', default=None
     )
     levels: Bounds | None = key(
         "the levels of the two quantiles", 'levels = ["0.01", "0.99"]', default=None
@@ -168,20 +171,22 @@ class FindBounds(Section):
     low: Number | None = key("the lower bound, if it is known", "low = 0", default=None)
     high: Number | None = key("the upper bound, if it is known", "high = 100", default=None)
     candidates: Candidates | None = key(
-        "the public numbers that a bound may be, if the column has none",
+        "the public candidates for bounds, if the column has no candidates",
         "candidates = { from = 0, to = 1000000, step = 1000 }",
         default=None,
     )
     query: Text | None = key(
-        "what the query that finds them is called", 'query = "income_bounds"', default=None
+        "the name of the query that finds the bounds", 'query = "income_bounds"', default=None
     )
     found: Bounds | None = key(
-        "what a release has found, which it writes itself", "found = [0, 52000]", default=None
+        "the bounds that a release found; it adds this key itself",
+        "found = [0, 52000]",
+        default=None,
     )
 
 
 def _tag(value: object) -> str:
-    """Return a tag that no key has."""
+    """A tag that can't be a key."""
     return "find[]" if isinstance(value, dict | FindBounds) else "pair[]"
 
 
@@ -192,29 +197,29 @@ BoundsOrFind = Annotated[
 
 @final
 class Column(Section):
-    """What the public knows of a column.
+    """Public facts about a column.
 
-    `bounds` clamp each value; what they are may be found. `missing` says what NULL, NaN, infinities
-    and unreadable values do: "skip", the default, leaves them out of sums and means; a number
-    replaces them, and "none" is the promise that there are none: one that is there after all counts
-    as the middle of `bounds`. Histograms drop them, unless it is a number. By its public `keys`, or
-    the bands between `edges`, a query groups that names the column alone. Quantiles are among the
-    `candidates`. `label` is what plans and pages call it.
+    `bounds` clamp each value; they can be found by the release. `missing` says how NULL, NaN,
+    infinities and unreadable values count. "skip", the default, leaves them out of sums and means.
+    A number replaces them. "none" promises that no value is missing; a missing value then counts as
+    the middle of `bounds`. Histograms drop missing values, unless a number replaces them. A query
+    that names only the column groups by its public `keys`, or by the bands between its `edges`.
+    Quantiles are chosen among the `candidates`. `label` is its name in plans and pages.
     """
 
     bounds: BoundsOrFind | None = key(
-        "public bounds, which values are clamped to, or how they are found",
+        "public bounds that clamp values, or the way to find bounds",
         "bounds = [0, 30]",
         default=None,
     )
     missing: Annotated[Missing, PlainValidator(read_missing, json_schema_input_type=Written)] = key(
-        'what NULL, NaN and unreadable values do: "skip", a number that they become, or "none" '
-        "for the promise that there are none",
+        'the treatment of NULL, NaN and unreadable values: "skip", a number that replaces them, or '
+        '"none" to promise that no value is missing',
         'missing = "skip"',
         default=SKIP,
     )
     keys: KeysOrFile = key(
-        "the public keys, or a file of them, for queries that group by its name",
+        "its public keys, or a file of keys, for queries that group by its name",
         'keys = ["north", "south"]',
         default=(),
     )
@@ -224,17 +229,17 @@ class Column(Section):
         default=(),
     )
     candidates: Candidates | None = key(
-        "the public numbers that a quantile may be: a grid, or a list",
+        "the public candidates for quantiles: a grid, or a list",
         "candidates = { from = 0, to = 150000, step = 100 }",
         default=None,
     )
     label: Text | None = key(
-        "what the column is called in words", 'label = "Doctor visits"', default=None
+        "the column's name in sentences", 'label = "Doctor visits"', default=None
     )
 
     @model_validator(mode="after")
     def _share_candidates(self) -> Self:
-        """Let those of the bounds be candidates of the column, which has no others."""
+        """Move the candidates of the bounds to the column, if it has no candidates of its own."""
         if self.finds is None or self.finds.candidates is None or self.candidates is not None:
             return self
         bounds = self.finds.model_copy(update={"candidates": None})
@@ -242,46 +247,46 @@ class Column(Section):
 
     @property
     def number(self) -> Fraction | None:
-        """The number that a missing value becomes wherever it is used; None without one."""
+        """The number that replaces a missing value everywhere; None without one."""
         return None if isinstance(self.missing, str) else self.missing
 
     @property
     def counts_as(self) -> Fraction | None:
-        """What a missing value counts as in sums and means, None where it is left out."""
+        """The number as which a missing value counts in sums and means; None if it is left out."""
         if self.missing == NONE and self.limits is not None:
             return sum(self.limits, Fraction(0)) / 2
         return self.number
 
     @property
     def finds(self) -> FindBounds | None:
-        """How its bounds are found; None where they are known, or there are none."""
+        """The search for its bounds; None if they are given, or missing."""
         return self.bounds if isinstance(self.bounds, FindBounds) else None
 
     @property
     def is_open(self) -> bool:
-        """Whether its bounds are still to be found."""
+        """True if its bounds are still to be found."""
         return self.finds is not None and self.finds.found is None
 
     @property
     def limits(self) -> tuple[Fraction, Fraction] | None:
-        """What values are clamped to: before bounds are found, the widest that they may be."""
-        found = None if self.finds is None else self.finds.found
-        return self.widest if found is None else found
+        """The bounds that clamp values; before bounds are found, the widest possible."""
+        found_bounds = None if self.finds is None else self.finds.found
+        return self.widest if found_bounds is None else found_bounds
 
     @property
     def widest(self) -> tuple[Fraction, Fraction] | None:
-        """What is known of the bounds before the rows are read; None without any."""
+        """The bounds that are known before rows are read; None without any."""
         if not isinstance(self.bounds, FindBounds):
             return self.bounds
-        known, values = self.bounds, self.ends
+        search, values = self.bounds, self.ends
         if not values:
             return None
-        low = values[0] if known.low is None else known.low
-        return low, values[-1] if known.high is None else known.high
+        low = values[0] if search.low is None else search.low
+        return low, values[-1] if search.high is None else search.high
 
     @property
     def ends(self) -> tuple[Fraction, ...]:
-        """The candidates among which its bounds are found; () without any."""
-        own = None if self.finds is None else self.finds.candidates
-        given = self.candidates if own is None else own
-        return () if given is None else list_candidates(given)
+        """The candidates for its bounds; () if no bounds are to be found."""
+        candidates = None if self.finds is None else self.finds.candidates
+        candidates = self.candidates if candidates is None else candidates
+        return () if candidates is None else list_candidates(candidates)

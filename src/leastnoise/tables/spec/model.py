@@ -1,8 +1,8 @@
-"""The spec of a release: what TOML and the Python twin both become, strict and exact.
+"""The spec of a release, strict and exact: the result of reading TOML or Python arguments.
 
-The models check one value at a time; what each key means, and TOML that gives it, stands with its
-field, for errors and for the JSON Schema: see `section`. The sections of a query are in `query`;
-`parse.checks` has what needs two values, and `parse.spec_file` reads text, and lists every problem.
+The models check one value at a time. The meaning and an example of each key stand with its field,
+for error messages and the JSON Schema: see `section`. `query` has the sections of a query.
+`parse.checks` compares several values, and `parse.spec_file` reads text and lists every problem.
 """
 
 from __future__ import annotations
@@ -47,67 +47,71 @@ from leastnoise.tables.spec.values import (
     read_version,
 )
 
+Branches = Annotated[
+    tuple[Annotated[int, Field(ge=2, le=10_000)], ...],
+    BeforeValidator(as_tuple),
+    Field(min_length=1, max_length=12),
+]
 _UNIT_OF_SERIES = re.compile(r" in (?:one release|at most [\d,]+ releases?)$")
 
 
 @final
 class Data(Section):
-    """Where the rows are: files, or a `table` of a database or of Spark's catalog.
+    """The source of the rows: files, or a `table` of a database or of Spark's catalog.
 
-    `types` is required for CSV: types are declared, never sniffed. Nor is it sniffed how a CSV is
-    written: in UTF-8, its fields apart by commas or (in a .tsv) tabs, its numbers with a point, its
-    first line the names of its columns, unless `encoding`, `delimiter`, `decimal` or `header` say
-    otherwise. Texts that aren't in its encoding are missing. `engine` says what reads the rows:
-    "duckdb" (the default), "spark" for the session of this process, or the address of a Spark
-    Connect server, such as "sc://localhost:15002".
+    Nothing is sniffed. CSV requires `types`. By default a CSV is UTF-8, its fields are separated by
+    commas (in a .tsv by tabs), its decimal mark is a point, and its first line has the column
+    names; `encoding`, `delimiter`, `decimal` and `header` change that. Texts that aren't in the
+    encoding are missing. `engine` names the reader: "duckdb" (the default), "spark" for the session
+    of this process, or the address of a Spark Connect server, such as "sc://localhost:15002".
     """
 
     source: Sources | None = key(
-        "a file, a pattern, a folder, a list of these, or a database, relative to the spec",
+        "a file, a pattern, a folder, a list of these, or a database; relative to the spec",
         'source = "visits.parquet"',
         default=None,
     )
     table: Text | None = key("the table of a database", 'table = "visits"', default=None)
     filter: Expression | None = key(
-        "what is true of the rows that the release is about",
+        "the condition on rows that the release is about",
         "filter = \"age >= 18 and region <> 'north'\"",
         default=None,
     )
     engine: Text | None = key(
-        "what reads the rows: duckdb or spark", 'engine = "duckdb"', default=None
+        "the engine that reads the rows: duckdb or spark", 'engine = "duckdb"', default=None
     )
     encoding: Encoding | None = ENCODING
     delimiter: Delimiter | None = DELIMITER
     decimal: Decimal | None = DECIMAL
     header: Header | None = HEADER
     types: dict[str, Annotated[ColumnType, entry(ColumnType)]] = key(
-        "the type of each column that is used, for CSV and SQLite, which say none",
+        "the type of each used column; needed for CSV and SQLite, which have no types",
         'types = { person = "int", visits = "float" }',
         default_factory=dict,
     )
     join: dict[Text, Join] = key(
-        "tables of which at most one row stands beside each row",
+        "tables of which at most one row is joined to each row",
         'join = { persons = { source = "persons.parquet", on = "person" } }',
         default_factory=dict,
     )
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The texts of the source; () without one."""
+        """The texts of the source; () without a source."""
         return (self.source,) if isinstance(self.source, str) else self.source or ()
 
     @property
-    def joined(self) -> tuple[str, ...]:
-        """What stands beside each row, a sentence each."""
-        return tuple(one.in_words(name) for name, one in self.join.items())
+    def join_sentences(self) -> tuple[str, ...]:
+        """A sentence for each table that is joined to the rows."""
+        return tuple(join.in_words(name) for name, join in self.join.items())
 
 
 @final
 class LedgerAccount(Section):
-    """The budget file that a release is charged to, relative to the spec.
+    """The ledger file that a release is charged to, relative to the spec.
 
-    `dataset` names the account, if there are several; `plan` is the entry of a plan that the
-    release is part of, and that was charged when it was registered.
+    `dataset` names the account, if the ledger has several. `plan` is the ledger's entry of a
+    preregistered plan that includes this release; the plan was charged when it was registered.
     """
 
     path: Text = key("the ledger's file, relative to the spec", 'path = "visits.ledger"')
@@ -115,37 +119,39 @@ class LedgerAccount(Section):
         "the account, if the ledger has several", 'dataset = "visits"', default=None
     )
     plan: Annotated[int, Field(ge=1)] | None = key(
-        "the number of the plan that this release is part of", "plan = 1", default=None
+        "the ledger's entry of the plan that includes this release", "plan = 1", default=None
     )
 
 
 @final
 class Privacy(Section):
-    """Whom the guarantee protects, and how far. `unit` is a column, or "row".
+    """The protected unit and the budget. `unit` is a column, or "row".
 
-    Neighbouring tables differ by one unit that is there or not, or by one whose rows are all
-    replaced by another's, so that the number of units is the same. Where a column is called row,
-    `unit_is` says which of the two is meant.
+    Neighbouring tables differ by one unit that is added or removed, or by one unit whose rows are
+    all replaced, so that the number of units stays the same. If a column is called row, `unit_is`
+    says whether the column or each row is the unit.
     """
 
     unit: Text = key(
-        'the column that identifies a person, or "row" if each row is one', 'unit = "person"'
+        'the column that identifies a person, or "row" if each row is a person', 'unit = "person"'
     )
     unit_is: Literal["column", "each-row"] | None = key(
-        'which is meant, if a column is called "row"', 'unit_is = "column"', default=None
+        'the meaning of unit = "row" if a column is called row: "column" or "each-row"',
+        'unit_is = "column"',
+        default=None,
     )
     unit_name: Text | None = key(
-        "what one of those who are protected is called in words",
+        "the name of the protected unit in sentences",
         'unit_name = "person"',
         default=None,
     )
     population: PublicCount | None = key(
-        "how many of them there are, if that is public: delta is to be below 1 in so many",
+        "the number of protected units, if that is public: delta should be below 1 / population",
         "population = 45000",
         default=None,
     )
     neighbours: Neighbours = key(
-        "which tables nobody can tell apart: with one person more, or with one replaced",
+        "the neighbouring tables: one person is added or removed, or one is replaced",
         'neighbours = "add-remove"',
         default="add-remove",
     )
@@ -153,7 +159,7 @@ class Privacy(Section):
         'ε of the whole release, or "least" if every query has an accuracy', 'epsilon = "1"'
     )
     delta: Annotated[Fraction, PlainValidator(read_delta, json_schema_input_type=Written)] = key(
-        "δ of the whole release, 0 if it isn't given", 'delta = "1e-6"', default=Fraction(0)
+        "δ of the whole release; 0 if it is left out", 'delta = "1e-6"', default=Fraction(0)
     )
     ledger: LedgerAccount | None = key(
         "the ledger to charge", 'ledger = { path = "visits.ledger" }', default=None
@@ -180,35 +186,35 @@ class Privacy(Section):
 
     @property
     def person(self) -> str:
-        """What people who read of it call the unit."""
+        """The name of the unit for readers."""
         return self.unit_label if self.unit_name is None else self.unit_name
 
 
 @final
 class Contribution(Section):
-    """What one person can add at most: any of these limits, all of which hold.
+    """The limits on the contribution of one person; all that are given hold.
 
-    Rows in all, groups of one query that they are in, and rows in each group; or the l1 or l2 norm
-    of all that they add to a query.
+    They limit a person's rows, the person's groups in one query, and the person's rows in each
+    group; or the l1 or l2 norm of the person's additions to a query.
     """
 
     max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
     max_groups: RowLimit | None = key(
-        "the most groups of a query that one person is in", "max_groups = 2", default=None
+        "the most groups of a query in which one person counts", "max_groups = 2", default=None
     )
     max_rows_per_group: RowLimit | None = key(
         "the most rows of one person in one group", "max_rows_per_group = 1", default=None
     )
     l1: Positive | None = key(
-        "the largest l1 norm of what one person adds to a query", "l1 = 3", default=None
+        "the largest l1 norm of one person's contribution to a query", "l1 = 3", default=None
     )
     l2: Positive | None = key(
-        "the largest l2 norm of what one person adds to a query", "l2 = 3", default=None
+        "the largest l2 norm of one person's contribution to a query", "l2 = 3", default=None
     )
 
     @property
     def counted(self) -> dict[str, int]:
-        """The limits of rows and groups, which a person is over or not whatever is summed."""
+        """The limits on rows and groups, which don't depend on the values that are summed."""
         known = {
             "max_rows": self.max_rows,
             "max_groups": self.max_groups,
@@ -221,18 +227,17 @@ class Contribution(Section):
 class Series(Section):
     """Releases that meet the budget together, each with fresh noise: say, one a week.
 
-    The ledger is charged once, with the first release, and counts the releases. `name` tells
-    several series of one account apart.
+    The ledger is charged once, with the first release, and counts the releases. `name`
+    distinguishes several series of one account.
 
-    A unit may have rows in all releases, unless `max_releases` or `each` says less. With `each`
-    the unit is what is reported in one release: a row, or all rows of a person in that release.
-    Then the noise of one release hides it (theory/series.md, Theorem 4). `report` names the column
-    with the number of the release that counts a row; other releases never look at that row
-    (Theorem 14₀).
+    A unit may have rows in all releases, unless `max_releases` or `each` says less. With `each` the
+    unit lies in one release: it is a row, or all rows of a person in that release. Then the noise
+    of one release hides it (theory/series.md, Theorem 4). `report` names the column with the number
+    of the release that counts a row; other releases never look at that row (Theorem 14₀).
     """
 
     releases: Annotated[int, Field(ge=2, le=10_000)] = key(
-        "how many releases there will be", "releases = 52"
+        "the number of releases", "releases = 52"
     )
     each: Literal["row", "person in one release"] | None = key(
         "the unit that is protected, if it is in one release only",
@@ -249,8 +254,23 @@ class Series(Section):
         'report = "week"',
         default=None,
     )
+    totals: bool = key(
+        "whether running totals are published, with one draw of noise for all releases",
+        "totals = true",
+        default=False,
+    )
+    branches: Branches | None = key(
+        "the tree of the releases: 4 quarters of 13 weeks, say",
+        "branches = [4, 13]",
+        default=None,
+    )
+    state: Text | None = key(
+        "the secret file that is kept from release to release, if not OUTPUT.state",
+        'state = "weekly.state"',
+        default=None,
+    )
     name: Text = key(
-        "what the ledger calls it, if an account has several",
+        "the series's name in the ledger, if an account has several",
         'name = "weekly 2027"',
         default="series",
     )
@@ -285,8 +305,8 @@ class Series(Section):
 class Output(Section):
     """A directory that must not exist yet, and the format of its tables.
 
-    Of a series it holds those of the releases, each called by its number: 01 to 52.
-    `report` asks the command line for a page about the release beside it.
+    For a series it contains a directory for each release, named by its number: 01 to 52. `report`
+    asks the command line to add a page about the release.
     """
 
     path: Text = key("a directory that doesn't exist yet, relative to the spec", 'path = "out"')
@@ -294,62 +314,64 @@ class Output(Section):
         "the format of the tables", 'format = "csv"', default="parquet"
     )
     report: bool = key(
-        "whether `leastnoise release` writes a page, too", "report = true", default=False
+        "true, to let `leastnoise release` also write a page", "report = true", default=False
     )
 
 
 @final
 class About(Section):
-    """What the page about the release says of it first, in its publisher's own words."""
+    """The introduction of the release's page, in the publisher's own words."""
 
     title: Text | None = key("the title of the page", 'title = "Visits to doctors"', default=None)
-    publisher: Text | None = key("who publishes it", 'publisher = "The office"', default=None)
-    contact: Text | None = key("whom to ask", 'contact = "statistics@example.org"', default=None)
+    publisher: Text | None = key("the publisher", 'publisher = "The office"', default=None)
+    contact: Text | None = key(
+        "the contact for questions", 'contact = "statistics@example.org"', default=None
+    )
     text: Text | None = key(
-        "what it is about, in paragraphs", 'text = "What a survey found."', default=None
+        "a description, in paragraphs", 'text = "Results of a survey."', default=None
     )
 
 
 @final
 class Spec(Section):
-    """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`.
+    """A whole release, as a value. Create one with `spec_file.read` or `spec_file.parse`.
 
-    `derive` names columns that are computed from those of the source, a row at a time.
+    `derive` names columns that are computed from columns of the source, row by row.
     """
 
     version: Annotated[int, PlainValidator(read_version, json_schema_input_type=Literal[1])] = key(
         "the version of this format", "version = 1"
     )
-    data: Data = key("where the rows are", '[data]\nsource = "visits.parquet"')
+    data: Data = key("the source of the rows", '[data]\nsource = "visits.parquet"')
     privacy: Privacy = key(
-        "whom the guarantee protects, and how far", '[privacy]\nunit = "person"\nepsilon = "1"'
+        "the protected unit and the budget", '[privacy]\nunit = "person"\nepsilon = "1"'
     )
     contribution: Contribution | None = key(
-        "what one person can add at most", "[contribution]\nmax_rows = 5", default=None
+        "the limits on one person's contribution", "[contribution]\nmax_rows = 5", default=None
     )
     derive: dict[Text, Annotated[Expression, entry(Expression)]] = key(
-        "columns that are computed from others, a row at a time",
+        "columns that are computed from others, row by row",
         '[derive]\nmonth = "month(visited)"',
         default_factory=dict,
     )
     series: Series | None = key(
-        "of how many releases this is one",
+        "the series to which this release belongs",
         "[series]\nreleases = 52",
         default=None,
     )
     columns: dict[str, Column] = key(
-        "what the public knows of columns",
+        "public facts about columns",
         "[columns.visits]\nbounds = [0, 30]",
         default_factory=dict,
     )
     query: Annotated[tuple[Query, ...], BeforeValidator(as_tuple)] = key(
-        "what is published, a query a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
+        "the queries, one per published table", '[[query]]\nname = "all"\nstatistics = ["count"]'
     )
     output: Output | None = key(
         "the directory of the release", '[output]\npath = "out"', default=None
     )
     report: About | None = key(
-        "what the page about the release says of it",
+        "the introduction of the release's page",
         '[report]\ntitle = "Visits to doctors"',
         default=None,
     )
@@ -373,7 +395,7 @@ class Spec(Section):
 
     @property
     def report_rule(self) -> str:
-        """The rule that gives each row its release: a column and what it is derived from, or ""."""
+        """The rule that assigns rows to releases: the report column and its derivation, or ""."""
         column = None if self.series is None else self.series.report
         if column is None or column not in self.derive:
             return column or ""
@@ -383,28 +405,30 @@ class Spec(Section):
 
     @property
     def budget(self) -> Budget:
-        """The budget of the whole release, or series; RuntimeError where its ε isn't known yet."""
+        """The budget of the whole release or series; raises RuntimeError if ε isn't known yet."""
         if self.privacy.epsilon == LEAST:
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
 
     @property
     def labels(self) -> dict[str, str]:
-        """What columns are called in words, those that are called so."""
-        return {name: one.label for name, one in self.columns.items() if one.label is not None}
+        """The labels of the columns that have one."""
+        return {
+            name: column.label for name, column in self.columns.items() if column.label is not None
+        }
 
     def filters(self, query: Query) -> tuple[str, ...]:
-        """The conditions on the rows that `query` is about: of all queries, then of this one."""
+        """The conditions on the rows of `query`: first the common ones, then its own."""
         of_series = None if self.series is None else self.series.condition
-        every = (of_series, self.data.filter, query.filter)
-        return tuple(text for text in every if text is not None)
+        conditions = (of_series, self.data.filter, query.filter)
+        return tuple(text for text in conditions if text is not None)
 
     def groupings(self, query: Query) -> dict[str, Grouping]:
-        """Return what rows are grouped by, by column: no keys where a column should say them."""
+        """The grouping of each column; empty keys if the column's section lacks them."""
         if isinstance(query.group_by, dict):
             return {
-                name: one.keys if isinstance(one, Hierarchy) else one
-                for name, one in query.group_by.items()
+                name: groups.keys if isinstance(groups, Hierarchy) else groups
+                for name, groups in query.group_by.items()
             }
         known = {name: self.columns.get(name, Column()) for name in query.group_by}
         return {
@@ -413,5 +437,5 @@ class Spec(Section):
         }
 
     def share(self, query: Query) -> Fraction:
-        """Return the part of the budget that `query` spends: w / Σw, exactly."""
-        return query.importance / sum(block.importance for block in self.query)
+        """The part of the budget that `query` spends, by importance: w / Σw, exactly."""
+        return query.importance / sum(other.importance for other in self.query)

@@ -1,4 +1,4 @@
-"""The sections of a query in a spec: what is asked, of which groups, and how it is published."""
+"""The sections of a query: its statistics, its groups, and the form in which it is published."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Key
 
 SQL = "sql"
-"""The key of a query that says it as SQL: reading a spec puts other keys in its place."""
+"""The key of a query in SQL, which other keys replace when the spec is read."""
 FLIP, TREE = "permute-and-flip", "tree"
 QuantilesBy = Literal["permute-and-flip", "tree"]
-"""How quantiles are found."""
+"""The mechanism for quantiles."""
 LARGEST = "largest"
 Objective = Literal["largest"]
-"""What the noise of tables that add up makes small; without it that is what is typical."""
+"""The standard deviation that is minimised for tables that add up: the largest, or the typical."""
 SMALL_GROUPS, ACCURACY = "groups", "accuracy"
 Preference = Literal["groups", "accuracy"]
-"""What noise is chosen for where nobody listed the groups."""
+"""The aim of noise for groups that nobody listed: to publish small groups, or small errors."""
 
 
 @final
 class Histogram(Section):
     """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
 
-    The first edge may be −∞ and the last one ∞, which no value is. With `cumulative` the running
-    sums of the bins are published beside them.
+    The first edge may be −∞ and the last one ∞, which no value equals. With `cumulative` the
+    running sums of the bins are published, too.
     """
 
-    column: Text = key("the column that is counted by", 'column = "visits"')
+    column: Text = key("the column of the bins", 'column = "visits"')
     edges: Edges = key("the edges of the bins [a, b), the last one closed", "edges = [0, 5, 30]")
     cumulative: bool = key(
-        "also how many are below each edge, from the first one on: exactly the sums of the bins",
+        "true, to also publish the count below each edge: the exact sums of the bins",
         "cumulative = true",
         default=False,
     )
@@ -64,13 +64,13 @@ class Histogram(Section):
 
 @final
 class Bands(Section):
-    """Groups by a number: the bands [a, b) between edges, as the bins of a histogram."""
+    """Groups by a number: bands [a, b) between edges, like the bins of a histogram."""
 
     edges: Edges = key("the edges of the bands [a, b), the last one closed", "edges = [0, 18, 65]")
 
 
 def _grouping(value: object) -> str:
-    """Return a tag that no key has."""
+    """A tag that can't be a key."""
     if isinstance(value, Hierarchy) or (isinstance(value, dict) and "levels" in value):
         return "levels[]"
     if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
@@ -79,50 +79,50 @@ def _grouping(value: object) -> str:
 
 
 def _group_by(value: object) -> str:
-    """Return a tag that no key has."""
+    """A tag that can't be a key."""
     return "names[]" if isinstance(value, list | tuple) else "groups[]"
 
 
 @final
 class PrivateKeys(Section):
-    """Groups that nobody listed: their keys are data, and published where noise lets them.
+    """Groups that nobody listed: their keys are data, and are published if the noise allows.
 
-    A text of more than `longest` bytes, in UTF-8, is no key: its row counts as one without.
+    A text of more than `longest` bytes in UTF-8 is no key: its row counts as a row without a key.
     """
 
     keys: Literal["private"] = key(
-        "that the keys are data: a group is published where its noisy count is large enough",
+        "private, if the keys are data: a group is published if its noisy count is large enough",
         'keys = "private"',
     )
     longest: Annotated[int, Field(ge=1, le=MAX_TEXT)] | None = key(
-        "the most bytes of a text that is a key", "longest = 16", default=None
+        "the most bytes of a key that is a text", "longest = 16", default=None
     )
 
 
 @final
 class Hierarchy(Section):
-    """Public keys, and for each level above them what each key is part of, the nearest first.
+    """Public keys, and the values to which they belong at each level above, nearest first.
 
-    The tables by each level are published beside that by key, and are sums of it.
+    The tables by each level are published with the table by key, and are exact sums of it.
     """
 
     keys: Keys = key("the public keys", 'keys = ["001", "003"]')
     levels: dict[Text, Labels] = key(
-        "what each key is part of, by level, the nearest first",
+        "the value to which each key belongs, by level, the nearest first",
         'levels = { state = ["AL", "AL"] }',
     )
 
 
 MOVED = (
-    "puts a value into another one than before. Each key is part of one value of the first level, "
-    "and each value of one of the next level."
+    "gives a value another parent than an earlier row. Each key must belong to one value of the "
+    "first level, and each value to one value of the next level."
 )
 
 
 def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
-    """The first row in which a value is part of another one than before; None if there is none.
+    """The index of the first row that contradicts the parent of a value; None without conflict.
 
-    `levels` are columns of the same length, the nearest level first.
+    `levels` are columns of equal length, the nearest level first.
     """
     rows: list[int] = []
     for values, above in pairwise(levels):
@@ -134,18 +134,18 @@ def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
 
 @final
 class LevelsFile(Section):
-    """A CSV of public keys and of what they are part of, relative to the spec."""
+    """A CSV of public keys and the levels above them, relative to the spec."""
 
     file: Annotated[str, Field(pattern="[.]csv$")] = key(
         "the path of the CSV", 'file = "counties.csv"'
     )
     levels: Annotated[list[str], Field(min_length=1)] = key(
-        "its columns of what the keys are part of, the nearest first", 'levels = ["state"]'
+        "its columns of levels above the keys, the nearest first", 'levels = ["state"]'
     )
 
 
 Grouping = Keys | Bands | PrivateKeys
-"""What a column's rows are grouped by: its keys, whether or not these have levels."""
+"""The groups of a column: keys, even if they have levels, bands, or private keys."""
 _Given = Annotated[
     Annotated[Keys, Tag("keys[]")]
     | Annotated[Hierarchy, Tag("levels[]")]
@@ -158,18 +158,16 @@ GroupBy = Annotated[
     | Annotated[Names, Tag("names[]")],
     Discriminator(_group_by),
 ]
-"""What there is of each column that rows are grouped by; or columns that say it themselves."""
+"""The groups of each grouping column, or the names of columns whose sections give them."""
 
 
 @final
 class Predicate(Section):
-    """What a column's value must be: within these public numbers, or among these public keys."""
+    """A condition on a column's value: within these public numbers, or among these public keys."""
 
-    min: Number | None = key("the least value that satisfies it", "min = 1", default=None)
+    min: Number | None = key("the smallest value that satisfies it", "min = 1", default=None)
     max: Number | None = key("the largest value that satisfies it", "max = 10", default=None)
-    below: Number | None = key(
-        "what values that satisfy it are less than", "below = 100", default=None
-    )
+    below: Number | None = key("a number that values must be below", "below = 100", default=None)
     among: Labels = key("the public keys that satisfy it", "among = [1, 2]", default=())
 
 
@@ -178,56 +176,62 @@ _Condition = dict[Text, Predicate]
 
 @final
 class Accuracy(Section):
-    """How far off a query's numbers may be: one of the two, in their own units.
+    """The largest error of a query's numbers: a half-width or a standard deviation, in their units.
 
-    `half_width_95` is that of intervals that hold 95 % of the noise, `std` its standard deviation.
-    Of all statistics, or of one.
+    `half_width_95` is for intervals that hold 95 % of the noise. `statistic` names the only
+    statistic to which it applies; by default it applies to all.
     """
 
     half_width_95: Positive | None = key(
-        "half of the width of an interval that holds 95 % of the noise",
+        "half the width of an interval that holds 95 % of the noise",
         "half_width_95 = 10",
         default=None,
     )
     std: Positive | None = key("the standard deviation", "std = 5", default=None)
-    statistic: Text | None = key("of which statistic alone", 'statistic = "count"', default=None)
+    statistic: Text | None = key(
+        "the only statistic to which it applies", 'statistic = "count"', default=None
+    )
 
 
 @final
 class Assumed(Section):
-    """What the error of a mean, say, is worked out for: groups of `n` values."""
+    """The group size `n` for which the plan states errors that depend on it."""
 
-    n: PublicCount = key("how many values are in a group", "n = 4000")
+    n: PublicCount = key("the number of values in a group", "n = 4000")
 
 
 @final
 class Query(Section):
-    """One query: a table, from one draw of noise with `importance` of the budget.
+    """One query: a table, from one draw of noise with a share of the budget given by `importance`.
 
-    `conditions` are by name, each a predicate on every column that it lists. With `round` counts
-    are published whole, with `clamp` negative counts and sums as 0; tables that add up take both,
-    and still do. Groups whose first published count is below `min_count` are left out, and of the
-    others the `top` largest are kept. `clipping` and `rest` are parts of its budget for queries
-    beside it: reading a spec puts these in their place.
+    `conditions` have names; each is a predicate on every column that it lists. With `round` counts
+    are published whole, with `clamp` negative counts and sums as 0; tables that add up accept both,
+    and still add up. Groups whose first published count is below `min_count` are left out; of the
+    others the `top` largest are kept. `clipping` and `rest` are shares of its budget for additional
+    queries, which replace these keys when the spec is read.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
     importance: Positive = key(
-        "how much its errors count beside other queries'", "importance = 2", default=Fraction(1)
+        "its weight when the budget is divided among queries",
+        "importance = 2",
+        default=Fraction(1),
     )
     accuracy: Accuracy | None = key(
-        "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
+        "the largest error that its numbers may have",
+        "accuracy = { half_width_95 = 10 }",
+        default=None,
     )
     assume: Assumed | None = key(
-        "for how many values in a group to show what errors depend on it",
+        "the group size for which errors that depend on it are shown",
         "assume = { n = 4000 }",
         default=None,
     )
     filter: Expression | None = key(
-        "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
+        "the condition on rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "what is computed from the rows of each group",
+        "the statistics of each group",
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )
@@ -238,8 +242,8 @@ class Query(Section):
         default_factory=dict,
     )
     quantiles_by: QuantilesBy | None = key(
-        "how quantiles are found: each by chance (without this), or all off noisy counts of the "
-        "candidates, which is best for many and has intervals",
+        "the mechanism for quantiles: permute-and-flip chooses each one (the default); tree reads "
+        "all off noisy counts of the candidates, which is best for many and gives intervals",
         'quantiles_by = "tree"',
         default=None,
     )
@@ -250,20 +254,20 @@ class Query(Section):
         default=False,
     )
     sums: SumsText | None = key(
-        "named sums of the cells, which are published in place of them: a CSV with a line for each "
-        "part of a sum, or its file",
+        "named sums of cells, published in place of the cells: a CSV with a line for each part of "
+        "a sum, or a file of it",
         'sums = { file = "questions.csv" }',
         default=None,
     )
     objective: Objective | None = key(
-        "what the noise of counts that add up makes small: the largest standard deviation of all; "
-        "without this the typical one",
+        "largest, to minimise the largest standard deviation of counts that add up; by default the "
+        "typical one",
         'objective = "largest"',
         default=None,
     )
     prefer: Preference | None = key(
-        "what noise is chosen for where nobody listed the keys: to publish small groups (without "
-        "this), or for small errors",
+        "the aim of noise for private keys: groups, to publish small groups (the default), or "
+        "accuracy, for small errors",
         'prefer = "accuracy"',
         default=None,
     )
@@ -278,36 +282,36 @@ class Query(Section):
         default_factory=dict,
     )
     max_conditions: Annotated[int, Field(ge=1)] | None = key(
-        "in how many of the conditions one person counts", "max_conditions = 2", default=None
+        "the most conditions in which one person counts", "max_conditions = 2", default=None
     )
-    round: bool = key("whether counts are published whole", "round = true", default=False)
+    round: bool = key("true, to publish whole counts", "round = true", default=False)
     round_to: PublicCount | None = key(
-        "of what published counts are multiples", "round_to = 5", default=None
+        "the number of which published counts are multiples", "round_to = 5", default=None
     )
     clamp: bool = key(
-        "whether negative counts and sums are published as 0", "clamp = true", default=False
+        "true, to publish negative counts and sums as 0", "clamp = true", default=False
     )
     min_count: PublicCount | None = key(
-        "the least published count of a group that isn't left out", "min_count = 10", default=None
+        "the smallest published count of a group that is kept", "min_count = 10", default=None
     )
     top: PublicCount | None = key(
-        "how many groups are kept, those of the largest published counts", "top = 10", default=None
+        "the number of groups to keep, by largest published count", "top = 10", default=None
     )
     clipping: Share | None = key(
-        "the part of its budget that counts persons over a limit and values outside their bounds",
+        "the share of its budget for counts of persons over a limit and values outside bounds",
         'clipping = "0.05"',
         default=None,
     )
 
     rest: Share | None = key(
-        "the part of its budget that counts persons with a row in no group, or such rows",
+        "the share of its budget for the count of persons, or rows, in no group",
         'rest = "0.05"',
         default=None,
     )
 
     @property
     def keys_of_sums(self) -> frozenset[str]:
-        """The keys by which the query asks for tables of sums of its cells."""
+        """The keys of this query that ask for tables of sums of its cells."""
         given = {
             "margins": self.margins is True or isinstance(self.margins, tuple),
             "cumulative": self.histogram is not None and self.histogram.cumulative,
@@ -318,21 +322,21 @@ class Query(Section):
 
     @property
     def listed_tables(self) -> tuple[tuple[str, ...], ...] | None:
-        """The tables that `margins` asks for, each by some columns; None if that is all tables."""
+        """The tables that `margins` lists, each by its columns; None if it asks for all tables."""
         return None if self.margins is True else self.margins or ()
 
     @property
     def hierarchies(self) -> dict[str, Hierarchy]:
-        """The columns whose keys have levels, and these levels."""
+        """The columns whose keys have levels, with these levels."""
         groups = self.group_by.items() if isinstance(self.group_by, dict) else ()
         return {name: keys for name, keys in groups if isinstance(keys, Hierarchy)}
 
     @property
     def hierarchy(self) -> tuple[str, Hierarchy] | None:
-        """The first column whose keys have levels, and these; None without one."""
+        """The first column whose keys have levels, with these levels; None without one."""
         return next(iter(self.hierarchies.items()), None)
 
     @property
     def multiple(self) -> int:
-        """What published counts are whole multiples of; 0 if they are as they were drawn."""
+        """The number of which published counts are multiples; 0 if they are not rounded."""
         return self.round_to or int(self.round)

@@ -1,4 +1,4 @@
-"""A table of keys in a spec: how pydantic reads one, and what is wrong with it, in our words."""
+"""The base class of a spec's sections: how pydantic reads one, with errors in our words."""
 
 from __future__ import annotations
 
@@ -23,17 +23,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from leastnoise import _validate
 
 UNREAD: Any = object()
-"""Stands where a spec has a value that can't be read, so that the rest is read all the same."""
-_MOST_TOLD = 100  # problems of one key, and problems that suggest a key, which takes time
-_TOLD = (
-    "told"  # our kind of error; the last `within` parts of its place are inside the unread value
-)
-_ENTRIES = (
-    "types",
-    "group_by",
-    "derive",
-    "conditions",
-)  # whose entries are unread one by one: see `entry`
+"""Placeholder for a value that can't be read, so that the rest of the spec can be checked."""
+_MOST_PROBLEMS = 100  # reported problems of one key, and problems with a hint, which takes time
+_OUR_ERROR = "told"  # the last `within` parts of its location are inside the unread value
+_ENTRIES = ("types", "group_by", "derive", "conditions")  # keys with single unread entries
 _EXPECTED = {
     "string_type": "Expected a text in quotes",
     "string_too_short": "Expected a text that isn't empty",
@@ -54,12 +47,12 @@ _EXPECTED = {
 
 
 def key(meaning: str, example: str, **options: Any) -> Any:
-    """Declare a key of a spec: what it means, without a full stop, and TOML that gives it."""
+    """Declare a key of a spec: its meaning, without a full stop, and TOML that gives it."""
     return Field(description=meaning, examples=[example], **options)
 
 
 def entry(written: Any) -> WrapValidator:
-    """Mark an entry of a table, which is `written` so: unread, it is None, and others are read."""
+    """Mark the entries of a table, which have the type `written`; unread ones become None."""
     return WrapValidator(_none_if_unread, json_schema_input_type=written)
 
 
@@ -68,7 +61,7 @@ def _none_if_unread(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 class Section(BaseModel):
-    """A table of a spec, which holds its fields and nothing else, for good.
+    """A section of a spec: immutable, with no keys but its fields.
 
     A key that is None counts as absent. A field that is `UNREAD` becomes its default, or None if it
     has no default.
@@ -81,12 +74,12 @@ class Section(BaseModel):
     def _read(cls, value: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
         known = cls._fields()
         if value is UNREAD:
-            value = {name: UNREAD for name, one in known.items() if one.is_required()}
+            value = {name: UNREAD for name, field in known.items() if field.is_required()}
         if isinstance(value, dict):
             value = {
-                name: one
-                for name, one in value.items()
-                if one is not None and (one is not UNREAD or name in known)
+                name: item
+                for name, item in value.items()
+                if item is not None and (item is not UNREAD or name in known)
             }
         try:
             return read(value)
@@ -104,51 +97,51 @@ class Section(BaseModel):
         if not field.is_required():
             return field.get_default(call_default_factory=True)
         try:
-            return read(value)  # a section of unread fields
+            return read(value)  # a section whose fields are unread
         except ValidationError:
             return None
 
     @classmethod
     def _fields(cls) -> dict[str, FieldInfo]:
-        """The fields by the keys that a spec writes."""
-        return {one.alias or name: one for name, one in cls.model_fields.items()}
+        """The fields by their keys in a spec."""
+        return {field.alias or name: field for name, field in cls.model_fields.items()}
 
     @classmethod
     def _in_our_words(cls, error: ValidationError) -> ValidationError:
         """The error with our messages; errors of sections within this section have them already."""
-        told = Counter[int | str]()
-        found: list[InitErrorDetails] = []
+        problems = Counter[int | str]()
+        details: list[InitErrorDetails] = []
         for number, item in enumerate(error.errors(include_url=False)):
-            place, said = item["loc"], item.get("ctx", {})
-            if item["type"] != _TOLD:
-                first, *form = place or ("",)
-                told[first] += 1
-                if told[first] > _MOST_TOLD:
+            location, context = item["loc"], item.get("ctx", {})
+            if item["type"] != _OUR_ERROR:
+                first, *form = location or ("",)
+                problems[first] += 1
+                if problems[first] > _MOST_PROBLEMS:
                     continue
                 within = len(form)
                 if form and first in _ENTRIES:
                     within -= {"groups[]": 2, "names[]": 0}.get(str(form[0]), 1)
-                why = cls._message(item, hint=number < _MOST_TOLD)
-                said = {"why": why, "within": max(within, 0)}
-            custom = PydanticCustomError(_TOLD, "{why}", said)
-            found.append(InitErrorDetails(type=custom, loc=place, input=item["input"]))
-        return ValidationError.from_exception_data(cls.__name__, found)
+                why = cls._message(item, hint=number < _MOST_PROBLEMS)
+                context = {"why": why, "within": max(within, 0)}
+            custom = PydanticCustomError(_OUR_ERROR, "{why}", context)
+            details.append(InitErrorDetails(type=custom, loc=location, input=item["input"]))
+        return ValidationError.from_exception_data(cls.__name__, details)
 
     @classmethod
     def _message(cls, item: Any, *, hint: bool) -> str:
-        """What is wrong with this section, or one of its keys, and an example of what to write."""
-        kind, place, value, fields = item["type"], item["loc"], item["input"], cls._fields()
+        """The message about a wrong section or key, with an example of correct TOML."""
+        kind, location, value, fields = item["type"], item["loc"], item["input"], cls._fields()
         if kind == "value_error":
             return str(item["ctx"]["error"])
-        if not place:
+        if not location:
             return f"Expected a table of {', '.join(fields)}."
-        if kind == "extra_forbidden" and len(place) == 1:
-            return f"Unknown key. {_known(str(place[0]), tuple(fields), hint=hint)}"
-        field = fields[place[0]]
+        if kind == "extra_forbidden" and len(location) == 1:
+            return f"Unknown key. {_known(str(location[0]), tuple(fields), hint=hint)}"
+        field = fields[location[0]]
         (example,) = field.examples or [""]
         header, *keys = str(example).split("\n")
         written = f"{header} with {' and '.join(keys)}" if keys else header
-        if kind == "missing" and len(place) == 1:
+        if kind == "missing" and len(location) == 1:
             return f"Missing: {field.description}. Write {written}"
         is_short = isinstance(value, str | int | float) and len(repr(value)) < 40
         got = f" Got {value!r}." if is_short else ""
@@ -160,16 +153,16 @@ class Section(BaseModel):
 
 
 def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:
-    """Return a hint: the key that `name` may stand for, or all known keys."""
+    """A hint: the key that `name` probably stands for, or all known keys."""
     return (hint and _validate.nearest(name, known)) or f"Known: {', '.join(known)}."
 
 
 def _meant(allowed: str, value: object) -> str:
-    """Which of the `allowed` texts may have been meant, to end a message."""
+    """A hint at the `allowed` text that was probably meant, to end a message."""
     if not isinstance(value, str):
         return ""
     choices = [choice.strip(" '") for choice in allowed.replace(" or ", ",").split(",")]
     hint = _validate.nearest(value, choices)
     if any(word in value for word in ("replace", "change", "bounded")):
-        hint += ' Where one person is replaced by another, write "replace-one".'
+        hint += ' If one person is replaced by another, write "replace-one".'
     return f" {hint.strip()}" if hint else ""

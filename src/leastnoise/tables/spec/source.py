@@ -1,4 +1,4 @@
-"""What a spec says of its source: its name, how a CSV is written, and tables joined to it."""
+"""The keys about a source: its name, the dialect of a CSV, and tables that are joined to it."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ FILES = (*CSV, ".parquet")
 SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
 ENGINES = DUCKDB, SPARK, CONNECT = "duckdb", "spark", "sc://"
-"""Engines, the last of them by the address of a Spark Connect server."""
+"""Engines; the last one begins the address of a Spark Connect server."""
 _SECRET = re.compile(r"://([^/@]*:[^/@]*@|.*[?;&][^=]*(password|token)[^=;&]*=)", re.IGNORECASE)
 _POSTGRES = ("postgresql://", "postgres://")
 IN_MEMORY = "<frame>"
-"""What a spec has for its source where the rows are a frame."""
+"""The source in a spec if the rows are a frame."""
 
 
 def is_csv(name: str) -> bool:
-    """Say whether a file of that name is read as CSV."""
+    """True if a file of this name is read as CSV."""
     return name.lower().endswith(CSV)
 
 
 def is_tsv(name: str) -> bool:
-    """Say whether tabs stand between the fields of a file of that name."""
+    """True if the fields in a file of this name are separated by tabs."""
     return name.lower().endswith(TSV)
 
 
 def is_database(name: str) -> bool:
-    """Say whether a file of that name holds tables."""
+    """True for the name of a database file, or the address of a server."""
     return name.lower().endswith(DATABASES) or is_postgres(name)
 
 
 def is_postgres(name: str) -> bool:
-    """Say whether that is the address of a PostgreSQL server."""
+    """True for the address of a PostgreSQL server."""
     return name.startswith(_POSTGRES)
 
 
 def needs_types(name: str) -> bool:
-    """Say whether what has that name says nothing of types, so that a spec has to."""
+    """True if a source of this name has no column types, so that the spec has to state them."""
     return is_csv(name) or name.lower().endswith(SQLITE)
 
 
 def is_spark(engine: str | None) -> bool:
-    """Say whether that engine is a session of Spark's."""
+    """True if the engine is a Spark session."""
     return engine is not None and (engine == SPARK or engine.startswith(CONNECT))
 
 
 def why_no_engine(engine: str | None) -> str | None:
-    """Return what is wrong with the name of an engine; None if nothing is."""
+    """The reason why this is no valid name of an engine; None if it is valid."""
     if engine in {None, DUCKDB} or is_spark(engine):
         return _why_secret(engine or "")
     why = f'Expected "{DUCKDB}", "{SPARK}" or "{CONNECT}host:port", got {engine!r}.'
@@ -73,7 +73,7 @@ def why_no_engine(engine: str | None) -> str | None:
 
 
 def why_no_source(name: str) -> str | None:
-    """Return why nothing that is read can have this name; None if something can.
+    """The reason why no source can have this name; None if one can.
 
     A name without a suffix may be a folder's.
     """
@@ -86,25 +86,25 @@ def why_no_source(name: str) -> str | None:
 
 
 def _why_secret(address: str) -> str | None:
-    """Return why an address can't be published, as specs are; None if it can."""
+    """The reason why an address can't be published, as specs are; None if it can."""
     if _SECRET.search(unquote(address)):
         return (
-            "Leave passwords and tokens out: a spec is published. PostgreSQL takes a password from "
-            "PGPASSWORD or ~/.pgpass, and Spark takes what it needs from its own settings."
+            "Leave passwords and tokens out, because a spec is published. PostgreSQL reads the "
+            "password from PGPASSWORD or ~/.pgpass, and Spark reads credentials from its settings."
         )
     return None
 
 
 def why_no_table(names: Sequence[str], table: str | None) -> str | None:
-    """Return what is wrong with a `table` beside such a source; None if nothing is."""
+    """The problem of `table` with such a source; None if there is no problem."""
     database = any(map(is_database, names))
     if database and len(names) > 1:
-        return "Expected one database alone, or files of rows."
+        return "Expected either a single database or files of rows."
     if database and table is None:
         return 'Missing: a database needs the name of a table, such as table = "visits".'
     if table is not None and not database:
         ends = ", ".join(DATABASES)
-        return f"Used with a database alone: a file ending in {ends}, or postgresql://…"
+        return f"Only a database has tables: a file ending in {ends}, or postgresql://…"
     return None
 
 
@@ -117,9 +117,9 @@ _KEYS = ("encoding", "delimiter", "decimal", "header")
 @final
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """What stands between the fields of a line, and in its numbers; ASCII in each encoding.
+    """The separators of a CSV's fields and decimals, ASCII in each encoding.
 
-    `names` are those of the columns where no line says them.
+    `names` are the column names of a file without a header line.
     """
 
     encoding: Encoding = UTF_8
@@ -128,26 +128,26 @@ class Dialect:
     names: tuple[str, ...] = ()
 
     def of_file(self, name: str) -> Self:
-        """Return this with the delimiter that a file of that name has where none is told."""
+        """The same dialect, with the default delimiter of a file of this name if none is set."""
         return replace(self, delimiter=self.delimiter or ("\t" if is_tsv(name) else ","))
 
     @property
     def between(self) -> Delimiter:
-        """What stands between fields."""
+        """The separator of fields."""
         return self.delimiter or ","
 
 
 def _read_header(value: object) -> object:
-    """Let a list be given for a tuple; raises ValueError for a bool, which other readers take."""
+    """Accept a list for a tuple; raise ValueError for a bool, which other CSV readers accept."""
     if isinstance(value, bool):
         raise ValueError(  # noqa: TRY004  # which pydantic tells with its key
-            "Expected the names of all columns in their order, where no line of the CSV says them. "
-            'Write it like header = ["person", "visits"], or leave it out.'
+            "Expected the names of all columns in order, for a CSV without a header line. Write it "
+            'like header = ["person", "visits"], or leave it out.'
         )
     return tuple(value) if isinstance(value, list) else value
 
 
-# The keys of a section that say how its CSV is written.
+# The keys for the dialect of a section's CSV.
 Header = Annotated[Names, BeforeValidator(_read_header)]
 ENCODING: Any = key(
     "the encoding of a CSV that isn't UTF-8: latin-1 or windows-1252",
@@ -155,24 +155,24 @@ ENCODING: Any = key(
     default=None,
 )
 DELIMITER: Any = key(
-    "what stands between the fields of a CSV, if it is no comma (in a .tsv no tab)",
+    "the separator of a CSV's fields, if not a comma (in a .tsv a tab)",
     'delimiter = ";"',
     default=None,
 )
 DECIMAL: Any = key(
-    "what stands before the decimals of a CSV's numbers, if it is no point",
+    "the decimal mark of a CSV's numbers, if not a point",
     'decimal = ","',
     default=None,
 )
 HEADER: Any = key(
-    "the names of a CSV's columns in their order, if its first line doesn't say them",
+    "the names of a CSV's columns in order, if its first line is not a header",
     'header = ["person", "visits"]',
     default=None,
 )
 
 
 def dialect_of(section: Data | Join) -> Dialect:
-    """Return how the CSV of a section is written."""
+    """The dialect of a section's CSV."""
     return Dialect(
         encoding=section.encoding or UTF_8,
         delimiter=section.delimiter,
@@ -181,29 +181,29 @@ def dialect_of(section: Data | Join) -> Dialect:
     )
 
 
-def told_of(section: Data | Join) -> dict[str, Any]:
-    """Return the keys that a section gives of those that only CSV has."""
+def csv_keys(section: Data | Join) -> dict[str, Any]:
+    """The CSV keys that a section gives."""
     given = {name: getattr(section, name) for name in _KEYS}
     return {name: value for name, value in given.items() if value is not None}
 
 
-ON_SPARK = "Spark reads no join: join the frames in Spark, and let the result be the source."
+ON_SPARK = "Spark sources can't have joins. Join the frames in Spark, and use the result as source."
 
 
 @final
 class Join(Section):
-    """A table of which one row stands beside each row with the same value of the column `on`.
+    """A table of which one row is joined to each row with the same value of the column `on`.
 
-    Joined by the unit's own column, a person's row of it is part of that person's data, which the
-    guarantee covers; by any other, the table has to be `public`. Where it has no row of a value, or
-    several, its columns are missing.
+    If it is joined by the unit's own column, its rows are part of the persons' data, which the
+    guarantee covers. Otherwise the table has to be `public`. Its columns are missing if it has no
+    row of a value, or several.
     """
 
     source: Sources = key(
         "the joined table's file, pattern, folder or database", 'source = "persons.parquet"'
     )
-    on: Text = key("the column by which it is joined, of both tables", 'on = "person"')
-    public: bool = key("whether it is public, and no person's data", "public = true", default=False)
+    on: Text = key("the column of both tables by which it is joined", 'on = "person"')
+    public: bool = key("true, if the table is public", "public = true", default=False)
     table: Text | None = key("the table of a database", 'table = "persons"', default=None)
     encoding: Encoding | None = ENCODING
     delimiter: Delimiter | None = DELIMITER
@@ -216,8 +216,9 @@ class Join(Section):
         return (self.source,) if isinstance(self.source, str) else self.source or ()
 
     def in_words(self, name: str) -> str:
-        """Return what stands beside each row, of the table that the spec calls `name`."""
-        row = f"Each row has the row of {name} with the same {self.on} beside it, if there is one"
+        """A sentence about this table, which the spec calls `name`."""
+        row = f"Each row is joined to the row of {name} with the same {self.on}"
+        row += ", if exactly one has it"
         if self.public:
-            return f"{row} alone: {name} is public, and not protected."
-        return f"{row} alone: it is protected as part of its {self.on}'s data."
+            return f"{row}. {name} is public, and not protected."
+        return f"{row}. Rows of {name} are protected as part of their {self.on}'s data."

@@ -1,4 +1,4 @@
-"""The values that a spec may hold, each strict and exact by itself; pydantic reads them."""
+"""The types of values in a spec, each strict and exact by itself; pydantic reads them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ Encoding = Literal["utf-8", "latin-1", "windows-1252"]
 UTF_8: Literal["utf-8"] = "utf-8"
 Key = int | str | bool
 Edge = Fraction | float
-"""An edge of bins; a float only for −∞ and ∞, which leave an end open."""
+"""An edge of bins; a float only for −∞ and ∞."""
 LEAST: Literal["least"] = "least"
 Epsilon = Fraction | Literal["least"]
-"""An ε, or that the least is to be found with which all queries have their `accuracy`."""
+"""An ε, or "least" for the smallest ε with which all queries meet their `accuracy`."""
 SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]
-"""A number that missing values become, or that they are left out, or that there are none."""
-LARGEST_SPEC = 10**7  # bytes, also of a file of its keys: reading one takes seconds
+"""A number that replaces missing values, "skip" to leave them out, "none" if none is missing."""
+LARGEST_SPEC = 10**7  # bytes of a spec, or of a file of keys, which take seconds to read
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 UNSEEN = (
     r"[\x{0}-\x{1F}\x{7F}-\x{9F}\x{AD}\x{61C}\x{200B}\x{200E}\x{200F}\x{2028}-\x{202E}"
     r"\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
 )
-"""Letters of no key that nobody listed: control characters, line ends, marks that turn letters.
+"""Characters that no unlisted key may have: control characters, line ends, marks of direction.
 
-By code point, since engines know different versions of Unicode.
+They are listed by code point, since engines know different versions of Unicode.
 """
 _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -48,9 +48,9 @@ MAX_ROWS_BOUND = 2**20
 
 
 def read_version(value: object) -> int:
-    """Return 1, the only version there is; raises ValueError."""
+    """The version, which must be 1; raises ValueError."""
     if type(value) is not int or value != 1:  # True == 1.0 == 1
-        raise ValueError("Expected version = 1, the only one that there is.")
+        raise ValueError("Expected version = 1, the only version.")
     return value
 
 
@@ -59,15 +59,15 @@ def _number(value: Any) -> Fraction:
 
 
 def read_epsilon(value: Any) -> Epsilon:
-    """Return an ε, or LEAST; raises ValueError."""
+    """ε, or LEAST; raises ValueError."""
     if isinstance(value, str) and value == LEAST:
         return LEAST
-    # Each of the pair is checked beside a harmless partner, so that both can be reported at once.
+    # Check ε and δ each with a valid partner, so that both can be reported at once.
     return Budget(epsilon=value, delta="0.5").epsilon
 
 
 def read_delta(value: Any) -> Fraction:
-    """Return a δ; raises ValueError."""
+    """δ; raises ValueError."""
     return Budget(epsilon=1, delta=value).delta
 
 
@@ -79,7 +79,7 @@ def _positive(value: object) -> Fraction:
 
 
 def read_missing(value: object) -> Missing:
-    """Return what missing values do; raises ValueError."""
+    """The treatment of missing values; raises ValueError."""
     for word in (SKIP, NONE):
         if isinstance(value, str) and value == word:
             return word
@@ -87,13 +87,13 @@ def read_missing(value: object) -> Missing:
         return _number(value)
     except ValueError:
         raise ValueError(
-            'Expected "skip", a number that missing values become, or "none", the promise that no '
+            'Expected "skip", a number that replaces missing values, or "none" to promise that no '
             "value is missing."
         ) from None
 
 
 def _edge(value: object) -> Edge:
-    # Also of numpy's float32; a text of an int would be long.
+    # Accepts numpy's float32, too. Ints are excluded, since their text could be long.
     if isinstance(value, str | Real) and not isinstance(value, Rational) and str(value) in _OPEN:
         return _OPEN[str(value)]
     return _number(value)
@@ -101,13 +101,13 @@ def _edge(value: object) -> Edge:
 
 def _key(value: object) -> Key:
     if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()  # what a column of dates says
+        return value.isoformat()  # the text of a column of dates
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, str) and (value.isascii() or not SURROGATE.search(value)):
         return value
     hint = (
-        " Floats that print alike differ: group by a whole number or a text, or give edges."
+        " Floats that print alike may differ: group by a whole number or a text, or give edges."
         if isinstance(value, float)
         else ""
     )
@@ -115,12 +115,12 @@ def _key(value: object) -> Key:
 
 
 def as_table_name(text: str) -> str:
-    """Return `text` as a table may be called: letters, digits, - and _ that start with no mark."""
+    """A valid table name from `text`: letters, digits, - and _, not beginning with - or _."""
     return _NO_TABLE_NAME.sub("_", text).lstrip("_-")[:_LONGEST_NAME]
 
 
 def as_tuple(value: object) -> object:
-    """Let a list be given for a tuple, and nothing else."""
+    """Accept a list for a tuple, and nothing else."""
     if value is UNREAD:
         return ()
     return tuple(value) if isinstance(value, list) else value
@@ -138,7 +138,7 @@ def _share(value: object) -> Fraction:
 
 
 def _check_edges(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Return edges that increase; raises ValueError."""
+    """Edges that increase; raises ValueError."""
     if len(edges) < 2:
         raise ValueError("Expected two or more edges.")
     for left, right in pairwise(edges):
@@ -157,9 +157,9 @@ def _check_some(keys: tuple[Key, ...]) -> tuple[Key, ...]:
     return keys
 
 
-def _check_apart(keys: tuple[Key, ...]) -> tuple[Key, ...]:
-    """Return public keys, each given once; raises ValueError."""
-    # True == 1 in Python, so the type goes beside the value.
+def _check_distinct(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Public keys, each given once; raises ValueError."""
+    # Compare types, too, since True == 1 in Python.
     counts = Counter((type(value), value) for value in keys)
     if twice := [(value, times) for (_, value), times in counts.items() if times > 1]:
         (value, times), *others = twice
@@ -168,7 +168,7 @@ def _check_apart(keys: tuple[Key, ...]) -> tuple[Key, ...]:
     return keys
 
 
-# What follows a validator is for the JSON Schema alone.
+# The argument after a validator is for the JSON Schema.
 Written = int | float | str
 Number = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=Written)]
 Positive = Annotated[Fraction, PlainValidator(_positive, json_schema_input_type=Written)]
@@ -178,7 +178,7 @@ Bounds = Annotated[tuple[Number, Number], BeforeValidator(as_tuple)]
 OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=Written)]
 Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple), AfterValidator(_check_edges)]
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
-"""Of a row's columns: see `expressions.language`."""
+"""An expression over the columns of a row: see `expressions.language`."""
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tuple)]
 Sources = Annotated[
@@ -186,18 +186,18 @@ Sources = Annotated[
 ]
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
 PublicCount = Annotated[int, Field(ge=1, le=2**34)]
-"""Of a group, of which no more is ever counted."""
+"""A number of rows; no count of a group is larger."""
 Margins = Annotated[
     Annotated[bool, Tag("value[]")]
     | Annotated[tuple[Texts, ...], BeforeValidator(as_tuple), Tag("list[]")],
     Discriminator(_form),
 ]
-"""All tables by fewer columns, or those by these columns each."""
+"""True for all tables by fewer columns, or a list of columns for each table."""
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
 Labels = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
-Keys = Annotated[Labels, AfterValidator(_check_some), AfterValidator(_check_apart)]
+Keys = Annotated[Labels, AfterValidator(_check_some), AfterValidator(_check_distinct)]
 KEY_FILES = (".csv", ".txt", ".parquet")
-"""How the name of a file of public keys ends."""
+"""Suffixes of files of public keys."""
 
 
 @final
@@ -205,7 +205,7 @@ class KeyFile(Section):
     """A file of public keys, relative to the spec."""
 
     file: Annotated[str, Field(pattern=rf"({'|'.join(KEY_FILES).replace('.', '[.]')})$")] = key(
-        "the path of the file, which has a key a line", 'file = "regions.txt"'
+        "the path of the file, with one key per line", 'file = "regions.txt"'
     )
 
 
@@ -227,10 +227,10 @@ SumsText = Annotated[
     Field(min_length=1, max_length=LARGEST_SPEC),
     BeforeValidator(_as_given, json_schema_input_type=str | SumsFile),
 ]
-"""A CSV of named sums; by the time that a spec is read, a file's text is here."""
+"""A CSV of named sums; reading a spec replaces a file by its text."""
 KeysOrFile = Annotated[
     tuple[PublicKey, ...],
     BeforeValidator(as_tuple, json_schema_input_type=tuple[PublicKey, ...] | KeyFile),
-    AfterValidator(_check_apart),
+    AfterValidator(_check_distinct),
 ]
-"""What a spec has for keys: by the time that it is read, a file's are here."""
+"""Public keys; reading a spec replaces a file by its keys."""

@@ -1,1 +1,1 @@
-"""The statistics that a query may ask for, a class each: see `base.Statistic` and `registry`."""
+"""The statistics of a query, a class each: see `base.Statistic` and `registry`."""

@@ -1,11 +1,10 @@
-"""What a statistic says of itself: all that the way from a spec to a verified table asks of it.
+"""Base classes of statistics: everything that the library needs to know about a statistic.
 
-A class for each, listed in `registry`, which alone is asked for all of them. It says how it is
-spelled and what its column has to be; which numbers are summed for it, which is what a unit can
-move (`Component`); its value and interval from the noisy numbers; the error that a plan shows; and
-what `verify` finds wrong. A new one is known to the rest by what it says here: elsewhere a class is
-named only where that statistic is treated as no other is (a sum about the middle of its bounds, a
-quantile that is chosen).
+Each statistic is a class, listed in `registry`. It defines its spelling and the types of its
+column; the numbers that are summed for it, and so the effect of one unit (`Component`); its value
+and interval from the noisy numbers; the errors that a plan shows; and the checks of `verify`. Other
+modules name a class only if they treat that statistic like no other (a sum about the middle of its
+bounds, a quantile that is chosen).
 """
 
 from __future__ import annotations
@@ -30,48 +29,53 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 SUFFIXES = ("", "_std", "_low", "_high")
-"""Of the four columns that each statistic has in a result."""
+"""Suffixes of a statistic's four columns in a result."""
 LARGEST_WHOLE = MAX_COUNT
-"""Counts that are published whole are no larger: any reader of JSON holds them exactly."""
+"""The largest whole count that is published; every reader of JSON holds it exactly."""
 CLOSE = 1e-6
-"""Relative, between what is published and what fits: floats of another machine."""
+"""Relative tolerance for published numbers, since another machine's floats may have made them."""
 ROUNDING = 4e-15
-"""Relative, of a value that was computed in a few steps."""
+"""Relative rounding error of a value that was computed in a few steps."""
 NEAR = 1e-4
-"""Relative: how near to where it is cut off a value tells no more what it was made of, and the
-change of n by which an interval is checked, since a relative error of 1e-9 in n is 1e-5 of that."""
+"""Relative distance to a bound within which a clamped value doesn't determine its ingredients.
+
+It is also the change of n by which an interval is checked: a relative error of 1e-9 in n is 1e-5 of
+that change.
+"""
 
 ANY_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "text", "bool"})
 SUMMED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "bool"})
 """A bool adds 0 or 1 to a sum."""
 RANKED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float"})
 ColumnIs = Literal["absent", "optional", "required"]
-"""Whether a statistic names a column."""
+"""The use of a column in the spelling of a statistic."""
 Floats = NDArray[np.float64]
-Four = tuple[Floats, Floats, Floats, Floats]
-"""Values, and their `_std`, `_low` and `_high`, a number a cell."""
+FourColumns = tuple[Floats, Floats, Floats, Floats]
+"""Values, and their `_std`, `_low` and `_high`, each with one number per cell."""
 Ends = Floats | float
-Beside = Mapping[tuple["Component", ...], Sequence[Floats]]
-"""The values that were published in the same block, `in_common`, by what they are made of."""
+Published = Mapping[tuple["Component", ...], Sequence[Floats]]
+"""The values that the same query published, `in_common_unit`, by their components."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One scalar per row, in [−1, 1]: 1, "this unit is here", u = (x − centre)/radius, or 2u² − 1.
+    """A scalar per row: 1 for counts, u = (x − centre)/radius for values, 2u² − 1 for squares.
 
-    But "without" is 1/radius where the row has no value of the column: see `layout.choices`.
+    All are in [−1, 1], except "without", which is 1/radius for a row without a value of the column:
+    see `layout.choices`. A "square" is 2u² − 1 because it fills [−1, 1] as u does; noise for u²,
+    which fills only [0, 1], would also hide moves below 0 that no row makes.
 
-    A "square" is 2u² − 1, which fills [−1, 1] as u does. Of u², which fills [0, 1] alone, noise
-    would also hide moves below 0 that no row makes. A count of a `column` is 1 where the row
-    has a value. The column's value and its square are 0 where it is missing and left out: neither
-    is larger than that count. One that is "outside" is 1 where the row has a value outside the
-    column's bounds, "over" is that this unit is over a limit, and "rest" that it has a row which is
-    in no group.
-    A value that is `filled` counts as 0 where it is missing, before it is centred. A component with
-    a `paired` column is 0, too, in rows where that column has no value: see `Ratio`.
-    `lowers` says that it may be below 0. One that is `apart` is summed by itself, so that it stays
-    apart when bounds are found: with some bounds it would equal another component of its column.
+    - "count": 1, or with a `column` 1 if the row has a value of it.
+    - "value", "square": 0 if the value is missing and left out, so that neither exceeds that count.
+    - "units": 1 if the unit has a row.
+    - "outside": 1 if the row has a value outside the column's bounds.
+    - "over": 1 if the unit is over a limit. "rest": 1 if it has a row in no group.
+
+    A `filled` value counts as 0 if it is missing, before centring. A component with a `paired`
+    column is also 0 in rows without a value of that column: see `Ratio`. `lowers` is true if it may
+    be negative. A `separate` one is summed by itself even if, with some found bounds, it equals
+    another component of its column.
     """
 
     kind: Literal["count", "without", "units", "value", "square", "outside", "over", "rest"]
@@ -79,34 +83,33 @@ class Component:
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)
     lowers: bool = False
-    apart: bool = False
+    separate: bool = False
     filled: bool = False
     paired: str = ""
 
     @property
     def of_values(self) -> bool:
-        """It is made of the column's values, which are rounded; counts are whole."""
+        """True if it depends on the column's values, which are rounded; counts are whole."""
         return self.kind in {"value", "square"}
 
     @property
     def needed(self) -> frozenset[str]:
-        """The columns without a value of which a row adds nothing."""
+        """The columns that a row must have values of; otherwise it adds nothing."""
         return frozenset({self.column, self.paired} - {""})
 
 
 A_PERSON = Component(kind="units")
-"""What a person adds to a cell, however many rows they have: the noise of these is one of its own.
-"""
+"""A person's contribution to the count of persons in a cell, for any number of rows."""
 OVER_LIMITS = Component(kind="over")
-"""What a person adds to the count of those over a limit."""
+"""A person's contribution to the count of persons over a limit."""
 IN_NO_GROUP = Component(kind="rest")
-"""What a unit adds to the count of those with a row in no group, however many such rows it has."""
+"""A unit's contribution to the count of units with rows in no group, for any number of rows."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class RowErrors:
-    """The standard deviation of each row of a table, and the half-width that holds 95 % there."""
+    """The standard deviation in each row of a table, and the half-width that holds 95 %."""
 
     std: tuple[float, ...]
     half95: tuple[float, ...]
@@ -115,12 +118,12 @@ class RowErrors:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NoiseError:
-    """The law of one published coordinate's error, in the query's own units; rounding counted.
+    """The law of one published coordinate's error, in the query's own units, including rounding.
 
-    `std` is its standard deviation, `half95`, `half975` and `half983` the half-widths of the
-    intervals that hold it with probability 1 − 0.05/k, k = 1, 2, 3: k of them hold together with
-    95 % (Bonferroni). Where the `rows` of a table have unlike errors, `std` is the root of their
-    mean square, and half-widths are the largest.
+    `std` is its standard deviation. `half95`, `half975` and `half983` are the half-widths of
+    intervals that hold it with probability 1 − 0.05/k, k = 1, 2, 3, so that k of them hold together
+    with 95 % (Bonferroni). If the `rows` of a table have different errors, `std` is the root of
+    their mean square, and the half-widths are the largest.
     """
 
     std: float
@@ -128,31 +131,31 @@ class NoiseError:
     half975: float
     half983: float
     drawn: tuple[Certificate, int] | None = None
-    """The noise that it is of, and which coordinate of it, where others of the draw matter."""
+    """The noise of the whole draw, and the index of this coordinate, if others matter, too."""
     beside_count: tuple[float, ...] = ()
-    """Of a number whose mean over a count is published: half-widths that hold 95 % of its error
-    minus a times the count's, for each a of `fieller.UP_TO_1`; where no one draw says them."""
+    """For a number that is divided by a count: half-widths that hold 95 % of its error minus a
+    times the count's error, for each a of `fieller.UP_TO_1`; given if `drawn` is None."""
     rows: RowErrors | None = None
 
     @property
     def stds(self) -> Ends:
-        """The standard deviation of every row, or of each."""
+        """The standard deviation: an array with one per row, or a number for all."""
         return self.std if self.rows is None else np.array(self.rows.std)
 
     @property
     def halves95(self) -> Ends:
-        """The half-width that holds 95 % in every row, or of each."""
+        """The half-width that holds 95 %: an array with one per row, or a number for all."""
         return self.half95 if self.rows is None else np.array(self.rows.half95)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Ingredients:
-    """What a block has for one of its statistics: its components, in order, the error of each.
+    """The components of a statistic in a query, in order, with the error of each.
 
-    The block's counts are published as whole multiples of `multiple`, or as they were drawn where
-    it is 0; with `clamp` what isn't negative before noise isn't negative after it. Values that are
-    `projected` add up, and aren't the noisy ones that intervals are about.
+    Counts are published as multiples of `multiple`, or unrounded if it is 0. With `clamp` negative
+    results are published as 0, if the statistic can't be negative. `projected` values add up, and
+    differ from the noisy numbers that the intervals are about.
     """
 
     components: tuple[Component, ...]
@@ -163,33 +166,33 @@ class Ingredients:
 
     @property
     def unit(self) -> float:
-        """What the first number is scaled by: a published value's unit."""
+        """The scale of the first component: its published value is a number times this unit."""
         return float(self.components[0].radius)
 
     @property
     def middle(self) -> float:
-        """What the first number is counted from."""
+        """The centre of the first component."""
         return float(self.components[0].centre)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(ABC):
-    """What is asked of the rows of each cell, or of the values that columns have in them."""
+class AnyStatistic(ABC):
+    """A statistic of each cell: of its rows, or of the values of columns in them."""
 
     kind: ClassVar[str]
-    """How it is spelled, without its columns."""
+    """Its spelling, without its columns."""
     counts: ClassVar[bool]
-    """It is whole and not negative before noise: `multiple` makes it whole again."""
+    """True if it is whole and not negative before noise, so that `multiple` can round it."""
     clamps: ClassVar[bool]
-    """`clamp` makes it 0 where noise makes it negative."""
+    """True if `clamp` replaces negative values by 0."""
     needs_size: ClassVar[bool]
-    """Its error depends on how many values its group has, which isn't public."""
+    """True if its error depends on the number of values in its group, which isn't public."""
     adds_up: ClassVar[bool] = False
-    """In a table by fewer columns it is the sum over the cells."""
+    """True if its value in a table by fewer columns is the sum over cells."""
     has_margins: ClassVar[bool] = False
-    """A table by fewer columns may have it: it adds up, or is a quotient of numbers that do."""
+    """True if tables by fewer columns may have it: it adds up, or is a quotient of such numbers."""
     of_all_groups: ClassVar[bool] = False
-    """It is one number, of all groups of its query together."""
+    """True if it is a single number for all groups of its query together."""
 
     @property
     @abstractmethod
@@ -198,99 +201,105 @@ class Asked(ABC):
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Of its columns in a result."""
+        """The suffixes of its columns in a result."""
         return SUFFIXES
 
     @property
     @abstractmethod
     def parts(self) -> tuple[OneColumn, ...]:
-        """What it asks of one column each: itself, or those that it puts together."""
+        """The single-column statistics from which it is computed."""
 
     def in_words(self, labels: Mapping[str, str]) -> str:
-        """Return what plans and pages call it, given what they call some columns."""
-        if labels.keys().isdisjoint(one.column for one in self.parts):
+        """Its name in plans and pages, given the `labels` of columns."""
+        if labels.keys().isdisjoint(part.column for part in self.parts):
             return self.label
-        return " / ".join(one.in_words(labels) for one in self.parts)
+        return " / ".join(part.in_words(labels) for part in self.parts)
 
     @property
     def assumes(self) -> str:
-        """What a plan assumes beside the size of a group, as a sentence; empty if nothing."""
+        """A sentence about what a plan assumes besides the size of a group; empty if nothing."""
         return ""
 
     def problems(self, spec: Spec) -> Iterator[str]:
-        """Yield what is wrong with it, given a spec in which its columns have bounds."""
+        """The problems of this statistic in a spec whose columns have bounds."""
         del spec
         yield from ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statistic(Asked):
-    """One that is made of sums with noise."""
+class Statistic(AnyStatistic):
+    """A statistic that is computed from noisy sums."""
 
     @abstractmethod
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """Return the scalars that it is made of, of which a block sums each but once.
+        """The scalars whose sums it needs; a query sums each scalar only once.
 
-        They say what one unit moves, too: see `limits`.
+        They also define the effect of one unit: see `limits`.
         """
 
     @abstractmethod
-    def values(self, own: Ingredients, numbers: Sequence[Floats]) -> Four:
-        """Return its four columns from the noisy numbers of each component, each of shape (n,).
+    def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
+        """Its four columns from the noisy numbers of each component, each of shape (n,).
 
-        `_low` and `_high` hold what it is without noise with probability 95 %.
+        `_low` and `_high` hold the value without noise with probability 95 %.
         """
 
     @abstractmethod
-    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
-        """Return at most the `_std` in a group of so many `rows`, if each number's has `stds`.
+    def expected_std(
+        self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
+    ) -> float:
+        """An upper bound on its `_std` in a group of this many `rows`.
 
-        `rows` are given where it `needs_size`.
+        `stds` has the standard deviation of each number. `rows` is given if the statistic
+        `needs_size`.
         """
 
     @abstractmethod
-    def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
-        """Return at most half of the width of its interval in a group of so many `rows`."""
+    def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
+        """An upper bound on half the width of its interval in a group of this many `rows`."""
 
-    def unit(self, own: Ingredients) -> float:
-        """Return what one unit of its first number is worth in its value."""
-        return own.unit
+    def unit(self, ingredients: Ingredients) -> float:
+        """The change of its value when its first number changes by 1."""
+        return ingredients.unit
 
-    def is_open(self, own: Ingredients) -> bool:
-        """Whether nothing bounds it in public, so that `_std`, `_low` and `_high` may be ±∞."""
-        del own
+    def is_open(self, ingredients: Ingredients) -> bool:
+        """True if nothing public bounds it, so that `_std`, `_low` and `_high` may be ±∞."""
+        del ingredients
         return False
 
-    def in_common(self, own: Ingredients, value: Floats) -> Floats:
-        """Return the values in the terms in which those made of the same components are equal."""
-        del own
+    def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
+        """The values in a unit in which statistics of the same components are equal."""
+        del ingredients
         return value
 
     @abstractmethod
-    def stated_std(self, own: Ingredients) -> Ends | None:
-        """Return its `_std`, of every cell or of each, None where it is drawn."""
+    def stated_std(self, ingredients: Ingredients) -> Ends | None:
+        """Its `_std`, one for all cells or one per cell; None if it depends on the draw."""
 
     @abstractmethod
-    def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
-        """Return the suffix of a number that doesn't fit the others of its cell and the noise.
+    def find_wrong_suffix(
+        self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
+    ) -> str | None:
+        """The suffix of a number that contradicts other numbers or the noise; None if none does.
 
-        `told` are its four columns as they were published. None if all may have been drawn.
+        `columns` are its four columns as published. `published` has the other statistics of the
+        query.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneColumn(Asked):
-    """What is asked of one column, or of none."""
+class OneColumn(AnyStatistic):
+    """A statistic of one column, or of none."""
 
     column: str = ""
 
     column_is: ClassVar[ColumnIs]
     column_types: ClassVar[frozenset[ColumnType]] = ANY_COLUMN
-    """The types of column that it can be asked of."""
+    """The column types that it accepts."""
     of_values: ClassVar[bool]
-    """It is made of the column's values, which are numbers then, and have public bounds."""
+    """True if it uses the column's values, which must be numbers with public bounds."""
     ranked: ClassVar[bool] = False
-    """It is one of the column's public candidates; the values are numbers then."""
+    """True if it is one of the column's public candidates; values must be numbers."""
 
     @property
     def label(self) -> str:
@@ -300,31 +309,31 @@ class OneColumn(Asked):
     @final
     @property
     def parts(self) -> tuple[OneColumn, ...]:
-        """Itself."""
+        """The statistic itself."""
         return (self,)
 
     def in_words(self, labels: Mapping[str, str]) -> str:
-        """Its kind and what its column is called."""
+        """Its kind and the label of its column."""
         name = labels.get(self.column)
         return self.label if name is None else f"{self.kind} of {name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnStatistic(OneColumn, Statistic):
-    """A statistic of one column, or of none."""
+    """A statistic of one column, or of none, that is computed from noisy sums."""
 
 
 def centred_value(spec: Spec, column: str) -> Component:
-    """Return a column's value, counted from the middle of its bounds and scaled to [−1, 1]."""
+    """A column's value, relative to the middle of its bounds and scaled to [−1, 1]."""
     low, high = bounds_of(spec, column)
     centre, radius = (low + high) / 2, (high - low) / 2
     return Component(kind="value", column=column, centre=centre, radius=radius, lowers=True)
 
 
 def count_of(spec: Spec, column: str) -> Component:
-    """Return the count of rows, or of those with a value of the `column` where others are left out.
+    """The count of rows, or of rows with a value of the `column` if others are left out.
 
-    Where there is none that is left out the rows are counted, so that statistics share the count.
+    If no row can be left out, all rows are counted, so that statistics share the count.
     """
     if may_be_left_out(spec, column):
         return Component(kind="count", column=column)
@@ -332,32 +341,34 @@ def count_of(spec: Spec, column: str) -> Component:
 
 
 def may_be_left_out(spec: Spec, column: str) -> bool:
-    """True if a row may have no value of the `column`, and nothing else counts in its place."""
+    """True if a row may have no value of the `column`, and no number replaces it."""
     return bool(column) and spec.columns.get(column, Column()).missing == SKIP
 
 
 def bounds_of(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
-    """Return the bounds of a column, which a statistic `of_values` has."""
+    """The bounds of a column, which a statistic `of_values` always has."""
     bounds = spec.columns[column].limits
     if bounds is None:
-        raise KeyError(column)  # the checks of the spec come first
+        raise KeyError(column)  # the spec's checks rule this out
     return bounds
 
 
-def size_of(rows: int | None) -> int:
-    """Return the size of a group, which a statistic that `needs_size` is told."""
+def require_size(rows: int | None) -> int:
+    """The size of a group; raises TypeError if a statistic that `needs_size` was given none."""
     if rows is None:
-        raise TypeError("this error is that of a group of so many rows")
+        raise TypeError("this error depends on the number of rows in a group")
     return rows
 
 
-def rounded(rounding: Callable[[Floats], Floats], values: Floats, multiple: int) -> Floats:
-    """Return the multiple that `rounding`, to a whole number, finds for each value."""
+def round_to_multiple(
+    rounding: Callable[[Floats], Floats], values: Floats, multiple: int
+) -> Floats:
+    """The multiple that `rounding`, to a whole number, gives for each value."""
     return multiple * rounding(values / multiple)
 
 
-def outside(
+def is_outside(
     end: Floats, least: Floats | float, most: Floats | float, slack: Floats | float
 ) -> bool:
-    """Whether a number is further than `slack` from [least, most], or is none."""
+    """True if any number is further than `slack` from [least, most], or NaN."""
     return not ((end >= least - slack) & (end <= most + slack)).all()

@@ -1,10 +1,11 @@
-"""Which quotients S/n the noise leaves possible: a test of each (Fieller).
+"""Confidence sets of quotients S/n: a test of each possible quotient (Fieller).
 
 notation: X and Y = the noise of S and of n; c(a) = the half-width that |X − a·Y| keeps with 95 %.
-A true quotient a is rejected where |S − a·n| > c(|a|), with 5 % at most. c rises with |a|, since
-the law of X given Y is symmetric and falls away from 0 (Anderson's inequality), and for the same
-reason c(|a|)/|a| falls. So c(|a|) is at most that of the next of `_RATIOS`, and beyond the last
-one its own times |a|/ratio.
+
+A true quotient a is rejected if |S − a·n| > c(|a|), which happens with at most 5 %. c rises with
+|a|, since the law of X given Y is symmetric and falls away from 0 (Anderson's inequality), and for
+the same reason c(|a|)/|a| falls. So c(|a|) is at most c of the next larger ratio in `_RATIOS`;
+beyond the last ratio r it is at most c(r)·|a|/r.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ if TYPE_CHECKING:
 
 UP_TO_1 = tuple(k / 16 for k in range(17))
 _RATIOS = (*UP_TO_1, *(2 ** (k / 8) for k in range(1, 25)))
-"""Of S/n, in units of their bounds."""
+"""Ratios |S/n| at which c is computed, in units of the bounds."""
 
 
 @final
 @dataclass(frozen=True)
 class QuotientTests:
-    """The tests of quotients up to 1, or of all: c at each of `_RATIOS` up to there."""
+    """The tests of quotients: the half-widths c at each of `_RATIOS`, or of those up to 1."""
 
     widths: tuple[float, ...]
 
     def accept(
         self, numerator: Floats, count: Floats, *, between: tuple[float, float]
     ) -> tuple[Floats, Floats]:
-        """Return the least and the largest quotient that isn't rejected, of those `between`.
+        """The smallest and the largest quotient `between` the limits that isn't rejected.
 
-        Of counts above 0. Where all are rejected they are ∞ and −∞.
+        Counts must be above 0. If all quotients are rejected, the result is ∞ and −∞.
         """
         least, most = between
         low, high = self._accept(numerator, count, most)
@@ -50,7 +51,7 @@ class QuotientTests:
         return low, high
 
     def _accept(self, numerator: Floats, count: Floats, most: float) -> tuple[Floats, Floats]:
-        """Return the same of quotients from 0 to `most`."""
+        """The same for quotients from 0 to `most`."""
         low, high = np.full(numerator.shape, np.inf), np.full(numerator.shape, -np.inf)
 
         def add(first: Floats, last: Floats) -> None:
@@ -77,29 +78,29 @@ class QuotientTests:
 def find_tests(
     noise: Sequence[NoiseError], *, most: float, probability: float = 0.95
 ) -> QuotientTests | None:
-    """Find the tests of S/n for their `noise`, where S/n is at most `most`.
+    """Find the tests of S/n, at most `most`, for the `noise` of S and of n.
 
-    Each keeps a true quotient with this `probability`. None where the law of both together isn't
+    Each keeps a true quotient with this `probability`. None if the joint law of both noises isn't
     known.
     """
     above, below = noise
-    if above.beside_count and most <= 1 and probability == 0.95:  # which these hold
+    if above.beside_count and most <= 1 and probability == 0.95:  # the stored half-widths
         return QuotientTests(above.beside_count)
-    found: list[float] = []
+    widths: list[float] = []
     for ratio in UP_TO_1 if most <= 1 else _RATIOS:
         width = half_width_together((above, below), ratio, probability)
         if width is None or not math.isfinite(width):
             return None
-        found.append(width)
-    return QuotientTests(tuple(found))
+        widths.append(width)
+    return QuotientTests(tuple(widths))
 
 
 def half_width_together(
     noise: tuple[NoiseError, NoiseError], ratio: float, probability: float = 0.95
 ) -> float | None:
-    """Find t that |X ± ratio·Y| keeps with this `probability`, X and Y the `noise`.
+    """Find t such that |X ± ratio·Y| <= t with this `probability`, for the `noise` X and Y.
 
-    None where the law of both together isn't known.
+    None if the joint law of both isn't known.
     """
     above, below = noise
     if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:
@@ -109,9 +110,9 @@ def half_width_together(
 
 @lru_cache(maxsize=4096)
 def _half_width(
-    certificate: Certificate, places: tuple[int, int], ratio: float, probability: float
+    certificate: Certificate, positions: tuple[int, int], ratio: float, probability: float
 ) -> float | None:
-    # here a law is known, and all that works on one is imported
+    # imported here, since only known laws need it
     from leastnoise.mechanism.accuracy import half_width_of_quotient  # noqa: PLC0415
 
-    return half_width_of_quotient(certificate, probability, places, ratio)
+    return half_width_of_quotient(certificate, probability, positions, ratio)

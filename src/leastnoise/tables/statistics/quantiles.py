@@ -1,4 +1,4 @@
-"""Quantiles: of a column's public candidates the one that so many of the rows lie at or below."""
+"""Quantiles: the public candidate below which the given share of the rows lies."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 MEDIAN = Fraction(1, 2)
 ROWS_95 = "_rows_95"
-"""The suffix of the column that says by how many rows a quantile is off, at most, with 95 %."""
+"""Suffix of the column with the largest error of a quantile in rows, with 95 %."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantile(OneColumn):
-    """The `level`-quantile of a column; no noise is added to it.
+    """The `level`-quantile of a column, chosen among its candidates; no noise is added to it.
 
-    It is one of the column's candidates. Its columns say how sure it is: `with_ends` by two others
-    that it lies between, and else in ranks. See `answers.quantiles.layout`.
+    Further columns state its uncertainty: `with_ends` two candidates between which it lies,
+    otherwise a number of ranks. See `answers.quantiles.layout`.
     """
 
     level: Fraction = MEDIAN
@@ -44,24 +44,24 @@ class Quantile(OneColumn):
 
     @classmethod
     def of(cls, column: str, level: str) -> Self:
-        """Return that of a level which is written as a decimal; raises ValueError."""
+        """The quantile at a level that is written as a decimal; raises ValueError."""
         try:
-            found = exact(level, name="level")
+            parsed = exact(level, name="level")
         except InvalidArgument:
-            found = Fraction(0)
-        if not 0 < found < 1:
+            parsed = Fraction(0)
+        if not 0 < parsed < 1:
             why = "Expected a level above 0 and below 1, such as quantile(income, 0.9), got"
             raise ValueError(f"{why} {shown(level)}.")
-        return cls(column=column, level=found)
+        return cls(column=column, level=parsed)
 
     @property
-    def chosen(self) -> tuple[str, ...]:
-        """The suffixes of its columns that hold candidates, or what lies between two of them."""
+    def candidate_suffixes(self) -> tuple[str, ...]:
+        """The suffixes of its columns that hold candidates, or values between two candidates."""
         return ("", "_low", "_high") if self.with_ends else ("",)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        return self.chosen if self.with_ends else (*self.chosen, ROWS_95)
+        return self.candidate_suffixes if self.with_ends else (*self.candidate_suffixes, ROWS_95)
 
     @property
     def label(self) -> str:
@@ -77,15 +77,15 @@ class Quantile(OneColumn):
         return f"{kind} of {name}"
 
     def problems(self, spec: Spec) -> Iterator[str]:
-        """Of candidates that nobody gave, and of an ε that it can't have a part of."""
+        """Missing candidates, or an ε that a quantile can't use."""
         known = spec.columns.get(self.column)
         if known is None or known.candidates is None:
             yield (
-                f"The column {self.column!r} needs public candidates, from which one is chosen: "
+                f"The column {self.column!r} needs public candidates for the quantile: "
                 f"[columns.{self.column}] candidates = {{ from = 0, to = 150000, step = 100 }}."
             )
         if spec.privacy.epsilon == 0:
-            yield f"{self.label} needs epsilon > 0: no delta hides which candidate is chosen."
+            yield f"{self.label} needs epsilon > 0: delta alone can't hide the chosen candidate."
         if spec.privacy.epsilon == LEAST:
-            why = "has an error in ranks, which no accuracy is about: give privacy.epsilon."
+            why = "has an error in ranks, which accuracy can't limit: give privacy.epsilon."
             yield f"{self.label} {why}"

@@ -1,4 +1,4 @@
-"""All statistics by their spelling: the one place that names them."""
+"""All statistics by their spelling: the only module that lists them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.query import Query
-    from leastnoise.tables.statistics.base import Asked, ColumnStatistic
+    from leastnoise.tables.statistics.base import AnyStatistic, ColumnStatistic
 
 _OF_COLUMN: tuple[type[ColumnStatistic], ...] = (
     Count,
@@ -36,27 +36,35 @@ _OF_COLUMN: tuple[type[ColumnStatistic], ...] = (
     Std,
 )
 _MEDIAN = "median"
-STATISTICS: dict[str, type[Asked]] = {one.kind: one for one in (*_OF_COLUMN, Ratio, Quantile)}
+STATISTICS: dict[str, type[AnyStatistic]] = {
+    cls.kind: cls for cls in (*_OF_COLUMN, Ratio, Quantile)
+}
 
-_ALONE = [one.kind for one in _OF_COLUMN if one.column_is != "required"]
-_CALLED = [one.kind for one in _OF_COLUMN if one.column_is != "absent"]
+_WITHOUT_COLUMN = [cls.kind for cls in _OF_COLUMN if cls.column_is != "required"]
+_WITH_COLUMN = [cls.kind for cls in _OF_COLUMN if cls.column_is != "absent"]
 _BOTH = r"sum\s*\([\s\S]+\)\s*,\s*(count|(sum|count)\s*\([\s\S]+\))"
 PATTERN = (
-    rf"^\s*({'|'.join(_ALONE)}|({'|'.join(_CALLED)})\s*\([\s\S]+\)"
+    rf"^\s*({'|'.join(_WITHOUT_COLUMN)}|({'|'.join(_WITH_COLUMN)})\s*\([\s\S]+\)"
     rf"|{_MEDIAN}\s*\([\s\S]+\)|{Quantile.kind}\s*\([\s\S]+,\s*[^,\s][^,]*\)"
     rf"|{Ratio.kind}\s*\(\s*{_BOTH}\s*\))\s*$"
 )
-"""What a text is that spells one, to a JSON Schema."""
+"""The pattern of a statistic's spelling in the JSON Schema."""
 _RATIO = f"{Ratio.kind}(sum(column), sum(column))"
 _QUANTILE = f"{Quantile.kind}(column, level)"
 SPELLINGS = _words.in_turn(
-    [*_ALONE, *(f"{kind}(column)" for kind in (*_CALLED, _MEDIAN)), _QUANTILE, _RATIO], "or"
+    [
+        *_WITHOUT_COLUMN,
+        *(f"{kind}(column)" for kind in (*_WITH_COLUMN, _MEDIAN)),
+        _QUANTILE,
+        _RATIO,
+    ],
+    "or",
 )
 _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)
 
 
-def parse(text: str) -> Asked:
-    """Return the statistic that `text` spells; raises ValueError saying how to spell it.
+def parse(text: str) -> AnyStatistic:
+    """The statistic that `text` spells; raises ValueError with the correct spellings.
 
     >>> parse("mean(mdvis)")
     Mean(column='mdvis')
@@ -71,19 +79,19 @@ def parse(text: str) -> Asked:
         return _ratio(inside or "", text)
     if kind in {_MEDIAN, Quantile.kind}:
         return _quantile(kind, inside or "", text)
-    found = next((one for one in _OF_COLUMN if one.kind == kind), None)
-    if found is None:
+    statistic_class = next((cls for cls in _OF_COLUMN if cls.kind == kind), None)
+    if statistic_class is None:
         hint = _validate.nearest(kind, (*STATISTICS, _MEDIAN))
         raise ValueError(f"Expected {SPELLINGS}, got {text[:40]!r}.{' ' if hint else ''}{hint}")
-    if found.column_is == "absent" and inside is not None:
+    if statistic_class.column_is == "absent" and inside is not None:
         raise ValueError(f"Expected {kind} without a column, got {text[:40]!r}.")
-    if not inside and (found.column_is == "required" or inside is not None):
+    if not inside and (statistic_class.column_is == "required" or inside is not None):
         raise ValueError(f"Expected {kind}(column), got {text[:40]!r}. Name the column.")
-    return found(column=inside or "")
+    return statistic_class(column=inside or "")
 
 
 def _quantile(kind: str, inside: str, text: str) -> Quantile:
-    """Return the quantile whose level stands after the last comma; the median has none."""
+    """The quantile, with its level after the last comma; a median has no level."""
     column, comma, level = inside.rpartition(",")
     if kind == _MEDIAN and inside:
         return Quantile(column=inside)
@@ -94,54 +102,56 @@ def _quantile(kind: str, inside: str, text: str) -> Quantile:
 
 
 def _ratio(inside: str, text: str) -> Ratio:
-    """Return the ratio of the two around a comma; names of columns may have some, too."""
-    found: list[Ratio] = []
+    """The ratio of the two parts around a comma; names of columns may contain commas, too."""
+    ratios: list[Ratio] = []
     for comma in re.finditer(",", inside):
         try:
             above, below = parse(inside[: comma.start()]), parse(inside[comma.end() :])
         except ValueError:
             continue
         if isinstance(above, Sum) and isinstance(below, (Sum, Count)):
-            found.append(Ratio(above=above, below=below))
-    if not found:
+            ratios.append(Ratio(above=above, below=below))
+    if not ratios:
         raise ValueError(
             f"Expected {_RATIO}, or count or count(column) in place of the second, "
             f"got {text[:80]!r}."
         )
-    if len(found) > 1:
+    if len(ratios) > 1:
         raise ValueError(
-            f"{text[:80]!r} can be read in {len(found)} ways. Rename the column that has a comma."
+            f"{text[:80]!r} can be read in {len(ratios)} ways. Rename the column that has a comma."
         )
-    return found[0]
+    return ratios[0]
 
 
-def read_statistics(query: Query, *, by_row: bool) -> Iterator[tuple[int, Asked | ValueError]]:
-    """Yield what a block asks for, by its place in the list; an error for what can't be read.
+def read_statistics(
+    query: Query, *, by_row: bool
+) -> Iterator[tuple[int, AnyStatistic | ValueError]]:
+    """The statistics of a query by their position in its list, with a ValueError for wrong ones.
 
-    A histogram counts rows, and so do conditions where a row is a unit; else they count persons.
+    A histogram counts rows. Conditions count rows if a row is a unit, otherwise persons.
     """
     if query.conditions and not by_row:
         yield 0, CountUnits()
     elif query.histogram is not None or query.conditions:
         yield 0, Count()
     else:
-        for place, text in enumerate(query.statistics):
+        for position, text in enumerate(query.statistics):
             try:
-                yield place, parse(text)
+                yield position, parse(text)
             except ValueError as error:
-                yield place, error
+                yield position, error
 
 
-def known_statistics(query: Query, *, by_row: bool) -> tuple[Asked, ...]:
-    """Return what a block asks for, without what can't be read."""
-    found = (one for _, one in read_statistics(query, by_row=by_row))
-    return tuple(one for one in found if not isinstance(one, ValueError))
+def known_statistics(query: Query, *, by_row: bool) -> tuple[AnyStatistic, ...]:
+    """The statistics of a query, without those that can't be read."""
+    statistics = (item for _, item in read_statistics(query, by_row=by_row))
+    return tuple(item for item in statistics if not isinstance(item, ValueError))
 
 
 def quantiles_by_column(query: Query) -> dict[str, dict[int, Quantile]]:
-    """The quantiles of each column for which a query asks, by their place in its list."""
+    """The quantiles of a query by column, with their positions in its list."""
     columns: dict[str, dict[int, Quantile]] = {}
-    for place, asked in read_statistics(query, by_row=True):
-        if isinstance(asked, Quantile):
-            columns.setdefault(asked.column, {})[place] = asked
+    for position, statistic in read_statistics(query, by_row=True):
+        if isinstance(statistic, Quantile):
+            columns.setdefault(statistic.column, {})[position] = statistic
     return columns

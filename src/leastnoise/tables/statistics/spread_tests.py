@@ -1,4 +1,4 @@
-"""Which variances the noise leaves possible: a test of each, beside each mean.
+"""Confidence sets of variances: a test of each possible variance together with each mean.
 
 notation: as in `spreads`; X, Y and Z = the noise of S, Q and n; â = |S|/n, V̂ = (1 + Q/n)/2 − â².
 
@@ -6,15 +6,15 @@ If the mean is a and the variance V, then Σ(u − a)² = V·n without noise, so
 
     (Q + n)/2 − 2aS + a²n − Vn = n·(V̂ − V + (a − â)²)
 
-is the noise Y/2 − 2aX + (½ + a² − V)Z. The pair (a, V) is rejected where that is larger than the
-half-width c(a, V) that this noise keeps with 95.5 %. A variance is left where some mean is beside
-it that neither this nor the test of means (`fieller`, at 99.5 %) rejects: the true pair is
-rejected with 5 % at most. Only the upper end rests on the test of means, by (a − â)², which is
-small beside c/n where there are many values.
+is the noise Y/2 − 2aX + (½ + a² − V)Z. The pair (a, V) is rejected if the size of that exceeds the
+half-width c(a, V) that this noise keeps with 95.5 %. A variance is accepted if it forms a pair with
+some mean such that neither this test nor the test of means (`fieller`, at 99.5 %) rejects it. So
+the true pair is rejected with at most 5 %. Only the upper end depends on the test of means, by (a −
+â)², which is small compared to c/n if there are many values.
 
-c rises with the size of each of its three weights (Anderson's inequality, as the law of each noise
-given the others is symmetric and falls away from 0). So within a box of |a| and V it is at most
-that of the largest weights there. Signs of S change nothing: â is its size.
+c rises with the size of each of its three weights (Anderson's inequality, since the law of each
+noise given the others is symmetric and falls away from 0). So within a box of |a| and V it is at
+most c of the largest weights there. The sign of S doesn't matter, since â uses its size.
 """
 
 from __future__ import annotations
@@ -34,30 +34,31 @@ from leastnoise.tables.statistics.fieller import QuotientTests, find_tests
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
 
-_OF_MEANS, _OF_PAIRS = 0.995, 0.955  # together they hold 95 %
-_CELLS = 16  # of |a|, and of V
-_Places = tuple[int, int, int]
+_OF_MEANS, _OF_PAIRS = 0.995, 0.955  # together they hold with 95 %
+_CELLS = 16  # cells of |a|, and of V
+_Positions = tuple[int, int, int]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SpreadTests:
-    """The tests of all variances: the draw that S, Q and n are of, and the tests of its means."""
+    """The tests of all variances: the draw of S, Q and n, and the tests of its means."""
 
     certificate: Certificate
-    places: _Places
+    positions: _Positions
     means: QuotientTests
 
     @property
     def largest(self) -> float:
-        """The largest c: where all values are at one bound."""
+        """The largest c, reached if all values are at one bound."""
         return self._width(2.0, 1.5)
 
     def accept(self, total: Floats, square: Floats, count: Floats) -> tuple[Floats, Floats]:
-        """Find the least and the largest V that isn't rejected, within [0, 1].
+        """The smallest and the largest V in [0, 1] that isn't rejected.
 
-        All of [0, 1] where n is below the least c: c/n is wider than that. Where everything is
-        rejected, what the tests accept around the nearest mean and variance that there can be.
+        They are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If everything is
+        rejected, they are the ends that the tests accept around the nearest possible mean and
+        variance.
         """
         low, high = np.zeros(count.shape), np.ones(count.shape)
         sure = count > self._width(0.0, 0.0)
@@ -74,13 +75,13 @@ class SpreadTests:
         return low, high
 
     def largest_beside(self, total: Floats, count: Floats) -> Floats:
-        """The largest V that any Q leaves: 1 − a², with the least a² that isn't rejected."""
+        """The largest V for any Q: 1 − a², with the smallest a² that isn't rejected."""
         n = np.where(count > 0, count, 1.0)
         start, _ = self.means.accept(np.abs(total), n, between=(-1.0, 1.0))
         return np.where(count > 0, 1 - np.clip(start, 0.0, 1.0) ** 2, 1.0)
 
     def _accept(self, mean: Floats, variance: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """Find the ends from â, V̂ and n > 0; ∞ and −∞ where all are rejected."""
+        """The ends from â, V̂ and n > 0; ∞ and −∞ if all variances are rejected."""
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         start, end = self.means.accept(mean * n, n, between=(-1.0, 1.0))
         for least, most in pairwise(np.linspace(0.0, 1.0, _CELLS + 1).tolist()):
@@ -95,19 +96,19 @@ class SpreadTests:
                     (a <= b) & (below - widest / n <= roof) & (above + widest / n >= 0)
                 )
                 if len(kept):
-                    each = np.stack([below, above, roof, n])[:, kept]
-                    found = self._in_cell(least, most, each)
-                    low[kept] = np.minimum(low[kept], found[0])
-                    high[kept] = np.maximum(high[kept], found[1])
+                    rows = np.stack([below, above, roof, n])[:, kept]
+                    ends = self._in_cell(least, most, rows)
+                    low[kept] = np.minimum(low[kept], ends[0])
+                    high[kept] = np.maximum(high[kept], ends[1])
         return low, high
 
-    def _in_cell(self, least: float, most: float, each: Floats) -> tuple[Floats, Floats]:
-        """Find the ends of V beside means whose size is in [least, most].
+    def _in_cell(self, least: float, most: float, rows: Floats) -> tuple[Floats, Floats]:
+        """The ends of V for means whose size is in [least, most].
 
-        `each` has V̂ + (a − â)² of the nearest and of the farthest of these means, the largest V
-        beside one of them, and n.
+        `rows` has V̂ + (a − â)² of the nearest and of the farthest of these means, the largest V
+        with one of these means, and n.
         """
-        below, above, roof, n = each
+        below, above, roof, n = rows
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         widest = self._width(2 * most, 0.5 + most**2)
         for first, last in pairwise(np.linspace(0.0, 1.0, _CELLS + 1).tolist()):
@@ -124,16 +125,16 @@ class SpreadTests:
         return low, high
 
     def _width(self, of_sum: float, of_count: float) -> float:
-        """The half-width c of these weights of S and n, and ½ of Q."""
-        of_count = math.ceil(of_count * _CELLS) / _CELLS  # so that fewer are computed
-        found = _half_width(self.certificate, self.places, (of_sum, 0.5, of_count))
-        return math.inf if found is None else found
+        """The half-width c for these weights of S and n, and ½ of Q."""
+        of_count = math.ceil(of_count * _CELLS) / _CELLS  # rounded up, so that fewer are computed
+        width = _half_width(self.certificate, self.positions, (of_sum, 0.5, of_count))
+        return math.inf if width is None else width
 
 
 def find_spread_tests(noise: Sequence[NoiseError]) -> SpreadTests | None:
     """Find the tests of variances for the `noise` of S, Q and n.
 
-    None where the law of all three together isn't known.
+    None if the joint law of all three isn't known.
     """
     of_sum, of_square, of_count = noise
     if of_sum.drawn is None or of_square.drawn is None or of_count.drawn is None:
@@ -141,20 +142,22 @@ def find_spread_tests(noise: Sequence[NoiseError]) -> SpreadTests | None:
     certificate = of_sum.drawn[0]
     if not certificate == of_square.drawn[0] == of_count.drawn[0]:
         return None
-    places = of_sum.drawn[1], of_square.drawn[1], of_count.drawn[1]
-    if _half_width(certificate, places, (2.0, 0.5, 1.5)) is None:
+    positions = of_sum.drawn[1], of_square.drawn[1], of_count.drawn[1]
+    if _half_width(certificate, positions, (2.0, 0.5, 1.5)) is None:
         return None
     means = find_tests((of_sum, of_count), most=1.0, probability=_OF_MEANS)
     return (
-        None if means is None else SpreadTests(certificate=certificate, places=places, means=means)
+        None
+        if means is None
+        else SpreadTests(certificate=certificate, positions=positions, means=means)
     )
 
 
 @lru_cache(maxsize=4096)
 def _half_width(
-    certificate: Certificate, places: _Places, weights: tuple[float, float, float]
+    certificate: Certificate, positions: _Positions, weights: tuple[float, float, float]
 ) -> float | None:
-    # here a law is known, and all that works on one is imported
+    # imported here, since only known laws need it
     from leastnoise.mechanism.accuracy import half_width_of_three  # noqa: PLC0415
 
-    return half_width_of_three(certificate, _OF_PAIRS, places, weights)
+    return half_width_of_three(certificate, _OF_PAIRS, positions, weights)

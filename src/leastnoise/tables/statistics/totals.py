@@ -21,19 +21,19 @@ from leastnoise.tables.statistics.base import (
     OVER_LIMITS,
     ROUNDING,
     SUMMED_COLUMN,
-    Beside,
     ColumnIs,
     ColumnStatistic,
     Component,
     Ends,
     Floats,
-    Four,
+    FourColumns,
     Ingredients,
+    Published,
     bounds_of,
     centred_value,
     count_of,
-    outside,
-    rounded,
+    is_outside,
+    round_to_multiple,
 )
 from leastnoise.tables.statistics.fieller import half_width_together
 
@@ -45,76 +45,87 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Total(ColumnStatistic):
-    """A statistic that is one number times its unit, or the weighted sum of two."""
+    """A statistic that is one number times its unit, or the weighted sum of two numbers."""
 
     clamps: ClassVar[bool] = True
     needs_size: ClassVar[bool] = False
 
-    def weights(self, own: Ingredients) -> tuple[float, ...]:
-        """Return what each of its numbers counts in it: what one unit of it is worth."""
-        return tuple(float(one.radius) for one in own.components)
+    def weights(self, ingredients: Ingredients) -> tuple[float, ...]:
+        """The weight of each number: the value of one unit of it."""
+        return tuple(float(component.radius) for component in ingredients.components)
 
     @final
-    def values(self, own: Ingredients, numbers: Sequence[Floats]) -> Four:
+    def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
         """The number ± the half-width of its noise."""
         first, *others = (
-            weight * one for weight, one in zip(self.weights(own), numbers, strict=True)
+            weight * number
+            for weight, number in zip(self.weights(ingredients), numbers, strict=True)
         )
-        return self._around(own, sum(others, start=first))
+        return self._around(ingredients, sum(others, start=first))
 
-    def _around(self, own: Ingredients, total: Floats) -> Four:
-        half = self._half_width(own)
-        return total, np.full_like(total, self.stated_std(own)), total - half, total + half
+    def _around(self, ingredients: Ingredients, total: Floats) -> FourColumns:
+        half = self._half_width(ingredients)
+        return total, np.full_like(total, self.stated_std(ingredients)), total - half, total + half
 
-    def _half_width(self, own: Ingredients) -> Ends:
-        """Return what holds 95 % of the noise: of two numbers by the law of both together.
+    def _half_width(self, ingredients: Ingredients) -> Ends:
+        """The half-width that holds 95 % of the noise; for two numbers, by their joint law.
 
-        Where that isn't known, each is within its 97.5 %.
+        If the joint law isn't known, each number is within its 97.5 %.
         """
-        weights = self.weights(own)
+        weights = self.weights(ingredients)
         if len(weights) == 1:
-            return weights[0] * own.noise[0].halves95
-        (other, weight), (beside, noise) = map(abs, weights), own.noise
-        found = half_width_together((noise, beside), other / weight)
-        return weight * noise.half975 + other * beside.half975 if found is None else weight * found
+            return weights[0] * ingredients.noise[0].halves95
+        (other, weight), (second, noise) = map(abs, weights), ingredients.noise
+        together = half_width_together((noise, second), other / weight)
+        return (
+            weight * noise.half975 + other * second.half975
+            if together is None
+            else weight * together
+        )
 
     @final
-    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
-        """It is the same in every cell; the noise of two numbers of a cell is uncorrelated."""
+    def expected_std(
+        self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
+    ) -> float:
+        """The same in every cell; the noises of two numbers of a cell are uncorrelated."""
         del rows
-        return math.hypot(*(w * std for w, std in zip(self.weights(own), stds, strict=True)))
+        return math.hypot(
+            *(w * std for w, std in zip(self.weights(ingredients), stds, strict=True))
+        )
 
     @final
-    def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
-        """It is the same in every cell."""
+    def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
+        """The same in every cell."""
         del rows
-        return float(np.max(self._half_width(own)))
+        return float(np.max(self._half_width(ingredients)))
 
     @final
-    def in_common(self, own: Ingredients, value: Floats) -> Floats:
+    def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
         """The number in its unit."""
-        return value / self.unit(own)
+        return value / self.unit(ingredients)
 
     @final
-    def stated_std(self, own: Ingredients) -> Ends:
-        """The noise's."""
-        if len(own.noise) == 1:
-            return own.unit * own.noise[0].stds
-        return self.expected_std(own, [one.std for one in own.noise], None)
+    def stated_std(self, ingredients: Ingredients) -> Ends:
+        """The standard deviation of the noise."""
+        if len(ingredients.noise) == 1:
+            return ingredients.unit * ingredients.noise[0].stds
+        return self.expected_std(ingredients, [noise.std for noise in ingredients.noise], None)
 
-    def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
-        """It may be any number, and only its `_low` and `_high` can be wrong."""
-        del beside
-        value, _, low, high = told
-        if own.projected:
-            least, most = noisy_between(low, high, own.noise[0].halves95)
+    def find_wrong_suffix(
+        self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
+    ) -> str | None:
+        """Check `_low` and `_high` only, since the number itself can be anything."""
+        del published
+        value, _, low, high = columns
+        if ingredients.projected:
+            least, most = bound_noisy_numbers(low, high, ingredients.noise[0].halves95)
             return None if (least <= most).all() else "_low"
-        multiple = own.multiple if self.counts else 0
+        multiple = ingredients.multiple if self.counts else 0
         away = multiple / 2
         ends: list[tuple[Floats, Floats]] = []
         scale = np.abs(value)
         for moved in (value - away, value + away):
-            *_, below, above = self._around(own, moved)
+            *_, below, above = self._around(ingredients, moved)
             scale = np.maximum(scale, (above - below) / 2)
             ends.append((below, above))
         for index, (suffix, end, rounding) in enumerate(
@@ -122,23 +133,23 @@ class Total(ColumnStatistic):
         ):
             slack = CLOSE * scale if multiple else 0.0
             least, most = ends[0][index] - slack, ends[1][index] + slack
-            if own.clamp:  # 0 stands for every negative number
+            if ingredients.clamp:  # 0 may have replaced a negative number
                 least = np.where(value == 0, 0.0, np.maximum(least, 0.0))
                 most = np.maximum(most, 0.0)
             if multiple:
                 known = np.abs(value) + scale < LARGEST_WHOLE
-                least = np.where(known, rounded(rounding, least, multiple), -np.inf)
-                most = np.where(known, rounded(rounding, most, multiple), np.inf)
-            if outside(end, least, most, 0.0 if multiple else CLOSE * scale):
+                least = np.where(known, round_to_multiple(rounding, least, multiple), -np.inf)
+                most = np.where(known, round_to_multiple(rounding, most, multiple), np.inf)
+            if is_outside(end, least, most, 0.0 if multiple else CLOSE * scale):
                 return suffix
         return None
 
 
-def noisy_between(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats]:
-    """Return between which ends the noisy numbers are whose intervals were rounded and clamped.
+def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats]:
+    """The range of noisy numbers whose published intervals were rounded and clamped.
 
-    They are number ± `half`, rounded outwards, and 0 where they are below it. What floats of
-    another machine may change is counted. Both ends are infinite where counts are cut off.
+    The intervals are number ± `half`, rounded outwards, with 0 for negative ends. The range allows
+    for floats of another machine. It is infinite if counts were cut off.
     """
     slack = CLOSE * (1 + half) + ROUNDING * high
     known = high < LARGEST_WHOLE
@@ -151,9 +162,9 @@ def noisy_between(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats
 @final
 @dataclass(frozen=True, kw_only=True)
 class Count(Total):
-    """`count` of rows, or `count(column)` of those that have a value.
+    """`count` of rows, or `count(column)` of rows with a value.
 
-    Beside means of a column it may be made of the rows with a value and of those without: see
+    For means of a column it may be computed from the counts of rows with and without a value: see
     `layout.choices`.
     """
 
@@ -165,7 +176,7 @@ class Count(Total):
     counts: ClassVar[bool] = True
 
     def in_words(self, labels: Mapping[str, str]) -> str:
-        """What it counts, where its column has a name."""
+        """The label, or "count of rows with" the column's label."""
         name = labels.get(self.column)
         return self.label if name is None else f"count of rows with {name}"
 
@@ -178,7 +189,7 @@ class Count(Total):
 @final
 @dataclass(frozen=True, kw_only=True)
 class CountUnits(Total):
-    """`count_units`: distinct persons; where a row is a unit, rows."""
+    """`count_units`: distinct persons; if a row is a unit, rows."""
 
     kind: ClassVar[str] = "count_units"
     adds_up: ClassVar[bool] = True
@@ -188,7 +199,7 @@ class CountUnits(Total):
     counts: ClassVar[bool] = True
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """Whether a unit is there."""
+        """The component that counts units."""
         return (count_of(spec, "") if by_row else A_PERSON,)
 
 
@@ -197,8 +208,8 @@ class CountUnits(Total):
 class Sum(Total):
     """`sum(column)`, in units of the largest value that the bounds allow.
 
-    Beside a count of the same values it is made of that and of the values about the middle of their
-    bounds: sum = middle·count + radius·(what is counted from there). See `layout.choices`.
+    If the same values are counted, it is computed from that count and from values about the middle
+    of their bounds: sum = middle·count + radius·(sum about the middle). See `layout.choices`.
     """
 
     kind: ClassVar[str] = "sum"
@@ -214,21 +225,22 @@ class Sum(Total):
         del by_row
         low, high = bounds_of(spec, self.column)
         largest, known = max(abs(low), abs(high)), spec.columns[self.column]
-        least = low if known.widest is None else known.widest[0]  # which found bounds don't change
+        least = low if known.widest is None else known.widest[0]  # found bounds don't change it
         return (
             Component(
                 kind="value",
                 column=self.column,
                 radius=largest,
                 lowers=least < 0,
-                apart=known.finds is not None,
+                separate=known.finds is not None,
             ),
         )
 
-    def about_middle(self, spec: Spec) -> Iterator[tuple[Component, Component]]:
-        """Yield the counts that it can be made of, each with the values about the middle.
+    def centred_components(self, spec: Spec) -> Iterator[tuple[Component, Component]]:
+        """The pairs of a count and values about the middle from which it can be computed.
 
-        Beside a count of all rows a missing value is 0, as it is to the sum, and bounds reach to 0.
+        With a count of all rows a missing value is 0, as it is in the sum, so the bounds are
+        extended to include 0.
         """
         count, value = count_of(spec, self.column), centred_value(spec, self.column)
         yield count, value
@@ -238,55 +250,65 @@ class Sum(Total):
             value = replace(value, centre=(low + high) / 2, radius=(high - low) / 2, filled=True)
             yield count_of(spec, ""), value
 
-    def weights(self, own: Ingredients) -> tuple[float, ...]:
+    def weights(self, ingredients: Ingredients) -> tuple[float, ...]:
         """Its unit, or the middle and the radius of the bounds."""
-        if len(own.components) == 1:
-            return super().weights(own)
-        _, value = own.components
+        if len(ingredients.components) == 1:
+            return super().weights(ingredients)
+        _, value = ingredients.components
         return float(value.centre), float(value.radius)
 
-    def unit(self, own: Ingredients) -> float:
-        """What one unit of its value is worth."""
-        return float(own.components[-1].radius)
+    def unit(self, ingredients: Ingredients) -> float:
+        """The value of one unit of its last number."""
+        return float(ingredients.components[-1].radius)
 
-    def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
-        """It is the count times the mean, where both are published beside it."""
-        summed = own.components[-1]
-        # tables that add up are rounded together, and have a check of their own
-        same = () if own.noise[-1].drawn is None or not summed.lowers else beside.items()
-        for (first, *others), means in same:
-            if first == summed and [one.kind for one in others] == ["count"]:
-                for count in beside.get((others[0],), ()):
-                    if not all(self._fits(own, told[0], ratio, count) for ratio in means):
+    def find_wrong_suffix(
+        self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
+    ) -> str | None:
+        """Check that it is the count times the mean, if both are published."""
+        summed = ingredients.components[-1]
+        # tables that add up are rounded together, and checked elsewhere
+        others_published = (
+            () if ingredients.noise[-1].drawn is None or not summed.lowers else published.items()
+        )
+        for (first, *others), means in others_published:
+            if first == summed and [component.kind for component in others] == ["count"]:
+                for count in published.get((others[0],), ()):
+                    if not all(
+                        self._fits(ingredients, columns[0], ratio, count) for ratio in means
+                    ):
                         return ""
-        return super().wrong_suffix(own, told, beside)
+        return super().find_wrong_suffix(ingredients, columns, published)
 
-    def _fits(self, own: Ingredients, value: Floats, ratio: Floats, count: Floats) -> bool:
-        """Whether a sum is the count times the mean, middle + radius·ratio.
+    def _fits(self, ingredients: Ingredients, value: Floats, ratio: Floats, count: Floats) -> bool:
+        """True if a sum is the count times the mean, middle + radius·ratio.
 
-        A mean says nothing where n <= 0, where it is the middle. At an end of its bounds the sum is
-        beyond. A count may have been rounded; and `clamp` makes 0 of a sum below it.
+        If n <= 0 the mean is the middle and says nothing. If the mean is at an end of its bounds,
+        the sum may be beyond. A count may have been rounded, and `clamp` replaces a negative sum by
+        0.
         """
-        middle, radius = float(own.components[-1].centre), float(own.components[-1].radius)
+        middle, radius = (
+            float(ingredients.components[-1].centre),
+            float(ingredients.components[-1].radius),
+        )
         product = (middle + radius * ratio) * count
         room = CLOSE * (np.abs(value) + (abs(middle) + radius) * np.abs(count))
-        room += np.abs(middle + radius * ratio) * own.multiple / 2
-        positive = (np.abs(ratio) > NEAR) | (count > own.multiple / 2)
-        said = positive & (np.abs(count) < LARGEST_WHOLE)
+        room += np.abs(middle + radius * ratio) * ingredients.multiple / 2
+        positive = (np.abs(ratio) > NEAR) | (count > ingredients.multiple / 2)
+        is_checked = positive & (np.abs(count) < LARGEST_WHOLE)
         below, above = value < product - room, value > product + room
-        if own.clamp:
+        if ingredients.clamp:
             above &= value > 0
         wrong = (below & (ratio > NEAR - 1)) | (above & (ratio < 1 - NEAR))
-        return not bool((said & wrong).any())
+        return not bool((is_checked & wrong).any())
 
 
-# Counts of what limits and bounds take away, of all groups of a query together.
+# Counts of data that limits and bounds cut off, in all groups of a query together.
 #
-# Adding or removing a person moves `count_over_limits` and `count_in_no_group` by 1 at most:
-# whether one is over a limit, or has a row in no group, depends on their own rows alone. It moves
-# each `count_outside` by as many values as the person has outside the bounds, cut down to as many
-# rows as limits leave one: see `lay_out`. Replaced, a person moves each by no more either way,
-# since all of these numbers only grow with rows.
+# Adding or removing a person changes `count_over_limits` and `count_in_no_group` by at most 1,
+# since a person's own rows alone decide whether the person counts. It changes each `count_outside`
+# by at most the person's number of values outside the bounds, among the rows that limits keep: see
+# `lay_out`. Replacing a person changes each count by no more in either direction, since all these
+# counts only grow with rows.
 
 
 _OVER = {
@@ -297,20 +319,20 @@ _OVER = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clipped(Total):
-    """A count of what is over a limit, or outside bounds, in all groups together."""
+class ClippingCount(Total):
+    """A count of data that limits or bounds cut off, in all groups together."""
 
     counts: ClassVar[bool] = True
     of_all_groups: ClassVar[bool] = True
 
     def counts_in_words(self, spec: Spec) -> str:
-        """Return what it counts, in a sentence."""
+        """A sentence that explains the count."""
         raise NotImplementedError
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CountOverLimits(Clipped):
+class CountOverLimits(ClippingCount):
     """`count_over_limits`: persons with more rows or groups than [contribution] allows."""
 
     kind: ClassVar[str] = "count_over_limits"
@@ -318,49 +340,49 @@ class CountOverLimits(Clipped):
     of_values: ClassVar[bool] = False
 
     def counts_in_words(self, spec: Spec) -> str:
-        """Return which limits."""
+        """A sentence that names the limits."""
         limits = (spec.contribution or Contribution()).counted
         over = " or ".join(_OVER[name].format(most=most) for name, most in limits.items())
         return f"{self.label} counts each {spec.privacy.person} with {over}."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """Whether a unit is over a limit."""
+        """The component that counts units over a limit."""
         del spec, by_row
         return (OVER_LIMITS,)
 
     def problems(self, spec: Spec) -> Iterator[str]:
-        """There is a limit of rows or groups that one can be over."""
+        """Missing limits on rows or groups."""
         given = spec.contribution
         if spec.privacy.by_row:
-            yield 'Not used with unit = "row": no limit cuts off any of a row.'
+            yield 'Not used with unit = "row": limits never cut off a single row.'
         elif given is not None and not given.counted:
             yield "Expected max_rows, max_groups or max_rows_per_group in [contribution]."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CountInNoGroup(Clipped):
-    """`count_in_no_group`: persons with a row in no group; where a row is a unit, such rows."""
+class CountInNoGroup(ClippingCount):
+    """`count_in_no_group`: persons with a row in no group; if a row is a unit, such rows."""
 
     kind: ClassVar[str] = "count_in_no_group"
     column_is: ClassVar[ColumnIs] = "absent"
     of_values: ClassVar[bool] = False
 
     def counts_in_words(self, spec: Spec) -> str:
-        """Return whom it counts."""
+        """A sentence that names the persons or rows."""
         by_row, person = spec.privacy.by_row, spec.privacy.person
         which = "each row that is" if by_row else f"each {person} with a row"
         return f"{self.label} counts {which} in no group: of another key, in no band, or missing."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """Whether a unit has such a row."""
+        """The component that counts units with such a row."""
         del spec, by_row
         return (IN_NO_GROUP,)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CountOutside(Clipped):
+class CountOutside(ClippingCount):
     """`count_outside(column)`: values that are outside the bounds of their column."""
 
     kind: ClassVar[str] = "count_outside"
@@ -369,13 +391,13 @@ class CountOutside(Clipped):
     column_types = SUMMED_COLUMN
 
     def counts_in_words(self, spec: Spec) -> str:
-        """Return which bounds."""
+        """A sentence that names the bounds."""
         low, high = map(decimal_text, bounds_of(spec, self.column))
         known = not spec.columns[self.column].is_open
         outside = f"below {low} or above {high}" if known else "outside the bounds that are found"
         return f"{self.label} counts values {outside}."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """Whether the row has a value outside."""
+        """The component that counts values outside."""
         del spec, by_row
         return (Component(kind="outside", column=self.column),)

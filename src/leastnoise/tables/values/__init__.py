@@ -1,1 +1,1 @@
-"""What a value in a file means: casts, lines, pages of Parquet, damaged Arrow columns."""
+"""Values in files: casts, lines of CSV, pages of Parquet, damaged Arrow columns."""

@@ -1,10 +1,11 @@
-"""Arrow columns, checked before DuckDB reads them: it believes all that they say.
+"""Check Arrow columns before DuckDB reads them, because DuckDB trusts all that they state.
 
-A decimal past its digits is read as memory of other rows, an index past its dictionary or an offset
-past its texts as memory of this program. What one row holds and its type can't is a missing value.
-Where offsets are wrong it can't be told whose texts they are: the whole frame is refused. So it is
-for a view (of `string_view`) that lies outside its buffers, or isn't of the letters that it begins
-with: it is one value's alone, but no library makes it of any row, so that this memory is damaged.
+DuckDB would read a decimal with too many digits as memory of other rows, and an index past the end
+of a dictionary, or an offset past the end of texts, as memory of this process. A single value that
+its type can't hold becomes a missing value. With wrong offsets nobody can tell whose text is whose,
+so the whole frame is refused. The same holds for a view (of `string_view`) that lies outside its
+buffers or doesn't match its first letters: no library writes such views from rows, so the memory is
+damaged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 _DAY_MS = DAY_NS // 10**6
-_AT_ONCE = 2**16  # texts that may be Python's objects at a time
+_AT_ONCE = 2**16  # texts that may be Python objects at a time
 _DAMAGED = "The frame can't be read: offsets or lengths in it are wrong."
 
 
@@ -38,71 +39,71 @@ def _arrow() -> Any:
 
 
 @final
-class Checked:
-    """The stream of a `frame`, its columns at the `places` checked and the others NULL."""
+class CheckedStream:
+    """The stream of a `frame`, with the columns at `positions` checked and all others NULL."""
 
-    def __init__(self, frame: object, places: Collection[int]) -> None:
-        self._frame, self._places = frame, places
+    def __init__(self, frame: object, positions: Collection[int]) -> None:
+        self._frame, self._positions = frame, positions
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the stream; DuckDB asks for its schema first."""
+        """The stream; DuckDB asks for its schema first."""
         pa, reader = _arrow(), _reader(self._frame)
-        schema = _schema_at(reader.schema, self._places)
+        schema = _schema_at(reader.schema, self._positions)
         batches = self._batches(reader, schema)
-        found = pa.RecordBatchReader.from_batches(schema, batches)
-        return found.__arrow_c_stream__(requested_schema)
+        stream = pa.RecordBatchReader.from_batches(schema, batches)
+        return stream.__arrow_c_stream__(requested_schema)
 
     def _batches(self, reader: Any, schema: Any) -> Iterator[Any]:
         pa = _arrow()
         for batch in reader:
             unused = _nulls(batch.num_rows)
             columns = [
-                checked(column) if place in self._places else unused
-                for place, column in enumerate(batch.columns)
+                check_values(column) if position in self._positions else unused
+                for position, column in enumerate(batch.columns)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def schema_of(frame: object) -> Any:
-    """Arrow's schema of a frame; raises what pyarrow does if it can't read it."""
+    """The Arrow schema of a frame; raises pyarrow's errors if it can't be read."""
     return _reader(frame).schema
 
 
-def no_rows_of(field: Any) -> Any:
-    """A table of no row with one column, of a `field` of a schema."""
+def empty_column(field: Any) -> Any:
+    """A table without rows that has one column, for a `field` of a schema."""
     return _arrow().schema([field]).empty_table()
 
 
-def without_rows(frame: object, places: Collection[int]) -> Any:
-    """A table of no row with a frame's columns, those not at the `places` of another type."""
-    return _schema_at(schema_of(frame), places).empty_table()
+def empty_table(frame: object, positions: Collection[int]) -> Any:
+    """A table without rows, with a frame's columns; those not at `positions` get another type."""
+    return _schema_at(schema_of(frame), positions).empty_table()
 
 
-def _schema_at(schema: Any, places: Collection[int]) -> Any:
-    """A schema in which DuckDB can read all columns that aren't at the `places`."""
+def _schema_at(schema: Any, positions: Collection[int]) -> Any:
+    """A schema in which DuckDB can read every column, even those not at `positions`."""
     pa = _arrow()
     return pa.schema(
         [
-            field if place in places else pa.field(field.name, pa.int8())
-            for place, field in enumerate(schema)
+            field if position in positions else pa.field(field.name, pa.int8())
+            for position, field in enumerate(schema)
         ]
     )
 
 
-def encoded_twice(kind: Any) -> bool:
-    """Say whether a type is a dictionary or runs, and so are its values.
+def is_encoded_twice(kind: Any) -> bool:
+    """True if a type is a dictionary or runs, and its values are a dictionary or runs, too.
 
-    DuckDB reads the inner places as if they were the values, or fails on any row.
+    DuckDB reads the inner indices as if they were values, or fails on a row.
     """
-    inner = _encoded(kind)
-    return inner is not None and _encoded(inner) is not None
+    inner = _encoded_type(kind)
+    return inner is not None and _encoded_type(inner) is not None
 
 
-def _encoded(kind: Any) -> Any:
-    """Return the type of what a dictionary or runs hold; None for any other type."""
+def _encoded_type(kind: Any) -> Any:
+    """The type of the values in a dictionary or in runs; None for any other type."""
     pa = _arrow()
     if isinstance(kind, pa.BaseExtensionType):
-        return _encoded(kind.storage_type)
+        return _encoded_type(kind.storage_type)
     by_place = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
     return kind.value_type if by_place else None
 
@@ -116,31 +117,31 @@ def _nulls(length: int) -> Any:
     return pa.nulls(length, pa.int8())
 
 
-def checked(values: Any) -> Any:
-    """Return the array of the same type with NULL for each value that its type can't have.
+def check_values(values: Any) -> Any:
+    """The array with NULL for each value that its type can't hold.
 
-    Raises SourceError where it isn't one value that is wrong.
+    Raises SourceError if more than single values are wrong.
     """
     try:
-        return _checked(values)
+        return _check_array(values)
     except _arrow().ArrowException:  # quotes values
         raise SourceError(_DAMAGED) from None
 
 
-def checked_column(column: Any) -> Any:
-    """Return a column of pandas' that is Arrow's inside, `checked`."""
-    found = column.__arrow_array__()
-    chunks = [checked(chunk) for chunk in found.chunks]
-    if all(chunk is before for chunk, before in zip(chunks, found.chunks, strict=True)):
+def check_pandas_column(column: Any) -> Any:
+    """A pandas column that is stored by Arrow, after `check_values`."""
+    chunked = column.__arrow_array__()
+    chunks = [check_values(chunk) for chunk in chunked.chunks]
+    if all(chunk is before for chunk, before in zip(chunks, chunked.chunks, strict=True)):
         return column
-    return type(column)(_arrow().chunked_array(chunks, found.type))
+    return type(column)(_arrow().chunked_array(chunks, chunked.type))
 
 
-def _checked(values: Any) -> Any:
+def _check_array(values: Any) -> Any:
     pa = _arrow()
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(kind, _checked(values.storage))
+        return pa.ExtensionArray.from_storage(kind, _check_array(values.storage))
     if pa.types.is_dictionary(kind):
         return _in_dictionary(values)
     if pa.types.is_run_end_encoded(kind):
@@ -162,15 +163,15 @@ def _texts(values: Any) -> Any:
     raw.validate(full=True)
     if _is_valid(values):
         return values
-    # else one text would make Python's objects of all others, and could take all of the memory
+    # in slices, since all texts as Python objects could need too much memory
     starts = range(0, len(values), _AT_ONCE)
     return pa.concat_arrays(
-        [_mended(values.slice(at, _AT_ONCE), raw.slice(at, _AT_ONCE)) for at in starts]
+        [_null_invalid_texts(values.slice(at, _AT_ONCE), raw.slice(at, _AT_ONCE)) for at in starts]
     )
 
 
-def _mended(values: Any, raw: Any) -> Any:
-    """Return texts, whose bytes are `raw`, with NULL for those that aren't UTF-8."""
+def _null_invalid_texts(values: Any, raw: Any) -> Any:
+    """Texts, whose bytes are `raw`, with NULL for those that aren't UTF-8."""
     if _is_valid(values):
         return values
     right = [text if text is not None and is_utf8(text) else None for text in raw.to_pylist()]
@@ -187,14 +188,14 @@ def _is_valid(values: Any) -> bool:
 
 def _in_dictionary(values: Any) -> Any:
     pa = _arrow()
-    known = _checked(values.dictionary)
-    places = values.indices.cast(pa.int64(), safe=False)  # of 64 bits without a sign, too
-    places = _kept(values.indices, *_between(places, 0, len(known) - 1))
-    return pa.DictionaryArray.from_arrays(places, known, ordered=values.type.ordered)
+    known = _check_array(values.dictionary)
+    indices = values.indices.cast(pa.int64(), safe=False)  # of 64 bits without a sign, too
+    indices = _null_unless(values.indices, *_between(indices, 0, len(known) - 1))
+    return pa.DictionaryArray.from_arrays(indices, known, ordered=values.type.ordered)
 
 
 def _in_runs(values: Any) -> Any:
-    pa, ends, known = _arrow(), values.run_ends, _checked(values.values)
+    pa, ends, known = _arrow(), values.run_ends, _check_array(values.values)
     pa.RunEndEncodedArray.from_arrays(ends, _nulls(len(known))).validate(full=True)
     whole = pa.RunEndEncodedArray.from_arrays(ends, known, values.type)
     return whole.slice(values.offset, len(values))
@@ -205,20 +206,20 @@ def _decimals(values: Any) -> Any:
     whole = {32: pa.int32(), 64: pa.int64()}.get(kind.bit_width)
     if whole is not None:
         most = 10**kind.precision - 1
-        return _kept(values, *_between(values.view(whole), -most, most))
+        return _null_unless(values, *_between(values.view(whole), -most, most))
     # as the widest type, since a value past its own can't be compared
     digits = Decimal((0, (9,) * kind.precision, -kind.scale))
     wide = values.view(pa.decimal128(MOST_DIGITS, kind.scale))
-    return _kept(values, *_between(wide, digits.copy_negate(), digits))
+    return _null_unless(values, *_between(wide, digits.copy_negate(), digits))
 
 
 def _days(values: Any) -> Any:
-    """Return dates, kept in milliseconds, that are whole days; DuckDB wraps those past 32 bits."""
+    """Dates in milliseconds, with NULL for all but whole days of 32 bits; DuckDB would wrap."""
     pa = _arrow()
     passed = values.view(pa.int64())
     days = pa.compute.divide(passed, _DAY_MS)
     whole = pa.compute.equal(passed, pa.compute.multiply(days, _DAY_MS))
-    return _kept(values, whole, *_between(days, -(2**31), 2**31 - 1))
+    return _null_unless(values, whole, *_between(days, -(2**31), 2**31 - 1))
 
 
 def _between(values: Any, least: object, most: object) -> tuple[Any, Any]:
@@ -229,12 +230,12 @@ def _between(values: Any, least: object, most: object) -> tuple[Any, Any]:
     )
 
 
-def _kept(values: Any, *conditions: Any) -> Any:
-    """Return `values`, but NULL where one of the `conditions` doesn't hold."""
+def _null_unless(values: Any, *conditions: Any) -> Any:
+    """The `values`, with NULL where a condition is false."""
     pa = _arrow()
     if all(pa.compute.all(condition).as_py() is not False for condition in conditions):
         return values
-    places = pa.array(np.arange(len(values)))
+    indices = pa.array(np.arange(len(values)))
     for condition in conditions:
-        places = pa.compute.if_else(condition, places, None)
-    return values.take(places)
+        indices = pa.compute.if_else(condition, indices, None)
+    return values.take(indices)

@@ -1,8 +1,9 @@
-"""From a column as a file holds it to what each use of it needs; NULL where that can't be.
+"""Casts from a column of a file to each use of it; NULL for values that can't be cast.
 
-A cast must not fail for any value that a file can hold: see `Held` for what it may be given.
+A cast must not fail for any value that a file can hold: `StoredColumn` lists the types for which
+that is guaranteed.
 
-notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it is a value).
+notation: a `use` is u (identifies a person), k (a key, by which rows are grouped) or v (a value).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.expressions.tree import Type
     from leastnoise.tables.spec.values import ColumnType
 
-# Those that a 64-bit integer holds, and the others.
+# Integer types that fit in 64 bits, and the others.
 _SMALL = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT")
 TYPES: dict[str, ColumnType] = {
@@ -28,21 +29,21 @@ TYPES: dict[str, ColumnType] = {
     "BOOLEAN": "bool",
 }
 _TEXT_ALONE = ("UUID", "DATE", "BLOB")
-_STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")  # none has a time zone
+_STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")  # without a time zone
 DAY_NS = 86_400 * 10**9
-_NOTHING = '"NULL"'  # a column that can hold no value, as pandas writes one without any
+_NOTHING = '"NULL"'  # type of a column without any value, as pandas writes it
 _KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
 
-# What a text may be to be read as a number or a bool, on every engine; all else is missing.
-# DuckDB alone would take 1_000 and +-1, and other engines 1d, other alphabets' digits, or " true".
+# Texts that every engine reads as a number or a bool; all others are missing. DuckDB would also
+# accept 1_000 and +-1, and other engines 1d, digits of other alphabets, or " true".
 _BLANK = r"[ \t\n\x0b\f\r]*"
 WHOLE = rf"{_BLANK}[+-]?[0-9]+(\.0*)?{_BLANK}"  # pandas writes whole numbers beside a gap as 1.0
 NUMBER = rf"{_BLANK}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANK}"
 TRUE = "[tT]([rR][uU][eE])?|[yY]([eE][sS])?|1"
 FALSE = "[fF]([aA][lL][sS][eE])?|[nN][oO]?|0"
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
-_SHORT_DIGITS = 18  # of a decimal that 64 bits hold
-MOST_DIGITS = 38  # of DuckDB's decimals, and so of a whole number that tells persons apart
+_SHORT_DIGITS = 18  # digits of a decimal that fits in 64 bits
+MOST_DIGITS = 38  # digits of DuckDB's decimals, and so of a whole number that identifies a person
 FIRST_DATE, LAST_DATE = (
     "0001-01-01",
     "9999-12-31",
@@ -51,40 +52,40 @@ FIRST_DATE, LAST_DATE = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Held:
-    """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters.
+class StoredColumn:
+    """A column as a file holds it: an SQL expression, and its DuckDB type without parameters.
 
-    `exactly` is the type with them, where two files could differ in them. `only` says as what the
-    engine can read it, where that isn't as all, and `why` in words why it can't be used. Of texts
-    `decimal` is what stands before the decimals of a number.
+    `exact_kind` is the type with parameters, in which two files could differ. `only` lists the
+    types that the engine can read the column as, and `why` says why it can't be used. For texts,
+    `decimal` is the decimal mark of numbers.
 
-    Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
-    below. Others can't be used: among them times, timestamps in milliseconds of Parquet (whose
-    reader raises past its microseconds), lists and structs (text within them may not be UTF-8), and
-    JSON. Of a timestamp without a time zone expressions use the day.
+    For types that have a `declarable_types()`, no value fails in DuckDB's reader or in a cast
+    below. Others can't be used: times, Parquet timestamps in milliseconds (the reader raises past
+    its range of microseconds), lists and structs (texts within them may not be UTF-8), and JSON. Of
+    a timestamp without a time zone, expressions use the day.
     """
 
     sql: str
     kind: str
-    exactly: str = ""
+    exact_kind: str = ""
     only: tuple[ColumnType, ...] = ("int", "float", "text", "bool")
     why: str = ""
     decimal: str = "."
 
-    def read_as(self) -> tuple[ColumnType, ...]:
-        """Return the types that the column can be declared to have."""
+    def declarable_types(self) -> tuple[ColumnType, ...]:
+        """The types that a spec can declare for the column."""
         if self.kind == _NOTHING or (self.type is not None and self.kind not in _TEXT_ALONE):
             return self.only
         return ("text",) if self.kind in _TEXT_ALONE and "text" in self.only else ()
 
     @property
     def type(self) -> ColumnType | None:
-        """The type to this library, None if it is an unusual one."""
+        """The column type in a spec; None for an unusual type."""
         return TYPES.get(self.kind)
 
     @property
-    def in_expressions(self) -> Type | None:
-        """The type in row expressions where the spec declares none; None if it has none."""
+    def expression_type(self) -> Type | None:
+        """The type in row expressions if the spec declares none; None for an unusable column."""
         if self.kind in _STAMPS:
             return "timestamp" if self.only else None
         return "date" if self.kind == "DATE" else self.type
@@ -96,132 +97,133 @@ class FileRows:
     """The rows of a file: SQL to follow FROM, its parameters, and columns by name."""
 
     sql: str
-    columns: dict[str, Held]
-    bound: dict[str, Any] = field(default_factory=dict)
+    columns: dict[str, StoredColumn]
+    parameters: dict[str, Any] = field(default_factory=dict)
 
-    def none(self) -> FileRows:
-        """The same columns without rows. DuckDB reads nothing for it, as it would for LIMIT 0."""
+    def without_rows(self) -> FileRows:
+        """The same columns without rows. DuckDB then reads nothing, unlike for LIMIT 0."""
         return replace(self, sql=f"(SELECT * FROM {self.sql} WHERE FALSE)")  # noqa: S608  # as it was
 
 
-def held(sql: str, kind: str) -> Held:
-    """Return a column of a table or a frame, its values bounded where others would be trouble."""
+def stored_column(sql: str, kind: str) -> StoredColumn:
+    """A column of a table or a frame; texts and blobs that are too long become NULL."""
     plain = re.split(r"[(\[]", kind, maxsplit=1)[0]
-    if plain == _NOTHING:  # and nothing is asked of it: Polars' is one that DuckDB can't read
-        return Held(sql="NULL", kind=plain, exactly=kind)
-    if kind.endswith("]"):  # lists can't be read, and what they hold may have values in its name
-        return Held(sql=sql, kind=f"{plain}[]")
-    if plain == "ENUM":  # its values are rows' values: no message may have them
+    if plain == _NOTHING:  # read nothing, since DuckDB can't read Polars' columns of this type
+        return StoredColumn(sql="NULL", kind=plain, exact_kind=kind)
+    if kind.endswith("]"):  # lists can't be read, and the type of their items may quote values
+        return StoredColumn(sql=sql, kind=f"{plain}[]")
+    if plain == "ENUM":  # the type lists values of rows, which no message may quote
         sql, plain, kind = f"{sql}::VARCHAR", "VARCHAR", "VARCHAR"
     if plain == "VARCHAR":
         sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif plain == "BLOB":
         sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
-    return Held(sql=sql, kind=plain, exactly=kind)
+    return StoredColumn(sql=sql, kind=plain, exact_kind=kind)
 
 
 def within_precision(sql: str, precision: int, scale: int) -> str:
-    """Return SQL of a decimal that is NULL where it has more digits than its type."""
+    """SQL of a decimal that is NULL if it has more digits than its type."""
     digits = "9" * precision
     most = f"'{digits[: precision - scale]}.{digits[:scale]}'::DECIMAL({precision}, {scale})"
-    # The clamp is what a cast is safe with: DuckDB may cast a value that the CASE leaves out, as
-    # it takes a CASE in a filter apart.
+    # The clamp keeps casts safe: DuckDB splits a CASE in a filter, and may then cast a value that
+    # the CASE leaves out.
     clamped = f"least(greatest({sql}, -{most}), {most})"
     return f"CASE WHEN {clamped} = {sql} THEN {clamped} END"
 
 
-def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
-    """SQL for each use that a column of the type `wanted` can have.
+def casts_by_use(column: StoredColumn, wanted: ColumnType) -> dict[Use, str]:
+    """SQL for each use of a column that has the type `wanted`.
 
     Texts are compared by their bytes, whatever collation a database's column has. A float that
-    isn't finite is NULL in every use. Only a text can still make a `v` infinite or NaN: see
+    isn't finite is NULL in every use. Only a text can still give an infinite value or NaN: see
     `finite`.
     """
-    if held.kind in {"FLOAT", "DOUBLE"}:
-        held = replace(held, sql=finite(held.sql))
-    if held.kind == "VARCHAR":
-        held = replace(held, sql=f'({held.sql} COLLATE "binary")')
-    found: dict[Use, str] = {}
-    if held.kind in _STAMPS:  # of which expressions alone use the day
-        return found
-    if held.decimal == "," and wanted in {"int", "float"}:  # a point becomes what no number has
-        held = replace(held, sql=f"translate({held.sql}, ',.', '.,')")
+    if column.kind in {"FLOAT", "DOUBLE"}:
+        column = replace(column, sql=finite(column.sql))
+    if column.kind == "VARCHAR":
+        column = replace(column, sql=f'({column.sql} COLLATE "binary")')
+    casts: dict[Use, str] = {}
+    if column.kind in _STAMPS:  # only expressions use a timestamp, by its day
+        return casts
+    if column.decimal == "," and wanted in {"int", "float"}:  # swap, so that a point is no number
+        column = replace(column, sql=f"translate({column.sql}, ',.', '.,')")
     if wanted in {"int", "text"}:
-        found["u"] = _unit(held, wanted)
+        casts["u"] = _unit(column, wanted)
     if wanted in _KEYS:
-        cast = f"TRY_CAST({held.sql} AS {_KEYS[wanted]})"
-        found["k"] = _text(held) if wanted == "text" else _whole(held, wanted, cast)
+        cast = f"TRY_CAST({column.sql} AS {_KEYS[wanted]})"
+        casts["k"] = _text(column) if wanted == "text" else _whole(column, wanted, cast)
     if wanted != "text":
-        # Straight to float64, so that a number past 64 bits is clamped and not missing.
-        inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else _nearest(held)
+        # Cast straight to float64, so that a number past 64 bits is clamped instead of missing.
+        inner = f"TRY_CAST({column.sql} AS BOOLEAN)" if wanted == "bool" else _nearest(column)
         number = f"TRY_CAST({inner} AS DOUBLE)"
-        if held.kind == "VARCHAR" and wanted == "float":  # see NUMBER
-            odd = f"contains({held.sql}, '_') OR contains({held.sql}, '+-')"
+        if column.kind == "VARCHAR" and wanted == "float":  # see NUMBER
+            odd = f"contains({column.sql}, '_') OR contains({column.sql}, '+-')"
             number = f"CASE WHEN NOT ({odd}) THEN {number} END"
-        found["v"] = _whole(held, wanted, number)
-    return found
+        casts["v"] = _whole(column, wanted, number)
+    return casts
 
 
 def finite(number: str) -> str:
-    """SQL of a float that is NULL where it is infinite or NaN.
+    """SQL of a float that is NULL if it is infinite or NaN.
 
-    It is no comparison: DuckDB decides comparisons by a column's minimum and maximum, which leave
-    NaN out in Parquet files. `connection` switches that off, and this guard would hold without it.
+    It uses no comparison, because DuckDB decides comparisons by the minimum and maximum of a
+    column, which leave NaN out in Parquet files. `connection` switches that off, but this guard
+    holds without it.
     """
     return f"CASE WHEN isfinite({number}) THEN {number} END"
 
 
-def as_day(held: Held) -> str:
-    """Return SQL of a date, or of a timestamp's: NULL where its text isn't the same everywhere."""
-    day = held.sql
-    if held.kind == "TIMESTAMP_NS":  # whose cast rounds up before 1970
+def as_day(column: StoredColumn) -> str:
+    """SQL of the day of a date or timestamp; NULL for days whose text isn't the same everywhere."""
+    day = column.sql
+    if column.kind == "TIMESTAMP_NS":  # its cast to a date rounds up before 1970
         passed = f"epoch_ns({day})"
         days = f"({passed} // {DAY_NS} - CAST({passed} % {DAY_NS} < 0 AS BIGINT))"
         day = f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
-    elif held.kind in _STAMPS:
+    elif column.kind in _STAMPS:
         day = f"TRY_CAST({day} AS DATE)"
     return f"CASE WHEN {day} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {day} END"
 
 
-def _nearest(held: Held) -> str:
-    """Return SQL whose cast to float64 is the nearest one, as it is for all others, and on Spark.
+def _nearest(column: StoredColumn) -> str:
+    """SQL whose cast to float64 is the nearest float, as for all other types and on Spark.
 
-    DuckDB adds two rounded halves of a whole number of more than 64 bits; of its digits it makes
-    the nearest.
+    For a whole number of more than 64 bits DuckDB adds two rounded halves; from its digits it gets
+    the nearest float.
     """
-    found = _DECIMAL.fullmatch(held.exactly)
-    short = found is not None and (int(found[1]) <= _SHORT_DIGITS or int(found[2]) > 0)
-    long = held.kind in {"HUGEINT", "UHUGEINT"} or (held.kind == "DECIMAL" and not short)
-    return f"{held.sql}::VARCHAR" if long else held.sql
+    decimal = _DECIMAL.fullmatch(column.exact_kind)
+    short = decimal is not None and (int(decimal[1]) <= _SHORT_DIGITS or int(decimal[2]) > 0)
+    long = column.kind in {"HUGEINT", "UHUGEINT"} or (column.kind == "DECIMAL" and not short)
+    return f"{column.sql}::VARCHAR" if long else column.sql
 
 
-def _unit(held: Held, wanted: ColumnType) -> str:
-    """Return SQL that is the same for the same person alone: no two numbers become one."""
+def _unit(column: StoredColumn, wanted: ColumnType) -> str:
+    """SQL that is equal only for the same person: no two numbers become one."""
     if wanted == "text":
-        return _text(held)
-    if held.kind in _SMALL:
-        return f"TRY_CAST({held.sql} AS BIGINT)"
-    cast = f"TRY_CAST({held.sql} AS HUGEINT)"
+        return _text(column)
+    if column.kind in _SMALL:
+        return f"TRY_CAST({column.sql} AS BIGINT)"
+    cast = f"TRY_CAST({column.sql} AS HUGEINT)"
     inside = f"{cast} BETWEEN -{'9' * MOST_DIGITS} AND {'9' * MOST_DIGITS}"
-    if held.kind in {"FLOAT", "DOUBLE"}:  # the float 1e38 is a little less than 10^38
-        inside = f"abs({held.sql}::DOUBLE) < 1e{MOST_DIGITS}::DOUBLE"
-    return _whole(held, wanted, f"CASE WHEN {inside} THEN {cast} END")
+    if column.kind in {"FLOAT", "DOUBLE"}:  # the float 1e38 is a little less than 10^38
+        inside = f"abs({column.sql}::DOUBLE) < 1e{MOST_DIGITS}::DOUBLE"
+    return _whole(column, wanted, f"CASE WHEN {inside} THEN {cast} END")
 
 
-def _text(held: Held) -> str:
-    text = f"TRY_CAST({held.sql} AS VARCHAR)"
-    if held.kind == "DATE":
-        return f"CASE WHEN {held.sql} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {text} END"
+def _text(column: StoredColumn) -> str:
+    text = f"TRY_CAST({column.sql} AS VARCHAR)"
+    if column.kind == "DATE":
+        return f"CASE WHEN {column.sql} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {text} END"
     return text
 
 
-def _whole(held: Held, wanted: ColumnType, cast: str) -> str:
-    """Return `cast`, but NULL where an int is wanted and the column holds no whole number.
+def _whole(column: StoredColumn, wanted: ColumnType, cast: str) -> str:
+    """The `cast`, but NULL if an int is wanted and the column holds no whole number.
 
-    A cast alone would round 3.7 to 4, and make one person of two.
+    A cast alone would round 3.7 to 4, and merge two persons.
     """
-    if wanted != "int" or held.type in {"int", "bool"}:
+    if wanted != "int" or column.type in {"int", "bool"}:
         return cast
-    if held.type == "float":
-        return f"CASE WHEN {held.sql} = trunc({held.sql}) THEN {cast} END"
-    return f"CASE WHEN regexp_full_match({held.sql}::VARCHAR, '{WHOLE}') THEN {cast} END"
+    if column.type == "float":
+        return f"CASE WHEN {column.sql} = trunc({column.sql}) THEN {cast} END"
+    return f"CASE WHEN regexp_full_match({column.sql}::VARCHAR, '{WHOLE}') THEN {cast} END"

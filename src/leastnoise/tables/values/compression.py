@@ -1,6 +1,6 @@
-"""Files that are compressed, as bytes: what is damaged or cut short is an OSError.
+"""Read compressed files as bytes; damaged or truncated files raise OSError.
 
-DuckDB reads such files by itself, and ignores the checksum of a .gz.
+DuckDB could read such files itself, but it ignores the checksum of a .gz.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _DAMAGED = "The compressed file is damaged."
 
 
 def is_compressed(path: Path) -> bool:
-    """Say whether the name of the file says so."""
+    """True if the file's name ends in .gz or .zst."""
     return path.suffix.lower() in _SUFFIXES
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Yield the file's bytes as they were before compression, by `read(size)` alone.
+def open_decompressed(path: Path) -> Iterator[BinaryIO]:
+    """Yield the decompressed bytes of a file, by `read(size)` only.
 
-    Raises OSError for what can't be read, SourceError where a module for .zst is missing.
+    Raises OSError if it can't be read, SourceError if the module for .zst is missing.
     """
     kind = path.suffix.lower()
     if kind not in _SUFFIXES:
@@ -67,11 +67,11 @@ class _Gzip:
 
 @final
 class _Zstandard:
-    """Frame after frame, each to its end: the module's own reader takes a cut one for whole."""
+    """Decompress each frame to its end: the module's own reader accepts truncated frames."""
 
     def __init__(self, file: BinaryIO, module: Any) -> None:
         self._file, self._module = file, module
-        self._frame: Any = None  # the one that has begun, and not ended
+        self._frame: Any = None  # the frame that has begun and not ended
         self._ready = bytearray()
 
     def read(self, size: int) -> bytes:
@@ -79,9 +79,9 @@ class _Zstandard:
             self._unpack(packed)
         if len(self._ready) < size and self._frame is not None:
             raise OSError(_DAMAGED)
-        found = bytes(self._ready[:size])
+        content = bytes(self._ready[:size])
         del self._ready[:size]
-        return found
+        return content
 
     def _unpack(self, packed: bytes) -> None:
         while packed:

@@ -1,8 +1,8 @@
-"""Connections to an embedded DuckDB that fetches nothing, and sees no variable of this program.
+"""Connections to an embedded DuckDB that fetches nothing and sees no variable of this program.
 
-They evaluate every condition in every row. DuckDB would otherwise decide conditions, and skip rows,
-by the minimum and maximum of a column. In Parquet files these leave NaN out, and other people's
-rows decide them: then one row changes how others are read.
+They evaluate every condition in every row. By default DuckDB decides conditions, and skips rows, by
+the minimum and maximum of a column. In Parquet files these leave NaN out. They also depend on other
+people's rows, so one row could change how others are read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import duckdb
 _BY_STATISTICS = (
     "statistics_propagation",  # replaces a condition that holds between minimum and maximum
     "filter_pushdown",  # lets the reader of a file skip the rows that a condition excludes
-    "join_filter_pushdown",  # makes such conditions of the keys of a join
+    "join_filter_pushdown",  # derives such conditions from the keys of a join
     "row_group_pruner",
     "partial_aggregate_pushdown",
 )
-"""The optimisers of DuckDB that believe a file's statistics. An unknown name is an error."""
+"""DuckDB's optimisers that trust a file's statistics. DuckDB rejects unknown names."""
 
 
 def open_connection(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnection:

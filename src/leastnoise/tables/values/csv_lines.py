@@ -1,16 +1,15 @@
-"""CSV by the line: what a line breaks into is decided by that line alone.
+"""Read CSV by the line: the fields of a line depend on that line alone.
 
-A line ends at a line feed or a carriage return, quotes or not, so no line can swallow another: a
-person's lines move no one else's. A field is either "…", with "" for a quote within, or everything
-up to the next delimiter; a quote that opens and doesn't close is a letter like any other.
+A line ends at a line feed or a carriage return, even within quotes, so no line can swallow another,
+and a person's lines move no one else's. A field is either "…", with "" for a quote within it, or
+everything up to the next delimiter. A quote that opens and never closes is a letter like any other.
 
-A field that isn't in the file's encoding is missing, and the others of its line are what they are.
-The encodings have one byte for each of ASCII's characters, so lines and fields are found in bytes.
+A field that isn't in the file's encoding is missing; the other fields of its line are kept. In all
+supported encodings an ASCII character is one byte, so lines and fields are split as bytes.
 
-DuckDB's reader drops lines that are too long or not UTF-8, but with an eye to where its buffers
-end: which others go with them would depend on the lines before. And a query holds 2,048 lines at a
-time, with all of their fields. So it is only given short lines of UTF-8: the file, if it has no
-others, and else a pipe of the lines as they may be.
+DuckDB's reader drops lines that are too long or not UTF-8, but which lines go with them depends on
+its buffers, and so on earlier lines. And a query holds 2,048 whole lines at a time. So DuckDB gets
+only short lines of UTF-8: the file itself if it has no others, else a pipe of repaired lines.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.spec.source import Dialect
 from leastnoise.tables.spec.values import MAX_TEXT, UTF_8
 from leastnoise.tables.values import compression, parquet_rows, pipe
-from leastnoise.tables.values.casts import FileRows, Held
+from leastnoise.tables.values.casts import FileRows, StoredColumn
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Encoding
 
 MAX_LINE = 2**20
-_MARK = b"\xef\xbb\xbf"  # at the start of a file: it is UTF-8
+_MARK = b"\xef\xbb\xbf"  # byte order mark of a file in UTF-8
 _LINE = re.compile(rb"[^\r\n]+")
 
-# Each line is one field to DuckDB's reader: quote and escape are off, and its delimiter is a
-# control character. Where it stands nevertheless, the rest of that line is ignored.
+# For DuckDB's reader each line is one field: quote and escape are off, and its delimiter is a
+# control character. If a line contains that, the rest of the line is ignored.
 _CONTROL = "\x1f"
 _LINES_SQL = (
     f"read_csv($path, header = false, skip = %d, auto_detect = false, delim = '{_CONTROL}', "
@@ -52,19 +51,18 @@ _COMMAS = Dialect()
 
 
 def _field(between: Delimiter) -> str:
-    """Return a pattern of a field and what stands behind it.
+    """A pattern of a field and the delimiter behind it; lines need one more delimiter at the end.
 
-    Of the alternatives, the first that lets a delimiter follow; both RE2 and Python choose so.
-    Either takes the line with one more of them behind it.
+    Of the two alternatives, RE2 and Python both choose the first that lets a delimiter follow.
     """
     return f'("(?:[^"]|"")*"|[^{between}]*){re.escape(between)}'
 
 
 def _fields_sql(dialect: Dialect) -> str:
-    """Return SQL of the fields of each line.
+    """SQL of the fields of each line.
 
-    A line feed behind a carriage return ends an empty line, which is none; it splits faster without
-    quotes.
+    A line feed behind a carriage return ends an empty line, which is skipped. Lines without quotes
+    are split faster.
     """
     between, lines = dialect.between, _LINES_SQL % (0 if dialect.names else 1)
     quoted = f"regexp_extract_all(line || '{between}', '{_field(between)}', 1)"
@@ -74,20 +72,22 @@ def _fields_sql(dialect: Dialect) -> str:
     )
 
 
-def rows(path: Path, used: Collection[str], dialect: Dialect = _COMMAS) -> FileRows:
-    """Return the rows of the file and the `used` columns, text without quotes; NULL if empty."""
-    places = {name: place for place, name in enumerate(header(path, dialect)) if name in used}
-    held = {
-        name: Held(sql=f"c{place}", kind="VARCHAR", decimal=dialect.decimal)
-        for name, place in places.items()
+def select_rows(path: Path, used: Collection[str], dialect: Dialect = _COMMAS) -> FileRows:
+    """The rows of the file with the `used` columns: texts without quotes, NULL if empty."""
+    positions = {
+        name: position for position, name in enumerate(read_header(path, dialect)) if name in used
     }
-    unquoted = [f"{_unquoted_sql(place)} AS c{place}" for place in places.values()]
+    columns = {
+        name: StoredColumn(sql=f"c{position}", kind="VARCHAR", decimal=dialect.decimal)
+        for name, position in positions.items()
+    }
+    unquoted = [f"{_unquoted_sql(position)} AS c{position}" for position in positions.values()]
     listed = ", ".join(unquoted) or "0 AS nothing"
-    return FileRows(sql=f"(SELECT {listed} FROM ({_fields_sql(dialect)}))", columns=held)  # noqa: S608
+    return FileRows(sql=f"(SELECT {listed} FROM ({_fields_sql(dialect)}))", columns=columns)  # noqa: S608
 
 
-def _unquoted_sql(place: int) -> str:
-    field = f"fields[{place + 1}]"
+def _unquoted_sql(position: int) -> str:
+    field = f"fields[{position + 1}]"
     return (
         f"CASE WHEN {field} LIKE '\"%\"' "
         f"THEN replace(substring({field}, 2, length({field}) - 2), '\"\"', '\"') "
@@ -96,28 +96,28 @@ def _unquoted_sql(place: int) -> str:
 
 
 def split(line: str, between: Delimiter = ",") -> list[str]:
-    """Return the fields of `line`, as the SQL above does.
+    """The fields of `line`, as the SQL above finds them.
 
     >>> split('1,"a ""b"", c",,"oops')
     ['1', 'a "b", c', '', '"oops']
     """
-    return [_unquoted(field) for field in re.findall(_field(between), line + between)]
+    return [_unquote(field) for field in re.findall(_field(between), line + between)]
 
 
-def _unquoted(field: str) -> str:
+def _unquote(field: str) -> str:
     if len(field) >= 2 and field[0] == field[-1] == '"':
         return field[1:-1].replace('""', '"')
     return field
 
 
-def header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
-    """Return the names of the columns: those told, or the fields of the first line.
+def read_header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
+    """The names of the columns, from the spec or else from the first line.
 
-    Raises SourceError if the file can't be read, or has no such line.
+    Raises SourceError if the file can't be read, or has no header line.
     """
     encoding = dialect.encoding
     try:
-        with compression.opened(path) as file:
+        with compression.open_decompressed(path) as file:
             start = file.read(MAX_LINE + 1)
     except OSError:
         raise SourceError(f"The header of {path.name} can't be read.") from None
@@ -125,22 +125,22 @@ def header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
         return [*dialect.names]
     first = re.split(rb"[\r\n]", start, maxsplit=1)[0]
     if encoding != UTF_8 and first.startswith(_MARK):
-        raise SourceError(f"{path.name} says that it is UTF-8. Leave out data.encoding.")
+        raise SourceError(f"{path.name} is marked as UTF-8. Leave out data.encoding.")
     first = first.removeprefix(_MARK)
     if not first:
         raise SourceError(
-            f"{path.name} has no header line. Its first line names the columns; where it doesn't, "
-            "say data.header."
+            f"{path.name} has no header line. If its first line doesn't name the columns, give "
+            "their names in data.header."
         )
-    found = _in_utf8(first, encoding)
-    if found is None or len(first) > MAX_LINE:
-        advice = "If it has another encoding, say which in data.encoding, or save it as UTF-8."
+    header = _to_utf8(first, encoding)
+    if header is None or len(first) > MAX_LINE:
+        advice = "If it has another encoding, name that in data.encoding, or save it as UTF-8."
         raise SourceError(f"The header of {path.name} is too long, or not {encoding}. {advice}")
-    return split(found.decode("utf-8"), dialect.between)
+    return split(header.decode("utf-8"), dialect.between)
 
 
 @contextlib.contextmanager
-def readable(
+def open_readable(
     path: Path,
     folder: Path,
     used: Collection[str],
@@ -148,15 +148,15 @@ def readable(
     *,
     rehearsed: bool = False,
 ) -> Iterator[Path]:
-    """Yield what `rows` can read once: `path`, or a pipe in `folder` of its lines put right.
+    """Yield a path for `select_rows` to read once: `path`, or a pipe of repaired lines in `folder`.
 
-    It is UTF-8, whatever the file's encoding, and has the same delimiters. Lines longer than
-    MAX_LINE are left out. Of a line longer than MAX_TEXT, or with a field that isn't in the
-    encoding, only the `used` columns are kept, and of those no field longer than MAX_TEXT, and none
-    that isn't. Where it is `rehearsed`, a pipe of a header alone, whatever the file is.
+    It is UTF-8, whatever the file's encoding, with the same delimiters. Lines longer than MAX_LINE
+    are left out. In a line that is longer than MAX_TEXT, or has a field in another encoding, only
+    the `used` columns are kept, and of these only fields of at most MAX_TEXT in the right encoding.
+    If `rehearsed`, it is a pipe with a header only.
     """
     if rehearsed:
-        with pipe.piped(iter([b"\n"]), folder / "lines.csv") as piped:
+        with pipe.open_pipe(iter([b"\n"]), folder / "lines.csv") as piped:
             yield piped
         return
     if not compression.is_compressed(path) and parquet_rows.is_utf8(path):
@@ -164,53 +164,55 @@ def readable(
             if all(_is_plain(block, dialect) for block in _blocks(file)):
                 yield path
                 return
-    places = frozenset(place for place, name in enumerate(header(path, dialect)) if name in used)
-    with compression.opened(path) as file:
+    positions = frozenset(
+        position for position, name in enumerate(read_header(path, dialect)) if name in used
+    )
+    with compression.open_decompressed(path) as file:
         blocks = (
-            block if _is_plain(block, dialect) else _mended(block, places, dialect)
+            block if _is_plain(block, dialect) else _shorten_lines(block, positions, dialect)
             for block in (_without_mark(_blocks(file)) if dialect.names else _blocks(file))
         )
-        with pipe.piped(blocks, folder / "lines.csv") as piped:
+        with pipe.open_pipe(blocks, folder / "lines.csv") as piped:
             yield piped
 
 
-def _mended(block: bytes, places: Collection[int], dialect: Dialect) -> bytes:
+def _shorten_lines(block: bytes, positions: Collection[int], dialect: Dialect) -> bytes:
     lines = (line for line in _LINE.findall(block) if len(line) <= MAX_LINE)
-    kept = (shortened(line, places, dialect) for line in lines)
+    kept = (shorten(line, positions, dialect) for line in lines)
     return b"".join(line + b"\n" for line in kept if len(line) <= 2 * MAX_LINE)
 
 
-def shortened(line: bytes, places: Collection[int], dialect: Dialect = _COMMAS) -> bytes:
-    r"""Return a line in UTF-8 with the same fields at `places`, if they are in its encoding.
+def shorten(line: bytes, positions: Collection[int], dialect: Dialect = _COMMAS) -> bytes:
+    r"""A line in UTF-8 with the same fields at `positions`, if they are in its encoding.
 
-    If it is long, or has one that isn't, its other fields are left out.
+    If it is long, or has a field in another encoding, its other fields are left empty.
 
-    >>> shortened(b'1,"a, b",' + b"x" * 5000 + b",2,3", {1, 3})
+    >>> shorten(b'1,"a, b",' + b"x" * 5000 + b",2,3", {1, 3})
     b',"a, b",,"2",'
-    >>> shortened(b'\xe9,\xe9,2', {1, 2})
+    >>> shorten(b'\xe9,\xe9,2', {1, 2})
     b',,"2",'
-    >>> shortened(b'\xe9', {0}, Dialect(encoding="latin-1")).decode()
+    >>> shorten(b'\xe9', {0}, Dialect(encoding="latin-1")).decode()
     'é'
     """
     encoding, between = dialect.encoding, dialect.between.encode("ascii")
-    whole = _in_utf8(line, encoding)
+    whole = _to_utf8(line, encoding)
     if whole is not None and len(whole) <= MAX_TEXT:
         return whole
-    # What follows the reader's delimiter would be ignored, quotes and commas too.
+    # The reader would ignore all that follows its delimiter, even quotes and commas.
     kept, _, _ = line.partition(_CONTROL.encode("ascii"))
     if not kept:
         return b""
-    found = re.finditer(_field(dialect.between).encode("ascii"), kept + between)
-    fields = (match[1] for match in itertools.islice(found, max(places, default=0) + 1))
-    # All in quotes: a quote that opened and never closed could now find one to close it.
+    matches = re.finditer(_field(dialect.between).encode("ascii"), kept + between)
+    fields = (match[1] for match in itertools.islice(matches, max(positions, default=0) + 1))
+    # Quote every field, since an unclosed quote could otherwise be closed by a later one.
     listed = [
-        _quoted(_in_utf8(field, encoding)) if at in places else b""
-        for at, field in enumerate(fields)
+        _quote(_to_utf8(field, encoding)) if position in positions else b""
+        for position, field in enumerate(fields)
     ]
-    return between.join([*listed, b""])  # one at least, as an empty line is none
+    return between.join([*listed, b""])  # at least one delimiter, since empty lines are skipped
 
 
-def _quoted(field: bytes | None) -> bytes:
+def _quote(field: bytes | None) -> bytes:
     if not field or len(field) > MAX_TEXT:
         return b""
     if len(field) >= 2 and field[:1] == field[-1:] == b'"':
@@ -219,13 +221,13 @@ def _quoted(field: bytes | None) -> bytes:
 
 
 def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the blocks without what says that it is UTF-8, as DuckDB reads a file."""
+    """The blocks without the byte order mark, which DuckDB skips in files."""
     yield next(blocks, b"").removeprefix(_MARK)
     yield from blocks
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the file in blocks that end where a line does.
+    """The file in blocks that end where a line does.
 
     A line that is too long comes as its first MAX_LINE + 1 bytes or more, and its end.
     """
@@ -242,10 +244,10 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _is_plain(block: bytes, dialect: Dialect) -> bool:
-    """Say whether every line of the block is UTF-8 as it is, and short, without looking at each."""
+    """True if every line of the block is short and in UTF-8, without looking at each line."""
     start = 0
     while len(block) - start > MAX_TEXT:
-        # From the start of a line, the last end within reach: no line between can be longer.
+        # Jump to the last line end within reach, so that no line in between is longer.
         stop = start + MAX_TEXT + 1
         start = max(block.rfind(b"\n", start, stop), block.rfind(b"\r", start, stop)) + 1
         if not start:
@@ -255,8 +257,8 @@ def _is_plain(block: bytes, dialect: Dialect) -> bool:
     return is_utf8(block)
 
 
-def _in_utf8(text: bytes, encoding: Encoding) -> bytes | None:
-    """Return the text in UTF-8; None if it isn't in the encoding."""
+def _to_utf8(text: bytes, encoding: Encoding) -> bytes | None:
+    """The text in UTF-8; None if it isn't in the encoding."""
     try:
         return text.decode(encoding).encode("utf-8")
     except UnicodeDecodeError:
@@ -264,7 +266,7 @@ def _in_utf8(text: bytes, encoding: Encoding) -> bytes | None:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Say whether that is UTF-8."""
+    """True if the bytes are UTF-8."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
-"""The rows of a Parquet file, whatever its texts hold.
+"""Read a Parquet file, whatever its texts hold.
 
-A text that isn't UTF-8 is an error to DuckDB, and an error is an output. DuckDB can write a
-question mark for each wrong byte, or leave them out: the rows where these are equally long are
-right, the rest NULL. A decimal past its precision would fail in casts, so it is NULL; so is a
-text that is longer than any key.
+DuckDB raises an error for a text that isn't UTF-8, and an error is an output. It can also write a
+question mark for each wrong byte, or leave wrong bytes out. Texts that have the same length both
+ways are right; the others become NULL. So do a decimal past its precision, which would fail in
+casts, and a text longer than any key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import duckdb
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.values import spill
-from leastnoise.tables.values.casts import MOST_DIGITS, FileRows, Held, within_precision
+from leastnoise.tables.values.casts import MOST_DIGITS, FileRows, StoredColumn, within_precision
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -28,30 +28,30 @@ _TREE_SQL = (
     "SELECT name, num_children, type, type_length, converted_type, precision, scale, logical_type "
     "FROM parquet_schema($path)"
 )
-_MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
+_MEMORY = "2GB"  # because a Parquet file of a kilobyte can claim to hold a terabyte
 _MAGIC = "*?["
 _INT96 = (
-    "holds INT96 timestamps, which Spark, Hive and Impala write without saying of which time zone "
-    "they are. Write them as timestamps in microseconds without a time zone (in Spark: cast to "
-    "timestamp_ntz), or write their days as dates."
+    "holds INT96 timestamps, which Spark, Hive and Impala write without their time zone. Write "
+    "them as timestamps in microseconds without a time zone (in Spark: cast to timestamp_ntz), or "
+    "write their days as dates."
 )
 _NUMBER = "file_row_number"  # a column that DuckDB adds
 
 
-def one_file(path: Path) -> str:
-    """Return a pattern that matches `path` alone: DuckDB takes paths for patterns.
+def escape_pattern(path: Path) -> str:
+    """A pattern that matches only `path`, because DuckDB takes paths as patterns.
 
-    It is absolute, as DuckDB also takes ~, file: and others at a start for what they aren't. Raises
-    SourceError for the one name that no pattern is for.
+    It is absolute, since DuckDB also interprets ~, file: and others at the start. Raises
+    SourceError for the only kind of name that no pattern matches.
     """
     text = path.absolute().as_posix()
     if "\\" in text and any(letter in text for letter in _MAGIC):
-        raise SourceError(f"{path.name} can't be read: a \\ and one of {_MAGIC} in one path.")
+        raise SourceError(f"{path.name} can't be read: its path has both \\ and one of {_MAGIC}.")
     return "".join(f"[{letter}]" if letter in _MAGIC else letter for letter in text)
 
 
 def is_utf8(path: Path) -> bool:
-    """Say whether DuckDB can be told the name of `path`: others are bytes of no letters."""
+    """True if DuckDB can be given the name of `path`, which must be valid UTF-8."""
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError:
@@ -59,8 +59,8 @@ def is_utf8(path: Path) -> bool:
     return True
 
 
-def named(path: Path, folder: Path) -> Path:
-    """Return `path` by a name that DuckDB can be told: a link in `folder`, where its own isn't."""
+def name_for_duckdb(path: Path, folder: Path) -> Path:
+    """The `path`, or a link to it in `folder` if DuckDB can't be given its name."""
     if is_utf8(path):
         return path
     link = folder / "rows.parquet"
@@ -69,42 +69,51 @@ def named(path: Path, folder: Path) -> Path:
 
 
 @contextmanager
-def opened(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
-    """Yield the rows of a Parquet file that somebody else may have made, and that was read already.
+def open_rows(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Yield the rows of a Parquet file of unknown origin, whose content was read already.
 
-    DuckDB opens a name, which could be another file by now than the one that was checked.
+    The content is copied, because DuckDB opens files by name, and the name could lead to another
+    file by now.
     """
     with spill.folder() as folder, open_connection(memory_limit=_MEMORY) as connection:
         copy = folder / "table.parquet"
         copy.write_bytes(content)
-        yield connection.read_parquet(one_file(copy), hive_partitioning=False)
+        yield connection.read_parquet(escape_pattern(copy), hive_partitioning=False)
 
 
-def columns(connection: duckdb.DuckDBPyConnection, path: Path) -> list[tuple[str, Held]]:
-    """Return the names and the columns, from the metadata alone; names may stand twice.
+def read_columns(
+    connection: duckdb.DuckDBPyConnection, path: Path
+) -> list[tuple[str, StoredColumn]]:
+    """The names and the columns, from the metadata only; names may be repeated.
 
     Raises SourceError if `path` isn't a readable Parquet file.
     """
-    bound = {"path": one_file(path)}
+    bound = {"path": escape_pattern(path)}
     try:
-        found = connection.sql(f"FROM {_reader()}", params=bound).types
+        kinds = connection.sql(f"FROM {_reader()}", params=bound).types
         tree = connection.sql(_TREE_SQL, params=bound).fetchall()
     except duckdb.Error:
         raise SourceError(f"{path.name} is not a readable Parquet file.") from None
-    leaves = _top([_Element(*element) for element in tree])
+    leaves = _top_columns([_Element(*element) for element in tree])
     if any(leaf.name.lower() == _NUMBER for leaf in leaves):
         why = "is DuckDB's own name for the numbers of rows"
         raise SourceError(f"{path.name} has a column {_NUMBER!r}, which {why}. Rename it.")
     return [
-        (leaf.name, replace(_held(f"c{place}", str(kind), leaf), exactly=_exactly(str(kind), leaf)))
-        for place, (leaf, kind) in enumerate(zip(leaves, found, strict=True))
+        (
+            leaf.name,
+            replace(
+                _stored_column(f"c{position}", str(kind), leaf),
+                exact_kind=_exact_kind(str(kind), leaf),
+            ),
+        )
+        for position, (leaf, kind) in enumerate(zip(leaves, kinds, strict=True))
     ]
 
 
 @final
 @dataclass(frozen=True)
 class _Element:
-    """An element of a Parquet schema, as the file's metadata have it."""
+    """An element of a Parquet schema, as the file's metadata has it."""
 
     name: str
     children: int | None
@@ -116,86 +125,86 @@ class _Element:
     logical: str | None
 
 
-def _top(tree: Sequence[_Element]) -> list[_Element]:
-    """Return the columns, by the file's own names; DuckDB renames those that it finds alike."""
-    found: list[_Element] = []
-    inner = 0  # how many elements are still to come of the column before
+def _top_columns(tree: Sequence[_Element]) -> list[_Element]:
+    """The columns by the file's own names; DuckDB renames those that differ only in capitals."""
+    columns: list[_Element] = []
+    inner = 0  # number of elements that still belong to the last column
     for element in tree[1:]:
         if inner == 0:
-            found.append(element)
+            columns.append(element)
             inner = 1
         inner += (element.children or 0) - 1
-    return found
+    return columns
 
 
-def _held(sql: str, kind: str, element: _Element) -> Held:
-    """Return the column, its values bounded where a longer or larger one would be trouble."""
+def _stored_column(sql: str, kind: str, element: _Element) -> StoredColumn:
+    """The column; texts and blobs that are too long become NULL."""
     kind = kind.split("(", maxsplit=1)[0] if not kind.endswith("]") else kind
     if element.converted == "DECIMAL":
-        return _decimal(sql, element)
+        return _decimal_column(sql, element)
     if element.type == "INT96":
-        return Held(sql=sql, kind=kind, only=(), why=_INT96)
+        return StoredColumn(sql=sql, kind=kind, only=(), why=_INT96)
     if kind == "VARCHAR":
         sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif kind == "BLOB":
         sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif kind.startswith("TIMESTAMP") and not _is_local(element.logical or ""):
         kind = f"{kind} in milliseconds, or as UTC"
-    return Held(sql=sql, kind=kind)
+    return StoredColumn(sql=sql, kind=kind)
 
 
 def _is_local(logical: str) -> bool:
-    """Say whether a timestamp has no time zone, and is of a unit that DuckDB's reader keeps."""
+    """True if a timestamp has no time zone, and a unit that DuckDB's reader preserves."""
     return "isAdjustedToUTC=0" in logical and "MILLIS=MilliSeconds" not in logical
 
 
-def _exactly(kind: str, element: _Element) -> str:
+def _exact_kind(kind: str, element: _Element) -> str:
     half = kind == "FLOAT" and element.type == "FIXED_LEN_BYTE_ARRAY"
     return "HALF FLOAT" if half else kind
 
 
-def _decimal(sql: str, element: _Element) -> Held:
+def _decimal_column(sql: str, element: _Element) -> StoredColumn:
     precision, scale = element.precision or 0, element.scale or 0
     fixed = element.type in {"INT32", "INT64"} or (
         element.type == "FIXED_LEN_BYTE_ARRAY" and int(element.length or 0) <= 16
     )
     if not fixed or not 0 <= scale <= precision <= MOST_DIGITS:
-        # Read as float64, where two persons may become one, or with an error for a long value.
-        return Held(sql=sql, kind="a decimal of more than 38 digits or 16 bytes")
-    return Held(sql=within_precision(sql, precision, scale), kind="DECIMAL")
+        # DuckDB reads these as float64, which may merge two persons, or fails for a long value.
+        return StoredColumn(sql=sql, kind="a decimal of more than 38 digits or 16 bytes")
+    return StoredColumn(sql=within_precision(sql, precision, scale), kind="DECIMAL")
 
 
-def rows(
+def select_rows(
     connection: duckdb.DuckDBPyConnection,
     path: Path,
     used: Collection[str],
     *,
     rehearsed: bool = False,
 ) -> FileRows:
-    """Return the rows of the file and the `used` columns of it; none where it is `rehearsed`."""
-    found = _rows(connection, path, used, look=not rehearsed)
-    return found.none() if rehearsed else found
+    """The rows of the file with the `used` columns; without rows if `rehearsed`."""
+    rows = _select_rows(connection, path, used, look=not rehearsed)
+    return rows.without_rows() if rehearsed else rows
 
 
-def _rows(
+def _select_rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
 ) -> FileRows:
-    """Return the rows; where a `look` finds no text odd, by simpler SQL."""
-    found = columns(connection, path)
-    listed = ", ".join(f"c{place}" for place in range(len(found)))
-    held = {name: column for name, column in found if name in used}
+    """The rows; with simpler SQL if a `look` finds no odd text."""
+    known = read_columns(connection, path)
+    listed = ", ".join(f"c{position}" for position in range(len(known)))
+    columns = {name: column for name, column in known if name in used}
     texts = {
-        name: f"c{place}"
-        for place, (name, column) in enumerate(found)
+        name: f"c{position}"
+        for position, (name, column) in enumerate(known)
         if name in used and column.kind == "VARCHAR"
     }
     plain = f"{_reader(wrong='replace')} AS t({listed})"
     odd = not look or any(_has_odd(connection, path, text, plain) for text in texts.values())
     if not texts or not odd:
-        as_they_are = {name: replace(held[name], sql=text) for name, text in texts.items()}
-        return FileRows(sql=plain, columns=held | as_they_are)
+        as_they_are = {name: replace(columns[name], sql=text) for name, text in texts.items()}
+        return FileRows(sql=plain, columns=columns | as_they_are)
     marked = " OR ".join(_is_marked(text) for text in texts.values())
-    # By row, the lengths of the texts without what isn't UTF-8; less than with it, if there is any.
+    # By row, the lengths of the texts without wrong bytes; shorter than with them, if any.
     lengths = ", ".join(
         f"CASE WHEN {_is_marked(text)} THEN strlen({text}) END AS {text}_length"
         for text in texts.values()
@@ -205,27 +214,27 @@ def _rows(
     long = f"{_reader(wrong='replace', numbered=True)} AS t({listed}, n)"
     checked = {
         name: replace(
-            held[name],
+            columns[name],
             sql=f"CASE WHEN NOT contains({text}, '?') OR strlen({text}) = {text}_length "
-            f"THEN {held[name].sql} END",
+            f"THEN {columns[name].sql} END",
         )
         for name, text in texts.items()
     }
-    return FileRows(sql=f"{long} LEFT JOIN {right} ON n = n_right", columns=held | checked)
+    return FileRows(sql=f"{long} LEFT JOIN {right} ON n = n_right", columns=columns | checked)
 
 
 def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: str) -> bool:
-    """Say whether a `text` of this column may have been mended, or is too long to use.
+    """True if a `text` of this column may have been mended, or is too long to use.
 
-    A filter of one column is asked once of each text in a Parquet file's dictionary.
+    A filter of one column is evaluated only once for each text in a Parquet file's dictionary.
     """
     odd = f"contains({text}, '?') OR strlen({text}) > {MAX_TEXT}"
     query = f"SELECT 1 FROM {sql} WHERE {odd} LIMIT 1"  # noqa: S608  # columns are called by place
-    return bool(connection.execute(query, {"path": one_file(path)}).fetchall())
+    return bool(connection.execute(query, {"path": escape_pattern(path)}).fetchall())
 
 
 def _is_marked(text: str) -> str:
-    """Return SQL that is true of a text that may have been mended, and is not too long to use."""
+    """SQL that is true for a text that may have been mended, and isn't too long to use."""
     return f"(strlen({text}) <= {MAX_TEXT} AND contains({text}, '?'))"
 
 

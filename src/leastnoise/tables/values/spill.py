@@ -1,8 +1,8 @@
-"""A private folder for what doesn't fit in memory, and the removal of those that were left behind.
+"""A private folder for data that doesn't fit in memory, and the removal of abandoned folders.
 
-A run that is killed can't remove its folder. Whoever owns a folder holds a lock on it for as long
-as they live, so the next run of the same user can tell: what can be locked belongs to nobody. A
-child that was forked meanwhile has the folder of its parent in its memory, and never removes it.
+A run that is killed can't remove its folder. A living owner holds a lock on its folder, so a folder
+that the next run of the same user can lock is abandoned. A forked child inherits the folder of its
+parent, and never removes it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PREFIX = "leastnoise-spill-"
-_PRIVATE = stat.S_IRWXU  # what mkdtemp makes
+_PRIVATE = stat.S_IRWXU  # mode of folders from mkdtemp
 
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
     """Yield an empty folder that only this user can enter, and remove it afterwards.
 
-    The folders of this user's runs that have ended without removing theirs are removed first.
-    Raises OSError if no folder can be made.
+    Folders that ended runs of this user left behind are removed first. Raises OSError if no folder
+    can be created.
     """
     if fcntl is None:
         with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
             yield Path(name)
         return
     sweep(Path(tempfile.gettempdir()), re.compile(f"{PREFIX}.*"), mode=_PRIVATE)
-    path, descriptor = claimed(lambda: Path(tempfile.mkdtemp(prefix=PREFIX)))
+    path, descriptor = claim_folder(lambda: Path(tempfile.mkdtemp(prefix=PREFIX)))
     owner = os.getpid()
     try:
         yield path
@@ -51,16 +51,16 @@ def folder() -> Iterator[Path]:
             os.close(descriptor)
 
 
-def claimed(make: Callable[[], Path]) -> tuple[Path, int]:
-    """Return a folder that `make` makes, and a descriptor that holds a lock on it until it closes.
+def claim_folder(make: Callable[[], Path]) -> tuple[Path, int]:
+    """A folder that `make` creates, and a descriptor that locks it until it is closed.
 
-    Raises OSError if none can be made.
+    Raises OSError if none can be created.
     """
     for _ in range(100):
         path = make()
-        # Another run may take it for abandoned before it is locked, and remove it.
+        # Before it is locked, another run may consider it abandoned and remove it.
         with contextlib.suppress(FileNotFoundError):
-            descriptor = _opened(path)
+            descriptor = _open_folder(path)
             if _lock(descriptor, wait=True) and _is_at(path, descriptor):
                 return path, descriptor
             os.close(descriptor)
@@ -68,21 +68,21 @@ def claimed(make: Callable[[], Path]) -> tuple[Path, int]:
 
 
 def sweep(parent: Path, names: re.Pattern[str], *, mode: int | None = None) -> None:
-    """Remove the folders of those `names` that runs of this user that have ended left in `parent`.
+    """Remove the folders called `names` that ended runs of this user left in `parent`.
 
-    Of that `mode` alone, if there is one. Where a file system can't tell who holds a lock, nothing
-    is removed.
+    If `mode` is given, only folders with this mode are removed. On a file system without locks
+    nothing is removed.
     """
     if fcntl is None:  # pragma: no cover
         return
     try:
-        found = [entry.path for entry in os.scandir(parent) if names.fullmatch(entry.name)]
+        paths = [entry.path for entry in os.scandir(parent) if names.fullmatch(entry.name)]
     except OSError:
         return
-    for name in found:
-        # Gone meanwhile, a link, another user's, or not to be removed: no concern of this run.
+    for name in paths:
+        # It may be gone, a link, another user's, or not removable: skip it.
         with contextlib.suppress(OSError):
-            descriptor = _opened(Path(name))
+            descriptor = _open_folder(Path(name))
             try:
                 if _is_mine(descriptor, mode) and _lock(descriptor, wait=False):
                     _remove(Path(name), descriptor)
@@ -90,13 +90,13 @@ def sweep(parent: Path, names: re.Pattern[str], *, mode: int | None = None) -> N
                 os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def _open_folder(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
 def _is_mine(descriptor: int, mode: int | None) -> bool:
-    found = os.fstat(descriptor)
-    return found.st_uid == os.geteuid() and mode in {None, stat.S_IMODE(found.st_mode)}
+    status = os.fstat(descriptor)
+    return status.st_uid == os.geteuid() and mode in {None, stat.S_IMODE(status.st_mode)}
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -106,25 +106,25 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock the folder for as long as the descriptor is open; say whether that could be done."""
+    """Lock the folder until the descriptor is closed; return whether that was possible."""
     if fcntl is None:  # pragma: no cover
         return wait
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
-        # Held by a run that lives, or a file system without locks: there nothing is swept.
+        # StoredColumn by a run that lives, or a file system without locks: there nothing is swept.
         return wait
     return True
 
 
 def _remove(path: Path, descriptor: int) -> None:
-    """Remove the folder, going by its descriptor: whatever `path` now leads to is left alone."""
+    """Remove the folder by its descriptor: if `path` leads elsewhere by now, that is left alone."""
     for inner, folders, files, at in os.fwalk(".", topdown=False, dir_fd=descriptor):
         del inner
         for name in files:
             os.unlink(name, dir_fd=at)
         for name in folders:
-            # A link to a folder is listed as one, but isn't.
+            # fwalk lists a link to a folder as a folder.
             if stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
                 os.unlink(name, dir_fd=at)
             else:

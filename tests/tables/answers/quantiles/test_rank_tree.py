@@ -223,7 +223,7 @@ def test_ends_do_not_fall_as_levels_rise() -> None:
     for counted, found in zip(whole, read_places(tree, made.layout, noisy), strict=True):
         alone = [
             read_interval(
-                counted[:40], level, tree.half_widths(level), total=sum(counted), place=found[at][0]
+                counted[:40], level, tree.half_widths(level), total=sum(counted), index=found[at][0]
             )
             for at, level in enumerate(levels)
         ]

@@ -1,11 +1,11 @@
-"""Where the privacy loss of sums of Gaussian kernels passes ε, for many shifts at once.
+"""Sign changes of the privacy loss minus ε for sums of Gaussian kernels, for many shifts at once.
 
-All lengths are in units of σ. notation: f the density, φ a shift, u = y + φ,
-L(y) = ln f(u) − ln f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`noise.kernels`).
+All lengths are in units of σ. notation: f the density, φ a shift, u = y + φ, L(y) = ln f(u) − ln
+f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`noise.kernels`).
 
-L′ = m(u) − m(y) − φ, so that values of m at the ends of a cell bound L′ in it: this is how sign
-changes of L are isolated. There are at most 4K + 1 of them in a mixture (Descartes' rule for sums
-of exponentials), and none beyond the outermost component on the right.
+L′ = m(u) − m(y) − φ, so values of m at the ends of a cell bound L′ in it: this isolates the sign
+changes of L. A mixture has at most 4K + 1 of them (Descartes' rule for sums of exponentials), and
+none beyond the outermost component on the right.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _CELL = 0.25  # first cells, in the lengths over which m changes
-# Where decay = ε and φ is the spacing, L is 0 up to rounding over most of the line: what counts is
-# L > NOISE, which loses less than NOISE of H.
+# If decay = ε and φ is the spacing, L is 0 up to rounding over most of the line. So the condition
+# is L > NOISE, which reduces H by less than NOISE.
 NOISE = 1e-13
 _S = np.linspace(0.0, 1.0, 9)[:, None]
 
 
 class _SHARES:
-    """Hermite's basis, and its derivatives, at nine places of a cell."""
+    """Hermite's basis, and its derivatives, at nine points of a cell."""
 
     value_left, value_right = (1 + 2 * _S) * (1 - _S) ** 2, _S**2 * (3 - 2 * _S)
     slope_left, slope_right = _S * (1 - _S) ** 2, -(_S**2) * (1 - _S)
@@ -52,7 +52,7 @@ class Kernels:
 
     @cached_property
     def log_norm(self) -> float:
-        """The log of the sum of the weights, by kernels as masses."""
+        """The log of the sum of the kernels' masses, in units of one kernel."""
         if self.folded:
             right = math.erfc(-self.spacing / math.sqrt(2))  # 2Φ(t)
             return math.log1p(math.exp(-self.decay) * right)
@@ -61,15 +61,15 @@ class Kernels:
 
     @property
     def sharp(self) -> float:
-        """One over the length within which m changes."""
+        """The inverse of the length within which m changes."""
         return max(self.spacing, 1.0)
 
     def log_density_and_mean(self, x: Array) -> tuple[Array, Array]:
-        """Return ln f and m at the points x, each of shape (n,)."""
+        """Ln f and m at the points x, each of shape (n,)."""
         if self.folded:
             return self._folded(x)
         t = self.spacing
-        window = 8.8  # in σ: what is farther from its component is e^-38 of the whole
+        window = 8.8  # in σ: beyond it a component is e^-38 of the sum
         reach = min(self.modes, int(window / t) + 1)
         # the exponent −(x − kt)²/2 − |k|·decay is largest at kt = x moved towards 0 by decay/t
         k = np.copysign(np.maximum(np.abs(x) / t - self.decay / t**2, 0.0), x)
@@ -100,7 +100,8 @@ class Kernels:
 class Crossings:
     """The sign changes of L for several shifts, shift by shift and from left to right.
 
-    `index` says which shift a root y is for; f, slope_u = ℓ(u) and slope_y = ℓ(y) are there.
+    `index` is the index of the shift of each root y; f, slope_u = ℓ(u) and slope_y = ℓ(y) are
+    values at the root.
     """
 
     index: NDArray[np.intp]
@@ -112,15 +113,15 @@ class Crossings:
 
 
 def crossings(law: Kernels, shifts: Array, epsilon: float) -> Crossings:
-    """Isolate the sign changes of L for every shift, then close in on each by Newton's method."""
+    """Isolate the sign changes of L for every shift, then refine each by Newton's method."""
     index, a, b, left, right = _first_cells(law, shifts, epsilon)
-    kept: list[tuple[NDArray[Any], ...]] = []
+    isolated: list[tuple[NDArray[Any], ...]] = []
     for _ in range(40):  # halvings of a cell
         phi = shifts[index]
-        crossing, open_ = _classified(left, right, width=b - a, phi=phi, sharp=law.sharp)
+        crossing, open_ = _classify(left, right, width=b - a, phi=phi, sharp=law.sharp)
         if crossing.any():
             ends = left[0][crossing], right[0][crossing]
-            kept.append((index[crossing], a[crossing], b[crossing], *ends))
+            isolated.append((index[crossing], a[crossing], b[crossing], *ends))
         if not open_.any():
             break
         index, phi, a, b = index[open_], phi[open_], a[open_], b[open_]
@@ -130,13 +131,15 @@ def crossings(law: Kernels, shifts: Array, epsilon: float) -> Crossings:
         index = np.concatenate((index, index))
         a, b = np.concatenate((a, middle)), np.concatenate((middle, b))
         left, right = np.concatenate((left, centre), 1), np.concatenate((centre, right), 1)
-    none = np.zeros(0)
+    empty = np.zeros(0)
     which, low, high, at_low, at_high = (
-        (np.concatenate(parts) for parts in zip(*kept, strict=True)) if kept else (none,) * 5
+        (np.concatenate(parts) for parts in zip(*isolated, strict=True))
+        if isolated
+        else (empty,) * 5
     )
     order = np.lexsort((low, which))
     which, low, high = which[order].astype(np.intp), low[order], high[order]
-    return _closed_in(
+    return _refine(
         law, low, high, ends=(at_low[order], at_high[order]), index=which, shifts=shifts,
         epsilon=epsilon,
     )  # fmt: skip
@@ -145,9 +148,9 @@ def crossings(law: Kernels, shifts: Array, epsilon: float) -> Crossings:
 def _first_cells(
     law: Kernels, shifts: Array, epsilon: float
 ) -> tuple[NDArray[np.intp], Array, Array, Array, Array]:
-    """Return shift number, ends, and L, m(y), m(u) there of the cells that may hold a sign change.
+    """Cells that may contain a sign change: shift index, ends, and L, m(y), m(u) at the ends.
 
-    For y < −Kt − φ/2 − ε/φ, L > 0: ln f + y²/2 has slope at least −Kt. For y > Kt, f falls, and
+    For y < −Kt − φ/2 − ε/φ, L > 0: ln f + y²/2 has slope at least −Kt. For y > Kt, f decreases, and
     L <= −ε.
     """
     last = law.modes * law.spacing
@@ -173,30 +176,30 @@ def _first_cells(
         v.reshape(nodes.shape) for v in law.log_density_and_mean((nodes + shifts[:, None]).ravel())
     )
     rise = log_u - log_y - epsilon
-    # most cells are left out by the steepest that L can be in them
+    # a bound on the slope of L excludes most cells
     least = mean_u[:, :-1] - mean_y[:, 1:] - shifts[:, None]
     most = mean_u[:, 1:] - mean_y[:, :-1] - shifts[:, None]
     steepest = np.maximum(np.abs(least), np.abs(most))
     away = np.abs(rise[:, :-1] + rise[:, 1:]) > np.diff(nodes, axis=1) * steepest
     sign = rise > 0
     away &= sign[:, :-1] == sign[:, 1:]
-    index, place = np.nonzero(~away)
+    index, cell = np.nonzero(~away)
     values = np.stack((rise, mean_y, mean_u))
-    left, right = values[:, index, place], values[:, index, place + 1]
-    return index, nodes[index, place], nodes[index, place + 1], left, right
+    left, right = values[:, index, cell], values[:, index, cell + 1]
+    return index, nodes[index, cell], nodes[index, cell + 1], left, right
 
 
 def _ends(law: Kernels, y: Array, phi: Array, epsilon: float) -> Array:
-    """Return L(y), m(y), m(y + φ) and ln f(y + φ), stacked."""
+    """L(y), m(y), m(y + φ) and ln f(y + φ), stacked."""
     log_f, mean = law.log_density_and_mean(np.concatenate((y, y + phi)))
     n = y.size
     return np.stack((log_f[n:] - log_f[:n] - epsilon, mean[:n], mean[n:], log_f[n:]))
 
 
-def _classified(
+def _classify(
     left: Array, right: Array, *, width: Array, phi: Array, sharp: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which cells hold exactly one sign change, and which may hold several.
+    """Flags for cells with exactly one sign change, and for cells that may have several.
 
     m changes within lengths of 1/`sharp` and more.
     """
@@ -204,25 +207,26 @@ def _classified(
     most = right[2] - left[1] - phi
     monotone = (least >= 0) | (most <= 0) | (width <= 1e-9)
     differ = (left[0] > 0) != (right[0] > 0)
-    # two lines of the steepest slopes allowed bound how far L can come back between the ends
+    # two lines with the extreme slopes bound how far L can return between the ends
     span = np.where(monotone, 1.0, most - least)
     above = (right[0] * most - left[0] * least - most * least * width) / span
     below = (left[0] * most - right[0] * least + most * least * width) / span
     settled = monotone | (~differ & np.where(left[0] > 0, below > 0, above <= 0))
     rest = ~settled
-    settled[rest] = _settled_by_cubic(
+    settled[rest] = _decide_by_cubic(
         left[:, rest], right[:, rest], width=width[rest], phi=phi[rest], sharp=sharp
     )
     return differ & settled, ~settled
 
 
-def _settled_by_cubic(
+def _decide_by_cubic(
     left: Array, right: Array, *, width: Array, phi: Array, sharp: float
 ) -> NDArray[np.bool_]:
-    """Return in which small cells L keeps its sign, or is monotone, by Hermite's cubic for L.
+    """Flags for small cells in which L keeps its sign, or is monotone, by Hermite's cubic for L.
 
-    The cubic errs by (width·sharp)⁴/384 times at most about 1/8, and in proportion to a short φ, as
-    L is an integral over it. Ends that are 0 up to rounding mean a stretch where L is 0.
+    The cubic has an error of (width·sharp)⁴/384 times at most about 1/8, and proportional to a
+    short φ, as L is an integral over it. Ends that are 0 up to rounding mean a stretch where L is
+    0.
     """
     sign = np.where(left[0] > 0, 1.0, -1.0)
     slope_left, slope_right = (sign * (end[2] - end[1] - phi) * width for end in (left, right))
@@ -242,7 +246,7 @@ def _settled_by_cubic(
     return (relative <= _CELL * 1.0001) & (away | steady) | (relative <= 1) & nothing
 
 
-def _closed_in(
+def _refine(
     law: Kernels,
     low: Array,
     high: Array,
@@ -252,11 +256,11 @@ def _closed_in(
     shifts: Array,
     epsilon: float,
 ) -> Crossings:
-    """Return the roots of L in [low, high]: Newton's steps, halvings where they leave."""
+    """The roots of L in [low, high]: Newton's steps, or halvings if these leave the bracket."""
     phi, falling = shifts[index], ends[0] > 0
     x = low + (high - low) * ends[0] / (ends[0] - ends[1])  # the secant's
     step, log_u, mean_y, mean_u = (np.zeros_like(x) for _ in range(4))
-    root = 1e-10  # in σ: H is flat in its end points, so this costs it less than 1e-16
+    root = 1e-10  # in σ: H is flat in its end points, so this error changes it by less than 1e-16
     for _ in range(60 if x.size else 0):  # Newton's steps
         value, mean_y, mean_u, log_u = _ends(law, x, phi, epsilon)
         before = (value > 0) == falling
@@ -272,7 +276,7 @@ def _closed_in(
             break
         inside = (following > low) & (following < high)
         x = np.where(inside | done, following, (low + high) / 2)
-    step = x - np.clip(x - step, low, high)  # where Newton's method did not come to rest
+    step = x - np.clip(x - step, low, high)  # where Newton's method did not converge
     slope_u = mean_u - x - phi
     return Crossings(
         index=index,

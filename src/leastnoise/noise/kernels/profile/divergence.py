@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 # and H″ = Σ f(u)ℓ(u)ℓ(y)/|L′| there.
 
 
-_BESIDE = 1e-5  # a shift is looked at from this (relative) distance where H′ may jump
-# Where H′ is looked at first, in units of the spacing. Towards whole multiples H may fall and rise
-# again within a small part of it: where decay = ε, L vanishes on stretches of the line there.
+_BESIDE = 1e-5  # relative distance at which H′ is evaluated next to a jump
+# The first nodes for H′, in units of the spacing. Near integer multiples H may fall and rise again
+# within a small part of the spacing: if decay = ε, L vanishes on stretches of the line there.
 _NODES = np.array(
     [0.05, 0.3, 0.5, 0.65, 0.76, 0.84, 0.89, 0.925, 0.95, 0.97, 0.985, 0.995, 1 - _BESIDE]
 )
 _FALL = Bisection(halvings=20)
 _WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
-_ROUGH = 0.1  # how far H′ may be from what its neighbours foretell, relative to them
+_ROUGH = 0.1  # the allowed relative deviation of H′ from its interpolation
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Peaks:
-    """Local maxima of H: where, its log there, and whether Newton's method came to rest."""
+    """Local maxima of H: their shifts, the log of H there, and if Newton's method converged."""
 
     shifts: Array
     log_h: Array
@@ -51,49 +51,49 @@ class Peaks:
 
     @property
     def log_delta(self) -> float:
-        """The log of the highest."""
+        """The log of the highest maximum."""
         return float(self.log_h.max())
 
     @property
     def worst(self) -> float:
-        """Where the highest is."""
+        """The shift of the highest maximum."""
         return float(self.shifts[int(self.log_h.argmax())])
 
 
 def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
-    """Return the local maxima of H on [0, shift] that may be its supremum; its end is the last.
+    """The local maxima of H on [0, shift] that may be its supremum; the end is the last.
 
-    The zeros of H′ are isolated between nodes, which get closer until H and H′ are what Hermite's
-    cubic foretells, and closed in on by Newton's method. Nothing is proved: a maximum that rises
-    and falls between two nodes is for the proof.
+    The zeros of H′ are isolated between nodes, which get closer until H and H′ agree with Hermite's
+    cubic, and are refined by Newton's method. Nothing is proved: only the proof excludes a maximum
+    that rises and falls between two nodes.
     """
     end = log_divergence(law, shift=shift, epsilon=epsilon)
-    nodes, known, matters = _resolved(
+    nodes, known, matters = _resolve(
         law, _first_nodes(law, shift, epsilon), end=math.exp(end), epsilon=epsilon
     )
     turns = np.flatnonzero((known[1, :-1] > 0) & (known[1, 1:] <= 0) & matters)
     low, high = nodes[turns], nodes[turns + 1]
     at = low + (high - low) * _fall_between(known[:, turns], known[:, turns + 1], high - low)
-    found = polish(law, at, low=low, high=high, epsilon=epsilon)
+    polished = polish(law, at, low=low, high=high, epsilon=epsilon)
     return Peaks(
-        shifts=np.append(found.shifts, shift),
-        log_h=np.append(found.log_h, end),
-        settled=np.append(found.settled, True),
+        shifts=np.append(polished.shifts, shift),
+        log_h=np.append(polished.log_h, end),
+        settled=np.append(polished.settled, True),
     )
 
 
 def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
-    """Close in on the maxima of H near `shifts`, each in [low, high], by Newton's method.
+    """Refine the maxima of H near `shifts`, each in [low, high], by Newton's method.
 
-    What is left of the way to a maximum at the last shift is added as H′²/2|H″|. A maximum that
-    isn't there isn't settled, and `log_h` is that of some shift.
+    The remaining rise to a maximum is added as H′²/2|H″|. A maximum that doesn't exist isn't
+    `settled`, and its `log_h` is the value at some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
     left_over = 1e-9  # relative; the error of a maximum whose rise of this was added is far smaller
     for _ in range(16 if phi.size else 0):  # Newton's corrections
-        found = crossings(law, phi, epsilon + NOISE)
-        first, second = _derivatives(found, phi.size)
-        log_h = _log_integrals(law, found, phi, epsilon)
+        roots = crossings(law, phi, epsilon + NOISE)
+        first, second = _derivatives(roots, phi.size)
+        log_h = _log_integrals(law, roots, phi, epsilon)
         h = np.exp(log_h)
         step = -first / np.where(second < 0, second, -np.inf)
         rise = np.where(second < 0, step * first / 2, 0.0)
@@ -119,11 +119,12 @@ def _first_nodes(law: Kernels, shift: float, epsilon: float) -> Array:
 
 
 def _islands(law: Kernels, epsilon: float) -> Array:
-    """Return shifts between the centres of the islands of {L > 0} in the plane of y and φ.
+    """Shifts between the centres of the islands of {L > 0} in the plane of y and φ.
 
-    L(y, φ) is stationary only where ℓ(y) = ℓ(y + φ) = 0, and largest where y is a valley of f and
-    y + φ a mode. Every island that doesn't reach the border holds such a point, so no rise of H is
-    overlooked between these shifts (equal ones, up to a millionth of the spacing, are merged).
+    L(y, φ) is stationary only if ℓ(y) = ℓ(y + φ) = 0, and largest where y is a valley of f and y +
+    φ a mode. Every island that doesn't reach the border contains such a point, so no rise of H is
+    missed between these shifts. (Shifts that are equal up to a millionth of the spacing are
+    merged.)
     """
     step = 0.25 / law.sharp
     x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3
@@ -149,34 +150,34 @@ def _islands(law: Kernels, epsilon: float) -> Array:
     return law.spacing / merged * np.unique(rounded[rounded > 0])
 
 
-def _resolved(
+def _resolve(
     law: Kernels, nodes: Array, *, end: float, epsilon: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return shifts with H, H′ and H″ there, and which of the cells between may hold the maximum.
+    """Shifts with H, H′ and H″ there, and flags for cells that may contain the maximum.
 
-    A cell that may, and in which H′ may change sign more often than its ends tell, or H isn't what
-    the cubic for H′ foretells, is halved. `end` is H at the longest shift.
+    A cell that may contain it is halved if H′ may change sign more often than its ends show, or if
+    H differs from the cubic for H′. `end` is H at the longest shift.
     """
-    known = _known(law, nodes, epsilon)
-    matters, doubtful = _examined(nodes, known, end)
+    known = _evaluate(law, nodes, epsilon)
+    matters, doubtful = _examine_cells(nodes, known, end)
     for _ in range(8):  # halvings
         cells = np.flatnonzero(matters & doubtful)
         if not cells.size:
             break
         middle = (nodes[cells] + nodes[cells + 1]) / 2
         nodes = np.insert(nodes, cells + 1, middle)
-        known = np.insert(known, cells + 1, _known(law, middle, epsilon), axis=1)
-        matters, doubtful = _examined(nodes, known, end)
+        known = np.insert(known, cells + 1, _evaluate(law, middle, epsilon), axis=1)
+        matters, doubtful = _examine_cells(nodes, known, end)
     return nodes, known, matters
 
 
-def _examined(
+def _examine_cells(
     nodes: Array, known: Array, end: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which cells may hold the maximum, and which are too wide to tell where."""
+    """Flags for cells that may contain the maximum, and for cells that are too wide."""
     left, right, width = known[:, :-1], known[:, 1:], np.diff(nodes)
     best = max(end, float(known[0].max()))
-    slope = _between(left, right, width, _WITHIN)
+    slope = _interpolate_slope(left, right, width, _WITHIN)
     size = np.abs(slope).max(axis=0)
     digits = 1e-12  # of H
     surprise = np.maximum(np.abs(_surprise(left, right, width)) - digits * best, 0.0)
@@ -191,20 +192,20 @@ def _examined(
     inside = np.abs(slope[1:-1]).min(axis=0)
     touches = (changes == 0) & (inside <= 2 * _ROUGH * size)
     touches &= inside < np.minimum(np.abs(slope[0]), np.abs(slope[-1]))
-    hidden = 1e-6  # of the maximum: how much of a rise may be unforeseen; beyond, cells are halved
+    hidden = 1e-6  # of the maximum: the largest deviation from the cubic without halving
     unsure = ~(wrong <= _ROUGH) | (surprise > hidden * best)
     return matters, touches | (changes > 1) | unsure
 
 
-def _known(law: Kernels, shifts: Array, epsilon: float) -> Array:
-    """Return H, H′ and H″ at `shifts`, stacked."""
-    found = crossings(law, shifts, epsilon + NOISE)
-    h = np.exp(_log_integrals(law, found, shifts, epsilon))
-    return np.stack((h, *_derivatives(found, shifts.size)))
+def _evaluate(law: Kernels, shifts: Array, epsilon: float) -> Array:
+    """H, H′ and H″ at `shifts`, stacked."""
+    roots = crossings(law, shifts, epsilon + NOISE)
+    h = np.exp(_log_integrals(law, roots, shifts, epsilon))
+    return np.stack((h, *_derivatives(roots, shifts.size)))
 
 
-def _between(left: Array, right: Array, width: Array, s: Array) -> Array:
-    """Return H′ at the shares s of the cells: Hermite's quartic, from H, H′ and H″ at the ends."""
+def _interpolate_slope(left: Array, right: Array, width: Array, s: Array) -> Array:
+    """H′ at the shares s of the cells: Hermite's quartic, from H, H′ and H″ at the ends."""
     value = (1 + 2 * s) * (1 - s) ** 2 * left[1] + s**2 * (3 - 2 * s) * right[1]
     value += width * (s * (1 - s) ** 2 * left[2] - s**2 * (1 - s) * right[2])
     missing = _surprise(left, right, width) / np.maximum(width, 1e-300)
@@ -212,58 +213,59 @@ def _between(left: Array, right: Array, width: Array, s: Array) -> Array:
 
 
 def _surprise(left: Array, right: Array, width: Array) -> Array:
-    """Return how much more H rises in the cells than the integral of Hermite's cubic for H′."""
+    """The excess of the rise of H in the cells over the integral of Hermite's cubic for H′."""
     mean = (left[1] + right[1]) / 2 + width * (left[2] - right[2]) / 12
     return right[0] - left[0] - width * mean
 
 
 def _fall_between(left: Array, right: Array, width: Array) -> Array:
-    """Return where H′ falls through 0, as a share of the cell."""
-    low, high = _FALL.shares(lambda s: ~(_between(left, right, width, s) > 0), width.size)
+    """The share of the cell at which H′ falls through 0."""
+    low, high = _FALL.shares(lambda s: ~(_interpolate_slope(left, right, width, s) > 0), width.size)
     return (low + high) / 2
 
 
-def _derivatives(found: Crossings, count: int) -> Array:
-    steepness = np.maximum(np.abs(found.slope_u - found.slope_y), 1e-300)
-    signed = np.where(found.falling, found.f, -found.f)
-    bends = found.f * found.slope_u * found.slope_y / steepness
-    sums = [np.bincount(found.index, part, minlength=count) for part in (signed, bends)]
+def _derivatives(roots: Crossings, count: int) -> Array:
+    steepness = np.maximum(np.abs(roots.slope_u - roots.slope_y), 1e-300)
+    signed = np.where(roots.falling, roots.f, -roots.f)
+    bends = roots.f * roots.slope_u * roots.slope_y / steepness
+    sums = [np.bincount(roots.index, part, minlength=count) for part in (signed, bends)]
     return np.stack(sums).astype(float)
 
 
 def log_divergence(law: Kernels, *, shift: float, epsilon: float) -> float:
-    """Return ln H(shift)."""
+    """Ln H(shift)."""
     periods = round(shift / law.spacing)
-    whole = 1e-14  # (relative) a shift this near to a multiple of the spacing is one
+    whole = 1e-14  # relative distance below which a shift counts as a multiple of the spacing
     if not law.folded and periods and abs(shift / law.spacing - periods) <= whole * periods:
         return _log_divergence_at_multiple(law, periods, epsilon)
     phi = np.array([shift])
     return float(_log_integrals(law, crossings(law, phi, epsilon + NOISE), phi, epsilon)[0])
 
 
-def _log_integrals(law: Kernels, found: Crossings, shifts: Array, epsilon: float) -> Array:
-    """Return ln H at `shifts`, from a positive integrand: f(u)(1 − e^(−L)) where L > 0.
+def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float) -> Array:
+    """Ln H at `shifts`, from a positive integrand: f(u)(1 − e^(−L)) where L > 0.
 
-    Each stretch of {L > 0} is a sum of Gaussians of width 1, so pieces of length 4 or less
-    with 24 nodes give all digits; the leftmost stretch is cut where f(u) is e^-45 of its end.
+    Each stretch of {L > 0} is a sum of Gaussians of width 1, so pieces of length at most 4 with 24
+    nodes give full precision; the leftmost stretch is cut where f(u) is e^-45 of its value at the
+    end.
     """
-    ends, index = found.roots[found.falling], found.index[found.falling]
+    ends, index = roots.roots[roots.falling], roots.index[roots.falling]
     phi = shifts[index]
-    before = np.concatenate(([-np.inf], found.roots[:-1]))
-    fresh = np.concatenate(([True], found.index[1:] != found.index[:-1]))[: found.index.size]
+    before = np.concatenate(([-np.inf], roots.roots[:-1]))
+    fresh = np.concatenate(([True], roots.index[1:] != roots.index[:-1]))[: roots.index.size]
     # the first stretch comes from −∞; its density falls at least like a normal tail there
     first = np.minimum(ends + phi, -law.modes * law.spacing) - 10.0 - phi
-    starts = np.where(fresh[found.falling], first, before[: found.roots.size][found.falling])
-    if law.folded:  # no piece goes over a kink, at −φ or 0
+    starts = np.where(fresh[roots.falling], first, before[: roots.roots.size][roots.falling])
+    if law.folded:  # no piece contains a kink, at −φ or 0
         kinks = np.stack((starts, np.clip(-phi, starts, ends), np.clip(0.0, starts, ends), ends))
         starts, ends = kinks[:-1].ravel(), kinks[1:].ravel()
         index, phi = np.tile(index, 3), np.tile(phi, 3)
     pieces = np.maximum(np.ceil((ends - starts) / 4), 1).astype(np.intp)
     which = np.repeat(np.arange(ends.size), pieces)
-    place = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    piece_index = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     width = ((ends - starts) / pieces)[which]
     unit, weight = gauss_legendre(0.0, 1.0, nodes=24)
-    y = ((starts[which] + place * width)[:, None] + width[:, None] * unit).ravel()
+    y = ((starts[which] + piece_index * width)[:, None] + width[:, None] * unit).ravel()
     u = y + np.repeat(phi[which], unit.size)
     log_f, _ = law.log_density_and_mean(np.concatenate((y, u)))
     log_u = log_f[y.size :]
@@ -275,11 +277,11 @@ def _log_integrals(law: Kernels, found: Crossings, shifts: Array, epsilon: float
 
 
 def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> float:
-    """Return ln H where the shift is `periods` spacings of a mixture.
+    """Ln H if the shift is `periods` spacings of a mixture.
 
-    There f(u) − c f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − c w_k, where what cancels is
-    exactly 0. d_k is, in turn, positive and negative: L falls through 0 once, and the log of the
-    positive part over the negative one falls everywhere.
+    Then f(u) − c f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − c w_k, where terms that cancel
+    are exactly 0. The d_k change sign once, from positive to negative. So L falls through 0 once,
+    and the log of the positive part over the negative part decreases everywhere.
     """
     from scipy.special import ndtr  # noqa: PLC0415  (0.4 s, needed here alone)
 
@@ -326,7 +328,10 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
 
 
 def quantile(noise: KernelNoise, outside: float) -> float:
-    """P(|X| > t) is a sum of normal tails; a folded kernel has but one, on its own side of 0."""
+    """The t/σ at which P(|X| > t), a sum of normal tails, equals `outside`.
+
+    A folded kernel has only one tail, on its own side of 0.
+    """
     spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
     if noise.folded:
         kernels = [(0.0, 1.0), (spacing, math.exp(-decay))]

@@ -1,10 +1,10 @@
 """Enclosure of δ(ε) for sums of Gaussian kernels, over every shift (theory/noise.md §1).
 
 notation: H(φ) the hockey-stick divergence at shift φ, lengths in σ, S_φ = {y: f(y + φ) > e^ε f(y)}.
-H(φ) is the largest of G_A(φ) = ∫_A f(y + φ) − e^ε f(y) dy over all sets A, that of A = S_φ. With
-G_A″ = ∫_A f″(y + φ) dy >= −M for A = S_φ′, whatever φ′ of a cell [a, b], H on the cell is at most
-its chord + M(φ − a)(b − φ)/2. Cells whose bound is above what H is known to reach are halved. So
-neither the sign changes of f(y + φ) − e^ε f(y) need be followed nor the shape of H be known.
+H(φ) is the maximum of G_A(φ) = ∫_A f(y + φ) − e^ε f(y) dy over all sets A, attained at A = S_φ. If
+G_A″ = ∫_A f″(y + φ) dy >= −M for A = S_φ′ and every φ′ of a cell [a, b], then H on the cell is at
+most its chord + M(φ − a)(b − φ)/2. Cells whose bound exceeds a known value of H are halved. So
+neither the sign changes of f(y + φ) − e^ε f(y) nor the shape of H are needed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from leastnoise.noise.kernels.proof.table import (
 from leastnoise.numerics.bisection import Bisection
 
 _PER_SIGMA = (32, 128)  # points of the tables
-_CLOSE = 1e-10  # a supremum known so well, relatively, is known well enough
+_CLOSE = 1e-10  # relative accuracy of the supremum at which the search ends
 
 
 def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -79,12 +79,12 @@ class _ShiftSearch:
     table: DensityTable
     decay: Fraction
     epsilon: Fraction
-    best: float  # what H reaches
+    best: float  # a known value of H
 
     def __post_init__(self) -> None:
-        remembered = 2**22  # points of looks kept, of 48 bytes
+        remembered = 2**22  # cached points, of 48 bytes each
         self._look = lru_cache(maxsize=max(2, min(512, remembered // self.table.count)))(
-            self._looked
+            self._examine
         )
 
     @cached_property
@@ -92,13 +92,13 @@ class _ShiftSearch:
         return Divergence(table=self.table, c=float(ball(self.epsilon).exp().mid()))
 
     def survivors(self, cells: list[_ShiftCell] | None) -> list[_ShiftCell]:
-        """Return what is left of `cells` (None: all shifts) where H may still be above `best`."""
+        """The parts of `cells` (None: all shifts) where H may still be above `best`."""
         ends = [(c.first, c.last) for c in cells] if cells else [(Fraction(0), self.table.longest)]
         heap: list[_ShiftCell] = []
         for first, last in ends:
             parts = math.ceil((last - first) * self.table.per_sigma)
-            places = [first + (last - first) * Fraction(i, parts) for i in range(parts + 1)]
-            heap += [self._cell(a, b) for a, b in pairwise(places)]
+            ends_of_parts = [first + (last - first) * Fraction(i, parts) for i in range(parts + 1)]
+            heap += [self._cell(a, b) for a, b in pairwise(ends_of_parts)]
         heapq.heapify(heap)
         stuck: list[_ShiftCell] = []
         for _ in range(400):  # halvings
@@ -106,14 +106,14 @@ class _ShiftSearch:
                 break
             cell = heapq.heappop(heap)
             if cell.bound - cell.chord <= (cell.chord - self.best) / 4:
-                stuck.append(cell)  # only a finer table can tell
+                stuck.append(cell)  # only a finer table can decide
                 continue
             middle = (cell.first + cell.last) / 2
             for half in (self._cell(cell.first, middle), self._cell(middle, cell.last)):
                 heapq.heappush(heap, half)
         return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
 
-    def _looked(self, shift: Fraction) -> ShiftValues:
+    def _examine(self, shift: Fraction) -> ShiftValues:
         look = self._divergence.look(shift)
         exact = self._closed_form(shift)
         if exact is not None:
@@ -133,31 +133,31 @@ class _ShiftSearch:
             return arb(0)
         periods = shift / law.apart
         if law.folded or periods.denominator != 1 or periods >= len(law.kernels):
-            return None  # the last: no kernel of f(y + φ) meets one of f(y), nothing cancels
+            return None  # for long shifts no kernels of f(y + φ) and f(y) coincide: nothing cancels
         return at_multiple(law, int(periods), decay=self.decay, epsilon=self.epsilon)
 
     def _cell(self, first: Fraction, last: Fraction) -> _ShiftCell:
         """Bound H on [first, last], of a width up to the table's step."""
-        one, two = self._look(first), self._look(last)
+        left, right = self._look(first), self._look(last)
         width = float(last - first) * (1 + 1e-9)
-        fall = falls(self.table, self._divergence.still, (first, one.row), (last, two.row))
-        active = np.maximum(one.most, two.most) + width**2 / 8 * fall > 0
+        fall = falls(self.table, self._divergence.still, (first, left.row), (last, right.row))
+        active = np.maximum(left.most, right.most) + width**2 / 8 * fall > 0
         most = (float(fall[active].sum()) * self.table.step + LEFT_OUT) * (1 + 1e-9)
-        rise, sag = abs(two.high - one.high), most * width**2 / 2
-        chord = max(one.high, two.high)
+        rise, sag = abs(right.high - left.high), most * width**2 / 2
+        chord = max(left.high, right.high)
         bound = chord
         if rise < sag:  # the chord with the parabola has its maximum inside
-            bound = ((one.high + two.high) / 2 + sag / 4 + rise**2 / (4 * sag)) * (1 + 1e-12)
+            bound = ((left.high + right.high) / 2 + sag / 4 + rise**2 / (4 * sag)) * (1 + 1e-12)
         return _ShiftCell(bound=bound, chord=chord, first=first, last=last)
 
 
 def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:
-    """Enclose H where the shift is `periods` spacings, for a law that isn't folded.
+    """Enclose H if the shift is `periods` spacings, for a law that isn't folded.
 
-    There f(y + φ) − e^ε f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. d_k is, in
-    turn, positive (no w_k), has the sign of (|k| − |k + periods|)·decay − ε, which falls in k, and
-    is negative (no w_{k+periods}): one change of sign, so one root (Descartes). Where decay = ε the
-    terms that cancel are left out, by comparing Fractions.
+    Then f(y + φ) − e^ε f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. With increasing
+    k, d_k is positive (no w_k), has the sign of (|k| − |k + periods|)·decay − ε, which decreases in
+    k, and is negative (no w_{k+periods}): one change of sign, so one root (Descartes). If decay = ε
+    the terms that cancel are omitted, by comparing Fractions.
     """
     most, c = len(law.kernels) // 2, ball(epsilon).exp()
     weights = {k - most: weight for k, (_, weight) in enumerate(law.kernels)}
@@ -182,7 +182,7 @@ def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fract
 
 
 def _bracket(positive_then_negative: Callable[[arb], arb]) -> tuple[arb, arb]:
-    """Return ends certainly left and right of the only sign change, close together."""
+    """Ends certainly left and right of the only sign change, close together."""
     low, high = arb(-1), arb(1)
     while not positive_then_negative(low) > 0:
         low *= 2

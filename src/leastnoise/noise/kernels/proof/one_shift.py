@@ -2,7 +2,7 @@
 
 The line is cut into items between neighbouring points of a table. On each D is Hermite's quintic p
 of the values, slopes and bends at its ends, up to w⁶/46080·sup|D⁶| and to rounding. p is written in
-Bernstein's form: it lies between its least and largest coefficient, its mean is theirs.
+Bernstein's form: it lies between its smallest and largest coefficient, and has their mean.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _ROOT = Bisection(halvings=60)
-OUTWARD = 1 + 1e-12  # more than means of six, halvings, products and sums of a few can be off
+OUTWARD = 1 + 1e-12  # covers the rounding of means of six, halvings, products and short sums
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ShiftValues:
-    """H(shift) lies in [low, high]; on item i D <= most[i] at this shift."""
+    """H(shift) lies in [low, high]; on item i, D <= most[i] at this shift."""
 
     shift: Fraction
     low: float
@@ -41,7 +41,7 @@ class ShiftValues:
 
 
 class _Items(NamedTuple):
-    """Stretches of the line, and (value, slope, bend) of a sum at their ends as seen from inside.
+    """Stretches of the line, with (value, slope, bend) of a sum at their ends, seen from inside.
 
     `left` and `right` have the shape (3, items). `sixth` bounds |a f⁶(y + φ)| + |b f⁶(y)| on them;
     `sizes` is |a| f(y + φ) + |b| f(y) at the larger end.
@@ -57,7 +57,7 @@ class _Items(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """H at any shift up to table.longest, for c = e^ε, a float off by one rounding at most."""
+    """H at any shift up to table.longest, for c = e^ε, a float with at most one rounding."""
 
     table: DensityTable
     c: float
@@ -68,12 +68,12 @@ class Divergence:
         return self.table.row(Fraction(0))
 
     def look(self, shift: Fraction) -> ShiftValues:
-        """Return what is known of `shift`, 0 <= shift <= longest."""
+        """The bounds at `shift`, 0 <= shift <= longest."""
         row = self.table.row(shift)
-        found = self._pieces.of(shift, row, 1.0, -self.c)
-        errors = found.errors + LEFT_OUT
-        low, high = integrate_positive_part(found.coefficients, errors, found.widths)
-        most = found.per_item(found.coefficients.max(axis=0) + errors)
+        quintics = self._pieces.of(shift, row, 1.0, -self.c)
+        errors = quintics.errors + LEFT_OUT
+        low, high = integrate_positive_part(quintics.coefficients, errors, quintics.widths)
+        most = quintics.per_item(quintics.coefficients.max(axis=0) + errors)
         return ShiftValues(shift=shift, low=max(0.0, low), high=high + LEFT_OUT, most=most, row=row)
 
     @cached_property
@@ -82,10 +82,10 @@ class Divergence:
 
 
 class Quintics(NamedTuple):
-    """Bernstein's coefficients, of shape (6, items), on items of some widths.
+    """Bernstein's coefficients, shape (6, items), on items with these widths.
 
-    With those of the errors, without what is left out where kernels end. If item `kink` >= 0 is
-    cut in two, its right part is the last (and has the width 0 where the cut is at the end).
+    `errors` omit the parts of kernels beyond their ends. If item `kink` >= 0 is cut in two, its
+    right part is the last item (of width 0 if the cut is at the end).
     """
 
     coefficients: Floats
@@ -94,12 +94,12 @@ class Quintics(NamedTuple):
     kink: int
 
     def part(self, first: int, count: int) -> Quintics:
-        """Return `count` of the items, none of which has been cut in two."""
+        """`count` of the items, none of which has been cut in two."""
         here = slice(first, first + count)
         return Quintics(self.coefficients[:, here], self.errors[here], self.widths[here], -1)
 
     def per_item(self, values: Floats) -> Floats:
-        """Return the larger of the two values of an item that was cut."""
+        """The values by item; for an item that was cut, the larger value."""
         if self.kink < 0:
             return values
         whole = values[:-1].copy()
@@ -116,7 +116,7 @@ class QuinticSums:
     still: Row
 
     def of(self, shift: Fraction, row: Row, a: float, b: float) -> Quintics:
-        """Return the quintics of the sum at `shift`, where the table has `row`."""
+        """The quintics of the sum at `shift`, where the table has `row`."""
         items = self._items(row, a, b)
         kink = -1
         if self.table.law.folded:
@@ -150,7 +150,7 @@ class QuinticSums:
     def _cut(  # noqa: PLR0917 (one call of its own)
         self, items: _Items, kink: int, shift: Fraction, row: Row, weights: tuple[float, float]
     ) -> _Items:
-        """Cut item `kink` at y = −shift, where y + shift is 0; its right part becomes the last."""
+        """Cut item `kink` at y = −shift, where y + shift is 0; the right part becomes the last."""
         still, o, mirror = self.still, -self.table.first, np.array([1.0, -1.0, 1.0])
         a, b = weights
         moved_there = a * np.array([still.f[o], still.slope[o], still.bend[o]])  # f is even
@@ -172,28 +172,29 @@ class QuinticSums:
 
 
 def falls(
-    table: DensityTable, still: Row, one: tuple[Fraction, Row], two: tuple[Fraction, Row]
+    table: DensityTable, still: Row, left: tuple[Fraction, Row], right: tuple[Fraction, Row]
 ) -> Floats:
-    """Return bounds of −f″(y + φ), or 0, for y of each item and φ between two shifts.
+    """Upper bounds on −f″(y + φ), or 0, for y in each item and φ between two shifts.
 
-    Each comes with the table's row there; they are a step apart at most.
+    Each shift comes with the table's row there; they are at most a step apart.
     """
-    step, rounding, width = table.step, 3 * table.rounding, float(two[0] - one[0])
+    step, rounding, width = table.step, 3 * table.rounding, float(right[0] - left[0])
     bends = [
-        row.bend - rounding * (np.abs(row.bend) + 2 * row.f) - LEFT_OUT for row in (one[1], two[1])
+        row.bend - rounding * (np.abs(row.bend) + 2 * row.f) - LEFT_OUT
+        for row in (left[1], right[1])
     ]
     least = np.minimum.reduce([bends[0][:-1], bends[0][1:], bends[1][:-1], bends[1][1:]])
     if table.law.folded:  # f″ is continuous at the kink, f‴ isn't
         origin, points = -table.first, table.points
-        at_kink = (points[:-1] + float(one[0]) <= step) & (points[1:] + float(two[0]) >= -step)
+        at_kink = (points[:-1] + float(left[0]) <= step) & (points[1:] + float(right[0]) >= -step)
         bend = still.bend[origin] - rounding * (abs(still.bend[origin]) + 2 * still.f[origin])
         least = np.where(at_kink, np.minimum(least, bend), least)
-    fourth = np.maximum(one[1].fourth[:-1], two[1].fourth[1:])
+    fourth = np.maximum(left[1].fourth[:-1], right[1].fourth[1:])
     return np.maximum(0, fourth * max(step, width) ** 2 / 8 * (1 + 1e-8) - least)
 
 
 def _quintic(items: _Items) -> Floats:
-    """Return the six Bernstein coefficients of the quintics with these values, slopes and bends."""
+    """The six Bernstein coefficients of the quintics with these values, slopes and bends."""
     left, right, a, b = items.left, items.right, items.widths / 5, items.widths**2 / 20
     return np.stack(
         [
@@ -210,9 +211,9 @@ def _quintic(items: _Items) -> Floats:
 def integrate_positive_part(
     coefficients: Floats, errors: Floats, widths: Floats
 ) -> tuple[float, float]:
-    """Bound Σ ∫ max(0, p + e) over items, for any |e| <= errors.
+    """Bounds on Σ ∫ max(0, p + e) over items, for any |e| <= errors.
 
-    coefficients: those of p, of shape (6, items).
+    `coefficients` are the Bernstein coefficients of p, shape (6, items).
     """
     low, high = coefficients.min(axis=0), coefficients.max(axis=0)
     inside, cut, touched = low >= 0, (low < 0) & (high > 0), high > -errors
@@ -223,9 +224,9 @@ def integrate_positive_part(
 
 
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """Bound Σ ∫ p₊ over items on which p takes both signs."""
+    """Bounds on Σ ∫ p₊ over items on which p has both signs."""
     least = most = 0.0
-    for _ in range(10):  # halvings of an item on which p is neither of one sign nor monotone
+    for _ in range(10):  # halvings of items on which p neither has one sign nor is monotone
         low, high = coefficients.min(axis=0), coefficients.max(axis=0)
         inside = low >= 0
         settled = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
@@ -246,9 +247,9 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
 
 
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """Return Σ ∫ p over the sides of nearly the roots where p > 0, and what p₊ may have more.
+    """Σ ∫ p over the sides of approximate roots where p > 0, and a bound on the excess of p₊.
 
-    If p(r) isn't 0, p₊ differs from p on that side by |p(r)| at most, on less than the item.
+    If p(r) isn't 0, p₊ differs from p on that side by at most |p(r)|, on less than the item.
     """
     if not len(widths):
         return 0.0, 0.0
@@ -267,7 +268,7 @@ def _sum(heights: Floats, widths: Floats) -> float:
 
 
 def split(coefficients: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """De Casteljau: return the coefficients left and right of `at`, shares of the items."""
+    """De Casteljau's algorithm: the coefficients left and right of `at`, shares of the items."""
     row, left, right = coefficients, [coefficients[0]], [coefficients[-1]]
     while len(row) > 1:
         row = row[:-1] + at * (row[1:] - row[:-1])

@@ -1,4 +1,4 @@
-"""What proofs of mixtures rest on: the work allowed, the law in balls, tables of its values."""
+"""The basis of proofs for sums of Gaussian kernels: limits on work, laws in balls, value tables."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-# Which sums of Gaussian kernels are proved: how wide, and at which ε.
+# Limits on the sums of Gaussian kernels that are proved: their width, and ε.
 
 
 MOST_KERNEL_EPSILON = 500  # beyond it e^ε isn't formed in floats
 
 
 def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
-    """Return why a sum of Gaussian kernels isn't proved, or None."""
+    """The reason why a sum of Gaussian kernels isn't proved, or None."""
     noise = cast("KernelNoise", part.noise)
     sigma = noise.scale
     return why_not_kernels(
@@ -44,9 +44,9 @@ def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
 def why_not_kernels(
     *, modes: int, spacing: Fraction, shift: Fraction, epsilon: Fraction, compositions: int
 ) -> str | None:
-    """Return why a sum of Gaussians isn't proved, or None; spacing and shift in σ.
+    """The reason why a sum of Gaussians isn't proved, or None; spacing and shift in σ.
 
-    Tables go over the whole law, from kernel to kernel, for each of the shifts that are looked at.
+    Tables extend over the whole law, from kernel to kernel, for each of the examined shifts.
     """
     if compositions == 1 and epsilon > MOST_KERNEL_EPSILON:
         return f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is formed in floats"
@@ -58,7 +58,7 @@ def why_not_kernels(
     return over(work, most, what)
 
 
-# Sums of Gaussian kernels as exact places and weights in balls, lengths in σ.
+# Sums of Gaussian kernels as exact centres and weights in balls, lengths in σ.
 
 
 @final
@@ -66,7 +66,7 @@ def why_not_kernels(
 class KernelLaw:
     """f(x) = Σ weight·φ(x − centre), φ the normal density.
 
-    If `folded`, a kernel right of 0 serves x >= 0 alone and one left of 0 serves x < 0 alone.
+    If `folded`, a kernel right of 0 counts only for x >= 0, and a kernel left of 0 only for x < 0.
     """
 
     kernels: tuple[tuple[Fraction, arb], ...]
@@ -75,7 +75,7 @@ class KernelLaw:
 
     @classmethod
     def of(cls, noise: KernelNoise) -> KernelLaw:
-        """Return `noise` in units of its scale."""
+        """The law in units of its scale."""
         apart, decay = noise.spacing / noise.scale, ball(noise.decay)
         ks = range(-noise.modes, noise.modes + 1)
         weights = [(-abs(k) * decay).exp() for k in ks]
@@ -90,7 +90,7 @@ class KernelLaw:
 
     @property
     def reach(self) -> Fraction:
-        """Where the outermost kernel sits."""
+        """The centre of the outermost kernel."""
         return self.kernels[-1][0]
 
     def below(self, x: arb) -> arb:
@@ -109,17 +109,17 @@ class KernelLaw:
 
 
 LEFT_OUT = 1e-36
-"""More than e^ε times what is left out where kernels end: of density, derivatives and mass."""
+"""More than e^ε times the density, derivatives and mass of kernels beyond their ends."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """f, f′ and f″ at the points grid + shift, and bounds of |f⁗| and |f⁶| about them.
+    """f, f′ and f″ at the points grid + shift, and bounds on |f⁗| and |f⁶| around them.
 
-    The bounds hold within two and a half grid steps to either side of each point, and one more to
+    The bounds hold within two and a half grid steps on either side of each point, and one more on
     the right. The relative error of f is at most `DensityTable.rounding`. The error of a derivative
-    is at most as large, relative to the sum of the absolute values of its terms.
+    is at most that, relative to the sum of the absolute values of its terms.
     """
 
     f: Floats
@@ -134,14 +134,14 @@ class Row:
 class DensityTable:
     """The points i/n, first <= i < first + count, n = `per_sigma`, a power of two >= 32.
 
-    They begin so far left of all kernels and shifts that f is left out there, and end `beyond` σ
-    right of the last kernel, whatever the shift up to `longest`.
+    They begin so far left of all kernels and shifts that f is negligible there, and end `beyond` σ
+    right of the last kernel, for every shift up to `longest`.
     """
 
     law: KernelLaw
     per_sigma: int
     longest: Fraction
-    far: int  # kernels end so far from their centres, >= √(2·98 + 2ε) and <= 38
+    far: int  # the distance from its centre at which a kernel ends, √(2·98 + 2ε) to 38
     beyond: int = 0
 
     @property
@@ -156,7 +156,7 @@ class DensityTable:
 
     @cached_property
     def count(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         last = math.ceil(self.law.reach * self.per_sigma) + self.beyond * self.per_sigma
         return last + 2 - self.first
 
@@ -169,8 +169,8 @@ class DensityTable:
     def rounding(self) -> float:
         """The relative error of f: an exponential, products, and a sum of positive terms.
 
-        A term is s·G·E, s in balls (u), G in balls (u), E Taylor's sum at v = j·(a/n), itself off
-        by 2u·|v| and summed by Horner's rule (6u in all), two products (2u).
+        A term is s·G·E, s in balls (u), G in balls (u), E Taylor's sum at v = j·(a/n), which has an
+        error of 2u·|v| and is summed by Horner's rule (6u in all), two products (2u).
         """
         beside = math.ceil(2 * self.far / self.law.apart) + 2
         return (18 + min(len(self.law.kernels), beside)) * UNIT
@@ -200,7 +200,7 @@ class DensityTable:
         return fourth * nearest, sixth * nearest
 
     def row(self, shift: Fraction) -> Row:
-        """Return the densities at the points + `shift`, 0 <= shift <= longest."""
+        """The densities at the points + `shift`, 0 <= shift <= longest."""
         width = 2 * self._half + 1
         rows = np.zeros((5, self.count + width))
         origin = math.ceil(-shift * self.per_sigma) - self.first  # the first point + shift >= 0
@@ -219,7 +219,7 @@ class DensityTable:
         return Row(f=f, slope=slope, bend=bend, fourth=fourth, sixth=sixth)
 
     def _terms(self, offset: Fraction, weight: arb) -> Floats:
-        """Return what a kernel adds to the five of a row at j/n + offset from it, |j| <= _half.
+        """The contribution of a kernel to a row at j/n + offset from its centre, |j| <= _half.
 
         φ(j/n + a) = e^(−a²/2) φ(j/n) e^(−ja/n) with |a| <= 1/2n.
         """

@@ -197,7 +197,7 @@ class DrawnPart(NoisyPart):
 
     @property
     def first(self) -> int:
-        """The first of its coordinates in the draw."""
+        """The index of its first coordinate in the draw."""
         return sum(layout.dimension for layout in self.answered.layouts[: self.index])
 
     @property

@@ -62,8 +62,8 @@ class Asking(Protocol):
 class RankError:
     """The largest error of a quantile in rows of its group, with probability 95 %.
 
-    Where it is chosen between two others it counts how far off these are. Rows that share a part of
-    a candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
+    If a quantile is chosen between two others, their errors count, too. Rows that share a part of a
+    candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
     """
 
     statistic: str
@@ -233,7 +233,9 @@ class QuantilePlan(AloneInDraw):
     def make_zeros(self) -> list[Table]:
         """Its columns without rows and noise: the first candidate everywhere."""
         layout = self.layout
-        least = [[[0] * len(asked.chosen) for asked in layout.statistics]] * layout.cells
+        least = [
+            [[0] * len(asked.candidate_suffixes) for asked in layout.statistics]
+        ] * layout.cells
         counts = [table_of(count, np.zeros(count.dimension), noise) for count, noise in self.noisy]
         return [*counts, make_table(layout, least, self.may_state)]
 

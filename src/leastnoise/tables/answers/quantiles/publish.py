@@ -83,7 +83,7 @@ def read_places(
         counts, total = row[: tree.candidates], sum(row)
         places = read_quantiles(counts, levels, total=total)
         ends = [
-            read_interval(counts, level, width, total=total, place=position)
+            read_interval(counts, level, width, total=total, index=position)
             for position, level, width in zip(places, levels, widths, strict=True)
         ]
         lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
@@ -113,7 +113,7 @@ def make_table(
     for asked, level_columns in zip(layout.statistics, columns, strict=True):
         level_columns += [
             [(stated or {})[f"{asked.label}{suffix}"]] * len(level_columns[0])
-            for suffix in asked.suffixes[len(asked.chosen) :]
+            for suffix in asked.suffixes[len(asked.candidate_suffixes) :]
         ]
     ordered = sorted(zip(layout.places, columns, strict=True))
     every = key_columns(layout) + [
@@ -148,7 +148,7 @@ def wrong_quantile(
     for asked in layout.statistics:
         value, *ends = (
             _places(columns[f"{asked.label}{suffix}"], places)
-            for suffix, places in zip(asked.chosen, positions, strict=False)
+            for suffix, places in zip(asked.candidate_suffixes, positions, strict=False)
         )
         if len(value) != len(least) or any(map(int.__lt__, value, least)):
             return asked.label

@@ -22,7 +22,7 @@ import numpy as np
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.results.table_files import read_table
-from leastnoise.tables.statistics.totals import noisy_between
+from leastnoise.tables.statistics.totals import bound_noisy_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -227,7 +227,7 @@ class _CountBounds:
             for end in ("", "_low", "_high")
         )
         half = np.asarray(part.noise_errors[0].halves95)
-        least, most = noisy_between(low.astype(float), high.astype(float), half)
+        least, most = bound_noisy_numbers(low.astype(float), high.astype(float), half)
         least, most = np.floor(least), np.ceil(most)
         if exact:  # a whole number ± a whole number was rounded nowhere
             number = high - half

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeSums(Summed):
-    """The tables of a query, which are sums of the same counts, and their noise.
+class OnATree(Summed):
+    """Tables with whole-number noise on a tree for each group of cells.
 
     `cells` is the layout of the counts in all groups. `noise` is of one group's tree; `certificate`
     is about the noise of all groups.
@@ -57,26 +57,8 @@ class TreeSums(Summed):
 
     @property
     @abstractmethod
-    def workload(self) -> Workload:
-        """The tables as sums of the counts."""
-
-    @property
-    @abstractmethod
     def strategy(self) -> TreeStrategy:
         """The noise, with the tables as sums of the cells of its tree."""
-
-    @property
-    @abstractmethod
-    def nodes(self) -> Sequence[tuple[str | None, NDArray[np.int64]]]:
-        """Each level down which whole counts are found: the number of the node of each count.
-
-        With the name of the table that has these nodes, if one is published.
-        """
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the levels, the highest first, if levels have columns."""
-        return ()
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
@@ -125,6 +107,37 @@ class TreeSums(Summed):
         """The largest standard deviation of a number."""
         return max(max(error.rows.std) if error.rows else error.std for error in self.errors)
 
+    def noise_errors(self, index: int) -> tuple[NoiseError]:
+        """The error of the count of a cell of a table."""
+        return (self.errors[index],)
+
+    def moves(self, index: int) -> tuple[Sensitivity]:
+        """The shifts of all cells by one unit."""
+        return (self.certificate.sensitivity,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSums(OnATree):
+    """The tables of a query, which are sums of the same counts, all drawn at once."""
+
+    @property
+    @abstractmethod
+    def workload(self) -> Workload:
+        """The tables as sums of the counts."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> Sequence[tuple[str | None, NDArray[np.int64]]]:
+        """Each level down which whole counts are found: the number of the node of each count.
+
+        With the name of the table that has these nodes, if one is published.
+        """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the levels, the highest first, if levels have columns."""
+        return ()
+
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
         """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
@@ -133,14 +146,6 @@ class TreeSums(Summed):
         names, tree = zip(*self.nodes, strict=True)
         too_high = {at.name: self.strategy.too_high(i) for i, at in enumerate(self.layouts)}
         return WholeCounts(tree=tree, names=names, too_high=too_high, columns=self.columns)
-
-    def noise_errors(self, index: int) -> tuple[NoiseError]:
-        """The error of the count of a cell of a table."""
-        return (self.errors[index],)
-
-    def moves(self, index: int) -> tuple[Sensitivity]:
-        """The shifts of all cells by one unit."""
-        return (self.certificate.sensitivity,)
 
     def draw(self, totals: Totals) -> list[Table]:
         """All tables."""

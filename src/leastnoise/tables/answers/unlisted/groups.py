@@ -187,7 +187,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Its errors, and from how many units on a group is published, with each noise."""
+        """Its errors, and the sizes of published groups with each noise."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [

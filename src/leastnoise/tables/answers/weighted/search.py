@@ -19,7 +19,7 @@ from leastnoise.guarantees.strategy import SumsOfCells
 from leastnoise.mechanism.accuracy import standard_deviation
 from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.question import Question
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.selection.public import find_candidate
 from leastnoise.selection.workload import Try, list_tries, rank
 from leastnoise.tables.answers.noisy import FINEST_GRID
@@ -78,7 +78,7 @@ def variances(certificate: Certificate) -> Floats:
 def is_alike(certificate: Certificate) -> bool:
     """True if all noisy numbers have the same law: independent, or spherical together."""
     noise, geometry = certificate.noise, certificate.geometry
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     if geometry is None:
         return family.spherical or family.independent or noise.dimension == 1
     return isinstance(geometry, CellGeometry) and noise.dimension == 1

@@ -1,7 +1,7 @@
 """Rows on embedded DuckDB, as typed lazy frames.
 
-No dialect and no type is sniffed, since what a sniffer decides depends on the rows. What can't be
-read counts as a missing value, or is dropped with its line; nothing raises.
+Neither dialect nor types are sniffed, since a sniffer's decision would depend on the rows. A value
+that can't be read is missing, or its line is dropped; no row raises an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.duckdb.inputs import Reading
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.values import spill
-from leastnoise.tables.values.casts import as_day, by_use, finite
+from leastnoise.tables.values.casts import as_day, casts_by_use, finite
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.rows.duckdb.inputs import Input
     from leastnoise.tables.spec.values import ColumnType, Key
-    from leastnoise.tables.values.casts import FileRows, Held
+    from leastnoise.tables.values.casts import FileRows, StoredColumn
 
 
 @contextmanager
@@ -40,37 +40,37 @@ def open_engine(
     threads: int | None = None,
     rehearsed: bool = False,
 ) -> Iterator[DuckDB]:
-    """Yield an engine over the `columns` (name to type) of the rows, and what is `computed`.
+    """Yield an engine over the `columns` (name to type) of the rows, and the `computed` ones.
 
-    It takes as much memory as DuckDB does by default, which is 80 % of the machine's or of the
-    control group's, and then a private folder for temporary files. Where it is `rehearsed`, the
-    source is opened as it is, but no row is read. Raises SourceError, which never quotes data, if
+    It uses as much memory as DuckDB does by default, 80 % of the machine's or of the control
+    group's, and beyond that a private folder for temporary files. If `rehearsed`, the source is
+    opened in the same way, but no row is read. Raises SourceError, which never quotes data, if
     DuckDB can't read the file.
     """
     try:
-        # The connection is closed first, and then what feeds a pipe that it reads from.
+        # Close the connection first, then the feeders of the pipes that it reads.
         with (
             spill.folder() as folder,
             ExitStack() as feeders,
-            _connected(folder, threads) as connection,
+            _connect(folder, threads) as connection,
         ):
             reading = Reading(
                 connection=connection, folder=folder, used=list(columns), rehearsed=rehearsed
             )
-            rows = feeders.enter_context(source.opened(reading))
+            rows = feeders.enter_context(source.open_rows(reading))
             engine = DuckDB(connection, rows, columns, computed, folder=folder)
             if rehearsed:
-                engine.shorten()
+                engine.copy_in_memory()
             yield engine
     except duckdb.OutOfMemoryException:
         raise SourceError(f"{source.name} needs more memory or temporary disk space.") from None
     except (duckdb.Error, OSError, UnicodeDecodeError):
-        # DuckDB's messages quote the values that they complain about, UTF-8 or not.
+        # DuckDB's messages quote values.
         raise SourceError(f"{source.name} can't be read: it may be damaged.") from None
 
 
 @contextmanager
-def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connect(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyConnection]:
     config: dict[str, Any] = {
         "temp_directory": str(folder),
         "preserve_insertion_order": False,
@@ -81,10 +81,10 @@ def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyCon
         yield connection
 
 
-def list_columns(source: Input) -> list[tuple[str, Held]]:
-    """Return names and columns; reads the header or the metadata alone.
+def list_columns(source: Input) -> list[tuple[str, StoredColumn]]:
+    """The names and columns of a source, from its header or metadata only.
 
-    Raises SourceError if there is nothing readable, or no room for temporary files.
+    Raises SourceError if the source can't be read, or if temporary files can't be created.
     """
     _rehearse(source)
     with open_connection() as connection:
@@ -92,21 +92,21 @@ def list_columns(source: Input) -> list[tuple[str, Held]]:
 
 
 def _rehearse(source: Input) -> None:
-    """Make what `open_engine` will need in the temporary folder, now that failing costs nothing."""
+    """Create what `open_engine` needs in the temporary folder, while a failure costs nothing."""
     try:
         with spill.folder() as folder:
             source.rehearse(folder)
     except OSError as error:
         raise SourceError(
-            f"{source.name} can't be read: a private folder for temporary files can't be made, or "
-            f"no named pipe in it ({error.strerror or error}). Let TMPDIR be a folder on a local "
-            "disk."
+            f"{source.name} can't be read: a private folder for temporary files, or a named pipe "
+            f"in it, can't be created ({error.strerror or error}). Set TMPDIR to a folder on a "
+            "local disk."
         ) from None
 
 
 @final
 class DuckDB(Engine):
-    """An engine that `open_engine` makes."""
+    """The engine over embedded DuckDB: see `open_engine`."""
 
     sums_are_wide: ClassVar[bool] = True  # 128 bits
 
@@ -121,28 +121,30 @@ class DuckDB(Engine):
     ) -> None:
         self._connection = connection
         self._tables = 0
-        self._folder, self._settled = folder, False
-        super().__init__(nw.from_native(self._typed(rows, columns, computed)), columns, computed)
+        self._folder, self._is_copied = folder, False
+        super().__init__(
+            nw.from_native(self._cast_columns(rows, columns, computed)), columns, computed
+        )
 
-    def _typed(
+    def _cast_columns(
         self, rows: FileRows, columns: Mapping[str, ColumnType], computed: Computed
     ) -> duckdb.DuckDBPyRelation:
-        """Return the `rows`, each column cast for each use; what doesn't cast is NULL.
+        """The `rows` with each column cast for each use; NULL for values that can't be cast.
 
-        DuckDB reads and casts only what the query will use. Columns are called by their positions,
-        since to DuckDB names that differ in capitals are one.
+        DuckDB reads and casts only the columns that the query uses. Columns are named by their
+        positions, because DuckDB can't tell apart names that differ only in capitals.
         """
         casts = {
-            f"{use}{place}": sql
-            for place, (name, kind) in enumerate(columns.items())
-            for use, sql in by_use(rows.columns[name], kind).items()
+            f"{use}{position}": sql
+            for position, (name, kind) in enumerate(columns.items())
+            for use, sql in casts_by_use(rows.columns[name], kind).items()
         }
-        # A block that only counts rows uses no column.
+        # A query that only counts rows uses no column.
         stored = tuple(casts) or ("0 AS nothing",)
         days = {name for name, kind in computed.inputs.items() if kind == "date"}
         casts |= {
-            f"d{place}": as_day(rows.columns[name])
-            for place, name in enumerate(columns)
+            f"d{position}": as_day(rows.columns[name])
+            for position, name in enumerate(columns)
             if name in days
         }
         listed = ", ".join(f"{sql} AS {name}" for name, sql in casts.items()) or "0 AS nothing"
@@ -152,28 +154,28 @@ class DuckDB(Engine):
             only = ", ".join(f"{finite(name)} AS {name}" for name in read)
             query = f"SELECT * REPLACE ({only}) FROM ({query})"  # noqa: S608  # own names
         if not computed.expressions:
-            return self._connection.sql(query, params=rows.bound)
-        query, bound = _beside(query, stored, list(columns), computed)
-        return self._connection.sql(query, params=rows.bound | bound)
+            return self._connection.sql(query, params=rows.parameters)
+        query, bound = _add_computed(query, stored, list(columns), computed)
+        return self._connection.sql(query, params=rows.parameters | bound)
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
         before = self._tables
         yield
-        for place in range(before, self._tables):
-            self._connection.execute(f"DROP TABLE {self._called(place + 1)}")
+        for number in range(before, self._tables):
+            self._connection.execute(f"DROP TABLE {self._table_name(number + 1)}")
 
     @property
-    def reads_again(self) -> bool:
-        return self._settled
+    def can_reread(self) -> bool:
+        return self._is_copied
 
-    def shorten(self) -> None:
-        """Have the rows in a table: what is known to have none would shorten the queries."""
+    def copy_in_memory(self) -> None:
+        """Copy the rows to a table, since DuckDB would simplify queries over no rows."""
         self._frame = self.materialise(self._frame)
 
-    def settle(self, frame: nw.LazyFrame[Any]) -> None:
+    def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
         """Copy the rows of `frame` to a file in the private folder."""
-        self._settled = True
+        self._is_copied = True
         path = (self._folder / "settled.duckdb").absolute().as_posix()
         if set(path) & {"\\", "?"}:  # DuckDB would open another file
             self._frame = self.materialise(frame)
@@ -181,7 +183,7 @@ class DuckDB(Engine):
         self._connection.execute("ATTACH '" + path.replace("'", "''") + "' AS settled")
         rows = frame.to_native()
         columns = ", ".join(
-            # to compress numbers takes longer than to write and to read them
+            # compressing numbers takes longer than writing and reading them
             f"{name} {kind} {'' if kind == 'VARCHAR' else 'USING COMPRESSION uncompressed'}"
             for name, kind in zip(rows.columns, rows.types, strict=True)
         )
@@ -205,22 +207,22 @@ class DuckDB(Engine):
         )
         return nw.from_native(self._connection.table(name))
 
-    def counted(
+    def add_edge_count(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """A binary search, in one list beside every row, from where a `guess` says."""
+        """A binary search in a list beside every row, from a start that `guess_of` computes."""
         name = self._new_name()
         self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
         guess, most = guess_of(edges, value) or ("0::BIGINT", len(edges))
         query = f"SELECT *, {guess} AS {count} FROM rows, {name}"  # noqa: S608  # own names alone
         for step in (2**power for power in reversed(range(most.bit_length()))):
-            # The first edge has place 1, and past the last one there is NULL.
+            # The first edge has position 1; past the last edge there is NULL.
             at_least = f"CASE WHEN edges[{count} + {step}] <= {value} THEN {step} ELSE 0 END"
             query = f"SELECT * REPLACE ({count} + {at_least} AS {count}) FROM ({query})"  # noqa: S608
-        found = frame.to_native().query("rows", f"SELECT * EXCLUDE (edges) FROM ({query})")  # noqa: S608
-        return nw.from_native(found)
+        result = frame.to_native().query("rows", f"SELECT * EXCLUDE (edges) FROM ({query})")  # noqa: S608
+        return nw.from_native(result)
 
-    def readable(
+    def keep_short_texts(
         self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
     ) -> nw.LazyFrame[Any]:
         short = f"strlen({text}) <= {longest}"
@@ -228,10 +230,10 @@ class DuckDB(Engine):
             frame.to_native().filter(f"{short} AND NOT regexp_matches({text}, '{without}')")
         )
 
-    def hashed(
+    def add_hash(
         self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
     ) -> nw.LazyFrame[Any]:
-        """As a UUID, which sorts as its digits do, in a fourth of the memory of all digits."""
+        """The hash as a UUID: it sorts as its digits do, in a quarter of their memory."""
         texts = [f"{column}::VARCHAR" for column in columns]
         parts = ", ".join(f"strlen({text}), ':', {text}" for text in texts)
         digits = f"left(sha256(concat('{salt}', {parts})), 32)"
@@ -243,26 +245,32 @@ class DuckDB(Engine):
 
     def _new_name(self) -> str:
         self._tables += 1
-        return self._called(self._tables)
+        return self._table_name(self._tables)
 
-    def _called(self, number: int) -> str:
+    def _table_name(self, number: int) -> str:
         return f"made{number}"
 
 
-def _beside(
+def _add_computed(
     query: str, stored: Sequence[str], columns: Sequence[str], computed: Computed
 ) -> tuple[str, dict[str, str]]:
-    """Return SQL of the `stored` casts of `query` with what is computed beside, and parameters."""
-    places = {name: place for place, name in enumerate(columns)}
-    names = {name: f"g{places[name]}" for name in computed.inputs}
-    inputs = {names[name]: from_casts(kind, places[name]) for name, kind in computed.inputs.items()}
+    """SQL of the `stored` casts of `query` and the computed columns, and its parameters."""
+    positions = {name: position for position, name in enumerate(columns)}
+    names = {name: f"g{positions[name]}" for name in computed.inputs}
+    inputs = {
+        names[name]: from_casts(kind, positions[name]) for name, kind in computed.inputs.items()
+    }
     compiled = SqlColumns(computed.expressions, names)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
     query = compiled.wrap(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
     count = len(computed.columns)
     pairs = zip(computed.columns.values(), compiled.names[:count], strict=True)
-    found = list(stored)
-    for place, (one, value) in enumerate(pairs, len(columns)):
-        found += [f"{sql} AS {use}{place}" for use, sql in to_casts(one.type, value).items()]
-    found += [f"{value} AS f{place}" for place, value in enumerate(compiled.names[count:])]
-    return f"SELECT {', '.join(found)} FROM ({query})", compiled.parameters  # noqa: S608  # own names
+    columns_sql = list(stored)
+    for position, (column, value) in enumerate(pairs, len(columns)):
+        columns_sql += [
+            f"{sql} AS {use}{position}" for use, sql in to_casts(column.type, value).items()
+        ]
+    columns_sql += [
+        f"{value} AS f{position}" for position, value in enumerate(compiled.names[count:])
+    ]
+    return f"SELECT {', '.join(columns_sql)} FROM ({query})", compiled.parameters  # noqa: S608  # own names

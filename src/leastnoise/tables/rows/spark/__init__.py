@@ -1,1 +1,1 @@
-"""The user's own Spark session, classic or Connect, which reads and casts for itself."""
+"""The user's own Spark session, classic or Connect, which reads and casts by itself."""

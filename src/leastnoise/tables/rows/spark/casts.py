@@ -1,7 +1,7 @@
-"""From a column of a Spark frame to what each use of it needs, as `casts` has it for DuckDB.
+"""Casts from a column of a Spark frame to each use of it, as `casts` has them for DuckDB.
 
-The same value gives the same person, group and number on both, with ANSI mode on or off. A column
-is made of functions alone, and never of SQL text, whose escapes depend on the session.
+Equal values give the same person, group and number on both engines, with ANSI mode on or off.
+Columns are built from functions and never from SQL text, whose escapes depend on the session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from leastnoise.tables.values.casts import (
     NUMBER,
     TRUE,
     WHOLE,
-    Held,
+    StoredColumn,
 )
 
 if TYPE_CHECKING:
@@ -39,27 +39,29 @@ _KINDS = {
     "timestamp": "TIMESTAMP WITH TIME ZONE",
     "void": '"NULL"',
 }
-"""Spark's types by its names of them, and DuckDB's."""
+"""Spark's names of types, and DuckDB's names."""
 _IN_FILES = {kind: name for name, kind in _KINDS.items() if name not in {"void", "timestamp"}} | {
     "UTINYINT": "smallint",
     "USMALLINT": "int",
     "UINTEGER": "bigint",
     "UBIGINT": "decimal(20,0)",
 }
-_SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}  # in which groups are found sooner
+_SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}  # Spark groups faster by these
 _WHOLE_DECIMAL = r"-?[0-9]+(\.0*)?|0E-[0-9]+"
 
 
-def held(kind: str) -> Held:
-    """Return a column of Spark's type `kind`; of floats and decimals no text is the same twice."""
+def stored_column(kind: str) -> StoredColumn:
+    """A column of Spark's type `kind`; floats and decimals can't be texts, because these vary."""
     plain = kind.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]
     plain = "string" if plain in {"char", "varchar"} else plain  # with a collation, too
-    found = "DECIMAL" if plain == "decimal" else _KINDS.get(plain, plain.split("<")[0].upper())
-    return Held(sql="", kind=found, only=types_of(found))
+    duckdb_kind = (
+        "DECIMAL" if plain == "decimal" else _KINDS.get(plain, plain.split("<")[0].upper())
+    )
+    return StoredColumn(sql="", kind=duckdb_kind, only=readable_types(duckdb_kind))
 
 
-def types_of(kind: str) -> tuple[ColumnType, ...]:
-    """Return as what Spark reads a column of DuckDB's type `kind`: floats as no texts."""
+def readable_types(kind: str) -> tuple[ColumnType, ...]:
+    """The types as which Spark reads a column of DuckDB's type `kind`: floats not as texts."""
     if kind in {"DATE", "TIMESTAMP"}:
         return ("text",)
     if kind in {"FLOAT", "DOUBLE", "DECIMAL"}:
@@ -67,8 +69,8 @@ def types_of(kind: str) -> tuple[ColumnType, ...]:
     return ("int", "float", "text", "bool") if kind in {*_KINDS.values(), *_IN_FILES} else ()
 
 
-def named(kind: str) -> str | None:
-    """Return Spark's name of the type that DuckDB finds in a file; None if Spark has none."""
+def spark_type(kind: str) -> str | None:
+    """Spark's name of the type that DuckDB finds in a file; None if Spark has no such type."""
     if kind.startswith("DECIMAL("):
         return kind.lower()
     return _IN_FILES.get(kind)
@@ -76,50 +78,50 @@ def named(kind: str) -> str | None:
 
 @final
 class Casts:
-    """The casts; `functions` are those of Spark's Python library, classic or Connect."""
+    """The casts; `functions` is the functions module of classic Spark or Spark Connect."""
 
     def __init__(self, functions: Any) -> None:
         self._f = functions
 
-    def by_use(self, column: Any, kind: str, wanted: ColumnType) -> dict[Use, Any]:
-        """Columns for each use of one whose type is called `kind`; see `casts.by_use`."""
-        kind = held(kind).kind
-        if kind == "TIMESTAMP":  # of which expressions alone use the day
+    def casts_by_use(self, column: Any, kind: str, wanted: ColumnType) -> dict[Use, Any]:
+        """Columns for each use of a column of the type `kind`; see `casts.casts_by_use`."""
+        kind = stored_column(kind).kind
+        if kind == "TIMESTAMP":  # only expressions use a timestamp, by its day
             return {}
         if kind in {"FLOAT", "DOUBLE"}:
             column = self._finite(column)
         if kind == "VARCHAR":
             column = self._text(column)
-        found: dict[Use, Any] = {}
+        casts: dict[Use, Any] = {}
         if wanted == "int":
             wide = f"decimal({MOST_DIGITS},0)"
-            found["u"] = self._whole(column, kind, "bigint" if kind in _SMALL else wide)
-            found["k"] = self._whole(column, kind, "bigint")
+            casts["u"] = self._whole(column, kind, "bigint" if kind in _SMALL else wide)
+            casts["k"] = self._whole(column, kind, "bigint")
         if wanted == "text":
-            found["u"] = found["k"] = self._spelled(column, kind)
+            casts["u"] = casts["k"] = self._as_text(column, kind)
         if wanted == "bool":
-            found["k"] = self._truth(column, kind)
+            casts["k"] = self._truth(column, kind)
         if wanted != "text":
-            found["v"] = self._number(column, kind, wanted)
-        return found
+            casts["v"] = self._number(column, kind, wanted)
+        return casts
 
     def _finite(self, number: Any) -> Any:
-        """A number that is NULL where it is infinite or NaN, which Spark holds for the largest."""
+        """The number, or NULL if it is infinite or NaN, which Spark sorts above all numbers."""
         return self._f.when(self._f.abs(number) <= sys.float_info.max, number)
 
     def _text(self, column: Any) -> Any:
-        """Return a text that is UTF-8, not too long, and equal to no other one."""
+        """The text if it is UTF-8 and not too long, compared by its bytes."""
         f = self._f
-        plain = f.collate(column, "UTF8_BINARY")  # a column may say that capitals are alike
+        plain = f.collate(column, "UTF8_BINARY")  # a column's own collation may ignore case
         return f.when(f.octet_length(plain) <= MAX_TEXT, f.try_validate_utf8(plain))
 
-    def _spelled(self, column: Any, kind: str) -> Any:
+    def _as_text(self, column: Any, kind: str) -> Any:
         if kind != "DATE":
             return column.try_cast("string")
         return self.as_day(column).cast("string")
 
     def as_day(self, column: Any) -> Any:
-        """Return a date, or a timestamp's: NULL for one whose text isn't the same everywhere."""
+        """The day of a date or timestamp; NULL if its text isn't the same everywhere."""
         f, column = self._f, column.cast("date")
         first, last = (f.lit(day).cast("date") for day in (FIRST_DATE, LAST_DATE))
         return f.when(column.between(first, last), column)
@@ -132,17 +134,17 @@ class Casts:
         if kind == "VARCHAR":
             digits = f.regexp_extract(column, "[+-]?[0-9]+", 0)
             return f.when(self._matches(column, WHOLE), digits.try_cast(target))
-        if kind in {"FLOAT", "DOUBLE"} and target == "bigint":  # a cast takes 2^63 for 2^63 - 1
+        if kind in {"FLOAT", "DOUBLE"} and target == "bigint":  # Spark casts 2^63 to 2^63 - 1
             number = column.cast("double")
             column = f.when((number >= -(2.0**63)) & (number < 2.0**63), number)
         return self._if_whole(column, kind, column.try_cast(target))
 
     def _if_whole(self, column: Any, kind: str, cast: Any) -> Any:
-        """Return `cast`, but NULL where a number isn't whole."""
+        """The `cast`, but NULL if a number isn't whole."""
         f = self._f
         if kind in {"FLOAT", "DOUBLE"}:
             return f.when(column.cast("double") % f.lit(1.0) == 0.0, cast)
-        if kind == "DECIMAL":  # arithmetic may lose its last digit; a small one is written 1E-7
+        if kind == "DECIMAL":  # by its text, since arithmetic may lose the last digit
             return f.when(self._matches(column.cast("string"), _WHOLE_DECIMAL), cast)
         return cast
 

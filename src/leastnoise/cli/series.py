@@ -1,0 +1,86 @@
+"""`leastnoise series`: a series with running totals between its releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from leastnoise import _words
+from leastnoise.cli import options, records, terminal
+from leastnoise.cli.command import Command, CommandGroup, argument
+from leastnoise.cli.options import FILE
+from leastnoise.cli.spec import locate_problems
+
+_spec = argument("spec", FILE, "The spec of the series.")
+
+
+@click.group("series", cls=CommandGroup)
+def group() -> None:
+    """Series with running totals: where one stands, and a new tree after a lost state."""
+
+
+@group.command(cls=Command)
+@_spec
+@options.as_json
+def show(*, spec: Path, as_json: bool) -> None:
+    """Show which releases of a series are published, and the next step. Nothing is changed."""
+    from leastnoise.errors import Refused
+    from leastnoise.tables.publish import running_totals
+    from leastnoise.tables.publish.release import Release
+
+    with locate_problems(spec):
+        release = Release.from_toml(spec)
+        standing = release.standing()
+    series = release.spec.series
+    if standing is None or series is None:
+        raise Refused("The spec has no [series].")
+    published = standing.release_number - 1
+    restarts = [] if standing.begun is None else list(standing.begun.restarts)
+    problem = None
+    if series.totals:
+        try:
+            step = running_totals.find_step(release.spec, spec.parent, standing)
+            action = "finish" if step.finish else "draw"
+            following = (
+                f"The next call of leastnoise release will {action} release {step.number:,}."
+            )
+        except Refused as error:
+            problem = following = str(error)
+    else:
+        following = standing.in_words()
+    if as_json:
+        records.print_json(
+            {
+                "series": series.name,
+                "releases": series.releases,
+                "published": published,
+                "restarts": restarts,
+                "problem": problem,
+            }
+        )
+        return
+    said = [f"{published:,} of {series.releases:,} releases are published."]
+    if restarts:
+        before = _words.in_turn([f"release {number:,}" for number in restarts])
+        said.append(f"The series was restarted before {before}: totals begin anew there.")
+    terminal.print_sentences([*said, following] if series.totals else [following])
+
+
+@group.command(cls=Command)
+@_spec
+def restart(*, spec: Path) -> None:
+    """Begin a new tree, if the state file is lost or damaged.
+
+    It costs no epsilon, as no row counts twice. Running totals begin anew. It is refused while the
+    state is good. Never restart because of numbers that were drawn: choosing among draws breaks the
+    guarantee.
+    """
+    from leastnoise.tables.publish.release import Release
+
+    with locate_problems(spec):
+        release = Release.from_toml(spec)
+        first = release.restart()
+    terminal.print_sentences(
+        [f"Release {first:,} begins a new tree. Its running totals begin with it."]
+    )

@@ -1,0 +1,241 @@
+"""The secret file that a series with running totals keeps from one release to the next.
+
+It is a SQLite file with one row. A release writes it in one transaction with the ledger's entry, so
+that either both know of the release or neither does (theory/series.md, §3.5). The sums in it are as
+secret as the rows: whoever has them and the published tables knows exact counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self, final
+
+from leastnoise.certificate.records import exact_fields, parse_object
+from leastnoise.entropy.source import SystemEntropy
+from leastnoise.errors import CertificateRejected, InvalidInput, Refused
+
+_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
+_SCHEMA = "CREATE TABLE state (number INTEGER PRIMARY KEY CHECK (number = 1), body TEXT NOT NULL)"
+_FIELDS = ("plan", "position", "first", "tag", "digest", "published", "sums")
+_LARGEST = 1 << 26  # bytes of a body
+ATTACHED = "kept"
+"""The name of the file in a transaction of the ledger."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A series after some releases.
+
+    `plan` is the SHA-256 of its spec and certificate. `position` is the number of the last release
+    that the ledger counts, and `first` that of the first release of its tree. `tag` is a random
+    text that the ledger's last entry of the series has, too. `digest` is the end of the chain of
+    published numbers. `published` is False from the entry of a release to the end of its folder.
+    `sums` has the sums of each query by its label.
+    """
+
+    plan: str
+    position: int
+    first: int
+    tag: str
+    digest: str
+    published: bool
+    sums: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def begin(cls, *, plan: str, first: int, digest: str, sums: Mapping[str, Any]) -> Self:
+        """The state before release `first`, which begins a tree."""
+        return cls(
+            plan=plan,
+            position=first - 1,
+            first=first,
+            tag=new_tag(),
+            digest=digest,
+            published=True,
+            sums=sums,
+        )
+
+    def after(self, *, counts: Mapping[str, Sequence[int]], sums: Mapping[str, Any]) -> State:
+        """The state after the next release, of these published `counts` by label."""
+        digest = chained(self.digest, plan=self.plan, release=self.position + 1, counts=counts)
+        return replace(
+            self,
+            position=self.position + 1,
+            tag=new_tag(),
+            digest=digest,
+            published=False,
+            sums=sums,
+        )
+
+    def to_json(self) -> str:
+        """The state as JSON text."""
+        return json.dumps({name: getattr(self, name) for name in _FIELDS})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote. Raises CertificateRejected for anything else."""
+        fields = exact_fields(parse_object(text), _FIELDS, where="state")
+        kinds = (str, int, int, str, str, bool, dict)
+        known = all(type(fields[name]) is kind for name, kind in zip(_FIELDS, kinds, strict=True))
+        if not known or not 1 <= fields["first"] <= fields["position"] + 1:
+            raise CertificateRejected("The state is unreadable.")
+        return cls(**fields)
+
+
+def new_tag() -> str:
+    """A random text of 256 bits, which no copy of a state guesses."""
+    return f"{SystemEntropy().bits(256):064x}"
+
+
+def chained(before: str, *, plan: str, release: int, counts: Mapping[str, Sequence[int]]) -> str:
+    """The digest of a release: SHA-256 of its plan, number and counts, and the digest before."""
+    record = [plan, release, {name: list(counts[name]) for name in sorted(counts)}, before]
+    return hashlib.sha256(json.dumps(record).encode()).hexdigest()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StateFile:
+    """The file at `path`, which only its owner may read."""
+
+    path: Path
+
+    @property
+    def exists(self) -> bool:
+        """True if there is a file, a link or anything else."""
+        return os.path.lexists(self.path)
+
+    def create(self, state: State) -> None:
+        """Write a new file, in place of one that was there."""
+        with self._explained():
+            descriptor = os.open(
+                self._new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600
+            )
+            os.close(descriptor)
+            with closing(sqlite3.connect(self._new, isolation_level=None)) as connection:
+                prepare(connection, "main")
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_SCHEMA)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute("INSERT INTO state VALUES (1, ?)", (state.to_json(),))
+                connection.execute("COMMIT")
+            self._new.replace(self.path)
+            _sync(self.path.parent)
+
+    def read(self) -> State:
+        """The state. Raises InvalidInput if it is missing, unreadable or no state.
+
+        Raises Refused if others may read it.
+        """
+        try:
+            mode = self.path.stat(follow_symlinks=False).st_mode
+        except OSError:
+            raise InvalidInput(f"The state {self.path} is missing.") from None
+        if not stat.S_ISREG(mode):
+            raise InvalidInput(f"The state {self.path} is not a regular file.")
+        if mode & 0o077:
+            raise Refused(
+                f"Others may read {self.path}, which is as secret as the rows. "
+                f"Take that away: chmod 600 {self.path}. Nothing was read or drawn."
+            )
+        with self._explained(), closing(self._opened("ro")) as connection:
+            return read_state(connection, "main")
+
+    def mark_published(self, state: State) -> None:
+        """Note that the folder of the last release is there. Another state stays as it is."""
+        with self._explained(), closing(self._opened("rw")) as connection:
+            prepare(connection, "main")
+            connection.execute("BEGIN IMMEDIATE")
+            if read_state(connection, "main").tag == state.tag:
+                write_state(connection, "main", replace(state, published=True))
+            connection.execute("COMMIT")
+
+    def delete(self) -> None:
+        """Delete the file at the end of a series, its bytes first."""
+        with self._explained():
+            size = self.path.stat().st_size
+            with self.path.open("r+b") as file:
+                file.write(bytes(size))
+                os.fsync(file.fileno())
+            self.path.unlink()
+            _sync(self.path.parent)
+
+    @property
+    def uri(self) -> str:
+        """The address by which the ledger's connection attaches the file."""
+        return f"{self.path.absolute().as_uri()}?mode=rw"
+
+    @property
+    def _new(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.new")
+
+    def _opened(self, mode: str) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        return sqlite3.connect(uri, uri=True, timeout=60.0, isolation_level=None)
+
+    def _explained(self) -> _Explained:
+        return _Explained(self.path)
+
+
+@final
+class _Explained:
+    """Errors of the file in words, without anything that stands in it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error | CertificateRejected):
+            raise InvalidInput(f"The state {self._path} is damaged, or no state.") from None
+        if isinstance(error, OSError):
+            raise InvalidInput(
+                f"The state {self._path} can't be written: {error.strerror}."
+            ) from None
+
+
+def prepare(connection: sqlite3.Connection, name: str) -> None:
+    """Let what is written to an attached file be on the disk at its commit, and no copy stay."""
+    connection.execute(f"PRAGMA {name}.journal_mode = DELETE")
+    connection.execute(f"PRAGMA {name}.synchronous = EXTRA")
+    connection.execute(f"PRAGMA {name}.secure_delete = ON")
+
+
+# The names of attached files are constants of ours, so no text of others gets into a statement.
+
+
+def read_state(connection: sqlite3.Connection, name: str) -> State:
+    """The state in an attached file. Raises CertificateRejected if there is none."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+    if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _APPLICATION:
+        raise CertificateRejected("It is no state.")
+    objects = connection.execute(f"SELECT sql FROM {name}.sqlite_master").fetchall()  # noqa: S608
+    if objects != [(_SCHEMA,)]:
+        raise CertificateRejected("It is no state.")
+    rows = connection.execute(f"SELECT body FROM {name}.state").fetchall()  # noqa: S608
+    if len(rows) != 1:
+        raise CertificateRejected("It is no state.")
+    return State.from_json(str(rows[0][0]))
+
+
+def write_state(connection: sqlite3.Connection, name: str, state: State) -> None:
+    """Replace the state in an attached file."""
+    connection.execute(f"UPDATE {name}.state SET body = ?", (state.to_json(),))  # noqa: S608
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,90 @@
+"""Counts of a series whose running totals are published, too: one table each.
+
+Noise is drawn once for all releases and revealed release by release (see `answers.sums.series`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, final
+
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout.lay_out import lay_out_tree
+from leastnoise.tables.layout.limits import InBall
+from leastnoise.tables.layout.periods import Periods
+from leastnoise.tables.spec.query import PrivateKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+_SUFFIX = "_total"
+_LONGEST = 64 - len(_SUFFIX)  # letters of a name, so that a file can be called after it
+_ONE_COUNT = ({"count"}, {"count_units"})
+
+
+@final
+class SeriesQueries(QueryKind):
+    """Counts in public cells, and their running totals over the releases of a series."""
+
+    why_no_clipping: ClassVar[str] = "Not used with running totals of a series."
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of both tables, and of their files."""
+        return [query.name, total_name(query.name)]
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """Problems of a query in a series with running totals."""
+        why = "Not used with totals = true in [series]"
+        if any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values()):
+            yield f"{path}.group_by", f"{why}. List the keys: every release has the same cells."
+        if query.histogram is None and {*query.statistics} not in _ONE_COUNT:
+            yield f"{path}.statistics", f"{why} except for one count: count or count_units."
+        for name in ("min_count", "top", "round_to", "round", "clamp", "conditions", "accuracy"):
+            if getattr(query, name):
+                yield f"{path}.{name}", f"{why}, whose counts and totals add up as they are drawn."
+        if query.keys_of_sums:
+            yield (
+                path,
+                f"{why}: margins, levels, cumulative counts and sums have other noise.",
+            )
+        if len(query.name) > _LONGEST:
+            yield (
+                f"{path}.name",
+                f"Expected at most {_LONGEST} letters: a file is NAME{_SUFFIX}.",
+            )
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The counts of a release."""
+        if spec.series is None:
+            raise TypeError("the series comes first")
+        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding)
+        periods = Periods(count=spec.series.releases, branches=spec.series.branches)
+        return ((replace(shape, periods=periods),),)
+
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.series import SeriesTotals  # noqa: PLC0415 (0.5 s)
+
+        return [Sums(layouts=layouts, query=query, kind=SeriesTotals) for query in queries]
+
+
+def total_name(query: str) -> str:
+    """The name of the table of running totals, and of its file."""
+    return query + _SUFFIX
+
+
+def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
+    """The bounding of a unit that moves the fewest whole counts; a sentence without a bounding."""
+    whole = [bounding for bounding in ways if not isinstance(bounding, InBall)]
+    if not whole or not shape.numbers.counts:
+        return "Running totals are of whole counts. Give max_rows in [contribution]."
+    return min(whole, key=lambda bounding: replace(shape, bounding=bounding).l1)

@@ -1,0 +1,75 @@
+"""The releases of a series whose counts have one draw of noise, revealed release by release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self, final
+
+from leastnoise.certificate.records import exact_fields, typed
+from leastnoise.errors import CertificateRejected
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Periods:
+    """The releases that one tree of noise is for, and the release that is laid out.
+
+    `branches` are the branches of the tree, or None if the search chooses them. `release` is the
+    number of the release, from 1 on. `first` is the number of the first release of its tree: 1, or
+    the release after a restart.
+    """
+
+    count: int
+    branches: tuple[int, ...] | None
+    release: int = 1
+    first: int = 1
+
+    @property
+    def leaf(self) -> int:
+        """The cell of the tree that is the noise of this release, from 0 on."""
+        return self.release - self.first
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RunningSums:
+    """The sums of one query after a release; all but the published ones are as secret as the rows.
+
+    `noise` holds the partial sums of the open nodes for each cell: see `noise.trees.next_leaf`.
+    `counts` are the published counts of the release, and `totals` the published running totals.
+    """
+
+    noise: tuple[tuple[int, ...], ...] = field(repr=False)
+    totals: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    def to_record(self) -> dict[str, Any]:
+        """The sums as JSON values."""
+        return {
+            "noise": [list(sums) for sums in self.noise],
+            "totals": list(self.totals),
+            "counts": list(self.counts),
+        }
+
+    @classmethod
+    def from_record(cls, record: object, *, cells: int) -> Self:
+        """Read what `to_record` wrote. Raises CertificateRejected for anything else."""
+        where = "the sums of a series"
+        fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
+        lists = {name: typed(value, list, where=where) for name, value in fields.items()}
+        noise = [tuple(typed(sums, list, where=where)) for sums in lists["noise"]]
+        wholes = [*lists["totals"], *lists["counts"], *(value for sums in noise for value in sums)]
+        sizes = {len(noise), len(lists["totals"]), len(lists["counts"])}
+        if sizes != {cells} or any(type(value) is not int for value in wholes):
+            raise CertificateRejected("The sums of the series are unreadable.")
+        return cls(noise=tuple(noise), totals=tuple(lists["totals"]), counts=tuple(lists["counts"]))
+
+
+@final
+@dataclass(kw_only=True)
+class OpenTotals:
+    """The sums of each query of a series, by label: `before` a release, and `after` its draws."""
+
+    before: Mapping[str, RunningSums] = field(repr=False)
+    after: dict[str, RunningSums] = field(default_factory=dict, repr=False)

@@ -1,0 +1,351 @@
+"""A release of a series with running totals: its state file, and the order of writes.
+
+The ledger and the state file change in one transaction, after the draw and before anything is
+visible: so no period has two values, whatever fails when (theory/series.md, §3.5). A release whose
+folder is missing is finished from the state, without another draw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.errors import CertificateRejected, InvalidInput, Refused
+from leastnoise.ledger.state import State, StateFile
+from leastnoise.tables.answers.base import OverTime
+from leastnoise.tables.layout.periods import OpenTotals, RunningSums
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan_as_certified
+from leastnoise.tables.publish import output, prepare
+from leastnoise.tables.publish.draws import draw_tables
+from leastnoise.tables.publish.seal import Link, Seal
+from leastnoise.tables.results.table import join_parts, select_groups
+from leastnoise.tables.results.table_files import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.ledger.series import Begun
+    from leastnoise.tables.layout.layout import SpecLayout
+    from leastnoise.tables.plan.plan import Plan
+    from leastnoise.tables.publish.prepare import Standing
+    from leastnoise.tables.publish.seal import SigningKey
+    from leastnoise.tables.results.table import Table
+    from leastnoise.tables.rows.source import Source
+    from leastnoise.tables.spec.model import Spec
+
+    _Drawn = tuple[dict[str, Table], State, int, str]
+    """The tables by query, the state after them, the ledger's entry, and the digest before."""
+
+_NOTHING = "Nothing was read, charged or drawn."
+_RESTART = (
+    "Put back the newest copy of it, or begin a new tree: leastnoise series restart SPEC. That "
+    "costs no epsilon, but running totals begin anew."
+)
+_PUT_BACK = (
+    "The ledger is older than {what}: was an earlier copy put back? Put back the newest copy of "
+    f"the ledger. {_NOTHING}"
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The next step of a series: to draw a release, or to `finish` the folder of one.
+
+    `first` is the first release of its tree. `state` is the content of the state file; None before
+    the series began.
+    """
+
+    number: int
+    first: int = 1
+    state: State | None = None
+    finish: bool = False
+
+
+def state_file(spec: Spec, folder: Path) -> StateFile:
+    """The state file of a spec in `folder`: by default the path of its output with .state."""
+    if spec.series is None or spec.output is None:
+        raise TypeError("the checks of the spec come first")
+    return StateFile(path=folder / (spec.series.state or f"{spec.output.path}.state"))
+
+
+def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
+    """SHA-256 of all that may not change in a series: the certificate, and most of the spec.
+
+    The source, the output, the report and the paths of files may change.
+    """
+    raw = spec_file.to_dict(spec)
+    data = {"filter": raw["data"].get("filter"), "join": sorted(raw["data"].get("join", {}))}
+    kept = {name: value for name, value in raw.items() if name not in {"output", "report"}}
+    kept |= {"data": data, "privacy": {**raw["privacy"], "ledger": None}}
+    kept |= {"series": {**raw["series"], "state": None}, "certificate": certificate.to_json()}
+    text = json.dumps(kept, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
+    """The next step of a series. Raises Refused where ledger, state and folders don't fit."""
+    file, begun, path = state_file(spec, folder), standing.begun, _output(spec, folder)
+    newest = _newest_folder(path)
+    if begun is None:
+        if newest:
+            raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
+        if file.exists and file.read().position:
+            raise Refused(_PUT_BACK.format(what=f"the state {file.path}"))
+        return Step(number=1)
+    if not file.exists:
+        standing.check_left()
+        raise Refused(f"The state {file.path} is missing. {_RESTART} {_NOTHING}")
+    try:
+        state = file.read()
+    except InvalidInput as error:
+        raise Refused(f"{error} {_RESTART} {_NOTHING}") from None
+    _check_state(spec, state, begun, file)
+    if not state.published and not os.path.lexists(standing.folder_of(path, state.position)):
+        return Step(number=state.position, first=state.first, state=state, finish=True)
+    standing.check_left()
+    if newest > state.position:
+        raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
+    return Step(number=state.position + 1, first=state.first, state=state)
+
+
+def _check_state(spec: Spec, state: State, begun: Begun, file: StateFile) -> None:
+    if state.plan != plan_digest(spec, begun.certificate):
+        raise Refused(
+            f"The state {file.path} is of another plan. Cells, limits, filters, the tree and "
+            f"epsilon stay as they are to the end of a series: undo the change. {_NOTHING}"
+        )
+    if state.tag == begun.tag and state.position == begun.published:
+        return
+    if state.position > begun.published:
+        raise Refused(_PUT_BACK.format(what=f"the state {file.path}"))
+    raise Refused(f"The state {file.path} is older than the ledger. {_RESTART} {_NOTHING}")
+
+
+def plan_step(spec_layout: SpecLayout, certificate: PlanCertificate, step: Step) -> Plan:
+    """The plan of the release of a step."""
+    return plan_as_certified(spec_layout.at_release(step.number, first=step.first), certificate)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SeriesRelease:
+    """A release of a series that is about to be drawn or finished, by the `plan` of its step."""
+
+    spec_layout: SpecLayout
+    plan: Plan
+    folder: Path
+    standing: Standing
+    label: str
+    key: SigningKey | None
+    tell: Callable[[str], object]
+
+    def publish(self, step: Step, rows: Source | None) -> output.ReleasedTables:
+        """Draw the release of a step, or finish it without `rows`, and write its folder.
+
+        Raises the errors of the ledger, and Refused if another process published the release.
+        """
+        plan, standing, file = self.plan, self.standing, self._file
+        path = standing.folder_of(_output(plan.spec, self.folder), step.number)
+        with output.new_directory(path, ledger=standing.series.path) as working:
+            self.tell("Writing the plan and its certificate")
+            with output.report_write_errors(path):
+                prepare.write_texts(
+                    working, spec=plan.spec, plan=plan, certificate=plan.certificate
+                )
+                prepare.try_tables(working, spec=plan.spec, plan=plan, key=self.key)
+            if rows is None:
+                self.tell("Finishing the release that was drawn")
+                tables, after, entry, before = self._restore(step)
+            else:
+                tables, after, entry, before = self._draw(step, rows)
+            self.tell("Writing the tables")
+            kind = plan.spec.output.format if plan.spec.output else "parquet"
+            with output.report_write_errors(path):
+                prepare.make_room(working)
+                for table in tables.values():
+                    write_table(table, working, kind)
+                link = Link(first=step.first, before=before, digest=after.digest)
+                sealed = Seal.of(working, entry=entry, release_number=step.number, link=link)
+                sealed.write(working, self.key)
+        if after.position == standing.releases:
+            file.delete()
+        else:
+            file.mark_published(after)
+        return output.ReleasedTables(
+            tables=tables,
+            certificate=plan.certificate,
+            plan=plan,
+            path=path,
+            entry=entry,
+            release_number=step.number,
+        )
+
+    def _draw(self, step: Step, rows: Source) -> _Drawn:
+        """Count, draw, and enter the release in the ledger and the state, both or neither."""
+        plan = self.plan
+        self.tell("Trying the queries without rows")
+        prepare.try_queries(rows, spec=plan.spec, plan=plan)
+        start = step.state or self._begin()
+        memory = OpenTotals(before=_sums_of(plan, start))
+        _, tables = draw_tables(self.spec_layout, plan, rows, self.tell, memory=memory)
+        after = _after(start, memory, last=start.position + 1 == self.standing.releases)
+        self.tell("Entering the release in the ledger")
+        series = self.standing.series
+        entry = series.commit(self._file, before=start, after=after, label=self.label)
+        return tables, after, entry, start.digest
+
+    def _restore(self, step: Step) -> _Drawn:
+        """The release that was drawn and entered before."""
+        state, begun = step.state, self.standing.begun
+        if state is None or begun is None:
+            raise TypeError("a release that is finished was drawn")
+        return _restored(self.plan, state), state, begun.entry, begun.before
+
+    def _begin(self) -> State:
+        """Write the state before the first release, then charge the ledger for the series."""
+        self.tell("Charging the ledger")
+        plan, standing = self.plan, self.standing
+        state = State.begin(
+            plan=plan_digest(plan.spec, plan.certificate),
+            first=1,
+            digest="",
+            sums=_records({own.labels[0]: own.start() for own in _over_time(plan)}),
+        )
+        self._file.create(state)
+        standing.series.begin(
+            plan.certificate,
+            releases=standing.releases,
+            report=standing.report,
+            state=state,
+            label=self.label,
+        )
+        return state
+
+    @property
+    def _file(self) -> StateFile:
+        return state_file(self.plan.spec, self.folder)
+
+
+def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label: str) -> int:
+    """Begin a new tree; return the number of its first release.
+
+    Raises Refused while the state is good, if it is of another plan, and if the ledger is older
+    than the state or a folder.
+    """
+    spec, begun = spec_layout.spec, standing.begun
+    if begun is None:
+        raise Refused(
+            f"The series {standing.series.name!r} hasn't begun: nothing is to be restarted."
+        )
+    standing.check_left()
+    file, path = state_file(spec, folder), _output(spec, folder)
+    if file.exists:
+        try:
+            state = file.read()
+        except InvalidInput:
+            pass  # it can't be read, which is a reason to restart
+        else:
+            try:
+                _check_state(spec, state, begun, file)
+            except Refused as error:
+                if "is older than the ledger" not in str(error):
+                    raise
+            else:
+                raise Refused(f"The state {file.path} is good. Go on: leastnoise release SPEC.")
+    newest = _newest_folder(path)
+    if newest > begun.published:
+        raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
+    first = begun.published + 1
+    plan = plan_step(spec_layout, begun.certificate, Step(number=first, first=first))
+    state = State.begin(
+        plan=plan_digest(spec, begun.certificate),
+        first=first,
+        digest=begun.digest,
+        sums=_records({own.labels[0]: own.start() for own in _over_time(plan)}),
+    )
+    file.create(state)
+    standing.series.restart(state, expected=begun.tag, label=label)
+    return first
+
+
+def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
+    """Raise CertificateRejected unless the digest of a folder is the one of its counts."""
+    link, number = seal.link, seal.release_number
+    if link is None or number is None or number < link.first:
+        raise CertificateRejected("The release has no place in the chain of its series.")
+    counts = {label: counts for label, (counts, _) in numbers_of(plan, folder).items()}
+    plan_hash = plan_digest(plan.spec, plan.certificate)
+    if link.follows(plan=plan_hash, release=number, counts=counts) != link.digest:
+        raise CertificateRejected("The digest of the release isn't the one of its counts.")
+
+
+def numbers_of(plan: Plan, folder: Path) -> dict[str, tuple[list[int], list[int]]]:
+    """The counts and the running totals of a folder, by the label of the query."""
+    kind = plan.spec.output.format if plan.spec.output else "parquet"
+    return {own.labels[0]: own.read_numbers(folder, kind) for own in _over_time(plan)}
+
+
+def _output(spec: Spec, folder: Path) -> Path:
+    if spec.output is None:
+        raise TypeError("the checks of the spec come first")
+    return folder / spec.output.path
+
+
+def _newest_folder(path: Path) -> int:
+    """The largest number of a release that has a folder; 0 if none has."""
+    names = os.listdir(path) if path.is_dir() else []
+    return max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
+
+
+def _over_time(plan: Plan) -> Sequence[OverTime]:
+    return [answered for answered in plan.answered if isinstance(answered, OverTime)]
+
+
+def _sums_of(plan: Plan, state: State) -> dict[str, RunningSums]:
+    try:
+        return {
+            own.labels[0]: RunningSums.from_record(
+                state.sums.get(own.labels[0]), cells=own.reads.cells[0].cells
+            )
+            for own in _over_time(plan)
+        }
+    except CertificateRejected as error:
+        raise InvalidInput(f"{error} {_RESTART}") from None
+
+
+def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:
+    return {label: own.to_record() for label, own in sums.items()}
+
+
+def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
+    """The state after a release. After the last release no noise is kept."""
+    sums = _records(memory.after)
+    if last:
+        for record in sums.values():
+            record["noise"] = [[0] * len(own) for own in record["noise"]]
+    counts = {label: own.counts for label, own in memory.after.items()}
+    return before.after(counts=counts, sums=sums)
+
+
+def _restored(plan: Plan, state: State) -> dict[str, Table]:
+    """The tables of a release that was drawn before, by query."""
+    sums = _sums_of(plan, state)
+    drawn: dict[str, Table] = {}
+    for own in _over_time(plan):
+        tables = own.publish(sums[own.labels[0]])
+        drawn |= zip((part.label for part in own.parts), tables, strict=True)
+    return {
+        query.name: select_groups(
+            query.layouts[0],
+            join_parts(query.layouts, [drawn[part.label] for part in query.parts]),
+        )
+        for query in plan.by_query
+    }

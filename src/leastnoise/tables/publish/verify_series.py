@@ -1,0 +1,117 @@
+"""Verify all releases of a series with running totals together: the chain of their folders."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from leastnoise import _validate
+from leastnoise.errors import CertificateRejected, SourceError
+from leastnoise.tables.publish.running_totals import numbers_of, plan_digest
+from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Numbers = dict[str, tuple[list[int], list[int]]]
+
+
+def numbered_folders(path: Path) -> dict[int, Path]:
+    """The folders of releases in the output folder of a series, by number."""
+    folders = sorted(path.iterdir()) if path.is_dir() else []
+    named = {
+        int(folder.name): folder
+        for folder in folders
+        if folder.name.isascii() and folder.name.isdigit() and folder.is_dir()
+    }
+    return dict(sorted(named.items()))
+
+
+def verify_series(
+    path: str | Path, *, ledger: str | Path | None = None, key: str | Path | None = None
+) -> list[VerifiedRelease]:
+    """Verify every release in the output folder of a series, and that they fit each other.
+
+    All have one certificate and one plan. Each running total is the total before plus the count,
+    exactly, and each release has the digest of the release before. A release may be missing only
+    before a restart.
+
+    Args:
+        path: The folder with the folders of the releases, 01, 02 and so on.
+        ledger: A ledger, which is proved again too, and has to contain every release.
+        key: PEM file of a public Ed25519 key, by which every release has to be signed.
+
+    Returns:
+        The verified releases, in order.
+
+    Raises:
+        SourceError: There is no folder of a release.
+        CertificateRejected: A release is false, or two of them don't fit.
+        LedgerRejected: The ledger was edited, or a release is not in it.
+    """
+    folder = _validate.path(path, name="path")
+    folders = numbered_folders(folder)
+    if not folders:
+        raise SourceError(f"Expected folders of releases such as 01, found none in {folder}.")
+    releases: list[VerifiedRelease] = []
+    for number, place in folders.items():
+        try:
+            release = verify_directory(place, ledger=ledger, key=key)
+        except CertificateRejected as error:
+            raise CertificateRejected(f"{place.name}: {error}") from None
+        if release.link is None or release.release_number != number:
+            why = "is no release of a series with running totals, or of another number"
+            raise CertificateRejected(f"The folder {place.name} {why}.")
+        releases.append(release)
+    numbers = [
+        numbers_of(release.plan, place)
+        for release, place in zip(releases, folders.values(), strict=True)
+    ]
+    _check_start(releases[0])
+    steps = zip(pairwise(releases), pairwise(numbers), strict=True)
+    for (before, after), (numbers_before, numbers_after) in steps:
+        _check_step(before, after)
+        if after.link is not None and after.link.first != after.release_number:
+            _check_totals(after, numbers_before, numbers_after)
+    return releases
+
+
+def _check_start(release: VerifiedRelease) -> None:
+    link = release.link
+    if link is not None and release.release_number != link.first:
+        why = f"The first folder is of release {release.release_number}, but its totals begin with"
+        raise CertificateRejected(f"{why} release {link.first}: folders are missing.")
+
+
+def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
+    """Raise CertificateRejected unless one release may follow the other."""
+    first, second = before.release_number or 0, after.release_number or 0
+    where = f"Releases {first:,} and {second:,}"
+    if before.link is None or after.link is None:
+        raise CertificateRejected(f"{where} are of no series with running totals.")
+    if before.certificate != after.certificate:
+        raise CertificateRejected(f"{where} have unlike certificates.")
+    if _plan_of(before) != _plan_of(after):
+        raise CertificateRejected(f"{where} have unlike plans.")
+    restarted = after.link.first == second
+    if second != first + 1 and not restarted:
+        raise CertificateRejected(f"{where} follow each other, but releases between are missing.")
+    if not restarted and after.link.first != before.link.first:
+        raise CertificateRejected(f"{where} have totals that begin with unlike releases.")
+    if second == first + 1 and after.link.before != before.link.digest:
+        raise CertificateRejected(
+            f"{where} don't follow each other: one of them was replaced, or is another version."
+        )
+
+
+def _check_totals(after: VerifiedRelease, before: Numbers, numbers: Numbers) -> None:
+    """Raise CertificateRejected unless each total is the total before plus the count."""
+    for label, (counts, totals) in numbers.items():
+        added = [total + count for total, count in zip(before[label][1], counts, strict=True)]
+        if added != totals:
+            why = f"The totals of {label!r} in release {after.release_number:,} aren't the totals"
+            raise CertificateRejected(f"{why} before plus its counts.")
+
+
+def _plan_of(release: VerifiedRelease) -> str:
+    return plan_digest(release.spec, release.certificate)

@@ -1,0 +1,531 @@
+"""A series with running totals: its numbers, its state, and no period with two values."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.errors import CertificateRejected, InvalidInput, LeastnoiseError, Refused, SpecError
+from leastnoise.ledger import series as ledger_series
+from leastnoise.ledger.check import check_ledger
+from leastnoise.ledger.ledger import Ledger
+from leastnoise.ledger.state import StateFile
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.sampler import draw_cells
+from leastnoise.tables.publish import output, running_totals
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.publish.verify_series import verify_series
+from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
+from tests.cli.program import run
+from tests.tables.resealed import verify_resealed
+
+KEYS = ["a", "b"]
+KILLED, REFUSED = 9, 7
+
+
+def spec_of(series: dict[str, Any] | None = None, **given: Any) -> dict[str, Any]:
+    section = {"releases": 4, "each": "row", "report": "week", "totals": True, "branches": [2, 2]}
+    return {
+        "version": 1,
+        "data": {"source": "rows.csv", "types": {"week": "int", "place": "text"}},
+        "privacy": {"unit": "row", "epsilon": "1", "ledger": {"path": "v.ledger"}},
+        "series": section | (series or {}),
+        "query": [{"name": "cases", "statistics": ["count"], "group_by": {"place": KEYS}}],
+        "output": {"path": "weekly", "format": "csv"},
+    } | given
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make(tmp_path)
+    return tmp_path
+
+
+def make(folder: Path) -> None:
+    rows = "".join(f"{1 + n % 4},{KEYS[n % 2]}\n" for n in range(80))
+    (folder / "rows.csv").write_text(f"week,place\n{rows}")
+    ledger = Ledger(folder / "v.ledger")
+    ledger.open_account("cases", unit="row", budget=ln.Budget(epsilon=1))
+
+
+def release(folder: Path, **given: Any) -> Release:
+    return Release(**spec_of(**given), folder=folder)
+
+
+def values(folder: Path) -> dict[str, dict[str, str]]:
+    """The tables of each release that anybody can see."""
+    return {
+        place.name: {file.name: file.read_text() for file in sorted(place.glob("*.csv"))}
+        for place in sorted((folder / "weekly").glob("[0-9]*"))
+    }
+
+
+def test_all_releases_add_up_and_are_charged_once(folder: Path) -> None:
+    totals = np.zeros(2)
+    for number in range(1, 5):
+        released = release(folder).run()
+        counts = np.array(released.tables["cases"].columns["count"])
+        totals += counts
+        assert released.release_number == number
+        assert released.tables["cases_total"].columns["count"] == totals.tolist()
+        assert (folder / "weekly.state").exists() == (number < 4)  # the last release deletes it
+    every = verify_series(folder / "weekly", ledger=folder / "v.ledger")
+    assert [found.release_number for found in every] == [1, 2, 3, 4]
+    account = check_ledger(folder / "v.ledger").accounts["cases"]
+    assert (account.spent.epsilon, account.charges) == (1, 1)
+    with pytest.raises(Refused, match=r"has 4 releases, and all were published"):
+        release(folder).run()
+
+
+def test_the_state_is_secret_and_small(folder: Path) -> None:
+    release(folder).run()
+    file = folder / "weekly.state"
+    assert file.stat().st_mode & 0o777 == 0o600
+    text = repr(StateFile(path=file).read())
+    assert "sums" not in text
+    assert "noise" not in text
+
+
+def test_the_plan_states_the_errors_of_theory() -> None:
+    """theory/series.md, §5.1: the 4 × 13 tree, and fresh noise beside it."""
+    noise = Agreeing(scale=1, branches=(4, 13), shares=("0.093", "0.333", "0.574"))
+    tables = [Nodes(level=2), *(FirstCells(cells=cells) for cells in range(1, 53))]
+    strategy = TreeStrategy(noise=noise, tables=tuple(tables))
+    stds = [math.sqrt(strategy.variance(table)[0]) for table in range(53)]
+    widths = [strategy.half_width(table, 0.95)[0] for table in range(53)]
+    known = {1: (2.23, 5), 4: (3.96, 8), 13: (3.11, 6), 20: (5.35, 11), 33: (5.95, 12)}
+    known |= {46: (6.34, 13), 52: (5.22, 11)}
+    for weeks, (std, width) in known.items():
+        assert stds[weeks] == pytest.approx(std, abs=0.0051)
+        assert widths[weeks] == width
+    assert math.sqrt(np.square(stds[1:]).mean()) == pytest.approx(5.11, abs=0.0051)
+    assert max(stds[1:]) == pytest.approx(6.34, abs=0.0051)
+
+
+@pytest.mark.dense
+def test_intervals_of_totals_hold_in_20_000_series() -> None:
+    """The binomial error is .0015: six of them on each side, and an interval of one less fails."""
+    noise = Agreeing(scale=1, branches=(4, 13), shares=("0.093", "0.333", "0.574"))
+    totals = np.abs(draw_cells(noise, InsecureSeededEntropy(3), count=20_000).cumsum(axis=1))
+    for weeks in (1, 4, 13, 20, 33, 46, 52):
+        strategy = TreeStrategy(noise=noise, tables=(FirstCells(cells=weeks),))
+        width = strategy.half_width(0, 0.95)[0]
+        inside = (totals[:, weeks - 1] <= width).mean()
+        assert inside >= 0.95 - 0.01
+        assert (totals[:, weeks - 1] <= width - 1).mean() < 0.95 + 0.01
+
+
+# One period has one value, whatever is killed, copied or put back.
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Do the work in a forked process; return its exit code."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except LeastnoiseError:
+            code = REFUSED
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed(where: str, *, after: bool) -> Callable[[], None]:
+    """What patches the program, in a child, so that it dies before or after one of its writes."""
+    owners: dict[str, tuple[Any, str]] = {
+        "state": (StateFile, "create"),
+        "series": (ledger_series.LedgerSeries, "begin"),
+        "commit": (ledger_series.LedgerSeries, "commit"),
+        "keep": (ledger_series.LedgerSeries, "_entry"),  # within the transaction
+        "table": (running_totals, "write_table"),
+        "rename": (output, "_publish"),
+        "mark": (StateFile, "mark_published"),
+        "delete": (StateFile, "delete"),
+    }
+    owner, name = owners[where]
+
+    def patch() -> None:
+        usual = getattr(owner, name)
+
+        def dies(*args: Any, **named: Any) -> Any:
+            if after:
+                usual(*args, **named)
+            os._exit(KILLED)
+
+        setattr(owner, name, dies)
+
+    return patch
+
+
+PLACES = ["state", "series", "commit", "keep", "table", "rename", "mark", "delete"]
+
+
+def release_in_child(folder: Path, patch: Callable[[], None] | None = None) -> int:
+    def work() -> None:
+        if patch is not None:
+            patch()
+        release(folder).run()
+
+    return in_child(work)
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("after", [False, True])
+def test_a_killed_release_is_drawn_once(folder: Path, where: str, after: bool) -> None:
+    before = 3 if where == "delete" else 0
+    for _ in range(before):
+        assert release_in_child(folder) == 0
+    assert release_in_child(folder, killed(where, after=after)) == KILLED
+    committed = [e for e in Ledger(folder / "v.ledger").history() if e.body["kind"] == "use"]
+    seen = values(folder)
+    while release_in_child(folder) == 0:
+        pass
+    assert values(folder).keys() == {"1", "2", "3", "4"}
+    assert values(folder).items() >= seen.items()
+    uses = [e.body for e in Ledger(folder / "v.ledger").history() if e.body["kind"] == "use"]
+    assert [body["release"] for body in uses] == [1, 2, 3, 4]
+    assert [body["digest"] for body in uses][: len(committed)] == [
+        entry.body["digest"] for entry in committed
+    ]
+    verify_series(folder / "weekly", ledger=folder / "v.ledger")
+
+
+def random_history(folder: Path, seed: int, steps: int) -> None:
+    """Releases that are killed, stores that are put back or lost, copies, restarts."""
+    draw = random.Random(seed)
+    make(folder)
+    stores = [folder / "weekly.state", folder / "v.ledger"]
+    copies: list[dict[str, bytes | None]] = []
+    seen: dict[str, dict[str, str]] = {}
+    for _ in range(steps):
+        copies.append({file.name: file.read_bytes() if file.exists() else None for file in stores})
+        action = draw.random()
+        if action < 0.65:
+            patch = killed(draw.choice(PLACES), after=draw.random() < 0.5)
+            code = release_in_child(folder, patch if draw.random() < 0.6 else None)
+            assert code in {0, KILLED, REFUSED}
+        elif action < 0.75:
+            code = in_child(lambda: release(folder).restart())
+            assert code in {0, REFUSED}
+        elif action < 0.8:
+            stores[0].unlink(missing_ok=True)
+        else:  # one store is put back alone; the newest ledger is found again afterwards
+            file, copy = draw.choice(stores), draw.choice(copies)
+            now = file.read_bytes() if file.exists() else None
+            put(file, copy[file.name])
+            release_in_child(folder)
+            in_child(lambda: release(folder).restart())
+            check(folder, seen)
+            if file == stores[1]:
+                put(file, now)
+        check(folder, seen)
+    with suppress(LeastnoiseError):
+        check_ledger(folder / "v.ledger")
+
+
+def put(file: Path, content: bytes | None) -> None:
+    if content is None:
+        file.unlink(missing_ok=True)
+    else:
+        file.write_bytes(content)
+        file.chmod(0o600)
+
+
+def check(folder: Path, seen: dict[str, dict[str, str]]) -> None:
+    now = values(folder)
+    assert now.items() >= seen.items()
+    seen.update(now)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.dense) for n in range(3)])
+def test_no_history_gives_a_period_two_values(tmp_path: Path, seed: int) -> None:
+    random_history(tmp_path, seed, 14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_no_long_history_gives_a_period_two_values(tmp_path: Path, seed: int) -> None:
+    random_history(tmp_path, seed, 25)
+
+
+def test_of_two_processes_with_copies_of_the_state_one_publishes(folder: Path) -> None:
+    release(folder).run()
+    shutil.copy(folder / "weekly.state", folder / "copy.state")
+    (folder / "copy.toml").write_text(release(folder, series={"state": "copy.state"}).to_toml())
+
+    def work() -> None:
+        usual = running_totals.draw_tables
+
+        def drawn(*args: Any, **named: Any) -> Any:
+            found = usual(*args, **named)
+            faster = [sys.executable, "-m", "leastnoise", "release", folder / "copy.toml"]
+            if subprocess.run(faster, check=False, capture_output=True).returncode:
+                os._exit(3)
+            return found
+
+        running_totals.draw_tables = drawn
+        release(folder).run()
+
+    assert in_child(work) == REFUSED
+    assert values(folder).keys() == {"1", "2"}
+    assert len(verify_series(folder / "weekly", ledger=folder / "v.ledger")) == 2
+    # what is left of the slower one is older than the ledger
+    with pytest.raises(Refused, match="older than the ledger"):
+        release(folder).run()
+
+
+def without_rows(folder: Path) -> None:
+    (folder / "rows.csv").unlink()
+
+
+def put_back(folder: Path, name: str) -> None:
+    copy = (folder / name).read_bytes()
+    release(folder).run()
+    put(folder / name, copy)
+
+
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda folder: (folder / "weekly.state").unlink(), "missing.*series restart"),
+    "damaged": (
+        lambda folder: (folder / "weekly.state").write_bytes(b"SQLite format 3\0" + bytes(99)),
+        "damaged, or no state.*series restart",
+    ),
+    "another file": (
+        lambda folder: put(folder / "weekly.state", (folder / "v.ledger").read_bytes()),
+        "damaged, or no state",
+    ),
+    "readable by others": (lambda folder: (folder / "weekly.state").chmod(0o644), "chmod 600"),
+    "older": (lambda folder: put_back(folder, "weekly.state"), "older than the ledger.*restart"),
+    "newer than the ledger": (lambda folder: put_back(folder, "v.ledger"), "ledger is older than"),
+    "a folder ahead": (lambda folder: (folder / "weekly" / "2").mkdir(), "ledger is older than"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_stores_that_do_not_fit_are_refused_before_a_row_is_read(folder: Path, case: str) -> None:
+    break_it, why = BAD[case]
+    release(folder).run()
+    break_it(folder)
+    without_rows(folder)
+    before = values(folder)
+    with pytest.raises(Refused, match=why):
+        release(folder).run()
+    assert values(folder) == before
+    if case in {"newer than the ledger", "a folder ahead", "readable by others"}:
+        with pytest.raises(Refused):
+            release(folder).restart()
+    else:
+        assert release(folder).restart() == 2 + (case == "older")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"series": {"branches": [4]}},
+        {"query": [{"name": "cases", "statistics": ["count"], "group_by": {"place": ["a", "c"]}}]},
+        {"data": spec_of()["data"] | {"filter": "place <> 'b'"}},
+        {"series": {"releases": 3}},
+        {"privacy": spec_of()["privacy"] | {"epsilon": "0.5"}},
+    ],
+)
+def test_a_changed_plan_is_refused(folder: Path, given: dict[str, Any]) -> None:
+    release(folder).run()
+    without_rows(folder)
+    with pytest.raises(Refused, match="is of another plan"):
+        release(folder, **given).run()
+    with pytest.raises(Refused, match="is of another plan"):
+        release(folder, **given).restart()
+
+
+def test_a_restart_begins_totals_anew_and_is_refused_while_the_state_is_good(folder: Path) -> None:
+    first = release(folder).run()
+    with pytest.raises(Refused, match="is good"):
+        release(folder).restart()
+    (folder / "weekly.state").unlink()
+    assert release(folder).restart() == 2
+    second = release(folder).run()
+    assert second.tables["cases_total"].columns["count"] == second.tables["cases"].columns["count"]
+    assert second.certificate == first.certificate
+    assert "totals begin with release 2" in " ".join(str(second.plan).split())
+    third = release(folder).run()
+    assert verify_series(folder / "weekly", ledger=folder / "v.ledger")[2].link is not None
+    assert check_ledger(folder / "v.ledger").accounts["cases"].charges == 1
+    shown = run("series", "show", "spec.toml", cwd=write_spec(folder)).stdout
+    assert "restarted before release 2" in " ".join(shown.split())
+    assert third.release_number == 3
+
+
+def write_spec(folder: Path) -> Path:
+    (folder / "spec.toml").write_text(release(folder).to_toml())
+    return folder
+
+
+def test_the_commands_show_restart_and_verify(folder: Path) -> None:
+    write_spec(folder)
+    assert run("series", "show", "spec.toml", cwd=folder).returncode == 0
+    assert run("release", "spec.toml", cwd=folder).returncode == 0
+    assert run("release", "spec.toml", cwd=folder).returncode == 0
+    assert run("series", "restart", "spec.toml", cwd=folder).returncode == 1
+    shown = json.loads(run("series", "show", "spec.toml", "--json", cwd=folder).stdout)
+    assert (shown["published"], shown["problem"]) == (2, None)
+    verified = run("verify", "weekly", "--ledger", "v.ledger", cwd=folder)
+    assert verified.returncode == 0, verified.stderr
+    assert "releases 1 to 2 of 4" in verified.stdout
+    (folder / "weekly.state").unlink()
+    problem = json.loads(run("series", "show", "spec.toml", "--json", cwd=folder).stdout)["problem"]
+    assert "is missing" in problem
+    restarted = run("series", "restart", "spec.toml", cwd=folder)
+    assert restarted.returncode == 0, restarted.stderr
+
+
+# Edited folders.
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    record = json.loads((path / "release.json").read_text())
+    change(record)
+    (path / "release.json").write_text(json.dumps(record))
+
+
+LINKS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no chain": lambda record: record.pop("chain"),
+    "another digest": lambda record: record["chain"].update(digest="0" * 64),
+    "another before": lambda record: record["chain"].update(before="0" * 64),
+    "another first": lambda record: record["chain"].update(first=2),
+    "first after": lambda record: record["chain"].update(first=9),
+    "no number": lambda record: record["chain"].update(first="1"),
+    "another release": lambda record: record.update(release=3),
+}
+
+
+@pytest.mark.parametrize("case", LINKS)
+def test_an_edited_chain_is_rejected(folder: Path, case: str) -> None:
+    release(folder).run()
+    release(folder).run()
+    edit(folder / "weekly" / "2", LINKS[case])
+    with pytest.raises(CertificateRejected):
+        verify_series(folder / "weekly")
+
+
+def test_edited_counts_are_rejected_though_the_seal_is_made_anew(folder: Path) -> None:
+    release(folder).run()
+    second = release(folder).run().path
+    assert second is not None
+    for name in ("cases", "cases_total"):
+        text = (second / f"{name}.csv").read_text().splitlines()
+        key, count, std, low, high = text[1].split(",")
+        moved = [repr(float(number) + 1) for number in (count, low, high)]
+        edited = [text[0], ",".join([key, moved[0], std, *moved[1:]]), *text[2:]]
+        (second / f"{name}.csv").write_text("\n".join(edited) + "\n")
+    with pytest.raises(CertificateRejected, match="digest"):
+        verify_resealed(second)
+
+
+def test_releases_of_two_series_or_with_gaps_do_not_verify(folder: Path, tmp_path: Path) -> None:
+    for _ in range(3):
+        release(folder).run()
+    other = tmp_path / "other"
+    other.mkdir()
+    make(other)
+    for _ in range(3):
+        release(other).run()
+    shutil.copytree(folder / "weekly", tmp_path / "mixed")
+    shutil.rmtree(tmp_path / "mixed" / "2")
+    with pytest.raises(CertificateRejected, match="releases between are missing"):
+        verify_series(tmp_path / "mixed")
+    shutil.copytree(other / "weekly" / "2", tmp_path / "mixed" / "2")
+    with pytest.raises(CertificateRejected, match=r"don't follow each other|aren't the totals"):
+        verify_series(tmp_path / "mixed")
+    shutil.rmtree(tmp_path / "mixed" / "1")
+    with pytest.raises(CertificateRejected, match="folders are missing"):
+        verify_series(tmp_path / "mixed")
+    verify_directory(tmp_path / "mixed" / "2")  # by itself it is a release
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no unit": (spec_of({"each": None}), "series.each"),
+    "delta": (spec_of(privacy=spec_of()["privacy"] | {"delta": "1e-6"}), "privacy.delta"),
+    "no output": (spec_of(output=None), "output"),
+    "a small tree": (spec_of({"branches": [3]}), "series.branches"),
+    "a lonely child": (spec_of({"branches": [1, 4]}), "series.branches[0]"),
+    "a mean": (
+        spec_of(
+            query=[{"name": "q", "statistics": ["mean(x)"]}],
+            columns={"x": {"bounds": [0, 1]}},
+            data={"source": "rows.csv", "types": {"week": "int", "x": "float"}},
+        ),
+        "query[0].statistics",
+    ),
+    "clamp": (spec_of(query=[spec_of()["query"][0] | {"clamp": True}]), "query[0].clamp"),
+    "unlisted": (
+        spec_of(
+            query=[spec_of()["query"][0] | {"group_by": {"place": {"keys": "private"}}}],
+        ),
+        "query[0].group_by",
+    ),
+    "a name of two": (
+        spec_of(query=[spec_of()["query"][0], spec_of()["query"][0] | {"name": "cases_total"}]),
+        "query[1].name",
+    ),
+    "branches alone": (spec_of({"totals": False}), "series.branches"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_has_no_running_totals_is_refused(folder: Path, case: str) -> None:
+    raw, key = WRONG[case]
+    raw = {name: value for name, value in raw.items() if value is not None}
+    raw["series"] = {name: value for name, value in raw["series"].items() if value is not None}
+    with pytest.raises(SpecError) as refused:
+        Release(**raw, folder=folder)
+    assert key in {name for name, _ in refused.value.problems}
+
+
+def test_a_person_of_several_rows_has_as_much_more_noise(folder: Path) -> None:
+    types = {"who": "int", "week": "int", "place": "text"}
+    ledger = {"ledger": {"path": "other.ledger"}}
+    series = {"each": "person in one release"}
+    raw = spec_of(
+        series,
+        privacy={"unit": "who", "epsilon": "1"} | ledger,
+        contribution={"max_rows": 3},
+        data={"source": "rows.csv", "types": types},
+    )
+    (folder / "rows.csv").write_text("who,week,place\n1,1,a\n")
+    three = Release(**raw, folder=folder).plan()
+    one = release(folder, privacy={"unit": "row", "epsilon": "1/3"} | ledger).plan()
+    (first,), (second,) = (plan.answered[0].parts[0].all_errors for plan in (three, one))
+    assert first.std == pytest.approx(second.std, rel=0.02)
+
+
+def test_the_state_file_reads_back(tmp_path: Path, folder: Path) -> None:
+    release(folder).run()
+    state = StateFile(path=folder / "weekly.state").read()
+    copy = StateFile(path=tmp_path / "copy")
+    copy.create(state)
+    assert copy.read() == state
+    copy.mark_published(replace(state, tag="0" * 64))  # another state: nothing changes
+    assert copy.read() == state
+    copy.delete()
+    assert not copy.exists
+    with pytest.raises(InvalidInput, match="missing"):
+        copy.read()
