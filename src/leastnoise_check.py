@@ -523,7 +523,7 @@ def truncated_laplace(t: Fraction, a: Fraction, epsilon: Fraction) -> Ball:
         return ZERO if x <= -a else (exp(Ball.of(x)) - low) * HALF / (ONE - low)
 
     y = max(t - a, (t - epsilon) / 2) if t > epsilon else t - a
-    return ONE if t >= 2 * a else below(y) - exp(Ball.of(epsilon)) * below(y - t)
+    return below(y) - exp(Ball.of(epsilon)) * below(y - t)
 
 
 def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
