@@ -170,7 +170,7 @@ def test_outputs_that_are_no_numbers_are_counted() -> None:
 def test_why_a_law_is_not_known() -> None:
     for claim, why in (
         (ln.Claim(epsilon=1), "names no noise"),
-        (ln.Claim(epsilon=1, noise=ln.noise.Laplace(scale=1, dimension=3)), "for 3 numbers"),
+        (ln.Claim(epsilon=1, noise=ln.noise.Laplace(scale=1, dimension=3)), "has 3 numbers"),
     ):
         assert why in str(claimed_law(claim, 1))
     body = BODY_LAWS[0]

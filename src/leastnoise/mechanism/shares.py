@@ -183,7 +183,7 @@ class Shares:
                 raise NotApplicable(family=noise.name, why=why)
 
     def __repr__(self) -> str:
-        clients = f"{_words.counted(self.clients, 'client')}, up to {self.absent:,} absent"
+        clients = f"{_words.count_noun(self.clients, 'client')}, up to {self.absent:,} absent"
         certificate = self.mechanism.certificate
         noise = f"{noise_of(certificate)} noise, {statement(certificate)}"
         return _words.line("Shares", f"{clients}; {noise}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final, get_args, get_type_hints
 
 from leastnoise import _validate, _words
 from leastnoise._record import A_FLAG, field, real, record, whole
-from leastnoise.errors import InvalidArgument, NotRegistered, shown
+from leastnoise.errors import InvalidArgument, NotRegistered, show_value
 from leastnoise.noise.base import Noise
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Family:
             if not (_is_part(part, name) or (part is None and name not in _NEEDED)):
                 raise InvalidArgument(
                     name=name,
-                    value=shown(part),
+                    value=show_value(part),
                     expected=f'{name} to be {_LIKE.get(name, "a function")}, or a "module:name"',
                 )
         if not isinstance(self.law, str):
@@ -195,7 +195,7 @@ class Family:
             first = part_object.upper if isinstance(part_object, OwnLosses) else part_object
             laws, law = laws_served(first), self.part("law")
             if not issubclass(law, laws):
-                kinds = _words.listed([kind.__name__ for kind in laws])
+                kinds = _words.list_names([kind.__name__ for kind in laws])
                 why = f"its {name} is for {kinds}, not for {law.__name__}"
         if why:
             raise NotRegistered(family=str(self.law), table=__name__, why=why)
@@ -221,7 +221,7 @@ def check_law(law: object) -> None:
     """Raise InvalidArgument unless `law` is a class of noise laws."""
     if not (isinstance(law, type) and issubclass(law, Noise)):
         raise InvalidArgument(
-            name="law", value=shown(law), expected="law to be a subclass of Noise"
+            name="law", value=show_value(law), expected="law to be a subclass of Noise"
         )
 
 

@@ -98,7 +98,7 @@ def test_without_delta_only_epsilon_is_shared(tmp_path: Path) -> None:
 
 def test_replaced_records_protect_no_number_of_them(tmp_path: Path) -> None:
     plan = planned(tmp_path, [ALL], neighbours="replace-one")
-    assert "Protected: all that is said of any one who, but not how many there are." in str(plan)
+    assert "Protected: all data of any one who, but not how many there are." in str(plan)
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))

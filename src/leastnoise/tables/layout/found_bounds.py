@@ -100,7 +100,7 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
             continue
         both = finds.low is None and finds.high is None
         share = float(100 * spec.share(finder))
-        how = f"{_words.in_turn(finder.statistics)}, with {share:.3g} % of "
+        how = f"{_words.join_names(finder.statistics)}, with {share:.3g} % of "
         how += f"the budget (the table {query})"
         ends = f"{decimal_text(column.ends[0])} and {decimal_text(column.ends[-1])}"
         if finds.found is None:

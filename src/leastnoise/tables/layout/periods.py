@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, final
 
-from leastnoise.certificate.records import exact_fields, typed
+from leastnoise.certificate.records import exact_fields, require_type
 from leastnoise.errors import CertificateRejected
 
 
@@ -57,9 +57,9 @@ class RunningSums:
         """Read what `to_record` wrote. Raises CertificateRejected for anything else."""
         where = "the sums of a series"
         fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
-        lists = {name: typed(value, list, where=where) for name, value in fields.items()}
-        noise = [tuple(typed(sums, list, where=where)) for sums in lists["noise"]]
-        wholes = [*lists["totals"], *lists["counts"], *(value for sums in noise for value in sums)]
+        lists = {name: require_type(value, list, where=where) for name, value in fields.items()}
+        noise = [tuple(require_type(own, list, where=where)) for own in lists["noise"]]
+        wholes = [*lists["totals"], *lists["counts"], *(one for own in noise for one in own)]
         sizes = {len(noise), len(lists["totals"]), len(lists["counts"])}
         if sizes != {cells} or any(type(value) is not int for value in wholes):
             raise CertificateRejected("The sums of the series are unreadable.")

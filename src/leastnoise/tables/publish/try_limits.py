@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _files
-from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, shown
+from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, show_value
 from leastnoise.tables.answers.match_certificates import list_answers
 from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import Layout
@@ -89,7 +89,7 @@ def key_of(name: str) -> str:
     if name.startswith(_BOUNDS) and name != _BOUNDS:
         return f"columns.{name.removeprefix(_BOUNDS)}.bounds"
     expected = f"one of {', '.join(LIMITS)}, or bounds.COLUMN"
-    raise InvalidArgument(name="--try", value=shown(name), expected=expected)
+    raise InvalidArgument(name="--try", value=show_value(name), expected=expected)
 
 
 def try_limits(

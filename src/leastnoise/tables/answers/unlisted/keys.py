@@ -162,7 +162,7 @@ class KeysPlan(AloneInDraw):
         """From how many units on a key is published."""
         rows = [("chosen", str(self.half), str(self.nearly))]
         rows += [] if self.least is None else [("any mechanism", str(self.least), "")]
-        epsilon, delta = map(_words.at_least, (self.budget.epsilon, self.budget.delta))
+        epsilon, delta = map(_words.round_up, (self.budget.epsilon, self.budget.delta))
         yield Listing(
             title=f"{self.name}: keys and no number, for ε = {epsilon}, δ = {delta}.",
             heads=("from how many on a key is published, with probability", "½", "95 %"),
