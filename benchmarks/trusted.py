@@ -1,19 +1,33 @@
-"""What a sceptic has to read: the modules that verifying a certificate imports, and their lines.
+"""The lines that a sceptic has to read: one file, or the modules that `verify` imports.
 
-    python -m benchmarks.trusted
+    python -m benchmarks.trusted             # lines, by the new way and the old
+    python -m benchmarks.trusted --releases  # which draws of the documentation's releases it proves
 
-Lines are those of files, blanks, comments and docstrings included. Each certificate is verified in
-a process of its own. The proof is `noise`, `accounting` and `balls`; the statement `certificate`
-and `guarantees`, sensitivities and bodies; the rest checks arguments and words errors.
+Lines include blanks, comments and docstrings; the one file is counted without them, too. Each
+certificate is verified in a process of its own. The proof is `noise`, `accounting` and `balls`; the
+statement `certificate` and `guarantees`, sensitivities and bodies; the rest checks arguments and
+words errors.
 """
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import io
+import json
+import os
+import re
 import subprocess
 import sys
+import tempfile
+import tomllib
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import leastnoise as ln
+import leastnoise_check as checker
 
 _CASES = {
     "gaussian": ("gaussian", 1),
@@ -42,33 +56,103 @@ _PROOF = ("balls", "accounting", "noise")
 _STATEMENT = ("certificate", "guarantees")
 
 
-def main() -> None:
+def _certificate(family: str, releases: int) -> str:
+    dimension = 1 if family in {"truncated-staircase", "gaussian-mixture"} else 3
+    noise = ln.calibrate(
+        family,
+        epsilon="1",
+        delta="1e-5",
+        sensitivity=ln.L1(1) if family == "laplace" else ln.L2(1),
+        dimension=dimension,
+        compositions=releases,
+    )
+    return noise.certificate.to_json()
+
+
+def _is_proved(text: str) -> bool:
+    with contextlib.redirect_stdout(io.StringIO()):
+        return bool(checker.check_certificate(checker.parse(text.encode())))
+
+
+def print_lines() -> None:
     """Print a table, a line a certificate."""
-    print(f"{'certificate':<24}{'lines':>8}{'proof':>8}{'statement':>10}{'rest':>8}")
+    source = Path(checker.__file__).read_text()
+    texts = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node)
+        for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    }
+    lines = source.splitlines()
+    code = [
+        line
+        for number, line in enumerate(lines, 1)
+        if number not in texts and line.strip() and not line.strip().startswith("#")
+    ]
+    print(f"leastnoise_check.py: {len(lines):,} lines, {len(code):,} of them code\n")
+    print(
+        f"{'certificate':<24}{'checker':>12}{'verify':>8}{'proof':>8}{'statement':>10}{'rest':>8}"
+    )
     for name, (family, releases) in _CASES.items():
-        dimension = 1 if family in {"truncated-staircase", "gaussian-mixture"} else 3
-        noise = ln.calibrate(
-            family,
-            epsilon="1",
-            delta="1e-5",
-            sensitivity=ln.L1(1) if family == "laplace" else ln.L2(1),
-            dimension=dimension,
-            compositions=releases,
+        text = _certificate(family, releases)
+        done = subprocess.run(
+            [sys.executable, "-c", _VERIFY], input=text, capture_output=True, text=True, check=True
         )
-        found = subprocess.run(
-            [sys.executable, "-c", _VERIFY],
-            input=noise.certificate.to_json(),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        lines: Counter[str] = Counter()
-        for package, count in (line.split() for line in found.stdout.splitlines()):
-            lines[package] += int(count)
-        proof, statement = (sum(lines[one] for one in part) for part in (_PROOF, _STATEMENT))
-        rest = lines.total() - proof - statement
-        print(f"{name:<24}{lines.total():>8,}{proof:>8,}{statement:>10,}{rest:>8,}")
+        read: Counter[str] = Counter()
+        for package, count in (line.split() for line in done.stdout.splitlines()):
+            read[package] += int(count)
+        proof, statement = (sum(read[part] for part in parts) for parts in (_PROOF, _STATEMENT))
+        rest = read.total() - proof - statement
+        here = f"{len(lines):,}" if _is_proved(text) else "not checked"
+        print(f"{name:<24}{here:>12}{read.total():>8,}{proof:>8,}{statement:>10,}{rest:>8,}")
+
+
+def _specs() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the specs of the demo, the tutorial and the cookbook; their files are written here."""
+    from leastnoise.cli import demo
+    from tests import test_docs
+
+    pages = [*test_docs.COOKBOOK, test_docs.ROOT / "docs/tutorial.md"]
+    for page in pages:
+        for name, text in test_docs.files_of(page).items():
+            Path(name).write_text(text)
+            if name.endswith(".py") and name.startswith("make_"):
+                table = Path(name.removeprefix("make_")).with_suffix(".csv")
+                printed = subprocess.run([sys.executable, name], capture_output=True, check=True)
+                table.write_bytes(printed.stdout)
+    for table in ("randhie.csv", "visits.csv"):
+        Path(table).unlink(missing_ok=True)
+        Path(table).symlink_to(demo.find_table())
+    yield "demo", tomllib.loads(demo.SPEC)
+    yield "tutorial", tomllib.loads(Path("visits.toml").read_text())
+    for page in test_docs.COOKBOOK:
+        base, *_ = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+        for title, (answer, _) in test_docs._answers(page).items():  # noqa: SLF001  # noqa: SLF001
+            yield f"{page.stem}: {title}", tomllib.loads(base + answer)
+
+
+def print_releases() -> None:
+    """Run the releases of demo, tutorial and cookbook; print which draws are proved."""
+    proved = draws = releases = 0
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.environ["LEASTNOISE_CACHE"] = folder
+        for name, spec in _specs():
+            out = Path(folder) / f"out{releases}"
+            ln.Release(**spec | {"output": {"path": str(out), "format": "csv"}}).run()
+            record = json.loads((out / "certificate.json").read_text())
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                whole = checker.check_release(out)
+            for block in record["blocks"]:
+                good = _is_proved(json.dumps(record | {"blocks": [block]}))
+                draws, proved = draws + 1, proved + good
+                if not good:
+                    print(f"not proved: {name}, {block['name']}: {printed.getvalue()}")
+            releases += 1
+            if not whole:
+                print(f"not all proved: {name}")
+    share = 100 * proved / draws
+    print(f"{proved} of {draws} draws of {releases} releases are proved: {share:.0f} %")
 
 
 if __name__ == "__main__":
-    main()
+    print_releases() if "--releases" in sys.argv else print_lines()

@@ -15,6 +15,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
     guard.quick(
         arguments=20,
         edits=10,
+        checker=20,
         laws=4,
         calibrations=2,
         compositions=1,

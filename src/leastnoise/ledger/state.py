@@ -22,7 +22,7 @@ from leastnoise.certificate.records import exact_fields, parse_object
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused
 
-_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
+_STATE_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
 _SCHEMA = "CREATE TABLE state (number INTEGER PRIMARY KEY CHECK (number = 1), body TEXT NOT NULL)"
 _FIELDS = ("plan", "position", "first", "tag", "digest", "published", "sums")
 _LARGEST = 1 << 26  # bytes of a body
@@ -36,7 +36,7 @@ class State:
     """A series after some releases.
 
     `plan` is the SHA-256 of its spec and certificate. `position` is the number of the last release
-    that the ledger counts, and `first` that of the first release of its tree. `tag` is a random
+    that the ledger counts, and `first` the number of its tree's first release. `tag` is a random
     text that the ledger's last entry of the series has, too. `digest` is the end of the chain of
     published numbers. `published` is False from the entry of a release to the end of its folder.
     `sums` has the sums of each query by its label.
@@ -124,7 +124,7 @@ class StateFile:
                 prepare(connection, "main")
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_SCHEMA)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA application_id = {_STATE_APPLICATION}")
                 connection.execute("INSERT INTO state VALUES (1, ?)", (state.to_json(),))
                 connection.execute("COMMIT")
             self._new.replace(self.path)
@@ -146,12 +146,12 @@ class StateFile:
                 f"Others may read {self.path}, which is as secret as the rows. "
                 f"Take that away: chmod 600 {self.path}. Nothing was read or drawn."
             )
-        with self._explained(), closing(self._opened()) as connection:
+        with self._explained(), closing(self._open()) as connection:
             return read_state(connection, "main")
 
     def mark_published(self, state: State) -> None:
         """Note that the folder of the last release is there. Another state stays as it is."""
-        with self._explained(), closing(self._opened()) as connection:
+        with self._explained(), closing(self._open()) as connection:
             prepare(connection, "main")
             connection.execute("BEGIN IMMEDIATE")
             if read_state(connection, "main").tag == state.tag:
@@ -177,7 +177,7 @@ class StateFile:
     def _new(self) -> Path:
         return self.path.with_name(f"{self.path.name}.new")
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         # to write, also where it is only read: else SQLite can't undo what a killed process began
         return sqlite3.connect(self.uri, uri=True, timeout=60.0, isolation_level=None)
 
@@ -215,7 +215,7 @@ def _journal(path: Path) -> Path:
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
-    """Let what is written to an attached file be on the disk at its commit, and no copy stay."""
+    """Let commits of an attached file reach the disk, and leave no copy of old content."""
     connection.execute(f"PRAGMA {name}.journal_mode = DELETE")
     connection.execute(f"PRAGMA {name}.synchronous = EXTRA")
     connection.execute(f"PRAGMA {name}.secure_delete = ON")
@@ -225,9 +225,9 @@ def prepare(connection: sqlite3.Connection, name: str) -> None:
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> State:
-    """The state in an attached file. Raises CertificateRejected if there is none."""
+    """The state in an attached file. Raises CertificateRejected without a state."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
-    if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _APPLICATION:
+    if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _STATE_APPLICATION:
         raise CertificateRejected("It is no state.")
     objects = connection.execute(f"SELECT sql FROM {name}.sqlite_master").fetchall()  # noqa: S608
     if objects != [(_SCHEMA,)]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, final
 
-from leastnoise.certificate.records import exact_fields, typed
+from leastnoise.certificate.records import exact_fields, require_type
 from leastnoise.errors import CertificateRejected
 
 _LARGEST = 1 << 53  # whole numbers up to it are exact as floats
@@ -49,7 +49,7 @@ class RunningSums:
     def to_record(self) -> dict[str, Any]:
         """The sums as JSON values."""
         return {
-            "noise": [list(own) for own in self.noise],
+            "noise": [list(sums) for sums in self.noise],
             "totals": list(self.totals),
             "counts": list(self.counts),
         }
@@ -62,8 +62,8 @@ class RunningSums:
         """
         where = "the sums of a series"
         fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
-        lists = {name: typed(value, list, where=where) for name, value in fields.items()}
-        noise = [tuple(typed(own, list, where=where)) for own in lists["noise"]]
+        lists = {name: require_type(value, list, where=where) for name, value in fields.items()}
+        noise = [tuple(require_type(own, list, where=where)) for own in lists["noise"]]
         wholes = [*lists["totals"], *lists["counts"], *(n for sums in noise for n in sums)]
         sizes = [*map(len, noise)], len(lists["totals"]), len(lists["counts"])
         known = [*map(len, like.noise)], len(like.totals), len(like.counts)
