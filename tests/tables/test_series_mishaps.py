@@ -189,6 +189,23 @@ def test_damaged_states_are_explained(folder: Path) -> None:
             StateFile(path=file).read()
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "series", "why"),
+    [
+        ("0.001", {}, "epsilon is too small. Give another epsilon, or leave totals out."),
+        ("700", {}, "0 as a float. Give another epsilon, or leave totals out."),
+        ("1", {"releases": 4000, "branches": [2] * 12}, "no tree can be used .*12 levels"),
+    ],
+)
+def test_where_no_tree_fits_the_advice_is_given_once(
+    folder: Path, epsilon: str, series: dict[str, Any], why: str
+) -> None:
+    privacy = spec_of()["privacy"] | {"epsilon": epsilon, "ledger": {"path": "new.ledger"}}
+    with pytest.raises(Refused, match=why) as refused:
+        release(folder, series=series, privacy=privacy).plan()
+    assert str(refused.value).count("Give") == 1
+
+
 # Edited folders and ledgers.
 
 

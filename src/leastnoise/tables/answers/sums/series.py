@@ -69,6 +69,7 @@ class SeriesTotals(OnATree, OverTime):
     key: ClassVar[str] = "series"
     called: ClassVar[str] = "running totals of a series"
     summed: ClassVar[str] = "running total"
+    advice: ClassVar[str] = "Give another epsilon, or leave totals out."
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
