@@ -49,6 +49,7 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.readability
+	$(BIN)/python -m tests.public_docstrings
 	$(BIN)/lint-imports
 	$(BIN)/ty check
 

@@ -103,6 +103,12 @@ def _messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
+    parts_of_f_strings = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             parts = [
@@ -112,7 +118,7 @@ def _messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
-            and id(node) not in docstrings
+            and id(node) not in docstrings | parts_of_f_strings
             and node.value.count(" ") > 2
         ):
             yield node.lineno, node.value
@@ -125,7 +131,11 @@ def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"local {node.id}"
         elif isinstance(node, ast.arg) and node.arg.strip("_") in NAMES:
             yield node.lineno, f"argument {node.arg}"
-        elif isinstance(node, ast.FunctionDef) and node.name.strip("_") in PARTICIPLES:
+        elif (
+            isinstance(node, ast.FunctionDef)
+            and node.name.strip("_") in PARTICIPLES
+            and not any("property" in ast.unparse(mark) for mark in node.decorator_list)
+        ):  # a property is a value, such as `proved`
             yield node.lineno, f"function {node.name}"
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise import _validate
-from leastnoise.errors import InvalidArgument, InvalidInput, shown
+from leastnoise.errors import InvalidArgument, InvalidInput, show_value
 from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.tables.parse import spec_file
@@ -192,9 +192,9 @@ def test_a_fix_is_in_the_message() -> None:
 def test_messages_hold_no_data() -> None:
     """What isn't a number or a text may be data: its type is named, and no more."""
     for value in ([54321], np.array([54321]), {"54321": 1}, (54321,)):
-        assert "543" not in shown(value)
-    assert shown(BIG) == "a number of very many digits"
-    assert len(shown("x" * 10**6)) < 60
+        assert "543" not in show_value(value)
+    assert show_value(BIG) == "a number of very many digits"
+    assert len(show_value("x" * 10**6)) < 60
 
 
 def test_a_log_density_needs_points_of_its_dimension() -> None:
@@ -328,3 +328,18 @@ def test_slips_of_typing_are_counted() -> None:
 def test_names_of_up_to_40_letters_have_a_nearest_one() -> None:
     assert _validate.nearest_name("x" * 39 + "y", ["x" * 40]) == "x" * 40
     assert _validate.nearest_name("x" * 40 + "y", ["x" * 41]) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("laplcae", "laplace"),
+        ("Gausian", "gaussian"),
+        ("meen", "mean"),
+        ("moon", None),  # two errors in four letters
+        ("lace", None),
+        ("m", None),
+    ],
+)
+def test_a_name_is_suggested_only_within_a_few_typing_errors(word: str, meant: str | None) -> None:
+    assert _validate.nearest_name(word, ["laplace", "gaussian", "mean", "n"]) == meant

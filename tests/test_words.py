@@ -154,7 +154,9 @@ def test_no_row_of_a_source_is_shown(library: Any) -> None:
 
 @given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**12))
 def test_budgets_are_rounded_up_and_bounds_down(value: Fraction) -> None:
-    up, down = (Fraction(one(value).replace(",", "")) for one in (_words.at_least, _words.at_most))
+    up, down = (
+        Fraction(one(value).replace(",", "")) for one in (_words.round_up, _words.round_down)
+    )
     assert down <= value <= up
     assert up - down <= value / 999
 

@@ -12,7 +12,8 @@ from importlib import import_module
 
 import griffe
 
-_SESSION = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
+_SESSION = re.compile(r"^ *>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
+_ARGUMENT = re.compile(r" +\w+: ")
 _SPECIAL = re.compile(r"([*_|\[\]])")
 
 
@@ -49,24 +50,37 @@ class Signatures(griffe.Extension):
 
 
 def as_markdown(text: str) -> str:
-    r"""Return a docstring as Markdown: sessions fenced, signs of Markdown in formulas escaped.
+    r"""Convert a docstring to Markdown: fence sessions, and escape Markdown's signs in formulas.
+
+    Sessions in a section such as `Examples` stay as they are, because mkdocstrings fences them.
 
     >>> print(as_markdown("E|X_1| <= 1 of `a_b`."))
     E\|X\_1\| &lt;= 1 of `a_b`.
     >>> as_markdown("Text." + chr(10) * 2 + ">>> 1 + 1" + chr(10) + "2").count("```")
     2
+    >>> as_markdown("    max_rows: Limit on [x].") == r"    max_rows: Limit on \[x\]."
+    True
     """
     parts, end = [], 0
-    for found in _SESSION.finditer(text):
-        parts += [_escaped(text[end : found.start()]), f"```pycon\n{found[0]}\n```"]
-        end = found.end()
-    return "".join([*parts, _escaped(text[end:])])
+    for match in _SESSION.finditer(text):
+        session = match[0] if match[0].startswith(" ") else f"```pycon\n{match[0]}\n```"
+        parts += [_escape(text[end : match.start()]), session]
+        end = match.end()
+    return "".join([*parts, _escape(text[end:])])
 
 
-def _escaped(text: str) -> str:
-    """The text with signs of Markdown escaped, except in code and in the names of arguments."""
-    parts = re.split(r"(`[^`]*`|^ +\w+: )", text, flags=re.MULTILINE)
-    return "".join(
-        part if index % 2 else _SPECIAL.sub(r"\\\1", part).replace("<", "&lt;")
-        for index, part in enumerate(parts)
+def _escape(text: str) -> str:
+    """Escape Markdown's signs, except in code, in tables, and in names of arguments."""
+    return "\n".join(map(_escape_line, text.split("\n")))
+
+
+def _escape_line(line: str) -> str:
+    if line.lstrip().startswith("|"):
+        return line
+    name = _ARGUMENT.match(line)
+    start = name[0] if name else ""
+    parts = re.split(r"(`[^`]*`)", line[len(start) :])
+    return start + "".join(
+        part if part.startswith("`") else _SPECIAL.sub(r"\\\1", part).replace("<", "&lt;")
+        for part in parts
     )

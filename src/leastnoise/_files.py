@@ -1,4 +1,4 @@
-"""Files: read if they are regular and never past a cap, written whole or not at all."""
+"""Read regular files up to a size limit, and write files atomically."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from leastnoise.errors import InvalidInput, SourceError
 
 LARGEST_CERTIFICATE = 10**7  # bytes: reading as much JSON takes a second
 
-# Of a FIFO, opening alone would wait for a writer. Both are 0 where the system has no such thing.
+# Opening a FIFO would block until there is a writer. Both flags are 0 on systems without them.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_text(path: Path, *, most: int, links: bool = True) -> str:
-    """Return the text of the regular file `path`; `links` says whether it may be a symbolic link.
+    """Read the UTF-8 text of the regular file `path`, of at most `most` bytes.
 
-    The file that is checked is the one that is read, whatever takes its name meanwhile. Raises
-    SourceError for none, a folder, a device, a pipe, more than `most` bytes and what isn't UTF-8.
+    The file is checked after it is opened, so that it cannot be exchanged between check and read.
+    With `links=False` a symbolic link is refused. Raises SourceError for a missing file, a folder,
+    a device, a pipe, a file above `most` bytes and text that isn't UTF-8.
     """
     try:
         return read_bytes(path, most=most, links=links).decode("utf-8")
@@ -29,15 +30,18 @@ def read_text(path: Path, *, most: int, links: bool = True) -> str:
 
 
 def read_certificate(path: Path) -> str:
-    """Return the text of the file of a certificate; raises SourceError for an empty one, too."""
-    found = read_text(path, most=LARGEST_CERTIFICATE)
-    if not found.strip():
+    """Read the text of a certificate file.
+
+    Raises SourceError like `read_text`, and for an empty file.
+    """
+    text = read_text(path, most=LARGEST_CERTIFICATE)
+    if not text.strip():
         raise SourceError(f"{path} is empty. Expected a certificate.")
-    return found
+    return text
 
 
 def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
-    """Return the bytes of the regular file `path`; raises SourceError like `read_text`."""
+    """Read the bytes of the regular file `path`. Raises SourceError like `read_text`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _AT_ONCE | (0 if links else _NO_LINK))
         try:
@@ -69,20 +73,20 @@ def _read(descriptor: int, path: Path, *, most: int) -> bytes:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write `content` to `path` atomically: a crash leaves the old file, or none, never half a one.
+    """Write `content` to `path` atomically: a crash leaves the old file or no file, never a part.
 
-    The file has the permissions that any new file has; a text is UTF-8.
+    Text is written as UTF-8. The permissions follow the umask, as for any new file.
 
     Raises InvalidInput if the folder doesn't exist or can't be written to.
     """
-    import tempfile  # noqa: PLC0415 (it draws in much; paid for when a file is written)
+    import tempfile  # noqa: PLC0415 (a slow import, needed only when a file is written)
 
     temporary: Path | None = None
     try:
-        with tempfile.NamedTemporaryFile(
+        with tempfile.NamedTemporaryFile(  # its name is as long for every `path`
             dir=path.parent,
             prefix=".leastnoise-",
-            delete=False,  # as long for any name
+            delete=False,
         ) as file:
             temporary = Path(file.name)
             file.write(content.encode() if isinstance(content, str) else content)
@@ -93,16 +97,17 @@ def write_file(path: Path, content: str | bytes) -> None:
     except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        reason = error.strerror if isinstance(error, OSError) else "it is no path"
+        reason = error.strerror if isinstance(error, OSError) else "it is not a valid path"
         raise InvalidInput(f"Can't write {path}: {reason}.") from error
 
 
 def try_file(path: Path) -> None:
-    """Raise InvalidInput if `path`, which isn't there, can't be written, by writing an empty file.
+    """Raise InvalidInput if the missing file `path` can't be written; the trial leaves no file.
 
-    Where its folder isn't there either, the file is written to the nearest one above.
+    If the folder is missing too, the trial file is written to the nearest folder above it that
+    exists.
     """
-    folder = next(one for one in path.absolute().parents if os.path.lexists(one))
+    folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     trial = folder / path.name
     if not os.path.lexists(trial):
         write_file(trial, "")
@@ -110,6 +115,6 @@ def try_file(path: Path) -> None:
 
 
 def umask() -> int:
-    """Return the process' mask of permissions, which can be read by setting it alone."""
+    """The permission mask of the process. It can only be read by setting it, so it is set twice."""
     os.umask(mask := os.umask(0o077))
     return mask

@@ -1,4 +1,4 @@
-"""How results become tables: text, HTML for a notebook, and frames of three libraries."""
+"""Render results as tables: text, HTML for a notebook, and data frames of three libraries."""
 
 from __future__ import annotations
 
@@ -24,54 +24,78 @@ _RIGHT = ' style="text-align: right"'
 
 
 class Shown(ABC):
-    """What a notebook shows as tables below its one line; it holds nothing that isn't public."""
+    """A result that notebooks show as one line and tables; it contains public values only."""
 
     @abstractmethod
     def _tables(self) -> Mapping[str, Columns]:
-        """Return the tables, each a list of values a column, by what stands above it."""
+        """The tables by caption; each maps column names to lists of values."""
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook; every text in it is escaped. Never raises our errors."""
+        """HTML for a notebook, with all text escaped. Never raises leastnoise's errors."""
         head = f"<p>{_words.html(repr(self))}</p>"
         try:
             tables = self._tables()
-        except LeastnoiseError as error:  # such as of a ledger whose file is gone
+        except LeastnoiseError as error:  # such as a ledger whose file is gone
             return f"{head}<p>{_words.html(str(error))}</p>"
         return head + "".join(_html(title, columns) for title, columns in tables.items())
 
 
 class Framed(ABC):
-    """What has columns, named in its class, that pandas, Polars and PyArrow can hold.
+    """A result with named columns that convert to pandas, Polars and PyArrow.
 
-    Where there is no value, a frame has what its library calls missing.
+    Its class documents the columns. Missing values become the library's own missing value.
     """
 
     @abstractmethod
     def _columns(self) -> Columns:
-        """Return the columns, as lists of equal lengths."""
+        """The columns, as lists of equal lengths."""
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the columns as a frame of pandas; raises MissingLibrary if it isn't installed."""
+        """Convert the columns to a pandas DataFrame.
+
+        Returns:
+            One row per entry, with the columns that the class documents.
+
+        Raises:
+            MissingLibrary: pandas isn't installed.
+
+        """
         return _frame(self._columns(), "pandas")
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the columns as a frame of Polars; raises MissingLibrary if it isn't installed."""
+        """Convert the columns to a Polars DataFrame.
+
+        Returns:
+            One row per entry, with the columns that the class documents.
+
+        Raises:
+            MissingLibrary: Polars isn't installed.
+
+        """
         return _frame(self._columns(), "polars")
 
     def to_arrow(self) -> pa.Table:
-        """Return the columns as a table of PyArrow; raises MissingLibrary if it isn't installed."""
+        """Convert the columns to a PyArrow Table.
+
+        Returns:
+            One row per entry, with the columns that the class documents.
+
+        Raises:
+            MissingLibrary: PyArrow isn't installed.
+
+        """
         return _frame(self._columns(), "pyarrow")
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the columns to any library that reads Arrow's C stream, such as DuckDB or Polars.
+        """Export the columns as an Arrow C stream, which DuckDB, Polars and other libraries read.
 
-        PyArrow makes the stream: raises MissingLibrary if it isn't installed.
+        Raises MissingLibrary unless PyArrow, which produces the stream, is installed.
         """
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as lines of text: numbers to the right, all else to the left.
+    """Format a table as lines of text: numeric columns to the right, others to the left.
 
     >>> print(text_table(("name", "n"), [("a", "7"), ("b", "1,200")]))
     name      n
@@ -85,7 +109,7 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     for row in shown:
         cells = zip(row, widths, numeric, strict=True)
         lines.append(
-            "  ".join(f"{one:>{w}}" if right else f"{one:<{w}}" for one, w, right in cells)
+            "  ".join(f"{cell:>{w}}" if right else f"{cell:<{w}}" for cell, w, right in cells)
         )
     return "\n".join(map(str.rstrip, lines))
 

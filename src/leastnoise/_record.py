@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses whose fields say, where they are declared, what they take.
+"""Records: frozen dataclasses whose fields declare how they convert and check their arguments.
 
 >>> from fractions import Fraction
 >>> @record()
@@ -7,12 +7,11 @@
 >>> Share(of="0.5")
 Share(of=Fraction(1, 2))
 
-What a converter refuses, the class refuses. `_check_together`, where a class has it, refuses what
-fits its fields and not each other. All else is the dataclass's.
+A converter raises if it refuses its argument. A class may define `_check_together` to refuse
+arguments that are valid alone but not together. Everything else is as in a dataclass.
 
-Two things more follow from the fields. `list_arguments` says of what types they are, and in which
-order JSON has them: so `certificate.records` writes and reads them. `multiply` multiplies those
-that scale.
+The declarations serve two more functions. `list_arguments` returns the fields and their types in
+JSON order, for `certificate.records`. `multiply` multiplies the fields that scale.
 """
 
 from __future__ import annotations
@@ -49,15 +48,15 @@ _CONVERTER, _DERIVED, _SCALES, _FIRST = "converter", "derived", "scales", "first
 @final
 @dataclasses.dataclass(frozen=True)
 class Converter(Generic[Given, Kept]):
-    """What a field does with an argument: `function(argument, name=…, **options)`.
+    """Converts the argument of a field by `function(argument, name=…, **options)`.
 
-    `of_record` has it told `record=…` too. Called with an argument alone it is for type checkers,
-    which read off it what a field takes.
+    With `of_record`, the function also receives `record=…`. Calling a converter with an argument
+    alone only serves type checkers, which read the accepted type from it.
     """
 
     function: Callable[..., Kept]
     options: Mapping[str, Any]
-    spelled: str  # what it takes, in signatures; "": as the field is annotated
+    spelled: str  # the accepted type, as signatures show it; "" for the field's annotation
     of_record: bool
 
     def __call__(self, value: Given, /) -> Kept:
@@ -71,9 +70,9 @@ def takes(
     of_record: bool = False,
     **options: Any,
 ) -> Converter[Given, Kept]:
-    """Return the converter that calls `function(argument, name=…, **options)`.
+    """A converter that calls `function(argument, name=…, **options)`.
 
-    With `of_record` it is told `record=…` too, whose fields are kept already up to this one.
+    With `of_record`, the function also receives `record=…`, in which all earlier fields are set.
     """
     first = next(iter(function.__annotations__.values()), "")
     known = first if isinstance(first, str) and first != "object" else ""
@@ -81,7 +80,7 @@ def takes(
 
 
 def whole(**bounds: Any) -> Converter[int, int]:
-    """Return the converter of whole numbers; `bounds` are those of `_validate.whole`."""
+    """A converter for whole numbers; `bounds` are keyword arguments of `_validate.whole`."""
     return takes(_validate.whole, **bounds)
 
 
@@ -90,25 +89,28 @@ A_FLAG: Converter[bool, bool] = takes(_validate.flag)
 
 
 def real(**options: Any) -> Converter[float, float]:
-    """Return the converter of floats; `options` are those of `_validate.real`."""
+    """A converter for floats; `options` are keyword arguments of `_validate.real`."""
     return takes(_validate.real, **options)
 
 
 def one_of(allowed: Sequence[Kind]) -> Converter[Kind, Kind]:
-    """Return the converter that keeps one of `allowed` texts."""
+    """A converter that accepts only the texts in `allowed`."""
     return cast("Any", takes(_validate.one_of, allowed=allowed))
 
 
 def instance_of(kind: type[Kind], *, like: str) -> Converter[Kind, Kind]:
-    """Return the converter that keeps what it is given, if that is a `kind`: "a Budget"."""
+    """A converter that accepts only instances of `kind`.
+
+    `like` names the kind in errors: "a Budget".
+    """
     return takes(_validate.instance, kind=kind, like=like)
 
 
 def optional(converter: Converter[Given, Kept]) -> Converter[Given | None, Kept | None]:
-    """Return a converter that keeps None, and has all else converted."""
+    """A converter that keeps None and converts any other argument with `converter`."""
 
-    def convert(value: Any, **told: Any) -> Kept | None:
-        return None if value is None else converter.function(value, **told)
+    def convert(value: Any, **options: Any) -> Kept | None:
+        return None if value is None else converter.function(value, **options)
 
     spelled = f"{converter.spelled} | None" if converter.spelled else ""
     return dataclasses.replace(cast("Any", converter), function=convert, spelled=spelled)
@@ -122,10 +124,10 @@ def field(
     scales: bool = False,
     first_in_json: bool = False,
 ) -> Kept:
-    """Declare a field that keeps what `converter` makes of an argument, or of `default`.
+    """Declare a field that stores its converted argument or default.
 
-    One that `scales` is what `multiply` multiplies. In JSON fields have the order of their
-    declarations, but for one that is `first_in_json`.
+    `multiply` multiplies fields with `scales`. JSON has the fields in the order of their
+    declarations, except that a field with `first_in_json` comes first.
     """
     metadata = {_CONVERTER: converter, _SCALES: scales, _FIRST: first_in_json}
     return cast("Any", dataclasses.field(default=default, kw_only=kw_only, metadata=metadata))
@@ -138,7 +140,7 @@ def derived(
     compare: bool = True,
     init: Literal[False] = False,
 ) -> Kept:
-    """Declare a field that is no argument, but `function` of the fields before it."""
+    """Declare a field that isn't an argument: its value is `function` of the fields before it."""
     metadata = {_DERIVED: function}
     return dataclasses.field(init=init, repr=repr, compare=compare, metadata=metadata)
 
@@ -149,35 +151,38 @@ def derived(
 def record(
     *, kw_only: bool = True, eq: bool = True, order: bool = False
 ) -> Callable[[type[Kind]], type[Kind]]:
-    """Make a class a frozen dataclass whose fields convert."""
+    """Make a class a frozen dataclass whose fields convert their arguments."""
 
-    def made(kind: Any) -> Any:
-        steps: list[_Step] = []  # filled once the dataclass has found its fields
-        kind.__post_init__ = _keeps(steps, getattr(kind, "_check_together", None))
-        decorate = dataclasses.dataclass(frozen=True, kw_only=kw_only, eq=eq, order=order)
-        found = decorate(kind)
-        for one in dataclasses.fields(found):
-            converter = one.metadata.get(_CONVERTER)
-            if _DERIVED in one.metadata:
-                steps.append((one.name, one.metadata[_DERIVED], False, True))
+    def decorate(kind: Any) -> Any:
+        steps: list[_Step] = []  # filled below, once the dataclass knows its fields
+        kind.__post_init__ = _make_post_init(steps, getattr(kind, "_check_together", None))
+        freeze = dataclasses.dataclass(frozen=True, kw_only=kw_only, eq=eq, order=order)
+        frozen = freeze(kind)
+        for declared in dataclasses.fields(frozen):
+            name = declared.name
+            converter = declared.metadata.get(_CONVERTER)
+            if _DERIVED in declared.metadata:
+                steps.append((name, declared.metadata[_DERIVED], False, True))
             elif converter is not None:
-                options = {"name": one.name} | converter.options
+                options = {"name": name} | converter.options
                 convert = partial(converter.function, **options)
-                steps.append((one.name, convert, True, converter.of_record))
-                if converter.spelled:  # a signature says what is taken, not what is kept
-                    found.__init__.__annotations__[one.name] = converter.spelled
-        return found
+                steps.append((name, convert, True, converter.of_record))
+                if converter.spelled:  # signatures show the accepted type, not the stored one
+                    frozen.__init__.__annotations__[name] = converter.spelled
+        return frozen
 
-    return made
+    return decorate
 
 
 _Step = tuple[str, Callable[..., Any], bool, bool]
-"""A field, what makes its value, and whether of an argument, and of the record."""
+"""A field's name, the function for its value, whether it has an argument and needs the record."""
 
 
-def _keeps(steps: Sequence[_Step], check: Callable[[Any], None] | None) -> Callable[[Any], None]:
+def _make_post_init(
+    steps: Sequence[_Step], check: Callable[[Any], None] | None
+) -> Callable[[Any], None]:
     def __post_init__(self: Any) -> None:  # noqa: N807
-        kept = self.__dict__  # a frozen record keeps nothing by assignment
+        kept = self.__dict__  # a frozen record forbids assignment
         for name, make, of_argument, of_record in steps:
             if not of_record:
                 kept[name] = make(kept[name])
@@ -191,7 +196,7 @@ def _keeps(steps: Sequence[_Step], check: Callable[[Any], None] | None) -> Calla
 
 @cache
 def list_arguments(kind: type[Any]) -> Mapping[str, Any]:
-    """Return the fields that a record is made from, each with its type, in the order of its JSON.
+    """The fields that are arguments of a record, each with its type, in JSON order.
 
     >>> @record()
     ... class Pair:
@@ -199,31 +204,34 @@ def list_arguments(kind: type[Any]) -> Mapping[str, Any]:
     >>> list_arguments(Pair)
     mappingproxy({'ends': tuple[int, ...]})
     """
-    made = [one for one in dataclasses.fields(kind) if one.init]
-    ordered = sorted(made, key=lambda one: not one.metadata.get(_FIRST, False))
-    # not of the class: what its ClassVars are is imported for type checkers alone
-    known: dict[str, Any] = {"Fraction": Fraction}  # which outside families import for those, too
+    arguments_of_kind = [declared for declared in dataclasses.fields(kind) if declared.init]
+    ordered = sorted(
+        arguments_of_kind, key=lambda declared: not declared.metadata.get(_FIRST, False)
+    )
+    # get_type_hints(kind) fails: the types of ClassVars are imported for type checkers only.
+    # Outside families import Fraction for type checkers only, too.
+    known: dict[str, Any] = {"Fraction": Fraction}
     for base in reversed(kind.__mro__):
         known |= vars(sys.modules[base.__module__])
 
     def arguments() -> None: ...
 
-    arguments.__annotations__ = {one.name: one.type for one in ordered}
+    arguments.__annotations__ = {declared.name: declared.type for declared in ordered}
     return MappingProxyType(get_type_hints(arguments, known))
 
 
-def multiply(made: Kind, factor: Fraction) -> Kind:
-    """Return a record whose fields that scale are `factor` times as large."""
-    record: Any = made
+def multiply(original: Kind, factor: Fraction) -> Kind:
+    """A copy of the record in which every field that scales is `factor` times as large."""
+    record: Any = original
     scaled = {
-        one.name: _multiplied(getattr(record, one.name), factor)
-        for one in dataclasses.fields(record)
-        if one.metadata.get(_SCALES, False)
+        declared.name: _multiply_value(getattr(record, declared.name), factor)
+        for declared in dataclasses.fields(record)
+        if declared.metadata.get(_SCALES, False)
     }
     return dataclasses.replace(record, **scaled)
 
 
-def _multiplied(value: Any, factor: Fraction) -> Any:
+def _multiply_value(value: Any, factor: Fraction) -> Any:
     if isinstance(value, tuple):
-        return tuple(_multiplied(one, factor) for one in cast("tuple[Any, ...]", value))
+        return tuple(_multiply_value(item, factor) for item in cast("tuple[Any, ...]", value))
     return factor * value if isinstance(value, Fraction) else multiply(value, factor)

@@ -1,20 +1,20 @@
-"""One door for arguments: whatever a caller hands over becomes one of a few plain types here.
+"""Convert the arguments of callers to a few plain types, or refuse them.
 
-| function | returns | takes beside it |
+| function | returns | also accepts |
 |---|---|---|
 | `whole`, `dimension` | `int` | numpy's whole numbers |
 | `flag` | `bool` | `numpy.bool_` |
 | `real` | `float` | whole numbers and numpy's floats that a float64 holds exactly |
 | `text`, `one_of` | `str` | `numpy.str_` |
-| `instance` | what it was given | nothing |
-| `items`, `pairs` | `tuple` | lists, arrays and all else that is gone through in order |
+| `instance` | its argument | nothing |
+| `items`, `pairs` | `tuple` | lists, arrays and other ordered iterables |
 | `table` | `dict` | other mappings |
 | `path` | `Path` | text |
 
-Exact numbers have a door of their own, `guarantees.exact`. Why conversion and not a check alone: a
-`numpy.uint8` wraps at 256 and a float rounds, so that neither may get into arithmetic that a
-guarantee rests on. Every refusal names the argument, what was expected and what to do, and quotes
-numbers and texts alone: of anything else its type, since it may hold data.
+Exact numbers are converted in `guarantees.exact`. Arguments are converted, not only checked,
+because a `numpy.uint8` wraps at 256 and a float rounds: neither may enter arithmetic on which a
+guarantee rests. An error names the argument, the expected values and the next step. It quotes
+numbers and texts only; of other objects, which may hold data, it names the type.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeVar
 
-from leastnoise.errors import MOST_SHOWN, InvalidArgument, is_short, shown
+from leastnoise.errors import MOST_SHOWN, InvalidArgument, is_short, show_value
 
 MAX_DIMENSION = 10**9
 MAX_COUNT = 2**53
-"""The most releases that are accounted for together: floats tell all whole numbers apart to here,
-and proofs raise to this power."""
+"""The most releases that are composed: floats are exact for whole numbers up to here, and proofs
+use the count as an exponent."""
 
 NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
@@ -48,9 +48,10 @@ T = TypeVar("T")
 def whole(
     value: object, *, name: str, least: int = 1, most: int = MAX_COUNT, hint: str = ""
 ) -> int:
-    """Return `value` as an int; raises InvalidArgument unless it is whole and within the bounds.
+    """Convert `value` to an int.
 
-    Refused are bools, floats (200.0 among them), texts and arrays.
+    Raises InvalidArgument unless it is a whole number within the bounds. Bools, floats (200.0 too),
+    texts and arrays are refused.
 
     >>> whole(3, name="count")
     3
@@ -59,7 +60,7 @@ def whole(
     if number is None or not least <= number <= most:
         raise InvalidArgument(
             name=name,
-            value=shown(value),
+            value=show_value(value),
             expected=f"{name} >= {least}, a whole number{_at_most(most)}",
             hint=_write_an_int(value, name) if number is None else hint,
         )
@@ -67,7 +68,7 @@ def whole(
 
 
 def wholes(values: object, *, name: str, least: int = 1, most: int = MAX_COUNT) -> tuple[int, ...]:
-    """Return all of `values` as ints; raises InvalidArgument like `whole` for any of them."""
+    """Convert all `values` to ints. Raises InvalidArgument like `whole`."""
     listed = items(values, name=name, like="whole numbers, such as [2, 1]")
     return tuple(
         value
@@ -78,20 +79,20 @@ def wholes(values: object, *, name: str, least: int = 1, most: int = MAX_COUNT) 
 
 
 def any_wholes(values: object, *, name: str) -> tuple[int, ...]:
-    """Return all of `values` as ints of any size and sign; raises InvalidArgument like `wholes`."""
+    """Convert all `values` to ints of any size and sign. Raises InvalidArgument like `wholes`."""
     listed = items(values, name=name, like="whole numbers, such as [2, 1]")
-    found: list[int] = []
+    numbers: list[int] = []
     for value in listed:
         number = value if type(value) is int else as_int(value)
         if number is None:
             expected = f"{name} to be whole numbers"
-            raise InvalidArgument(name=name, value=shown(value), expected=expected)
-        found.append(number)
-    return tuple(found)
+            raise InvalidArgument(name=name, value=show_value(value), expected=expected)
+        numbers.append(number)
+    return tuple(numbers)
 
 
 def as_int(value: object) -> int | None:
-    """Return the int that `value`, of any whole-number type, is; None if it is of another type."""
+    """Convert a `value` of any whole-number type to an int; None for other types."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         return None
     try:
@@ -107,7 +108,7 @@ def _at_most(most: int) -> str:
 
 
 def _write_an_int(value: object, name: str) -> str:
-    """Return a hint: the int to write in place of `value`."""
+    """A hint: the int to write instead of `value`."""
     number = _as_float(value)
     if number is not None and float(number).is_integer() and abs(number) < MAX_COUNT:
         return f"Write {name}={int(number)}."
@@ -115,36 +116,41 @@ def _write_an_int(value: object, name: str) -> str:
 
 
 def dimension(value: object, *, name: str = "dimension") -> int:
-    """Return `value` if it is a possible number of coordinates."""
-    hint = "It is the number of coordinates that are released together."
+    """Convert `value` to an int if it is a valid number of coordinates."""
+    hint = "The dimension is the number of coordinates that are released together."
     return whole(value, name=name, most=MAX_DIMENSION, hint=hint)
 
 
 def flag(value: object, *, name: str) -> bool:
-    """Return `value` as a bool; raises InvalidArgument for all but bools, "false" and 0 too."""
+    """Convert `value` to a bool.
+
+    Raises InvalidArgument for everything else, such as "false" and 0.
+    """
     if isinstance(value, bool):
         return value
-    kind = type(value)  # numpy isn't imported here: the command line's help needn't pay for it
+    kind = type(value)  # numpy isn't imported here, so that `leastnoise --help` stays fast
     if (kind.__module__, kind.__name__) == ("numpy", "bool"):
         return bool(value)
-    raise InvalidArgument(name=name, value=shown(value), expected=f"{name} to be True or False")
+    raise InvalidArgument(
+        name=name, value=show_value(value), expected=f"{name} to be True or False"
+    )
 
 
 def real(value: object, *, name: str, hint: str = "") -> float:
-    """Return `value`, a real number that floats hold exactly, inf among them, as a float.
+    """Convert a real number that a float holds exactly, such as inf, to a float.
 
-    Raises InvalidArgument for NaN, for what a float would round, and for texts and bools.
+    Raises InvalidArgument for NaN, for numbers that a float would round, and for texts and bools.
     """
     number = _as_float(value)
     if number is None or math.isnan(number):
         raise InvalidArgument(
-            name=name, value=shown(value), expected=f"{name} to be a float, not NaN", hint=hint
+            name=name, value=show_value(value), expected=f"{name} to be a float, not NaN", hint=hint
         )
     return number
 
 
 def _as_float(value: object) -> float | None:
-    """Return the float that equals `value`, None if there is none."""
+    """The float that equals `value`; None if no float does."""
     if isinstance(value, float):  # numpy.float64 is one
         return float(value)
     exact = value if isinstance(value, Fraction) else as_int(value)
@@ -156,18 +162,18 @@ def _as_float(value: object) -> float | None:
         return number if Fraction(number) == exact else None
     if not isinstance(value, Real) or isinstance(value, Integral):
         return None
-    # of numpy's floats a float64 holds those of 8 bytes or fewer exactly
+    # a float64 holds numpy's floats of at most 8 bytes exactly
     return float(value) if 0 < getattr(value, "nbytes", 0) <= 8 else None
 
 
 def text(value: object, *, name: str, longest: int | None = None, hint: str = "") -> str:
-    """Return `value` as a str; raises InvalidArgument unless it is one, of printable characters.
+    """Convert `value` to a str. Raises InvalidArgument unless it is a text.
 
-    With `longest` there has to be one character at least, and `longest` at most.
+    With `longest`, the text must consist of 1 to `longest` printable characters.
     """
     if not isinstance(value, str):
         raise InvalidArgument(
-            name=name, value=shown(value), expected=f"{name} to be a text", hint=hint
+            name=name, value=show_value(value), expected=f"{name} to be a text", hint=hint
         )
     if longest is not None and not (0 < len(value) <= longest and value.isprintable()):
         raise InvalidArgument(
@@ -179,28 +185,29 @@ def text(value: object, *, name: str, longest: int | None = None, hint: str = ""
 
 
 def one_of(value: object, allowed: Sequence[str], *, name: str) -> str:
-    """Return `value` if it is among `allowed`; otherwise name the nearest."""
+    """Return `value` if it is among `allowed`; otherwise raise, and suggest the nearest."""
     if isinstance(value, str) and value in allowed:
         return str(value)
     raise InvalidArgument(
         name=name,
-        value=shown(value),
+        value=show_value(value),
         expected=f"{name} to be one of {', '.join(allowed)}",
         hint=nearest(value, allowed) if isinstance(value, str) else "",
     )
 
 
 def nearest(value: str, allowed: Sequence[str]) -> str:
-    """Return "Did you mean …?" for the closest of `allowed`, or nothing; of many it takes long."""
+    """Suggest the text that `nearest_name` finds: "Did you mean …?", or an empty text."""
     name = nearest_name(value, allowed)
     return "" if name is None else f"Did you mean {name}?"
 
 
 def nearest_name(value: str, allowed: Sequence[str]) -> str | None:
-    """Find the one of `allowed` that is a few slips of typing from `value`; capitals don't matter.
+    """Find the text in `allowed` that is a few typing errors from `value`, ignoring case.
 
-    One slip in up to five letters, two in up to eight, three in more; none in a single letter. A
-    slip is a letter too much, too few, another one, or two in the wrong order.
+    A typing error is a letter too many, a letter missing, a wrong letter or two letters swapped.
+    One error is allowed in 2 to 5 letters, two in 6 to 8, three in more. More than 200 texts aren't
+    searched, as that takes long.
 
     >>> nearest_name("gausian", ["gaussian", "laplace"]), nearest_name("sqrt", ["quarter", "or"])
     ('gaussian', None)
@@ -214,7 +221,10 @@ def nearest_name(value: str, allowed: Sequence[str]) -> str | None:
 
 
 def _slips(first: str, second: str) -> int:
-    """The least number of slips of typing from one text to the other, each letter in one slip."""
+    """The least number of typing errors between two texts, each letter in at most one of them.
+
+    This is the optimal string alignment distance.
+    """
     before, row = [], list(range(len(second) + 1))
     for i, letter in enumerate(first, 1):
         above, before, row = before, row, [i]
@@ -227,17 +237,17 @@ def _slips(first: str, second: str) -> int:
 
 
 def number_like(text: str | None) -> str:
-    """Return how to write what was meant by a text with a comma or a percent sign, or nothing.
+    """A hint for a text with a comma or a percent sign: the number that was probably meant.
 
     >>> number_like("1,5"), number_like("50%"), number_like("1e-5")
     ('Write it with a point: 1.5.', 'Write the percentage as 0.5.', '')
     """
     if text is None or len(text) > MOST_SHOWN:
         return ""
-    if found := _WITH_COMMA.fullmatch(text):
-        return f"Write it with a point: {found[1]}.{found[2]}."
-    if found := _PERCENTAGE.fullmatch(text):
-        share = Decimal(found[1]).scaleb(-2).normalize()
+    if match := _WITH_COMMA.fullmatch(text):
+        return f"Write it with a point: {match[1]}.{match[2]}."
+    if match := _PERCENTAGE.fullmatch(text):
+        share = Decimal(match[1]).scaleb(-2).normalize()
         return f"Write the percentage as {share:f}."
     return "Write no comma." if "," in text else ""
 
@@ -245,69 +255,77 @@ def number_like(text: str | None) -> str:
 def instance(
     value: object, kind: type[T] | tuple[type[T], ...], *, name: str, like: str, hint: str = ""
 ) -> T:
-    """Return `value` if it is a `kind`; otherwise say what one is `like`: "a Budget"."""
+    """Return `value` if it is an instance of `kind`.
+
+    `like` names the kind in the error: "a Budget".
+    """
     if isinstance(value, kind):
         return value
-    raise InvalidArgument(name=name, value=shown(value), expected=f"{name} to be {like}", hint=hint)
+    raise InvalidArgument(
+        name=name, value=show_value(value), expected=f"{name} to be {like}", hint=hint
+    )
 
 
 def items(value: object, *, name: str, like: str) -> tuple[Any, ...]:
-    """Return the items of `value`, in order; it is to be `like` "numbers, such as [1, 2]".
+    """The items of `value`, in order; `like` names them in the error: "numbers, such as [1, 2]".
 
-    A text is refused, whose characters would be taken for the items, and what has no order.
+    Texts are refused, because their characters would become the items; so are sets and mappings.
     """
     return tuple(in_order(value, name=name, like=like))
 
 
 def in_order(value: object, *, name: str, like: str) -> Iterator[Any]:
-    """Return an iterator over what `items` returns: for what no memory holds at once."""
+    """Iterate over the items of `value` like `items`, for values that don't fit into memory."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
         try:
             return iter(value)
         except TypeError:  # a numpy array of no dimension
             pass
-    raise InvalidArgument(name=name, value=shown(value), expected=f"{name} to be {like}")
+    raise InvalidArgument(name=name, value=show_value(value), expected=f"{name} to be {like}")
 
 
 def pairs(value: object, *, name: str, like: str) -> tuple[tuple[Any, Any], ...]:
-    """Return the pairs in `value`, in order; `like` as in `items`."""
-    found: list[tuple[Any, Any]] = []
-    for one in items(value, name=name, like=like):
-        pair = items(one, name=name, like=like)
+    """The pairs in `value`, in order; `like` as in `items`."""
+    listed: list[tuple[Any, Any]] = []
+    for item in items(value, name=name, like=like):
+        pair = items(item, name=name, like=like)
         if len(pair) != 2:
             raise InvalidArgument(
-                name=name, value=f"one of {len(pair)}", expected=f"{name} to be {like}"
+                name=name, value=f"{len(pair)} items", expected=f"{name} to be {like}"
             )
-        found.append((pair[0], pair[1]))
-    return tuple(found)
+        listed.append((pair[0], pair[1]))
+    return tuple(listed)
 
 
 def table(value: object, *, name: str) -> dict[str, Any]:
-    """Return a mapping whose keys are texts as a dict, an empty one for None."""
+    """Convert a mapping whose keys are texts to a dict; None becomes an empty dict."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InvalidArgument(
-            name=name, value=shown(value), expected=f"{name} to be a dict whose keys are names"
+            name=name, value=show_value(value), expected=f"{name} to be a dict whose keys are names"
         )
-    return {str(key): one for key, one in value.items()}
+    return {str(key): entry for key, entry in value.items()}
 
 
 def listener(value: Callable[[str], object] | None) -> Callable[[str], object] | None:
-    """Return `value`, what is told the stages of a long computation, or None for nobody."""
+    """Check a progress callback: a function of one text, or None."""
     if value is None or callable(value):
         return value
     raise InvalidArgument(
-        name="progress", value=shown(value), expected="progress to be a function of one text"
+        name="progress", value=show_value(value), expected="progress to be a function of one text"
     )
 
 
 def path(value: object, *, name: str) -> Path:
-    """Return `value`, a text or a Path, as a Path; refuses what no file can be called."""
+    """Convert a text or a Path to a Path.
+
+    Raises InvalidArgument for names that no file can have.
+    """
     if isinstance(value, str | Path) and _names_a_file(value):
         return Path(value)
     raise InvalidArgument(
-        name=name, value=shown(value), expected=f"{name} to be a path, as a text or a Path"
+        name=name, value=show_value(value), expected=f"{name} to be a path, as a text or a Path"
     )
 
 
@@ -316,6 +334,6 @@ def _names_a_file(value: str | Path) -> bool:
         name = os.fsencode(value)
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
-    # bytes, as Linux takes them: of a path, and of each name in it
+    # Linux allows 4,095 bytes in a path and 255 in each of its names
     short = len(name) <= 4095 and max(map(len, name.split(b"/"))) <= 255
     return short and b"\0" not in name

@@ -1,4 +1,4 @@
-"""How results say in one line what they are, with no more digits than people read."""
+"""Texts that results share: numbers with few digits, counts, guarantees and one-line summaries."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _IGNORED = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
     r"\U000e0100-\U000e01ef]"
 )
-"""What Python calls printable and Unicode says to show as nothing: Default_Ignorable_Code_Point."""
+"""Characters that Python calls printable, but that Unicode renders as nothing (its property
+Default_Ignorable_Code_Point)."""
 _JOINERS = "\u200c\u200d"  # shape the letters beside them, as Persian words and emoji need
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    r"""Return `text` as it is safe to show: each character is one that is seen, or a blank.
+    r"""Make `text` safe to show: every character becomes visible or a blank.
 
-    What a terminal or a page would obey becomes "?": escapes that move the cursor or rename the
-    window, marks that turn the direction of letters, half of a surrogate pair; and so does what is
-    shown as nothing, as a Hangul filler is, since names that differ in it alone would look the
-    same. All text that isn't leastnoise's own goes through here on its way to a person, line ends
-    too unless `lines` says that they are ours.
+    Characters that a terminal or a page would obey become "?": escapes, marks that change the
+    writing direction, unpaired surrogates. So do invisible characters such as Hangul fillers,
+    because names that differ only in them would look the same. Every text that isn't leastnoise's
+    own passes through here before a person sees it. Line ends become blanks, unless `lines` says
+    that they are leastnoise's own.
 
     >>> plain("a\x1b[2Jb\u202ec\nd")
     'a?[2Jb?c d'
@@ -49,7 +50,7 @@ def plain(text: str, *, lines: bool = False) -> str:
 
 
 def is_seen(text: str) -> bool:
-    r"""Return whether each character of `text` is shown as one.
+    r"""True if each character of `text` is visible or a blank.
 
     >>> is_seen("a b"), is_seen("a\u3164"), is_seen("a\x1b")
     (True, False, False)
@@ -58,16 +59,16 @@ def is_seen(text: str) -> bool:
 
 
 def html(text: str) -> str:
-    r"""Return `text` as part of a page: `plain`, and with no mark-up of its own.
+    """Escape `text` for a page, and make it safe with `plain`.
 
-    >>> html("<b>\x9b1m")
+    >>> html("<b>1m")
     '&lt;b&gt;?1m'
     """
     return escape(plain(text))
 
 
 def line(name: str, text: str) -> str:
-    """Return `<name: text>`, cut to 120 characters, as `plain`.
+    """Format `<name: text>` with `plain`, cut to 120 characters.
 
     >>> line("Plan", "2 queries")
     '<Plan: 2 queries>'
@@ -77,7 +78,7 @@ def line(name: str, text: str) -> str:
 
 
 def number(value: Fraction | float) -> str:
-    """Return about `value`, in four digits or its whole part.
+    """Format a number with four significant digits, or all digits of its whole part.
 
     >>> number(Fraction(1, 3)), number(1e-5), number(12345.678), number(2.5e12)
     ('0.3333', '1e-5', '12,346', '2.5e12')
@@ -90,7 +91,7 @@ def number(value: Fraction | float) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a table's cell is a number, as people write it, or empty.
+    """True if the text of a table's cell is empty or a number as people write it.
 
     >>> is_number("±1,200.5"), is_number("60 %"), is_number(""), is_number("a")
     (True, True, True, False)
@@ -103,9 +104,9 @@ def is_number(text: str) -> bool:
 
 
 def tenths(value: float, *, digits: int, comma: Literal["", ","] = "") -> str:
-    """Return a published number: tenths of hundreds and more, so many `digits` of what is small.
+    """Format a published number: to tenths from 100 on, with `digits` significant digits below.
 
-    Numbers from 10^15 on are written with an exponent: floats tell no tenths there.
+    From 10^15 on numbers have an exponent, because floats have no tenths there.
 
     >>> tenths(1234.56, digits=3, comma=","), tenths(0.123456, digits=3), tenths(1e15, digits=3)
     ('1,234.6', '0.123', '1e+15')
@@ -113,11 +114,11 @@ def tenths(value: float, *, digits: int, comma: Literal["", ","] = "") -> str:
     return f"{value:{comma}.1f}" if 100 <= abs(value) < 10**15 else f"{value:.{digits}g}"
 
 
-def shown(value: float) -> str:
-    """A number on a page: as `tenths`, without tenths if it is whole, with typographic signs.
+def format_for_page(value: float) -> str:
+    """Format a number like `tenths`, without tenths if whole, and with typographic signs.
 
-    >>> shown(-1234.5), shown(7.0), shown(0.12345), shown(float("-inf"))
-    ('−1,234.5', '7', '0.1235', '−∞')
+    >>> [format_for_page(number) for number in (-1234.5, 7.0, 0.12345, float("-inf"))]
+    ['−1,234.5', '7', '0.1235', '−∞']
     """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
@@ -126,104 +127,110 @@ def shown(value: float) -> str:
     return text.replace("-", "−")
 
 
-def at_least(value: Fraction | float, *, digits: int = _DIGITS) -> str:
-    """Return `value` rounded up, to four digits: what is stated of a budget holds as it is read.
+def round_up(value: Fraction | float, *, digits: int = _DIGITS) -> str:
+    """Format `value` rounded up to four digits, so that a stated budget is never too small.
 
-    >>> at_least(Fraction(2, 3)), at_least(Fraction(1, 10**5)), at_least(0.0)
+    >>> round_up(Fraction(2, 3)), round_up(Fraction(1, 10**5)), round_up(0.0)
     ('0.6667', '1e-5', '0')
     """
     return _short(_rounded(value, ROUND_CEILING, digits=digits))
 
 
-def at_most(value: Fraction | float) -> str:
-    """Return `value` rounded down to four digits: a lower bound holds as it is read.
+def round_down(value: Fraction | float) -> str:
+    """Format `value` rounded down to four digits, so that a stated lower bound holds.
 
-    >>> at_most(Fraction(2, 3)), at_most(48.49999)
+    >>> round_down(Fraction(2, 3)), round_down(48.49999)
     ('0.6666', '48.49')
     """
     return _short(_rounded(value, ROUND_FLOOR))
 
 
-def private(epsilon: Fraction, delta: Fraction) -> str:
-    """Return the guarantee as people write it, rounded up.
+def format_guarantee(epsilon: Fraction, delta: Fraction) -> str:
+    """Format the guarantee of ε and δ as people write it, rounded up.
 
-    >>> private(Fraction(1), Fraction(1, 10**8)), private(Fraction(1, 2), Fraction(0))
-    ('(1, 1e-8)-DP', '0.5-DP')
+    >>> format_guarantee(Fraction(1), Fraction(1, 10**8))
+    '(1, 1e-8)-DP'
+    >>> format_guarantee(Fraction(1, 2), Fraction(0))
+    '0.5-DP'
     """
     if not delta:
-        return f"{at_least(epsilon)}-DP"
-    return f"({at_least(epsilon)}, {at_least(delta)})-DP"
+        return f"{round_up(epsilon)}-DP"
+    return f"({round_up(epsilon)}, {round_up(delta)})-DP"
 
 
-def protected(relation: str, unit: str) -> str:
-    """Return what neighbouring tables differ in, in a sentence for people.
+def describe_protection(relation: str, unit: str) -> str:
+    """A sentence for people that says which change of the table is hidden.
 
-    >>> protected("add-remove", "person")
+    >>> describe_protection("add-remove", "person")
     'Protected: the presence or absence of any one person.'
-    >>> protected("replace-one", "person")
-    'Protected: all that is said of any one person, but not how many there are.'
+    >>> describe_protection("replace-one", "person")
+    'Protected: all data of any one person, but not how many there are.'
     """
     if relation == "add-remove":
         return f"Protected: the presence or absence of any one {unit}."
-    return f"Protected: all that is said of any one {unit}, but not how many there are."
+    return f"Protected: all data of any one {unit}, but not how many there are."
 
 
-def limited(what: str, low: Fraction, high: Fraction) -> str:
-    """Return what bounds do to values, in a sentence.
+def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
+    """A sentence for people that states a column's bounds.
 
-    >>> limited("income", Fraction(0), Fraction(150_000)), limited("x", Fraction(-1), Fraction(1))
-    ('Values of income are limited to 0–150,000.', 'Values of x are limited to −1 to 1.')
+    >>> describe_limits("income", Fraction(0), Fraction(150_000))
+    'Values of income are limited to 0–150,000.'
+    >>> describe_limits("x", Fraction(-1), Fraction(1))
+    'Values of x are limited to −1 to 1.'
     """
     ends = [f"{float(end):,.6g}".replace("-", "−") for end in (low, high)]
     return f"Values of {what} are limited to {(' to ' if low < 0 else '–').join(ends)}."
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun.
+def count_noun(count: int, singular: str, plural: str | None = None) -> str:
+    """Format a count with its noun.
 
-    >>> counted(1, "query", "queries"), counted(1200, "entry", "entries"), counted(0, "charge")
-    ('1 query', '1,200 entries', '0 charges')
+    >>> count_noun(1, "query", "queries"), count_noun(1200, "entry", "entries")
+    ('1 query', '1,200 entries')
+    >>> count_noun(0, "charge")
+    '0 charges'
     """
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
-def one_of(place: int, releases: int) -> str:
-    """Return which release of a series it is.
+def name_release(index: int, releases: int) -> str:
+    """Name a release by its number in a series.
 
-    >>> one_of(3, 52)
+    >>> name_release(3, 52)
     'release 3 of 52'
     """
-    return f"release {place:,} of {releases:,}"
+    return f"release {index:,} of {releases:,}"
 
 
-def listed(names: Collection[str], *, most: int = 4) -> str:
-    """Return the names one after another, and where there are many the first of them.
+def list_names(names: Collection[str], *, most: int = 4) -> str:
+    """Join names by commas; of more than `most` names, only the first and "…".
 
-    >>> listed(["a", "b"]), listed(list("abcdef"))
+    >>> list_names(["a", "b"]), list_names(list("abcdef"))
     ('a, b', 'a, b, c, d, …')
     """
     shown = list(names)
     return ", ".join([*shown[:most], *(["…"] if len(shown) > most else [])])
 
 
-def in_turn(names: Sequence[str], last: str = "and") -> str:
-    """Return one or more names as a sentence has them.
+def join_names(names: Sequence[str], last: str = "and") -> str:
+    """Join one or more names by commas and a conjunction.
 
-    >>> in_turn(["sum"]), in_turn(["count", "sum", "mean"]), in_turn(["a", "b"], "or")
+    >>> join_names(["sum"]), join_names(["count", "sum", "mean"]), join_names(["a", "b"], "or")
     ('sum', 'count, sum and mean', 'a or b')
     """
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def sensitivity(value: object) -> str:
-    """Return a sensitivity as it is written: its class, with the bound if it has one.
+    """Format a sensitivity: its class, with the bound if it has one.
 
     >>> from leastnoise.guarantees.sensitivity import L2
     >>> sensitivity(L2("0.5"))
     'L2(0.5)'
     """
     name, bound = type(value).__name__, getattr(value, "bound", None)
-    return f"{name}({at_least(bound)})" if isinstance(bound, Fraction) else name
+    return f"{name}({round_up(bound)})" if isinstance(bound, Fraction) else name
 
 
 def _rounded(value: Fraction | float, rounding: str, *, digits: int = _DIGITS) -> Decimal:
@@ -235,4 +242,4 @@ def _rounded(value: Fraction | float, rounding: str, *, digits: int = _DIGITS) -
 def _short(value: Decimal) -> str:
     if _LEAST_GROUPED <= abs(value) < _MOST_GROUPED:
         return f"{int(value):,}"  # whole, as it has four digits
-    return _EXPONENT.sub(lambda found: "e" + found[1].strip("+"), f"{float(value):.{_DIGITS}g}")
+    return _EXPONENT.sub(lambda match: "e" + match[1].strip("+"), f"{float(value):.{_DIGITS}g}")

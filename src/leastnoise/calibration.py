@@ -1,4 +1,4 @@
-"""The smallest scale of a family that meets a budget: found in floats, proved in balls."""
+"""Find the smallest scale of a noise family that meets a budget, in floats; prove it in balls."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.fit import NEARLY
 from leastnoise.noise.common.several import COARSE, SeveralReleases, find_root, log_of, scale_alone
 from leastnoise.noise.question import Question, Releases, Search
-from leastnoise.noise.registry import family_named, part_of, registered
+from leastnoise.noise.registry import family_named, part_of, registered_family
 
-# If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
-# stays within the 1e-9 that is promised of the exact minimum.
+# If the proof fails at the scale that the search found, it is tried at scales that are larger by
+# these relative amounts. All stay within 1e-9 of the exact minimum, as promised.
 _WIDENINGS = (Fraction(0), Fraction(2, 10**12), Fraction(2, 10**11), Fraction(8, 10**10))
-# Where 1e-5 is promised: a mixture's δ may fall by a factor of 3 within 3e-8 of σ, as a narrow
-# peak of it between two shifts closes, which the search in floats can't see.
+# The amounts for families that promise 1e-5. A mixture's δ may fall by a factor of 3 within 3e-8 of
+# σ, when a narrow peak between two shifts closes. The search in floats can't see this.
 _STEEP_WIDENINGS = (Fraction(0), Fraction(8, 10**10), Fraction(1, 10**7), Fraction(4, 10**6))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """A proved noise law, and the seconds that finding and proving it took.
+    """A proved noise law, and the seconds that search and proof took.
 
-    `note` says where the search ended before it was done, if it did.
+    `note` is set if the search ended early, and says where.
     """
 
     certificate: Certificate
@@ -53,20 +53,20 @@ class Calibrated:
 def calibrate_family(
     family: type[Noise], question: Question, *, search: Search | None = None
 ) -> Calibrated:
-    """Return the law that is found for `family`, of the least scale proved to meet the budget.
+    """Find the law of a noise family with the smallest scale that is proved to meet the budget.
 
-    The `question` is about one sensitivity. `search` finds the law for a family that calibration
-    itself has no search for.
+    The `question` has one sensitivity. `search` finds the law for families whose registration has
+    no search.
 
-    The scale is never below the exact minimum and at most 1e-9 (relative) above it; 1e-5 for
-    generalized-gamma, and for gaussian-mixture at δ < 1e-6.
-    Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
+    The scale is never below the exact minimum, and at most 1e-9 (relative) above it. The limit is
+    1e-5 for generalized-gamma, and for gaussian-mixture at δ < 1e-6. Raises NotApplicable if the
+    family can't serve, NotCertified if no proof was found.
     """
     budget, sensitivity, geometry = question.budget, question.sensitivity, question.geometry
     if why := family.why_not(dimension=question.noise_dimension, delta=budget.delta):
         raise NotApplicable(family=family.name, why=why)
-    if 1 - budget.delta < Fraction(1, 10**12):  # it has too few digits in floats
-        why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
+    if 1 - budget.delta < Fraction(1, 10**12):  # floats have too few digits for 1 − δ
+        why = "delta is so close to 1 that it protects nobody; no scale is searched"
         raise NotApplicable(family=family.name, why=why)
     check_sampling(family, sensitivity, geometry, question.sampling_rate)
     shifts = shifts_of(family, sensitivity, geometry)
@@ -76,29 +76,26 @@ def calibrate_family(
     try:
         law = _find_law(family, asked, search)
         least = law.scaled(shift)
-    except (
-        InvalidArgument
-    ) as error:  # the search is right, but the scale is outside the representable range
-        if error.name != "scale":
+    except InvalidArgument as error:
+        if error.name != "scale":  # the search succeeded, but floats can't represent the scale
             raise
         raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
-    found = time.perf_counter()
-    limit, wider = (registered(family).part(name) for name in ("limit", "wider"))
+    search_ended = time.perf_counter()
+    limit, wider = (registered_family(family).part(name) for name in ("limit", "wider"))
     steep = wider is not None and budget.delta < Fraction(1, 10**6)
     certificate = _widen(question, least, _STEEP_WIDENINGS if steep else _WIDENINGS, wider)
     return Calibrated(
         certificate=certificate,
-        search_seconds=found - started,
-        proof_seconds=time.perf_counter() - found,
+        search_seconds=search_ended - started,
+        proof_seconds=time.perf_counter() - search_ended,
         note=limit(law, asked) if limit else None,
     )
 
 
 def ask_again(certificate: Certificate, budget: Budget) -> Question:
-    """Return the question that the certificate answers, at another budget.
+    """The question that the certificate answers, at another budget.
 
-    The parameters of its noise are left open, but for the lists that a user sets; its grid is not
-    asked about.
+    The noise's parameters are left open, except lists that a user sets. The grid is left open too.
     """
     noise = certificate.noise
     return Question(
@@ -114,8 +111,8 @@ def ask_again(certificate: Certificate, budget: Budget) -> Question:
 
 
 def prove_answer(question: Question, noise: Noise) -> Certificate:
-    """Return the certificate that `noise` answers the question; raises like `Certificate.prove`."""
-    found = Certificate.prove(
+    """Prove that `noise` answers the question. Raises like `Certificate.prove`."""
+    certificate = Certificate.prove(
         budget=question.budget,
         noise=noise,
         sensitivity=question.sensitivity,
@@ -124,13 +121,11 @@ def prove_answer(question: Question, noise: Noise) -> Certificate:
         sampling_rate=question.sampling_rate,
     )
     stated = question.stated_neighbours
-    return found if stated is None else found.about(stated)
+    return certificate if stated is None else certificate.about(stated)
 
 
 def _find_law(family: type[Noise], question: Question, search: Search | None) -> Noise:
     if question.compositions > 1:
-        # Imported where it is needed: most of the accountant stands behind it.
-
         return find_law_for_several(family, question, search)
     return (search or part_of(family, "fit"))(question.one_at(question.budget))
 
@@ -159,16 +154,17 @@ def _scale(least: Noise, widening: Fraction) -> Noise:
 
 
 def find_law_for_several(family: type[Noise], question: Question, search: Search | None) -> Noise:
-    """Return the law of `family` for a worst shift of 1 that may be drawn several times.
+    """Find the law of `family` for a worst shift of 1 if all compositions are accounted for.
 
-    `search` finds the law for one where calibration itself has no search. Raises NotApplicable if
-    the family has none for several, Refused if sampling alone hides all.
+    `search` finds the law for one release for families whose registration has no search. Raises
+    NotApplicable if the family can't serve several releases, Refused if sampling alone meets the
+    budget.
     """
     check_rate(question.budget, question.sampling_rate, compositions=question.compositions)
-    known = registered(family)
+    known = registered_family(family)
     task = ProvedSeveral(family=family, question=question, search=search)
-    if own := known.part("several"):
-        return own(task)
+    if search_several := known.part("several"):
+        return search_several(task)
     if known.fit is None:
         raise NotApplicable(family=family.name, why="it is designed for one release only")
     if family.parameter_kinds:
@@ -180,27 +176,27 @@ def find_law_for_several(family: type[Noise], question: Question, search: Search
 def find_log_delta_gap(
     parts: Sequence[Releases], budget: Budget, *, points_per_std: int = POINTS_PER_STD
 ) -> float:
-    """Return ln of the proved bound on δ of `parts` together, less ln of the budget's; −∞ for 0.
+    """The proved bound on ln δ of `parts` together, minus the budget's ln δ; −∞ for a bound of 0.
 
-    At most 0 if and only if they are proved to meet the budget.
+    The gap is at most 0 if and only if the parts are proved to meet the budget together.
     """
     delta = float_above(bound_composed(parts, budget.epsilon, points_per_std=points_per_std))
     if delta <= 0:
         return -math.inf
     gap = math.log(delta) - log_of(budget.delta)
-    over = 1e-15  # of ln δ: what more than δ₀ is at least
+    over = 1e-15  # of ln δ: the least gap that is reported for a δ above the budget's
     return min(gap, 0.0) if Fraction(delta) <= budget.delta else max(gap, over)
 
 
 def find_gaussian(budget: Budget) -> Noise:
-    """Return the least Gaussian noise for one number and a shift of 1: the yardstick of others."""
+    """Find the smallest Gaussian noise for one number and a shift of 1, to compare others with."""
     return part_of(family_named("gaussian"), "fit")(Question(budget=budget))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedSeveral(SeveralReleases):
-    """Every answer is a proved bound; floats rank nothing here."""
+    """Answers every question of the search by a proved bound; floats rank nothing here."""
 
     search: Search | None = None
 
@@ -213,8 +209,8 @@ class ProvedSeveral(SeveralReleases):
 
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
         parts = (self._releases(law),)
-        found = prove_by_moments(parts, self.question.budget.epsilon, closest=closest)
-        return found.interval if found else None
+        proved = prove_by_moments(parts, self.question.budget.epsilon, closest=closest)
+        return proved.interval if proved else None
 
     def gaussian_sigma(self) -> float:
         question = self.question
@@ -230,11 +226,11 @@ class ProvedSeveral(SeveralReleases):
         return find_root(gap, low, high, relative=NEARLY)
 
     def _releases(self, law: Noise) -> Releases:
-        """Return the question's releases with that noise, whose worst shift is called 1."""
+        """The question's releases with noise `law`, in units in which the worst shift is 1."""
         question = self.question
         if isinstance(law, VectorNoise):
             shifts = ShiftBounds.of(question.sensitivity)
-        elif law.for_whole_numbers:  # its shift can't be called 1
+        elif law.for_whole_numbers:  # a whole shift keeps its unit
             longest = law.worst_shift(question.sensitivity)
             law, shifts = law.scaled(longest), ShiftBounds.of(Integer(longest))
         else:
@@ -250,36 +246,37 @@ class ProvedSeveral(SeveralReleases):
 # Scale the noise of several queries by one factor, so that together they just meet a budget.
 
 
-_COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
+_COARSE = 32  # lattice steps in a standard deviation: these bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
 
 
 def is_scalable(certificate: Certificate) -> bool:
-    """Whether the certificate's noise is a scale alone, and its composition is proved."""
+    """True if the certificate's noise is determined by its scale, and its composition is proved."""
     noise = certificate.noise
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     alone = not noise.parameter_kinds or family.any_scale
     known = alone and family.longest_is_worst and not noise.for_whole_numbers
     return known and certificate.sampling_rate == 1
 
 
 def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
-    """Return the reason why the noise can't be scaled to meet `budget` with others; None if it can.
+    """The reason why the noise can't be scaled to meet `budget` with others; None if it can.
 
-    Parameters are kept, so that the shape is the one it has, and the best for another budget.
+    Scaling keeps the parameters: the shape stays, although another would be best for the new
+    budget.
     """
     noise = certificate.noise
     if certificate.sampling_rate != 1:
-        return "only noise for all of the data is scaled together"
+        return "noise for a sample of the rows is not scaled together with others"
     if noise.for_whole_numbers:
         return "noise on whole numbers has no scale to change"
     if noise.parameter_kinds and not budget.delta:
         return "at delta=0 budgets add up, and only laplace and l2 are scaled together"
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     if family.losses_stay:
-        return "its largest loss stays as it is however wide it gets, and many outputs have it"
+        return "its largest privacy loss is the same at every scale, and many outputs have it"
     if family.slow:
-        return "every factor that is tried takes seconds to prove"
+        return "each factor that the search tries takes seconds to prove"
     return None
 
 
@@ -291,35 +288,38 @@ def find_joint_factor(
     points_per_std: int = _COARSE,
     relative: float = _RELATIVE,
 ) -> float:
-    """Approximate the least factor for all scales with which the draws together meet `budget`.
+    """Approximate the smallest factor for all scales with which the draws together meet `budget`.
 
-    Each scale is first multiplied by its ratio, if there are `ratios`. The bounds of a coarse
-    lattice meet the budget, δ > 0. No proof of the whole: see `PlanCertificate.prove`. Raises
-    NotApplicable unless every composition is proved, and where none is however large the noise, as
-    for a tiny δ.
+    Each scale is first multiplied by its ratio, if `ratios` are given. The bounds of a coarse
+    lattice meet the budget, δ > 0; this doesn't prove the whole plan, see `PlanCertificate.prove`.
+
+    Raises NotApplicable if a composition has no proof, or if no noise is large enough, as for a
+    tiny δ.
     """
     parts = [
-        _scaled(one.releases, ratio)
-        for one, ratio in zip(certificates, ratios or [1.0] * len(certificates), strict=True)
+        _scale_releases(certificate.releases, ratio)
+        for certificate, ratio in zip(
+            certificates, ratios or [1.0] * len(certificates), strict=True
+        )
     ]
 
     @cache
     def gap(factor: float) -> float:
-        moved = [_scaled(part, factor) for part in parts]
-        return find_log_delta_gap(moved, budget, points_per_std=points_per_std)
+        scaled = [_scale_releases(part, factor) for part in parts]
+        return find_log_delta_gap(scaled, budget, points_per_std=points_per_std)
 
-    near = _as_of_gaussians(parts, budget)
-    beyond = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
+    near = _gaussian_factor(parts, budget)
+    beyond = 16  # times the factor for Gaussian noise: without a proof there, no factor has one
     if gap(beyond * near) > 0:
         raise NotApplicable(
-            family=parts[0].noise.name, why="no proof is known for so small a delta of all together"
+            family=parts[0].noise.name, why="no proof is known for a total delta as small as this"
         )
     rounding = 1e-12  # of a factor times a ratio, both of them floats
     return find_root(gap, near, 1.1 * near, relative=relative) * (1 + rounding)
 
 
-def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:
-    """Return the factor, were all draws Gaussian noise of the same variance."""
+def _gaussian_factor(parts: Sequence[Releases], budget: Budget) -> float:
+    """The factor if all draws were Gaussian noise of the same variances."""
     squares = (
         part.compositions
         * float(part.noise.worst_shift(part.shifts.outer)) ** 2
@@ -330,25 +330,24 @@ def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:
 
 
 def rescale(certificate: Certificate, factor: float) -> Certificate:
-    """Return the certificate of `factor` times the noise: what it is worth alone, at the same δ.
+    """Prove the certificate of the noise times `factor` alone: the same δ, and the smallest ε.
 
-    Its ε is the smallest of six digits. Raises NotApplicable if no ε does, NotCertified if it isn't
-    proved.
+    ε has six digits. Raises NotApplicable if no ε holds, NotCertified if there is no proof.
     """
-    part = _scaled(certificate.releases, factor)
+    part = _scale_releases(certificate.releases, factor)
     least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta, accuracy=0).upper
-    budget = Budget(epsilon=_rounded_up(least), delta=certificate.budget.delta)
+    budget = Budget(epsilon=_round_up(least), delta=certificate.budget.delta)
     return prove_answer(ask_again(certificate, budget), part.noise)
 
 
-def _scaled(part: Releases, factor: float) -> Releases:
-    """Return the draws with `factor` times the noise, the scale rounded up to a float."""
+def _scale_releases(part: Releases, factor: float) -> Releases:
+    """The same draws with `factor` times the noise; the scale is rounded up to a float."""
     scale = part.noise.scale
     wanted = Fraction(float_at_least(scale * Fraction(factor)))
     return replace(part, noise=part.noise.scaled(wanted / scale))
 
 
-def _rounded_up(value: float) -> Fraction:
+def _round_up(value: float) -> Fraction:
     if not value:
         return Fraction(0)
     digits = 6  # of the stated epsilon, rounded up

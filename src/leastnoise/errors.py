@@ -1,7 +1,7 @@
 """The exceptions of leastnoise. Each carries its fields; none ever carries data.
 
-Two branches, which the command line maps to exit codes: `InvalidInput` (2: an argument, a spec or
-a file is malformed) and `Refused` (1: the request is well-formed, but the answer is no).
+There are two branches, which the command line maps to exit codes. `InvalidInput` (2): an argument,
+a spec or a file is malformed. `Refused` (1): the request is well-formed, but it can't be fulfilled.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Interval
 
 MOST_SHOWN = 40  # characters of a value
-_MOST_TOLD = 100  # problems of a spec
+_MOST_LISTED = 100  # problems of a spec
 _LONGEST_KEY = 300  # letters of a key of a spec
 
 
 class LeastnoiseError(Exception):
     """Base of every error that leastnoise raises on purpose.
 
-    Its message may name files, columns and keys of others, and ends on a terminal: it is one line
-    without anything that a terminal would obey, or several if `lines` says that they are ours.
+    Messages may quote names of files, columns and keys from outside, and end on a terminal. So a
+    message is one line without any character that a terminal would obey. With `lines=True` it keeps
+    its line ends, which then are leastnoise's own.
     """
 
-    def __init__(self, said: object = "", *, lines: bool = False) -> None:
-        super().__init__(_words.plain(str(said), lines=lines))
+    def __init__(self, message: object = "", *, lines: bool = False) -> None:
+        super().__init__(_words.plain(str(message), lines=lines))
 
 
 class InvalidInput(LeastnoiseError, ValueError):
@@ -38,7 +39,15 @@ class InvalidInput(LeastnoiseError, ValueError):
 
 
 class InvalidArgument(InvalidInput):
-    """One argument is outside its range; says what was expected, what came, and what to do."""
+    """One argument is outside its range.
+
+    Attributes:
+        name: Name of the argument.
+        value: The value that was given, as text.
+        expected: The values that are allowed.
+        hint: The next step, or an empty text.
+
+    """
 
     def __init__(self, *, name: str, value: object, expected: str, hint: str = "") -> None:
         self.name = name
@@ -48,8 +57,15 @@ class InvalidArgument(InvalidInput):
         super().__init__(f"Expected {expected}, got {name}={value}.{' ' if hint else ''}{hint}")
 
 
-def shown(value: object) -> str:
-    """Return short text for an error: numbers and texts as they are, of all else the type."""
+def show_value(value: object) -> str:
+    """Describe a value for an error: numbers and texts as they are, other objects by their type.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        At most about 40 characters; they contain no data of other objects than numbers and texts.
+    """
     if isinstance(value, str):
         quoted = repr(str(value[: MOST_SHOWN + 1]))
         return quoted if len(value) <= MOST_SHOWN else f"{quoted[:MOST_SHOWN]}…"
@@ -72,62 +88,87 @@ def _is_number(value: object) -> bool:
 
 
 def is_short(value: Rational | int) -> bool:
-    """True for a number that is short enough to stand in a message."""
-    most = 128  # bits: longer numbers have no use there
+    """True for a number that is short enough to stand in a message.
+
+    Args:
+        value: A rational number.
+
+    Returns:
+        True if numerator and denominator have at most 128 bits each.
+    """
+    most = 128  # bits: a longer number is no use in a message
     return max(int(value.numerator).bit_length(), int(value.denominator).bit_length()) <= most
 
 
 class SpecError(InvalidInput):
-    """A release spec has one or more problems: `problems` are all of them, each with its key.
+    """A release spec has one or more problems.
 
-    `places` say where each is, as spec.toml:12, or nothing. The message lists the first hundred.
+    The message lists the first hundred.
+
+    Attributes:
+        problems: All problems, as pairs of a key of the spec and a message.
+        locations: For each problem the file and line, such as "spec.toml:12", or an empty text.
+
     """
 
     def __init__(
-        self, problems: Sequence[tuple[str, str]], *, places: Sequence[str] | None = None
+        self, problems: Sequence[tuple[str, str]], *, locations: Sequence[str] | None = None
     ) -> None:
         self.problems: tuple[tuple[str, str], ...] = tuple(problems)
-        self.places: tuple[str, ...] = (
-            ("",) * len(self.problems) if places is None else tuple(places)
+        self.locations: tuple[str, ...] = (
+            ("",) * len(self.problems) if locations is None else tuple(locations)
         )
-        told = [
-            _words.plain(_told(place, key, message))
-            for place, (key, message) in zip(
-                self.places[:_MOST_TOLD], self.problems[:_MOST_TOLD], strict=True
+        lines = [
+            _words.plain(_format_problem(location, key, message))
+            for location, (key, message) in zip(
+                self.locations[:_MOST_LISTED], self.problems[:_MOST_LISTED], strict=True
             )
         ]
-        if more := len(self.problems) - len(told):
-            told.append(f"  … and {more:,} more.")
-        count = _words.counted(len(self.problems), "problem")
-        super().__init__("\n".join([f"The spec has {count}:", *told]), lines=True)
+        if more := len(self.problems) - len(lines):
+            lines.append(f"  … and {more:,} more.")
+        count = _words.count_noun(len(self.problems), "problem")
+        super().__init__("\n".join([f"The spec has {count}:", *lines]), lines=True)
 
 
-def _told(place: str, key: str, message: str) -> str:
+def _format_problem(location: str, key: str, message: str) -> str:
     shown = key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}…"
-    return f"{place}: {shown}: {message}" if place else f"  {shown}: {message}"
+    return f"{location}: {shown}: {message}" if location else f"  {shown}: {message}"
 
 
 class SourceError(InvalidInput):
-    """A file is missing, unreadable, or not of the declared kind. Never quotes what it holds."""
+    """A file is missing, unreadable, or not of the declared kind.
+
+    The message never quotes its content.
+    """
 
 
 class Refused(LeastnoiseError):
-    """A well-formed request that leastnoise won't fulfil, because it can't be proved or met."""
+    """A well-formed request that leastnoise refuses, because it can't be proved or fulfilled."""
 
 
 class NumericalFailure(Refused):
-    """A computation in floats went wrong; neither the budget nor the request is at fault."""
+    """A computation in floats failed; neither the budget nor the request is at fault.
+
+    Attributes:
+        what: The quantity that could not be computed.
+
+    """
 
     def __init__(self, *, what: str) -> None:
         self.what = what
         super().__init__(
-            f"{what} could not be computed: floats lost it. Neither the budget nor the request is "
-            "at fault; please report it."
+            f"{what} could not be computed: floats are not precise enough. Neither the budget nor "
+            "the request is at fault; please report it."
         )
 
 
 class MissingLibrary(Refused, ImportError):
-    """A library that is only needed for what was asked isn't installed."""
+    """An optional library that this request needs isn't installed.
+
+    Attributes:
+        package: Name of the library on PyPI.
+
+    """
 
     def __init__(self, *, package: str, extra: str | None = None) -> None:
         self.package = package
@@ -136,7 +177,13 @@ class MissingLibrary(Refused, ImportError):
 
 
 class NotApplicable(Refused):
-    """A noise family can't serve this query or budget."""
+    """A noise family can't serve this query or budget.
+
+    Attributes:
+        family: Name of the family.
+        why: The reason.
+
+    """
 
     def __init__(self, *, family: str, why: str) -> None:
         self.family = family
@@ -145,9 +192,15 @@ class NotApplicable(Refused):
 
 
 class NotRegistered(LeastnoiseError):
-    """A noise family is missing from a table that it has to be in, or is registered wrongly there.
+    """A noise family is missing from a registry, or registered wrongly.
 
-    No input is at fault but a family's own registration: `family` and `table` say which.
+    The family's own registration is at fault, not the input.
+
+    Attributes:
+        family: Name of the family.
+        table: Name of the registry.
+        why: The reason.
+
     """
 
     def __init__(self, *, family: str, table: str, why: str = "it isn't registered there") -> None:
@@ -158,7 +211,13 @@ class NotRegistered(LeastnoiseError):
 
 
 class NotCertified(Refused):
-    """The guarantee could not be proved; `interval` encloses the delta that was found instead."""
+    """The guarantee could not be proved.
+
+    Attributes:
+        interval: Bounds on δ that were proved instead, or None.
+        why: The reason.
+
+    """
 
     def __init__(self, *, interval: Interval | None, why: str) -> None:
         self.interval = interval
@@ -167,11 +226,18 @@ class NotCertified(Refused):
 
 
 class CertificateRejected(Refused):
-    """A certificate says something that is false, unknown to this version, or not proved."""
+    """A certificate states something false, unproved or unknown to this version."""
 
 
 class OverBudget(Refused):
-    """A release needs more than what is left of a budget; nothing was charged or drawn."""
+    """A release needs more than the rest of a budget; nothing was charged or drawn.
+
+    Attributes:
+        dataset: Name of the dataset whose ledger refused.
+        rule: Name of the ledger's composition rule.
+        why: The reason.
+
+    """
 
     def __init__(self, *, dataset: str, rule: str, why: str) -> None:
         self.dataset = dataset
@@ -181,8 +247,8 @@ class OverBudget(Refused):
 
 
 class LedgerRejected(Refused):
-    """A ledger says something that is false, or was edited by something else than leastnoise."""
+    """A ledger states something false, or was edited by a program other than leastnoise."""
 
 
 class RandomnessError(LeastnoiseError):
-    """Sampling could not finish (a precision cap was met); nothing was published."""
+    """Sampling could not finish, because it reached a precision cap; nothing was published."""

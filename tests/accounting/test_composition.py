@@ -278,7 +278,7 @@ def test_no_release_is_no_composition() -> None:
 
 def test_no_epsilon_where_the_infinite_losses_exceed_delta() -> None:
     truncated = ln.calibrate("truncated-laplace", epsilon="1", delta="1e-3", sensitivity=L2(1))
-    with pytest.raises(NotApplicable, match="more than delta"):
+    with pytest.raises(NotApplicable, match="probability above delta"):
         truncated.compose(10).epsilon(delta="1e-4")
     assert truncated.compose(10).epsilon(delta="0.02").upper < 10
 

@@ -20,7 +20,7 @@ from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, Trunca
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap
 from tests.accounting import direct
@@ -118,7 +118,7 @@ DISCRETE = [
 SAMPLED = [
     law
     for law in DISCRETE
-    if registered(type(law.noise)).longest_is_worst
+    if registered_family(type(law.noise)).longest_is_worst
     and not isinstance(law.noise, SphericalStaircase)
 ]
 

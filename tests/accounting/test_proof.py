@@ -29,7 +29,7 @@ from leastnoise.noise.classic import proof as gaussian
 from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.noise.steps.law import Staircase
 from tests.laws import LAWS
 
@@ -289,10 +289,10 @@ def test_pure_budgets_add_up_exactly() -> None:
 
 
 def test_laws_whose_worst_shift_may_change_have_losses_of_their_own() -> None:
-    others = [law for law in LAWS if not registered(type(law)).longest_is_worst]
+    others = [law for law in LAWS if not registered_family(type(law)).longest_is_worst]
     assert others
     for law in others:
-        assert registered(type(law)).losses
+        assert registered_family(type(law)).losses
         with pytest.raises(NotApplicable, match="worst shift"):
             check_monotone(law)
 
@@ -319,7 +319,7 @@ def test_masses_are_as_close_as_allowed_for(counts: tuple[int, ...]) -> None:
         )
         laws.append(Tilted.of(lattice, count, Fraction(0)))
     window = composition._Window(first=5, size=size, outside=arb(0))
-    found, error = composition._convolved(laws, window)
+    found, error = composition._convolve(laws, window)
     with precision(300):
         square = arb(0)
         product = [acb(1)] * size

@@ -240,7 +240,7 @@ def test_what_it_says() -> None:
         (lambda value, count: 0.0, "batched=False"),
         (lambda value, count: np.zeros((count, 0)), "outputs of numbers"),
         (lambda value, count: [[1.0]] * (count - 1) + [[1.0, 2.0]], "real numbers"),
-        (lambda value, count: np.zeros((count, 1 + int(value))), "one dimension"),
+        (lambda value, count: np.zeros((count, 1 + int(value))), "same dimension"),
     ],
 )
 def test_outputs_that_are_none_are_refused_without_showing_them(outputs: Any, says: str) -> None:

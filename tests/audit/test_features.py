@@ -23,7 +23,7 @@ from leastnoise.audit.features import (
     _significand,
     _steps,
 )
-from leastnoise.audit.repeats import _aligned_sums, _repeats, _signs, detect_repeats
+from leastnoise.audit.repeats import _equal_sums, _repeats, _signs, detect_repeats
 from tests.audit.scenarios import SCENARIOS
 
 
@@ -111,8 +111,8 @@ def test_each_repetition_is_seen_by_its_own_test(scenario: str, names: set[str])
 
 def test_sums_that_are_rounded_say_nothing() -> None:
     draws = np.random.default_rng(2).integers(-5, 6, 1000).astype(float)
-    assert _aligned_sums(draws, draws[::-1]) is not None
-    assert _aligned_sums(2.0**53 - 20 + draws, 2.0**53 - 20 + draws[::-1]) is None
+    assert _equal_sums(draws, draws[::-1]) is not None
+    assert _equal_sums(2.0**53 - 20 + draws, 2.0**53 - 20 + draws[::-1]) is None
 
 
 def test_a_sum_that_is_fixed_is_no_fault_where_nobody_says_independent() -> None:
@@ -160,7 +160,7 @@ def test_what_cancels_is_told_only_where_it_is_a_violation(
     )  # fmt: skip
     for name, value in (("_repeats", []), ("_signs", []), ("_would_detect", "w")):
         monkeypatch.setattr(repeats, name, lambda *_, value=value: value)
-    monkeypatch.setattr(repeats, "_cancelled", lambda _: apart if verdict else None)
+    monkeypatch.setattr(repeats, "_test_differences", lambda _: apart if verdict else None)
     found = detect_repeats(subject)
     assert (found.statement == "Cancelled.") == (verdict == "violation")
     assert found.claim == "every draw is fresh"

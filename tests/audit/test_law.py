@@ -15,7 +15,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise, default_grid
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label
 
 POINTS = (-7.3, -1.2, -0.4, 0.0, 0.15, 0.7, 2.9)
@@ -59,7 +59,9 @@ def test_laws_with_a_density(noise: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "noise", [one for one in (*SCALARS, *LATTICE_LAWS) if registered(type(one)).beyond], ids=label
+    "noise",
+    [one for one in (*SCALARS, *LATTICE_LAWS) if registered_family(type(one)).beyond],
+    ids=label,
 )
 def test_tails_in_balls_and_quantiles_in_floats_say_the_same(noise: Any) -> None:
     tails, quantiles = _law(noise=noise), _law(noise=noise)
@@ -168,7 +170,7 @@ def test_outputs_that_are_no_numbers_are_counted() -> None:
 def test_why_a_law_is_not_known() -> None:
     for claim, why in (
         (ln.Claim(epsilon=1), "names no noise"),
-        (ln.Claim(epsilon=1, noise=ln.noise.Laplace(scale=1, dimension=3)), "for 3 numbers"),
+        (ln.Claim(epsilon=1, noise=ln.noise.Laplace(scale=1, dimension=3)), "has 3 numbers"),
     ):
         assert why in str(claimed_law(claim, 1))
     body = BODY_LAWS[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
-from leastnoise.audit.audit import default_inputs, draws_of, one_by_one
+from leastnoise.audit.audit import default_inputs, draw_one_by_one, draws_of
 
 MADE: dict[str, tuple[dict[str, Any], Any]] = {
     "gaussian": ({"delta": "1e-5", "sensitivity": ln.L2(1)}, 700.25),
@@ -42,7 +42,7 @@ def test_one_by_one_calls_for_each_output() -> None:
         calls.append(value)
         return value
 
-    assert one_by_one(mechanism)(7, 3).tolist() == [7, 7, 7]
+    assert draw_one_by_one(mechanism)(7, 3).tolist() == [7, 7, 7]
     assert calls == [7, 7, 7]
 
 

@@ -87,7 +87,7 @@ def test_a_line_that_never_ends_is_given_up(tmp_path: Path) -> None:
 
 def test_lines_of_more_numbers_than_fit_are_given_up(tmp_path: Path) -> None:
     code = "while True: print('1 ' * 100_000)"
-    with pytest.raises(InvalidInput, match=r"100,000 numbers a line.* for 10,000 lines"):
+    with pytest.raises(InvalidInput, match=r"100,000 numbers per line.* for 10,000 lines"):
         _drawn(code, tmp_path, count=10_000, seconds=600)
 
 
@@ -179,7 +179,7 @@ def test_a_run_that_waits_to_be_read_has_all_its_time(tmp_path: Path) -> None:
         "time.sleep(3)\n"
         "print('2\\n' * 50_000, end='', flush=True)\n"
     )
-    runs = ProgramUnderTest(command=_python(code, tmp_path), seconds=5).together(0, 100_000)
+    runs = ProgramUnderTest(command=_python(code, tmp_path), seconds=5).draw_pair(0, 100_000)
     assert [run.sum() for run in runs] == [150_000] * 2
 
 
@@ -192,6 +192,6 @@ folder = pathlib.Path({str(tmp_path)!r})
 while len(list(folder.glob("*.run"))) < 2: time.sleep(0.01)
 for _ in range(int(sys.argv[2])): print(os.getpid(), flush=True)
 """
-    one, other = ProgramUnderTest(command=_python(code, tmp_path), seconds=60).together(0, 4)
+    one, other = ProgramUnderTest(command=_python(code, tmp_path), seconds=60).draw_pair(0, 4)
     assert one.shape == other.shape == (4, 1)
     assert one[0] != other[0]

@@ -22,7 +22,7 @@ def _ways(draw: Any, together: Any = None) -> dict[str, bool]:
     zeros = np.zeros((2, 1))
     subject = Subject(
         claim=ln.Claim(epsilon=1), inputs=(0.0, 1.0), outputs=(zeros, zeros), draw=draw,
-        error=Fraction(1, 10), together=together,
+        error=Fraction(1, 10), draw_pair=together,
     )  # fmt: skip
     return {name: np.array_equal(one, other) for name, (one, other) in run_twice(subject, 50)}
 

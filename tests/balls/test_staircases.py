@@ -43,7 +43,7 @@ def test_no_gamma_has_less_and_one_has_hardly_more(
 ) -> None:
     with precision(AMPLE_BITS):
         one = moment(epsilon, dimension, power)
-        least = one.least(one.best())
+        least = one.prove_least(one.best())
         assert least is not None
         for i in range(1, 101):
             for gamma in (Fraction(i, 100), Fraction(1, 2**i)):
@@ -56,7 +56,7 @@ def test_the_published_optimum_for_one_number() -> None:
     with precision(AMPLE_BITS):
         one = moment("1", 1, 1)
         assert float(one.best()) == pytest.approx(1 / (1 + math.exp(0.5)), rel=1e-9)
-        least = one.least(one.best())
+        least = one.prove_least(one.best())
         assert least is not None
         assert float_below(least) == pytest.approx(math.exp(-0.5) / -math.expm1(-1), rel=1e-7)
 
@@ -80,8 +80,8 @@ def test_what_is_not_so_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body_bound, "_MOST_PIECES", 300)
     with precision(AMPLE_BITS):
         one = moment("5", 2, 2)
-        assert one.least(Fraction(1, 2)) is None  # a guess that isn't the best γ
+        assert one.prove_least(Fraction(1, 2)) is None  # a guess that isn't the best γ
         best = one.best()
         for slack in (-1e-9, -0.01, -10.0):  # more than the least
             monkeypatch.setattr(body_bound, "SLACK", slack)
-            assert one.least(best) is None
+            assert one.prove_least(best) is None

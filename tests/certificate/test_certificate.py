@@ -184,23 +184,23 @@ def test_a_part_of_a_loose_enclosure_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("ulps", [-1, 0, 1])
-def test_a_proof_that_ends_some_ulps_elsewhere_lies_in_what_is_stated(ulps: int) -> None:
+def test_a_proof_that_ends_some_ulps_elsewhere_lies_in_what_is_widen(ulps: int) -> None:
     """Sums in floats differ between machines; both enclosures hold the truth."""
     found = Interval(1e-6, 1.5e-6)
-    stated = certificate_module._stated(found, Fraction(1, 10**5))
+    stated = certificate_module._widen(found, Fraction(1, 10**5))
     moved = found.width * ulps
     elsewhere = Interval(found.lower + moved, found.upper + moved)
-    assert certificate_module._reproduced(elsewhere, stated, Fraction(1, 10**5))
+    assert certificate_module._is_reproduced(elsewhere, stated, Fraction(1, 10**5))
     half = Interval(stated.lower, 1.2e-6)
-    assert not certificate_module._reproduced(elsewhere, half, Fraction(1, 10**5)) or ulps == -1
+    assert not certificate_module._is_reproduced(elsewhere, half, Fraction(1, 10**5)) or ulps == -1
 
 
 def test_no_more_is_stated_than_the_budget_allows() -> None:
     found = Interval(9.5e-6, 9.9e-6)
-    assert certificate_module._stated(found, Fraction(1, 10**5)).certainly_at_most(
+    assert certificate_module._widen(found, Fraction(1, 10**5)).certainly_at_most(
         Fraction(1, 10**5)
     )
-    assert certificate_module._stated(Interval(0.0, 0.0), Fraction(0)) == Interval(0.0, 0.0)
+    assert certificate_module._widen(Interval(0.0, 0.0), Fraction(0)) == Interval(0.0, 0.0)
 
 
 def test_true_edits_are_accepted() -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.common_lattice import certain, largest_loss
+from leastnoise.accounting.proof.common_lattice import enclose_infinite, largest_loss
 from leastnoise.accounting.proof.composed import method_of, prove_composed
 from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
 from leastnoise.noise.base import Noise
@@ -61,7 +61,7 @@ def test_no_finite_loss_is_larger(law: Noise, shift: str) -> None:
     method = method_of(law)
     here, beyond = (method(law, shift=Fraction(shift), epsilon=at) for at in (found, found + 3))
     assert here.overlaps(beyond)
-    told = certain(
+    told = enclose_infinite(
         law,
         shift=Fraction(shift),
         profile=lambda at: method(law, shift=Fraction(shift), epsilon=at),

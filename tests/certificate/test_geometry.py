@@ -18,7 +18,7 @@ from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vert
 from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
-from leastnoise.selection.constructions import list_ways
+from leastnoise.selection.constructions import list_constructions
 from leastnoise.selection.fit import fit_family
 
 BUDGET = Budget(epsilon="1", delta="1e-5")
@@ -39,7 +39,7 @@ PROBLEMS: dict[str, tuple[str, Sensitivity, int]] = {
 def certificate(name: str) -> Certificate:
     family, sensitivity, dimension = PROBLEMS[name]
     question = Question(budget=BUDGET, sensitivities=(sensitivity,), dimension=dimension)
-    ways = [way for way in list_ways(question) if way.geometry is not None]
+    ways = [way for way in list_constructions(question) if way.geometry is not None]
     found = fit_family(family_named(family), question, ways)
     return found[0].mechanism.certificate
 

@@ -67,8 +67,8 @@ def test_up_to_10_nothing_is_asked_and_no_ledger_is_said(tmp_path: Path) -> None
     done = run("release", "spec.toml", cwd=tmp_path)
     assert done.returncode == 0
     assert "weak promise" not in planned.stdout
-    assert "No budget ledger: nothing counts what other releases" in done.stdout
-    assert "No budget ledger: nothing counts what other releases" in planned.stdout
+    assert "No budget ledger: nothing adds up the budgets" in done.stdout
+    assert "No budget ledger: nothing adds up the budgets" in planned.stdout
 
 
 @pytest.mark.dense

@@ -72,7 +72,7 @@ def test_a_body_is_no_parameter_that_is_typed() -> None:
         "calibrate", "--noise", "k-norm", *QUERIES, "--epsilon", "1", "--param", "body=1", "--json"
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "one number" in done.stderr
+    assert "single number" in done.stderr
 
 
 def test_what_cannot_serve_is_refused_by_name() -> None:

@@ -115,10 +115,10 @@ def test_compare_counts_what_it_skips_and_says_why_if_asked() -> None:
     asked = ("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7")
     skipped = answer(*asked)["skipped"]
     short, long = run(*asked).stdout, " ".join(run(*asked, "--verbose").stdout.split())
-    assert f"\n{len(skipped)} families are skipped; --verbose says why.\n" in short
+    assert f"\n{len(skipped)} families are skipped; --verbose shows why.\n" in short
     assert "laplace" not in short
     assert [one for one in skipped if f"{one['name']} is skipped: {one['why']}." not in long] == []
-    assert "--verbose says why" not in long
+    assert "--verbose shows why" not in long
 
 
 def test_calibrate_says_first_what_it_does_to_a_number() -> None:

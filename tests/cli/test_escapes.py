@@ -155,7 +155,7 @@ def test_no_error_carries_what_a_terminal_obeys() -> None:
     assert str(ln.errors.InvalidArgument(name=NAME, value=NAME, expected=NAME)).isprintable()
     assert str(ln.errors.OverBudget(dataset=NAME, rule=NAME, why=NAME)).isprintable()
     problems = [(NAME, NAME), ("query", NAME)]
-    first, *lines = str(ln.errors.SpecError(problems, places=[NAME, ""])).split("\n")
+    first, *lines = str(ln.errors.SpecError(problems, locations=[NAME, ""])).split("\n")
     assert first == "The spec has 2 problems:"
     assert len(lines) == 2
     assert all(map(str.isprintable, lines))

@@ -164,7 +164,7 @@ def test_odd_names_of_columns_are_names_in_toml(tmp_path: Path) -> None:
         (["shop.duckdb", "--table", "a" * 5000], "Expected names of 1 to 4,096 letters"),
         (["notes.txt"], "SOURCE: Expected a file ending in"),
         (["shop.duckdb"], "--table: Missing"),
-        (["visits.csv", "--table", "t"], "--table: Used with a database alone"),
+        (["visits.csv", "--table", "t"], "--table: Only a database has tables"),
         (["postgresql://me:hidden@host/shop", "--table", "t"], "Leave passwords"),
         (["visits.csv", "--output", "no/folder.toml"], "--output no/folder.toml can't be written"),
         ([], "SOURCE"),

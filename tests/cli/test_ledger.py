@@ -127,7 +127,7 @@ def test_a_label_needs_a_ledger(folder: Path) -> None:
 def test_a_plan_charges_nothing(folder: Path) -> None:
     done = run("release", write_spec(folder, "out"), "--plan", cwd=folder)
     assert done.returncode == 0
-    assert "would admit it, by the filter sums" in done.stdout
+    assert "would admit this release, by the filter sums" in done.stdout
     assert spent(folder)["charges"] == 0
 
 
@@ -335,7 +335,7 @@ def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     assert (twice.returncode, "which its first release charges" in twice.stderr) == (2, True)
     planned = run("release", "s.toml", "--plan", cwd=folder)
     assert "All 2 releases together have 0.4-DP" in planned.stdout
-    assert "ledger would admit it" in planned.stdout
+    assert "ledger would admit this release" in planned.stdout
     first = run("release", "s.toml", cwd=folder)
     assert "weekly/1, release 1 of 2" in first.stdout
     assert (folder / "weekly/1-report.html").is_file()
@@ -348,7 +348,7 @@ def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     assert (third.returncode, third.stdout) == (1, "")
     assert "has 2 releases, and all were published" in third.stderr
     verified = run("verify", "weekly/2", "--ledger", "b.ledger", cwd=folder)
-    assert "It is release 2 of 2. What is promised and proved is of all 2" in verified.stdout
+    assert "This is release 2 of 2. Promise and proof cover all 2" in verified.stdout
     history = run("ledger", "history", "b.ledger", cwd=folder).stdout
     assert "release 2 of series 2" in history
     shown = run("ledger", "show", "b.ledger", cwd=folder).stdout

@@ -21,7 +21,7 @@ LIMITED = [case for case in CASES if "max_iter" in case]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['shape']}, {case['epsilon']}")
 def test_a_model_of_zeros_is_told(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logistic, "_trained", lambda whole, *_, **__: np.zeros(whole.shape[1]))
+    monkeypatch.setattr(logistic, "_train", lambda whole, *_, **__: np.zeros(whole.shape[1]))
     with pytest.raises(AssertionError, match="lost"):
         models.attack(case)
 
@@ -30,19 +30,19 @@ def test_a_model_of_zeros_is_told(case: Any, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_model_of_zeros_is_told_in_what_is_drawn(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logistic, "_trained", lambda whole, *_, **__: np.zeros(whole.shape[1]))
+    monkeypatch.setattr(logistic, "_train", lambda whole, *_, **__: np.zeros(whole.shape[1]))
     with pytest.raises(AssertionError, match="lost"):
         models.attack(case_of("models", "zeros", number))
 
 
 @pytest.mark.parametrize("case", FREE, ids=lambda case: f"{case['shape']}, {case['epsilon']}")
 def test_a_quarter_of_the_rounds_is_told(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = logistic._trained
+    trained = logistic._train
 
     def fewer(whole: Any, labels: Any, plan: TrainingPlan, **more: Any) -> Any:
         return trained(whole, labels, replace(plan, rounds=plan.rounds // 4), **more)
 
-    monkeypatch.setattr(logistic, "_trained", fewer)
+    monkeypatch.setattr(logistic, "_train", fewer)
 
     def attack() -> None:
         for _ in range(3):  # the noise is fresh, and one draw of it may hide what is missing

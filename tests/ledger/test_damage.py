@@ -78,7 +78,7 @@ def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> N
         "overdraws": [honest] * 3,
         "filter": [honest | {"rule": "zcdp"}],
         "unreadable": [honest | {"epsilon": "-0.5"}],
-        "not that of its account": [honest, honest | {"rule": "zcdp"}],
+        "not its account's filter": [honest, honest | {"rule": "zcdp"}],
         "has an account already": [
             {
                 "kind": "account",
@@ -91,7 +91,7 @@ def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> N
                 "time": "",
             }
         ],
-        "of no kind": [honest | {"kind": "gift"}],
+        "unknown kind": [honest | {"kind": "gift"}],
         "Entry 2": [honest | {"dataset": "claims"}],
     }
     for place, (why, bodies) in enumerate(forgeries.items()):

@@ -23,9 +23,9 @@ from leastnoise.ledger.filters import (
     SUMS,
     ZCDP,
     Cost,
-    better_for,
+    choose_rule,
+    count_fitting,
     fits,
-    holds,
     rho_left,
 )
 from leastnoise.noise.base import Noise
@@ -129,7 +129,7 @@ def test_gaussian_rho_covers_its_exact_composition() -> None:
     """Σρ at the filter's limit, for Gaussians alone, really is within the budget."""
     budget = Budget(epsilon=1, delta="1e-6")
     one = certificate("gaussian", "0.1", "1e-7")
-    count = holds(Cost.of(one), budget, ZCDP)
+    count = count_fitting(Cost.of(one), budget, ZCDP)
     assert count > 10  # more than sums hold
     law = Releases(noise=one.noise, shifts=one.shifts, compositions=count)
     assert Composition(parts=(law,)).delta(epsilon=1).upper <= 1e-6
@@ -184,8 +184,8 @@ def test_the_first_charge_chooses_the_filter_that_holds_more(
 ) -> None:
     budget = Budget(epsilon=1, delta="1e-6")
     cost = Cost.of(certificate(name, epsilon, delta))
-    assert better_for(cost, budget) == best
-    held = {rule: holds(cost, budget, rule) for rule in (SUMS, ZCDP)}
+    assert choose_rule(cost, budget) == best
+    held = {rule: count_fitting(cost, budget, rule) for rule in (SUMS, ZCDP)}
     assert held[best] == max(held.values()) > 0
     for rule, count in held.items():
         assert not fits(cost.times(count + 1), budget, rule)

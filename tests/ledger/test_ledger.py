@@ -245,7 +245,7 @@ def test_a_charge_that_cannot_be_written_is_none(
 ) -> None:
     """A full disk, as SQLite reports one."""
     ledger = account(tmp_path, "1")
-    opened = store.Store._opened
+    opened = store.Store._open
 
     @contextmanager
     def small(self: store.Store, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
@@ -255,7 +255,7 @@ def test_a_charge_that_cannot_be_written_is_none(
             yield connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.Store, "_opened", small)
+        patch.setattr(store.Store, "_open", small)
         with pytest.raises(InvalidInput, match="can't be written to"):
             _ = [ledger.charge(certificate("laplace", "0.01"), unit="person") for _ in range(10)]
     held = ledger.accounts()["visits"]
@@ -268,7 +268,7 @@ def test_a_cost_that_could_not_be_read_again_is_not_charged(tmp_path: Path) -> N
     ledger = account(tmp_path, "9", "0.1", ZCDP)
     deltas = [f"{10**250 + n}/{10**257 + n}" for n in (1, 3, 7)]
     releases = [(certificate("truncated-laplace", "1", delta), 1) for delta in deltas]
-    with pytest.raises(Refused, match="more digits than a ledger holds"):
+    with pytest.raises(Refused, match="more digits than a ledger stores"):
         ledger.register(releases, budget=Budget(epsilon=3, delta="1e-6"), unit="person")
     assert ledger.accounts()["visits"].charges == 0
 

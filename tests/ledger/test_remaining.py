@@ -21,8 +21,8 @@ from leastnoise.ledger.filters import (
     ZCDP,
     Cost,
     Remaining,
+    count_fitting,
     fits,
-    holds,
     rho_left,
 )
 from leastnoise.ledger.ledger import Ledger
@@ -105,7 +105,7 @@ def test_before_the_first_charge_all_is_left(tmp_path: Path) -> None:
     assert found.last is None
     assert found.remaining == Remaining(epsilon=Fraction(1), delta=Fraction(1, 10**6))
     small, large = Cost.of(certificate("laplace", "0.01")), Cost.of(certificate("laplace", "0.5"))
-    assert found.more_like(small) == holds(small, BUDGET, ZCDP) > 100
+    assert found.more_like(small) == count_fitting(small, BUDGET, ZCDP) > 100
     assert found.more_like(large) == 2
 
 
@@ -167,7 +167,7 @@ def test_every_charge_on_the_way_fits(spent: Fraction, each: Fraction, rule: str
     """What bisection alone doesn't try."""
     before = Cost(epsilon=spent, rho=spent**2 / 60)
     cost = Cost(epsilon=each, rho=each**2 / 2)
-    more = holds(cost, BUDGET, rule, spent=before, most=60)
+    more = count_fitting(cost, BUDGET, rule, spent=before, most=60)
     assert all(fits(before + cost.times(count), BUDGET, rule) for count in range(1, more + 1))
     assert more == 60 or not fits(before + cost.times(more + 1), BUDGET, rule)
 

@@ -181,7 +181,7 @@ def test_shares_of_whole_numbers_are_whole() -> None:
     [
         (ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)), 2, "can't be added in shares"),
         (ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(5)), 2, "cells"),
-        (gaussian().on_grid(Fraction(1, 4)), 2, "take a finer grid"),
+        (gaussian().on_grid(Fraction(1, 4)), 2, "use a finer grid"),
     ],
 )
 def test_what_has_no_shares_is_refused(noise: ln.Mechanism, clients: int, why: str) -> None:

@@ -29,7 +29,7 @@ from leastnoise.noise.registry import (
     all_families,
     part_of,
     register,
-    registered,
+    registered_family,
 )
 from leastnoise.noise.steps.proof import step_delta_ball
 
@@ -114,7 +114,7 @@ def _described() -> set[type[Noise]]:
 
 def test_every_family_is_registered_by_its_name() -> None:
     assert set(all_families()) == _described()
-    assert {family.name: registered(family) for family in all_families()} == FAMILIES
+    assert {family.name: registered_family(family) for family in all_families()} == FAMILIES
     assert list(FAMILIES) == sorted(FAMILIES)
 
 
@@ -204,4 +204,4 @@ def test_a_law_elsewhere_is_looked_at_when_it_is_registered() -> None:
 
 def test_two_families_of_one_name_are_both_named() -> None:
     with pytest.raises(NotRegistered, match="gaussian: Gauss and Gaussian both have that name"):
-        registered(Gauss)
+        registered_family(Gauss)

@@ -25,15 +25,15 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert limits == summary.describe_rows(found.plan)
     assert limits[0] == "In by_plan and bins, each who has at most 4 rows."
     assert said[2].endswith("Each file has the SHA-256 that release.json states.")
-    assert said[-2].startswith("Signature: none. Whoever can write")
+    assert said[-2].startswith("Signature: none. Without")
     (tmp_path / "out" / "release.sig").write_text("00")
     (tmp_path / "out" / "more.csv").write_text("")
     found = ln.verify_directory(tmp_path / "out")
     said = words.verified_release(found, tmp_path / "out")
-    assert "Not of the release, and not checked: more.csv." in said[2]
-    assert said[-2].startswith("Signature: there is one, not checked (--key FILE). Whoever can")
+    assert "Other files, not checked: more.csv." in said[2]
+    assert said[-2].startswith("Signature: not checked (--key FILE). Without")
     assert not any("changed since" in one for one in said)
-    assert said[-1].startswith("Not checked, since nobody can")
+    assert said[-1].startswith("Nobody can check")
 
 
 @pytest.mark.dense

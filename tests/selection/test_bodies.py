@@ -72,7 +72,7 @@ def test_nothing_is_left_out_where_the_shape_gains_little() -> None:
         (L2(1), 1, [], {"k-norm": "laplace", "k-staircase": "staircase"}),
         (L2(1), 4, ["k-staircase"], {"k-norm": "on this body it is l2"}),
         (L1(1), 4, ["k-staircase"], {"k-norm": "on this body it is laplace"}),
-        (Linf(1, l0=4), 4, ["k-norm", "k-staircase"], {"two-sided-laplace": "added or removed"}),
+        (Linf(1, l0=4), 4, ["k-norm", "k-staircase"], {"two-sided-laplace": "adds or removes"}),
         (
             CountingQueries(dimension=4, max_nonzero=1),
             4,
@@ -83,7 +83,7 @@ def test_nothing_is_left_out_where_the_shape_gains_little() -> None:
             CountingQueries(dimension=4, neighbours="replace-one"),
             4,
             ["k-norm", "k-staircase"],
-            {"two-sided-staircase": "added or removed"},
+            {"two-sided-staircase": "adds or removes"},
         ),
     ],
     ids=["one number", "ball", "cells", "box", "one condition", "replaced"],

@@ -12,7 +12,7 @@ from leastnoise.guarantees.geometry import CellGeometry, Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import family_named
-from leastnoise.selection.constructions import list_ways
+from leastnoise.selection.constructions import list_constructions
 
 _COUNT = ln.CountingQueries(dimension=1, max_nonzero=1, neighbours="add-remove")
 _POINTS = ln.Vertices([[1], [-2]])
@@ -28,7 +28,7 @@ def test_a_map_of_one_number_gives_no_other_noise(kind: str) -> None:
     sensitivity, geometry = _MAPS[kind]
     budget = Budget(epsilon="0.7", delta="1e-6")
     question = Question(budget=budget, sensitivities=(sensitivity,))
-    (way,) = list_ways(question)
+    (way,) = list_constructions(question)
     assert way.geometry is None
     for name in ("laplace", "gaussian", "truncated-staircase"):
         losses = [
@@ -46,7 +46,7 @@ def test_a_map_of_one_number_gives_no_other_noise(kind: str) -> None:
 
 def test_several_numbers_have_the_maps() -> None:
     question = Question(budget=Budget(epsilon=1), sensitivities=(ln.Linf(1, l0=1),), dimension=2)
-    assert [way.construction for way in list_ways(question)] == ["ball", "cells"]
+    assert [way.name for way in list_constructions(question)] == ["ball", "cells"]
 
 
 def test_a_comparison_for_one_number_names_each_family_once() -> None:

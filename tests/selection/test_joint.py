@@ -116,15 +116,15 @@ def test_what_cannot_be_scaled_together_is_refused() -> None:
     one = {"epsilon": 1, "delta": "1e-5"}
     for noise, sensitivity, why in (
         ("discrete-staircase", Integer(1), "whole numbers"),
-        ("truncated-staircase", ln.L2(1), "largest loss stays"),
-        ("tulap", ln.L2(1), "largest loss stays"),
+        ("truncated-staircase", ln.L2(1), "largest privacy loss"),
+        ("tulap", ln.L2(1), "largest privacy loss"),
         ("generalized-gamma", ln.L2(1), "seconds to prove"),
     ):
         shaped = ln.calibrate(noise, sensitivity=sensitivity, **one)
         with pytest.raises(NotApplicable, match=why):
             ln.calibrate_jointly([(WEEKLY, 2), (shaped, 1)], **one)
     sampled = ln.calibrate("gaussian", sensitivity=ln.L2(1), sampling_rate="0.1", **one)
-    with pytest.raises(NotApplicable, match="all of the data"):
+    with pytest.raises(NotApplicable, match="sample of the rows"):
         ln.calibrate_jointly([(WEEKLY, 2), (sampled, 1)], **one)
     pure = ln.calibrate("staircase", epsilon=1, sensitivity=ln.L2(1))
     with pytest.raises(NotApplicable, match="budgets add up"):

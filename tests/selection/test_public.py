@@ -91,7 +91,7 @@ def test_cells_are_not_searched_one_by_one_where_the_body_is_far_ahead() -> None
     found = compare(epsilon="0.2", delta="2e-7", sensitivity=offered, dimension=4)
     assert found.mechanisms[0].noise.name == "two-sided-staircase"
     reasons = {one.name: one.why for one in found.skipped}
-    assert "4 cells that move at once" in reasons["flipped-huber"]
+    assert "4 cells of one person" in reasons["flipped-huber"]
     alone = calibrate("staircase", epsilon="0.2", delta="2e-7", sensitivity=offered, dimension=4)
     assert alone.mse > 2 * found.mechanisms[0].mse
 

@@ -17,7 +17,7 @@ from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
-from leastnoise.selection.constructions import Way, list_ways
+from leastnoise.selection.constructions import Construction, list_constructions
 from leastnoise.selection.fit import fit_family
 from leastnoise.selection.rivals import _serves_any, list_worthwhile
 
@@ -29,8 +29,8 @@ def test_noise_for_one_number_serves_vectors_in_cells_alone(
     name: str, *, ball: bool, cells: bool
 ) -> None:
     asked = Question(budget=Budget(epsilon=1, delta="1e-6"), sensitivities=(Linf(1),), dimension=3)
-    plain = Way(sensitivity=Linf(1))
-    each = Way(sensitivity=Linf(1), construction="cells", geometry=CellGeometry(count=3))
+    plain = Construction(sensitivity=Linf(1))
+    each = Construction(sensitivity=Linf(1), name="cells", geometry=CellGeometry(count=3))
     family = family_named(name)
     assert _serves_any(family, asked, [plain]) == ball
     assert _serves_any(family, asked, [each]) == cells
@@ -60,7 +60,7 @@ def test_staircases_that_a_tiny_delta_cuts_off_gain_nothing(
         sensitivities=(Linf(1, l0=most, whole=True) if draws > 1 else Integer(most),),
         dimension=20 if draws > 1 else 1,
     )
-    (way,) = [way for way in list_ways(question) if way.draws == draws]
+    (way,) = [way for way in list_constructions(question) if way.draws == draws]
     geometric, staircase = (family_named(name) for name in ("geometric", "discrete-staircase"))
     known = fit_family(geometric, question, [way])
     with pytest.raises(NotApplicable, match="simpler staircases"):
@@ -75,7 +75,7 @@ def test_a_design_is_left_out_where_whole_numbers_are_far_ahead() -> None:
     question = Question(
         budget=Budget(epsilon=12, delta="1e-3"), sensitivities=(Integer(5),), dimension=1
     )
-    (way,) = list_ways(question)
+    (way,) = list_constructions(question)
     optimal = family_named("optimal")
     known = [
         candidate

@@ -298,7 +298,7 @@ def test_what_it_says() -> None:
     one = found("cumulative")
     assert str(one).splitlines()[0].split() == ["noise", "in", "rms"]
     assert str(one).splitlines()[-1].startswith("no additive noise has less than")
-    assert "40 answers of rms" in repr(one)
+    assert "40 answers with rms" in repr(one)
 
 
 @pytest.mark.slow

@@ -216,7 +216,7 @@ def test_two_at_once_publish_no_release_twice(folder: Path) -> None:
 
     def publish(place: int) -> int:
         try:
-            return bool(series.publish(certificate, place=place))
+            return bool(series.publish(certificate, index=place))
         except Refused:
             return 0
 
@@ -235,7 +235,7 @@ def test_uses_that_no_series_has_are_found_out(folder: Path, place: int) -> None
     path = folder / "v.ledger"
     with Store(path=path).appending() as (entries, log):
         log.append(entries[-1].body | {"release": place})
-    with pytest.raises(LedgerRejected, match="used for more than was planned"):
+    with pytest.raises(LedgerRejected, match="used more often than planned"):
         check_ledger(path)
 
 

@@ -145,7 +145,7 @@ ALL = ("count", "count_low", "count_high")
         (1, dict.fromkeys(ALL, -1.0), "don't agree"),
         (3, dict.fromkeys(ALL, 0.01), "isn't whole"),
         (8, dict.fromkeys(ALL, 0.5), "isn't whole"),
-        (2, {"count_std": 0.1}, "another count_std"),
+        (2, {"count_std": 0.1}, "count_std that is not the standard deviation"),
         (2, {"count_low": 1.0}, "count_low"),
         (9, {"count_high": 1.0}, "count_high"),
         (9, {"count": 1.0}, "count"),

@@ -1,10 +1,10 @@
-"""What several releases cost together.
+"""Composition: the privacy loss of several releases together.
 
 | API | symbol | meaning |
 |---|---|---|
 | `Composition.delta(epsilon=)` | δ(ε) | the smallest δ of all releases together at ε |
 | `Composition.epsilon(delta=)` | ε(δ) | the smallest ε at δ |
-| `Composition.trade_off(alphas)` | T(α) | the least type II error beside each type I error |
+| `Composition.trade_off(alphas)` | T(α) | the smallest type II error for each type I error |
 | `sampling_rate` | γ | probability of a record to be in a Poisson sample |
-| `conversions` | ε₀, ρ, (α, τ), μ | pure privacy, zCDP, RDP, GDP: what each implies |
+| `conversions` | ε₀, ρ, (α, τ), μ | implications between pure privacy, zCDP, RDP and GDP |
 """

@@ -16,26 +16,30 @@ from leastnoise.accounting.curves import (
     Null,
     Tangents,
     enclose_epsilon,
+    enclose_least,
     find_first_private,
     find_last_leaking,
-    least,
     no_epsilon,
 )
 from leastnoise.accounting.proof.by_losses import directions
-from leastnoise.accounting.proof.common_lattice import coarsest, make_lower_parts, make_upper_parts
+from leastnoise.accounting.proof.common_lattice import (
+    coarsest_factor,
+    make_lower_parts,
+    make_upper_parts,
+)
 from leastnoise.accounting.proof.composed import is_gaussian, prove_composed, prove_pair
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.balls.convolution import Convolution, Part, tilt_at, tilt_for
 from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
-from leastnoise.errors import InvalidArgument, NotApplicable, shown
+from leastnoise.errors import InvalidArgument, NotApplicable, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, Interval, exact, float_at_least
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.question import ProvedDelta, Releases
 
 ACCURACY = "1e-5"
-"""Of ε, relative: how wide its interval may be by default."""
+"""Default for the width of an interval around ε, relative to ε."""
 _SAME_TILT = 0.2  # relative, of tilts: the bound is flat there
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
 
@@ -43,43 +47,63 @@ _Solved = tuple[Convolution, float]
 _SolvedByMoments = tuple[MomentSum, float]
 
 
-def _checked_parts(parts: Iterable[Releases], *, name: str) -> tuple[Releases, ...]:
+def _check_parts(parts: Iterable[Releases], *, name: str) -> tuple[Releases, ...]:
     like = "a tuple of Releases"
-    found = _validate.items(parts, name=name, like=like)
-    for part in found:
+    listed = _validate.items(parts, name=name, like=like)
+    for part in listed:
         _validate.instance(part, Releases, name=name, like=like)
-    if not found:
+    if not listed:
         raise InvalidArgument(name=name, value="none", expected="at least one release")
-    common_neighbours(part.neighbours for part in found)
-    return found
+    common_neighbours(part.neighbours for part in listed)
+    return listed
 
 
 @final
 @record()
 class Composition:
-    """`parts` together; what one unit may lose over all of them.
+    """Several releases together: bounds on the total privacy loss of one unit.
 
-    The scales were fixed in advance: this is no account of releases whose noise was chosen after
-    earlier outputs had been seen. `points_per_std` is the number of lattice steps in a standard
-    deviation of the loss: twice as many halve the step and make the intervals about four times as
-    narrow. Raises InvalidArgument without a release and unless 1 <= points_per_std <= 10,000,
-    NotApplicable if the parts are about different neighbours.
+    The noise scales must be fixed in advance. A composition says nothing about releases whose noise
+    was chosen after earlier outputs were seen; a `Ledger` accounts for those.
+
+    Args:
+        parts: The releases, at least one, all about the same neighbours.
+        points_per_std: Number of lattice steps per standard deviation of the loss, 1 to 10,000.
+            Twice as many halve the step and make the intervals about four times as narrow.
+
+    Raises:
+        InvalidArgument: There is no release, or `points_per_std` is out of range.
+        NotApplicable: The parts are about different neighbours.
+
+    Source:
+        theory/accounting.md §1–4.
+
     """
 
-    parts: tuple[Releases, ...] = field(converter=takes(_checked_parts))
+    parts: tuple[Releases, ...] = field(converter=takes(_check_parts))
     # a finer lattice would exceed the largest size that lattices have
     points_per_std: int = field(converter=whole(most=10_000), default=POINTS_PER_STD)
 
     def __repr__(self) -> str:
-        draws = _words.counted(sum(part.compositions for part in self.parts), "draw")
+        draws = _words.count_noun(sum(part.compositions for part in self.parts), "draw")
         names = dict.fromkeys(part.noise.name for part in self.parts)
         sampled = ", of samples" if any(part.sampling_rate != 1 for part in self.parts) else ""
-        return _words.line("Composition", f"{draws} of {_words.listed(names)} noise{sampled}")
+        return _words.line("Composition", f"{draws} of {_words.list_names(names)} noise{sampled}")
 
     def delta(self, *, epsilon: Exact) -> Interval:
-        """Return an interval that contains δ(epsilon), the smallest δ at that ε.
+        """Enclose δ(epsilon), the smallest δ at that ε.
 
-        Raises NotApplicable for a law whose composition isn't proved here.
+        Args:
+            epsilon: Privacy budget ε ≥ 0, as an exact decimal or a float, read as the decimal it
+                prints.
+
+        Returns:
+            An interval that contains δ(epsilon); `upper` is guaranteed.
+
+        Raises:
+            InvalidArgument: `epsilon` is malformed.
+            NotApplicable: The composition of a law isn't proved here.
+
         """
         budget = Budget(epsilon=epsilon, delta="0.5")
         return prove_composed(
@@ -87,22 +111,45 @@ class Composition:
         ).interval
 
     def profile(self, epsilons: Sequence[Exact]) -> tuple[Interval, ...]:
-        """Return δ for each of `epsilons`; see `delta`."""
+        """Enclose δ at several ε.
+
+        Args:
+            epsilons: Privacy budgets ε ≥ 0, as in `delta`.
+
+        Returns:
+            For each ε, an interval that contains δ(ε).
+
+        """
         listed = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
         return tuple(self.delta(epsilon=epsilon) for epsilon in listed)
 
     def trade_off(
         self, alphas: Sequence[Exact], *, epsilons: Sequence[Exact], null: str = Null.EITHER
     ) -> tuple[Interval, ...]:
-        """Return, for each type I error of `alphas`, an interval with the least type II error.
+        """Enclose the smallest type II error of any test, for each type I error.
 
-        A test rejects, with probability alpha at most, that a record is in the data although it is
-        (`null="with"`), or that it isn't although it isn't (`null="without"`). By default the less
-        of the two: no test, of whichever hypothesis, that tells neighbours apart has less (Dong,
-        Roth & Su 2022). They differ for Poisson samples alone. Found from δ at `epsilons`, and
-        narrower the more of them there are about where −T′(α) = e^ε; `accounting.trade_off` has
-        the formulas. Raises InvalidArgument for an alpha outside [0, 1] or another `null`, and what
-        `delta` raises.
+        A test decides from the outputs if a record is in the data. The two hypotheses give
+        different curves for Poisson samples only. The intervals get narrower with more `epsilons`
+        near −T′(α) = e^ε; `accounting.curves` has the formulas.
+
+        Args:
+            alphas: Type I errors: largest probabilities, in [0, 1], of rejecting a true null
+                hypothesis.
+            epsilons: The ε at which δ is computed.
+            null: The null hypothesis: "with" if the record is in the data, "without" if it isn't.
+                The default "either" takes the smaller error, which no test of either hypothesis
+                beats.
+
+        Returns:
+            For each alpha, an interval that contains the smallest type II error.
+
+        Raises:
+            InvalidArgument: An alpha is outside [0, 1], or `null` is unknown.
+            NotApplicable: The composition of a law isn't proved here.
+
+        Source:
+            Dong, Roth & Su (2022), Proposition 2.12.
+
         """
         listed = _validate.items(alphas, name="alphas", like=_validate.NUMBERS)
         errors = [exact(alpha, name="alphas") for alpha in listed]
@@ -112,19 +159,19 @@ class Composition:
             )
         at = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
         curves = self._tangents(at, Null(_validate.one_of(null, tuple(Null), name="null")))
-        return tuple(least(curves, alpha) for alpha in errors)
+        return tuple(enclose_least(curves, alpha) for alpha in errors)
 
     def _tangents(self, epsilons: Sequence[Exact], null: Null) -> list[Tangents]:
-        wanted = {Budget(epsilon=one, delta="0.5").epsilon for one in epsilons}
+        wanted = {Budget(epsilon=epsilon, delta="0.5").epsilon for epsilon in epsilons}
         points = tuple(sorted(wanted | {Fraction(0)}))
-        found = {
+        proved = {
             side: tuple(
                 prove_pair(self.parts, epsilon, removed=side, points_per_std=self.points_per_std)
                 for epsilon in points
             )
             for side in directions(self.parts)
         }
-        removed, added = found[True], found.get(False, found[True])
+        removed, added = proved[True], proved.get(False, proved[True])
         curves = {
             Null.WITH: Tangents(epsilons=points, rejecting=added, keeping=removed),
             Null.WITHOUT: Tangents(epsilons=points, rejecting=removed, keeping=added),
@@ -132,17 +179,25 @@ class Composition:
         return list(curves.values()) if null is Null.EITHER else [curves[null]]
 
     def epsilon(self, *, delta: Exact, accuracy: Exact = ACCURACY) -> Interval:
-        """Return an interval that contains ε(delta), the smallest ε at that δ.
+        """Enclose ε(delta), the smallest ε at that δ.
 
-        The work ends as soon as the interval is narrower than `accuracy` times ε, or, where that
-        isn't reached, with the lattice of `points_per_std`. An accuracy of 0 always asks for that
-        lattice. Raises InvalidArgument unless 0 <= accuracy < 1, NotApplicable where there is no
-        such ε, and for a law whose composition isn't proved here.
+        Args:
+            delta: Privacy budget δ, 0 ≤ δ < 1, as an exact decimal or a float.
+            accuracy: The work ends once the interval is narrower than this, relative to ε, or at
+                the lattice of `points_per_std`. With 0 that lattice is always used.
+
+        Returns:
+            An interval that contains ε(delta); `upper` is guaranteed.
+
+        Raises:
+            InvalidArgument: `delta` is malformed, or `accuracy` is outside [0, 1).
+            NotApplicable: No ε meets `delta`, or the composition of a law isn't proved here.
+
         """
         enough = exact(accuracy, name="accuracy")
         if not 0 <= enough < 1:
             raise InvalidArgument(
-                name="accuracy", value=shown(accuracy), expected="0 <= accuracy < 1"
+                name="accuracy", value=show_value(accuracy), expected="0 <= accuracy < 1"
             )
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].compositions == 1):
@@ -154,13 +209,13 @@ class Composition:
             )
         if not wanted:
             return self._largest()
-        if serves(self.parts) and (found := self._by_moments(wanted)):
-            return found
+        if serves(self.parts) and (by_moments := self._by_moments(wanted)):
+            return by_moments
         return self._by_lattices(wanted, float(enough))
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
-        """Return an interval that contains ε(delta); None if it would take too many nodes."""
-        least_delta = Fraction(1, 10**300)  # δ that floats hold
+        """Enclose ε(delta) by moments; None if that would take too many nodes."""
+        least_delta = Fraction(1, 10**300)  # the smallest δ that floats represent
         if delta < least_delta:
             return None
         inner, outer = (laws_of(self.parts, inner=side) for side in (True, False))
@@ -171,21 +226,21 @@ class Composition:
         return enclose_between(low, high, delta)
 
     def _by_lattices(self, delta: Fraction, accuracy: float) -> Interval:
-        """Return an interval that contains ε(delta), by lattices no finer than they have to be."""
-        coarser = coarsest(self.parts, self.points_per_std)
+        """Enclose ε(delta) by lattices that are no finer than `accuracy` needs."""
+        coarser = coarsest_factor(self.parts, self.points_per_std)
         while True:
-            find = partial(self._solved, delta, coarser=coarser)
+            find = partial(self._enclose_direction, delta, coarser=coarser)
             ends = [find(removed=removed) for removed in directions(self.parts)]
-            found = Interval(max(end.lower for end in ends), max(end.upper for end in ends))
-            width, enough = found.upper - found.lower, accuracy * found.upper
+            whole = Interval(max(end.lower for end in ends), max(end.upper for end in ends))
+            width, enough = whole.upper - whole.lower, accuracy * whole.upper
             if coarser == 1 or width <= enough:
-                return found
-            # the width falls with the square of the step; a little coarser saves nothing
+                return whole
+            # the width falls with the square of the step; slightly coarser steps save nothing
             coarser *= min(0.5, 0.8 * math.sqrt(enough / width))
             coarser = coarser if coarser >= 1.5 else 1.0
 
-    def _solved(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
-        """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
+    def _enclose_direction(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
+        """Enclose ε(delta) of the pair for a record `removed` or added."""
         points = self.points_per_std
         upper = make_upper_parts(
             self.parts, points_per_std=points, removed=removed, coarser=coarser
@@ -194,30 +249,30 @@ class Composition:
             self.parts, points_per_std=points, removed=removed, coarser=coarser
         )
 
-        def placed(tilt: float) -> list[Part]:
+        def lower_at(tilt: float) -> list[Part]:
             return [(cells.lattice(tilt), count) for cells, count in lower]
 
         high = solve_epsilon(lambda tilt: upper, delta)  # noqa: ARG005
-        low = solve_epsilon(placed, delta)
+        low = solve_epsilon(lower_at, delta)
         return enclose_between(low, high, delta)
 
     def _largest(self) -> Interval:
-        """Return an interval that contains ε(0): the largest losses of all releases add up."""
+        """Enclose ε(0): the largest losses of all releases add up."""
         low = high = Fraction(0)
         for part in self.parts:
-            found = Composition(parts=(replace(part, compositions=1),)).epsilon(delta=0)
-            low += part.compositions * Fraction(found.lower)
-            high += part.compositions * Fraction(found.upper)
+            single = Composition(parts=(replace(part, compositions=1),)).epsilon(delta=0)
+            low += part.compositions * Fraction(single.lower)
+            high += part.compositions * Fraction(single.upper)
         return Interval(-float_at_least(-low), float_at_least(high))
 
     @property
     def _family(self) -> str:
-        """Whose limits an error speaks of."""
+        """The family that an error names."""
         return self.parts[0].noise.name if len(self.parts) == 1 else "composition"
 
 
 def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
-    """Return a convolution and about the ε at which its δ is `delta`; no part of the proof.
+    """A convolution, and approximately the ε at which its δ is `delta`; no part of the proof.
 
     Raises NotApplicable if more than `delta` lies at infinity.
     """
@@ -225,10 +280,11 @@ def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) 
     left = float(delta) - sum(lattice.infinity * count for lattice, count in parts)
     if left <= 0:
         raise NotApplicable(
-            family="composition", why="its outputs tell inputs apart with more than delta"
+            family="composition",
+            why="some outputs identify the input, with a probability above delta",
         )
     tilt, near = tilt_at(parts, left)
-    for _ in range(6):  # the first is good already, but where few losses decide
+    for _ in range(6):  # the first is good unless few losses decide
         parts = parts_at(float(tilt))
         convolution = Convolution.of(parts, tilt)
         epsilon = _root(convolution, float(delta), near=max(0.0, near))
@@ -239,15 +295,15 @@ def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) 
 
 
 def _root(convolution: Convolution, delta: float, *, near: float) -> float:
-    """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller.
+    """ε >= 0 with δ(ε) near `delta`; 0 if δ(0) is smaller.
 
-    Looked for from `near` outward, for which the tilt was made: far from it is only rounding.
-    Raises NotApplicable if none is found.
+    The search goes outward from `near`, because the tilt was made for it: far from it δ is rounding
+    error. Raises NotApplicable if it finds no root.
     """
 
     def excess(epsilon: float) -> float:
-        found = convolution.approximate(epsilon)
-        return math.log(found / delta) if found > 0 else -LONGEST_LOSS  # as good as 0
+        approximate = convolution.approximate(epsilon)
+        return math.log(approximate / delta) if approximate > 0 else -LONGEST_LOSS  # stands for 0
 
     gap = min(0.01 * near + 1e-6, 2 / float(convolution.tilt))
     low = high = near
@@ -272,19 +328,19 @@ def _false_position(
     left: tuple[float, float],
     right: tuple[float, float],
 ) -> float:
-    """Guess the root between two points; the "Illinois" rule keeps both ends moving."""
+    """Find the root between two points; the "Illinois" rule keeps both ends moving."""
     (low, above), (high, below) = left, right
     for _ in range(60):
         middle = low + (high - low) * above / (above - below)
         if not low < middle < high or high - low <= _ROOT_WIDTH * high:
             break
-        found = excess(middle)
-        if abs(found) <= _ROOT_WIDTH:
+        value = excess(middle)
+        if abs(value) <= _ROOT_WIDTH:
             return middle
-        if found > 0:
-            low, above, below = middle, found, below / 2
+        if value > 0:
+            low, above, below = middle, value, below / 2
         else:
-            high, below, above = middle, found, above / 2
+            high, below, above = middle, value, above / 2
     return high
 
 
@@ -293,18 +349,19 @@ def enclose_between(
     high: _Solved | _SolvedByMoments,
     delta: Fraction,
 ) -> Interval:
-    """Return an interval that contains ε(delta), each end proved by a convolution of its own.
+    """Enclose ε(delta); each end is proved by its own convolution or sum.
 
-    Each comes with about the ε at which its δ is `delta`. Raises NotApplicable if none is proved.
+    Each of these comes with the approximate ε at which its δ is `delta`. Raises NotApplicable if no
+    end is proved.
     """
     below, least = low
     above, most = high
     return Interval(
-        find_last_leaking(partial(_proved, below), delta, near=least),
-        find_first_private(partial(_proved, above), delta, near=most),
+        find_last_leaking(partial(_bounds_at, below), delta, near=least),
+        find_first_private(partial(_bounds_at, above), delta, near=most),
     )
 
 
-def _proved(made: Convolution | MomentSum, epsilon: Fraction) -> ProvedDelta:
-    lower, upper = made.delta(epsilon)
+def _bounds_at(law: Convolution | MomentSum, epsilon: Fraction) -> ProvedDelta:
+    lower, upper = law.delta(epsilon)
     return ProvedDelta(lower=lower, upper=upper)

@@ -1,11 +1,11 @@
-"""Convert between pure privacy, zCDP, RDP, GDP and (ε, δ): what the first implies of the second.
+"""Convert a guarantee to another notion: pure privacy, zCDP, RDP, GDP and (ε, δ).
 
-notation (theory/accounting.md §5): pure ε₀; ρ-zCDP; (α, τ)-RDP; μ-GDP; (ε, δ). Add or remove a
-record, or replace one: each statement keeps the neighbours that it had.
+notation (theory/accounting.md §5): pure ε₀; ρ-zCDP; (α, τ)-RDP; μ-GDP; (ε, δ). All statements are
+about the same neighbours as before, add-remove or replace-one.
 
-Every answer says of which nature it is. EXACT: some mechanism with the first guarantee needs that
-much, so that nothing smaller is true of all. UPPER_BOUND: true of all, perhaps not the least. No
-approximation by a limit theorem is offered here, and no ρ-zCDP ⇒ √(2ρ)-GDP, which is false.
+Every result states its nature. EXACT: some mechanism with the first guarantee needs that much, so
+nothing smaller holds for all. UPPER_BOUND: it holds for all, but may not be the smallest. There is
+no approximation by a limit theorem here, and no ρ-zCDP ⇒ √(2ρ)-GDP, which is false.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from leastnoise.numerics.searches import minimise
 
 
 class Nature(StrEnum):
-    """What a conversion loses."""
+    """The tightness of a conversion."""
 
     EXACT = "exact"
     UPPER_BOUND = "upper bound"
@@ -43,27 +43,59 @@ class Nature(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Converted:
-    """An interval that contains the number converted to; `value.upper` is what is guaranteed."""
+    """An interval that contains the converted number; `value.upper` is guaranteed.
+
+    Attributes:
+        value: The interval.
+        nature: EXACT or UPPER_BOUND.
+
+    """
 
     value: Interval
     nature: Nature
 
 
 def delta_of_pure(pure: Exact, *, epsilon: Exact) -> Converted:
-    """Return δ(epsilon) of ε₀-privacy: (e^ε₀ − e^ε)₊/(1 + e^ε₀), that of randomized response.
+    """δ(epsilon) of ε₀-privacy: (e^ε₀ − e^ε)₊/(1 + e^ε₀), attained by randomized response.
 
-    Kairouz, Oh & Viswanath (2015). Raises InvalidArgument unless 0 < pure <= 700.
+    Args:
+        pure: ε₀, 0 < ε₀ <= 700.
+        epsilon: ε ≥ 0.
 
-    >>> delta_of_pure("1", epsilon="1").value.upper
-    0.0
+    Returns:
+        Exact bounds on δ.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    Source:
+        Kairouz, Oh & Viswanath (2015).
+
+    Examples:
+        >>> delta_of_pure("1", epsilon="1").value.upper
+        0.0
+
     """
     return delta_of_approximate(pure, 0, epsilon=epsilon)
 
 
 def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Converted:
-    """Return δ(epsilon) of (ε₀, δ₀)-privacy: δ₀ + (1 − δ₀)(e^ε₀ − e^ε)₊/(1 + e^ε₀).
+    """δ(epsilon) of (ε₀, δ₀)-privacy: δ₀ + (1 − δ₀)(e^ε₀ − e^ε)₊/(1 + e^ε₀).
 
-    Kairouz, Oh & Viswanath (2015). Raises InvalidArgument like `delta_of_pure`.
+    Args:
+        pure: ε₀, 0 < ε₀ <= 700.
+        leak: δ₀, 0 ≤ δ₀ < 1.
+        epsilon: ε ≥ 0.
+
+    Returns:
+        Exact bounds on δ.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    Source:
+        Kairouz, Oh & Viswanath (2015).
+
     """
     top, at = _positive(pure, "pure"), _epsilon(epsilon)
     lost = Budget(epsilon=1, delta=leak).delta
@@ -73,20 +105,43 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 
 
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
-    """Return ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is smaller."""
+    """ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is negative.
+
+    Args:
+        pure: ε₀, 0 < ε₀ <= 700.
+        delta: δ, 0 ≤ δ < 1.
+
+    Returns:
+        Exact bounds on ε.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    """
     top, lost = _positive(pure, "pure"), Budget(epsilon=1, delta=delta).delta
     with precision(AMPLE_BITS):
         rest = ball(top).exp() - ball(lost) * (1 + ball(top).exp())
         if rest > 1:
             return _exact(rest.log())
-        # log x <= x − 1, should it be too near to 1 to tell
+        # the comparison with 1 is undecided: log x <= x − 1
         return _exact(arb(0) if rest <= 1 else arb(0).union(abs(rest - 1)))
 
 
 def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
-    """Return the Rényi divergence of `order` α of ε₀-privacy, that of randomized response.
+    """The Rényi divergence of `order` α of ε₀-privacy, attained by randomized response.
 
-    log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
+    It is log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
+
+    Args:
+        pure: ε₀, 0 < ε₀ <= 700.
+        order: α > 1.
+
+    Returns:
+        Exact bounds on τ.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
     """
     top, alpha = _positive(pure, "pure"), _order(order)
     with precision(AMPLE_BITS):
@@ -97,18 +152,43 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
 
 
 def zcdp_of_pure(pure: Exact) -> Converted:
-    """Return ρ = ε₀²/2 (Bun & Steinke 2016, Proposition 1.4)."""
+    """ρ = ε₀²/2 of ε₀-privacy.
+
+    Args:
+        pure: ε₀, 0 < ε₀ <= 700.
+
+    Returns:
+        An upper bound on ρ.
+
+    Raises:
+        InvalidArgument: `pure` is out of range.
+
+    Source:
+        Bun & Steinke (2016), Proposition 1.4.
+
+    """
     top = _positive(pure, "pure")
     with precision(AMPLE_BITS):
         return _upper_bound(ball(top * top / 2))
 
 
 def gdp_of_pure(pure: Exact) -> Converted:
-    """Return μ = −2Φ⁻¹(1/(1 + e^ε₀)): the sign of N(±μ/2, 1) is randomized response.
+    """μ = −2Φ⁻¹(1/(1 + e^ε₀)) of ε₀-privacy: the sign of N(±μ/2, 1) is randomized response.
 
-    >>> found = gdp_of_pure("1").value
-    >>> round(found.lower, 12) == round(found.upper, 12), round(found.upper, 6)
-    (True, 1.232035)
+    Args:
+        pure: ε₀, 0 < ε₀ <= 700.
+
+    Returns:
+        Exact bounds on μ.
+
+    Raises:
+        InvalidArgument: `pure` is out of range.
+
+    Examples:
+        >>> mu = gdp_of_pure("1").value
+        >>> round(mu.lower, 12) == round(mu.upper, 12), round(mu.upper, 6)
+        (True, 1.232035)
+
     """
     top = _positive(pure, "pure")
     guess = -2 * NormalDist().inv_cdf(math.exp(-float(top)) / (1 + math.exp(-float(top))))
@@ -124,50 +204,158 @@ def gdp_of_pure(pure: Exact) -> Converted:
 
 
 def delta_of_gdp(mu: Exact, *, epsilon: Exact) -> Converted:
-    """Return δ(epsilon) of μ-GDP: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Dong, Roth & Su 2022)."""
+    """δ(epsilon) of μ-GDP: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ).
+
+    Args:
+        mu: μ, 0 < μ <= 700.
+        epsilon: ε ≥ 0.
+
+    Returns:
+        Exact bounds on δ.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    Source:
+        Dong, Roth & Su (2022), Corollary 2.13.
+
+    """
     return Converted(value=_normal(mu).delta(epsilon=epsilon), nature=Nature.EXACT)
 
 
 def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
-    """Return ε(delta) of μ-GDP; raises NotApplicable for delta = 0, where there is none."""
+    """ε(delta) of μ-GDP.
+
+    Args:
+        mu: μ, 0 < μ <= 700.
+        delta: δ, 0 < δ < 1.
+
+    Returns:
+        Exact bounds on ε.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+        NotApplicable: `delta` is 0: no ε suffices.
+
+    """
     return Converted(value=_normal(mu).epsilon(delta=delta), nature=Nature.EXACT)
 
 
 def zcdp_of_gdp(mu: Exact) -> Converted:
-    """Return ρ = μ²/2, which N(μ, 1) against N(0, 1) needs."""
+    """ρ = μ²/2 of μ-GDP, attained by N(μ, 1) against N(0, 1).
+
+    Args:
+        mu: μ, 0 < μ <= 700.
+
+    Returns:
+        Exact bounds on ρ.
+
+    Raises:
+        InvalidArgument: `mu` is out of range.
+
+    """
     size = _positive(mu, "mu")
     with precision(AMPLE_BITS):
         return _exact(ball(size * size / 2))
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
-    """Return τ = αρ at `order` α, which N(μ, 1) with μ²/2 = ρ has."""
+    """τ = αρ of ρ-zCDP at `order` α, attained by N(μ, 1) with μ²/2 = ρ.
+
+    Args:
+        rho: ρ, 0 < ρ <= 700.
+        order: α > 1.
+
+    Returns:
+        Exact bounds on τ.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    """
     size, alpha = _positive(rho, "rho"), _order(order)
     with precision(AMPLE_BITS):
         return _exact(ball(alpha * size))
 
 
 def delta_of_rdp(tau: Exact, *, order: Exact, epsilon: Exact) -> Converted:
-    """Return δ = e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, or 1 (Canonne, Kamath & Steinke 2020)."""
+    """δ(epsilon) of (α, τ)-RDP: e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, at most 1.
+
+    Args:
+        tau: τ, 0 < τ <= 700.
+        order: α > 1.
+        epsilon: ε ≥ 0.
+
+    Returns:
+        An upper bound on δ.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    Source:
+        Canonne, Kamath & Steinke (2020), Proposition 12.
+
+    """
     return _upper_bound(rdp_delta(_positive(tau, "tau"), _order(order), _epsilon(epsilon)))
 
 
 def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
-    """Return the ε at which `delta_of_rdp` gives `delta`, or 0."""
+    """The ε at which `delta_of_rdp` gives `delta`, or 0.
+
+    Args:
+        tau: τ, 0 < τ <= 700.
+        order: α > 1.
+        delta: δ, 0 < δ < 1.
+
+    Returns:
+        An upper bound on ε.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    """
     return _upper_bound(rdp_epsilon(_positive(tau, "tau"), _order(order), _leak(delta)))
 
 
 def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
-    """Return the least δ over orders α of `delta_of_rdp` at τ = αρ; any order is right."""
+    """The smallest `delta_of_rdp` over orders α with τ = αρ.
+
+    The best order is searched in floats; any order is right.
+
+    Args:
+        rho: ρ, 0 < ρ <= 700.
+        epsilon: ε ≥ 0.
+
+    Returns:
+        An upper bound on δ.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    """
     return _upper_bound(zcdp_delta(_positive(rho, "rho"), _epsilon(epsilon)))
 
 
 def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
-    """Return the least ε over orders α of `epsilon_of_rdp` at τ = αρ; any order is right.
+    """The smallest `epsilon_of_rdp` over orders α with τ = αρ.
 
-    >>> found = epsilon_of_zcdp("0.1", delta="1e-6")
-    >>> round(found.value.upper, 4), found.nature.value
-    (2.1419, 'upper bound')
+    The best order is searched in floats; any order is right.
+
+    Args:
+        rho: ρ, 0 < ρ <= 700.
+        delta: δ, 0 < δ < 1.
+
+    Returns:
+        An upper bound on ε.
+
+    Raises:
+        InvalidArgument: An argument is out of range.
+
+    Examples:
+        >>> converted = epsilon_of_zcdp("0.1", delta="1e-6")
+        >>> round(converted.value.upper, 4), converted.nature.value
+        (2.1419, 'upper bound')
+
     """
     size, lost = _positive(rho, "rho"), _leak(delta)
 
@@ -220,13 +408,13 @@ def _leak(delta: Exact) -> Fraction:
     return lost
 
 
-def _upper_bound(found: arb) -> Converted:
-    return Converted(value=_interval(found), nature=Nature.UPPER_BOUND)
+def _upper_bound(enclosure: arb) -> Converted:
+    return Converted(value=_interval(enclosure), nature=Nature.UPPER_BOUND)
 
 
-def _exact(found: arb) -> Converted:
-    return Converted(value=_interval(found), nature=Nature.EXACT)
+def _exact(enclosure: arb) -> Converted:
+    return Converted(value=_interval(enclosure), nature=Nature.EXACT)
 
 
-def _interval(found: arb) -> Interval:
-    return Interval(max(0.0, float_below(found)), float_above(found))
+def _interval(enclosure: arb) -> Interval:
+    return Interval(max(0.0, float_below(enclosure)), float_above(enclosure))

@@ -1,4 +1,4 @@
-"""ε(δ) and trade-off curves, from a δ(ε) that is only known within bounds."""
+"""ε(δ) and trade-off curves, computed from a δ(ε) that is only known within bounds."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot
 
 # ε(δ), the smallest ε >= 0 with δ(ε) <= δ, from a δ(ε) that is only known within bounds.
 #
-# δ(ε) falls, so that one ε that is proved private is an upper bound of ε(δ), and one that is proved
-# to leak more than δ a lower bound. Where neither is proved, the interval stays open: no end is
-# ever moved to an ε that is merely undecided. The search is in floats and believes nothing: it
-# looks for the smallest ε at which the proof succeeds, and for the largest at which the opposite is
-# proved.
+# δ(ε) falls, so an ε that is proved private is an upper bound on ε(δ), and an ε that is proved to
+# leak more than δ is a lower bound. No end is ever moved to an ε for which neither is proved. The
+# search runs in floats, and trusts none: it looks for the smallest ε at which the proof succeeds,
+# and for the largest ε at which the opposite is proved.
 
 
-_WIDTH = 5e-13  # relative, of each end around the place where the proof's answer turns
-_FIRST_STEP = 0.25  # of ln ε, where nothing is known about the root
+_WIDTH = 5e-13  # relative, of each end around the ε at which the proof's answer changes
+_FIRST_STEP = 0.25  # of ln ε, if nothing is known about the root
 _LEAST_EPSILON = 1e-300  # ε below it counts as 0
 LARGEST = 1e30  # ε; no composition that is served needs so much
-_FAR = -LOG_ZERO  # stands for ln 0 and ln ∞, beyond the logarithm of every δ that can be asked for
+_FAR = -LOG_ZERO  # stands for ln 0 and ln ∞, beyond the logarithm of every valid δ
 _HARDLY = 1e-300  # stands for an undecided comparison whose floats are equal
 
 Proved = Callable[[Fraction], ProvedDelta]
-"""What is proved of δ at an ε."""
+"""The proved bounds on δ at an ε."""
 
 
 def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval:
-    """Return an interval that contains ε(delta), as narrow as what is `proved` of δ allows.
+    """Enclose ε(delta), as narrowly as the `proved` bounds on δ allow.
 
-    0 is its lower end where it isn't proved that δ(0) is above `delta`. Raises NotApplicable,
-    naming `family`, if no ε up to 100,000 is proved to be enough.
+    The lower end is 0 if δ(0) isn't proved to be above `delta`. Raises NotApplicable, naming
+    `family`, if no ε up to 100,000 is proved to be enough.
     """
     known = cache(proved)
     if known(Fraction(0)).certainly_at_most(delta):
@@ -55,7 +54,7 @@ def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval
             why = f"no epsilon up to {MAX_EPSILON:,} is proved to be enough for that delta"
             raise NotApplicable(family=family, why=why)
     if not known(Fraction(0)).certainly_above(delta):
-        rough = 1e-2  # the same beside a lower end of 0, which leaves the width as it is
+        rough = 1e-2  # relative width; with a lower end of 0, the interval stays wide anyway
         return Interval(
             0.0, find_first_private(known, delta, near=enough, step=_FIRST_STEP, width=rough)
         )
@@ -66,10 +65,10 @@ def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval
 def find_first_private(
     proved: Proved, delta: Fraction, *, near: float, step: float = _WIDTH, width: float = _WIDTH
 ) -> float:
-    """Return the smallest ε found, from `near` on, at which δ is proved to be at most `delta`.
+    """The smallest ε, searched from `near`, at which δ is proved to be at most `delta`.
 
-    `step` is how far from `near` the search looks first, and `width` how closely it looks in the
-    end, both in ln ε. Raises NotApplicable if there is none.
+    `step` is the first step of the search, and `width` its final accuracy, both in ln ε. Raises
+    NotApplicable if no ε is proved.
     """
     if near < _LEAST_EPSILON:
         if proved(Fraction(0)).certainly_at_most(delta):
@@ -82,9 +81,9 @@ def find_first_private(
             raise no_epsilon()
         if epsilon < _LEAST_EPSILON:
             return _FAR
-        found = proved(Fraction(epsilon))
-        size = _log_ratio(found, delta, upper=True)
-        return min(size, 0.0) if found.certainly_at_most(delta) else max(size, _HARDLY)
+        bounds = proved(Fraction(epsilon))
+        size = _log_ratio(bounds, delta, upper=True)
+        return min(size, 0.0) if bounds.certainly_at_most(delta) else max(size, _HARDLY)
 
     return math.exp(
         -IncreasingRoot(tolerance=width, first_step=step).find(over, guess=-math.log(near))
@@ -92,12 +91,12 @@ def find_first_private(
 
 
 def no_epsilon() -> NotApplicable:
-    """Return the error for a composition of which no ε is proved."""
+    """The error for a composition for which no ε is proved."""
     return NotApplicable(family="composition", why="no epsilon was proved for that delta")
 
 
 def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
-    """Return the largest ε found, from `near` on, at which δ is proved above `delta`, or 0."""
+    """The largest ε, searched from `near`, at which δ is proved to be above `delta`; or 0."""
     if near < _LEAST_EPSILON:
         return 0.0
 
@@ -105,19 +104,19 @@ def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
         epsilon = math.exp(log)
         if epsilon < _LEAST_EPSILON:
             return -_FAR
-        found = proved(Fraction(epsilon))
-        size = -_log_ratio(found, delta, upper=False)
-        return min(size, 0.0) if found.certainly_above(delta) else max(size, _HARDLY)
+        bounds = proved(Fraction(epsilon))
+        size = -_log_ratio(bounds, delta, upper=False)
+        return min(size, 0.0) if bounds.certainly_above(delta) else max(size, _HARDLY)
 
-    found = math.exp(
+    last = math.exp(
         IncreasingRoot(tolerance=_WIDTH, first_step=_WIDTH).find(over, guess=math.log(near))
     )
-    return found if found >= _LEAST_EPSILON else 0.0
+    return last if last >= _LEAST_EPSILON else 0.0
 
 
-def _log_ratio(found: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
-    """Approximate ln of a bound on δ over `delta`: where to look next."""
-    bound = found.upper if upper else found.lower
+def _log_ratio(bounds: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
+    """Approximate ln of a bound on δ over `delta`, which guides the search."""
+    bound = bounds.upper if upper else bounds.lower
     if not bound.is_finite():
         return _FAR if upper else -_FAR
     with precision():
@@ -131,22 +130,22 @@ def _log_ratio(found: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
 #
 # notation: of two neighbours one is the null hypothesis, with outputs A, the other the alternative,
 # with outputs B; δ_AB(ε) = sup over sets S of A(S) − e^ε B(S). A test that rejects the null with
-# probability α although it is the truth (its type I error) keeps it with probability T(α) at least
-# although the alternative is (type II). The points (α, T(α)) are the lower edge of a convex set,
-# and its tangents of slope −e^ε, for every real ε, are 1 − δ_BA(ε) − e^ε α: what a test of B
-# against A can't beat. With δ_BA(−ε) = 1 − e^(−ε) + e^(−ε) δ_AB(ε),
+# probability α although it is true (its type I error) keeps it with probability at least T(α)
+# although the alternative is true (type II). The points (α, T(α)) are the lower edge of a convex
+# set. Its tangents of slope −e^ε, for every real ε, are 1 − δ_BA(ε) − e^ε α: no test of B against A
+# gets below them. With δ_BA(−ε) = 1 − e^(−ε) + e^(−ε) δ_AB(ε),
 #
 # T(α) = sup over ε >= 0 of max(0, 1 − δ_BA(ε) − e^ε α, e^(−ε) (1 − δ_AB(ε) − α))
 #
-# (Dong, Roth & Su 2022, Proposition 2.12, where δ_AB = δ_BA). Which hypothesis is the null matters
-# under sampling, where the two are different. Since δ falls in ε, finitely many ε enclose T(α).
+# (Dong, Roth & Su 2022, Proposition 2.12, where δ_AB = δ_BA). With sampling the two differ, and the
+# choice of the null matters. Since δ falls in ε, finitely many ε enclose T(α).
 #
-# The larger of the two δ at every ε, which is what (ε, δ)-privacy is about, gives less than either:
-# the largest convex function below both, and no test need come near it.
+# (ε, δ)-privacy is about the larger of the two δ at every ε. Its curve is below both: it is the
+# largest convex function below them, and perhaps no test comes near it.
 
 
 class Null(StrEnum):
-    """What is true where a test errs by rejecting it: that a record is in the data, or isn't."""
+    """The null hypothesis of a test: the record is in the data, or isn't, or the worse."""
 
     WITH = "with"
     WITHOUT = "without"
@@ -156,9 +155,10 @@ class Null(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tangents:
-    """What is proved of δ_BA and of δ_AB at `epsilons`, which rise from 0.
+    """Bounds on δ_BA and on δ_AB at `epsilons`, which rise from 0.
 
-    `lower` of all of them is about one pair of neighbours (A, B); `upper` about every pair.
+    All `lower` bounds are about one pair of neighbours (A, B); the `upper` bounds hold for every
+    pair.
     """
 
     epsilons: tuple[Fraction, ...]
@@ -166,10 +166,11 @@ class Tangents:
     keeping: tuple[ProvedDelta, ...]  # δ_AB
 
     def type_two_error(self, alpha: Fraction) -> Interval:
-        """Return an interval that contains the least T(alpha) of all pairs, 0 <= alpha <= 1.
+        """Enclose the least T(alpha) over all pairs, 0 <= alpha <= 1.
 
-        From below by the tangents. From above, for ε between two of `epsilons`: e^ε is that of the
-        first at least, and δ that of the second; beyond the last, 1 − δ is at most 1.
+        The tangents bound it from below. From above, for ε between two of `epsilons`: e^ε is at
+        least its value at the first, and δ at least its value at the second; beyond the last, 1 − δ
+        is at most 1.
         """
         with precision():
             a = ball(alpha)
@@ -184,11 +185,11 @@ class Tangents:
 
 
 def _lines(a: arb, exps: Sequence[arb], rejected: Sequence[arb], kept: Sequence[arb]) -> list[arb]:
-    falling = [one - exp * a for exp, one in zip(exps, rejected, strict=True)]
-    return falling + [(one - a) / exp for exp, one in zip(exps, kept, strict=True)]
+    falling = [end - exp * a for exp, end in zip(exps, rejected, strict=True)]
+    return falling + [(end - a) / exp for exp, end in zip(exps, kept, strict=True)]
 
 
-def least(curves: Sequence[Tangents], alpha: Fraction) -> Interval:
-    """Return an interval that contains the least T(alpha) of all `curves`."""
-    found = [curve.type_two_error(alpha) for curve in curves]
-    return Interval(min(one.lower for one in found), min(one.upper for one in found))
+def enclose_least(curves: Sequence[Tangents], alpha: Fraction) -> Interval:
+    """Enclose the least T(alpha) of all `curves`."""
+    errors = [curve.type_two_error(alpha) for curve in curves]
+    return Interval(min(error.lower for error in errors), min(error.upper for error in errors))

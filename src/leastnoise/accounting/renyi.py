@@ -1,6 +1,6 @@
-"""δ and ε of (α, τ)-Rényi and of ρ-zCDP statements, in balls (theory/accounting.md §5).
+"""δ and ε of (α, τ)-Rényi and of ρ-zCDP guarantees, in balls (theory/accounting.md §5).
 
-Arguments are checked by who calls: Fractions, rho and epsilon below 10^300, order > 1, 0 < delta.
+The callers check the arguments: Fractions, rho and epsilon below 10^300, order > 1, 0 < delta.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from leastnoise.numerics.searches import minimise
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
-    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
+    """Bound δ(ε) of a ρ-zCDP release from above: no point of the ball is below it.
 
-    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
-    theory/accounting.md §5); the α is found in floats, and any is right.
+    The bound e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α holds for any α > 1 (Canonne, Kamath & Steinke 2020,
+    Proposition 12; theory/accounting.md §5). α is optimised in floats, which can't make it wrong.
     """
     if not rho:
         return arb(0)
@@ -34,17 +34,17 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
 
 
 def rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
-    """Return e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, 1 at most; δ(ε) is no more."""
+    """An upper bound on δ(ε): e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, at most 1."""
     with precision(AMPLE_BITS):
         gap = ball(tau) - ball(epsilon)
         return ((ball(order) - 1) * gap + _log_kappa(order)).exp().min(arb(1))
 
 
 def rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
-    """Return the ε at which `rdp_delta` gives `delta`, or 0."""
+    """The ε at which `rdp_delta` gives `delta`, or 0."""
     with precision(AMPLE_BITS):
-        found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
-        return found.max(arb(0))
+        epsilon = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
+        return epsilon.max(arb(0))
 
 
 def _log_kappa(alpha: Fraction) -> arb:

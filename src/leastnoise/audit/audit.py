@@ -1,4 +1,4 @@
-"""`audit_mechanism`: draw on two neighbouring inputs, and let every detector look."""
+"""`audit_mechanism`: draw outputs on two neighbouring inputs, and run every detector on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise import _validate
-from leastnoise.audit.claim import Audit, Claim, Draw, Subject, Together, draw_outputs
+from leastnoise.audit.claim import Audit, Claim, Draw, DrawPair, Subject, draw_outputs
 from leastnoise.audit.features import (
     detect_distinguishing,
     detect_precision,
@@ -19,13 +19,13 @@ from leastnoise.audit.features import (
 )
 from leastnoise.audit.noise import detect_noise, detect_sensitivity
 from leastnoise.audit.repeats import detect_repeats
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.draw import has_independent_coordinates
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,49 +53,59 @@ def audit_mechanism(
     score: Callable[[Any], Any] | None = None,
     batched: bool = True,
 ) -> Audit:
-    """Run a mechanism on two neighbouring inputs and return what its outputs refute.
+    """Run a mechanism on two neighbouring inputs, and report the claims that its outputs refute.
 
-    `mechanism(input, count)` returns that many independent outputs, as an array of shape (count,)
-    or (count, dimension). With `batched=False` it is `mechanism(input)` and returns one output. A
-    `Mechanism` of this library is taken as it is, with what it claims.
-
-    `inputs` are the two neighbours, of whatever kind the mechanism takes; left out, 0 and the
-    claimed sensitivity. `draws` outputs are drawn on each. The probability that a mechanism that
-    keeps its claims is found guilty of anything is at most `error`, shared out among the detectors:
+    A mechanism that keeps its claims has any finding with probability at most `error`, which is
+    divided among the detectors:
 
     | detector | refutes |
     |---|---|
     | `distinguishing` | (ε, δ), by an event that is too likely on one input |
     | `noise` | the claimed law of the noise, by P(Y > u) at fixed u |
-    | `sensitivity` | the claimed sensitivity, by where the outputs are centred |
+    | `sensitivity` | the claimed sensitivity, by the centres of the outputs |
     | `precision` | (ε, δ), by the last bits of floats |
     | `reachability` | (ε, δ), by outputs that only one input has |
-    | `repeats` | that every draw is fresh: in calls, forks, threads, processes, coordinates |
+    | `repeats` | independent draws, in calls, forks, threads, processes and coordinates |
 
-    `detectors` names those to use, all if left out. `score(outputs)` returns a number for each of
-    an array of outputs, of shape (count, dimension): what the distinguishing test looks at.
+    A mechanism without findings isn't proved private (docs/audit.md). All randomness is the
+    mechanism's own. For forks, this process is forked; exceptions of the mechanism in a fork aren't
+    caught.
 
-    No randomness is drawn here: all of it is the mechanism's. What is not promised: that a
-    mechanism is private if nothing is found (docs/audit.md). A fork is tried by forking this
-    process; what the mechanism raises in it is not caught.
+    Args:
+        mechanism: `mechanism(input, count)` returns `count` independent outputs, shape (count,) or
+            (count, dimension). A `Mechanism` of this library is accepted too.
+        claim: The claim to test; by default the claim of a `Mechanism`.
+        inputs: Two neighbouring inputs, in the form that the mechanism accepts; by default 0 and
+            the claimed sensitivity.
+        draws: Number of outputs on each input, 100 to 10⁸.
+        error: Largest probability of a false finding, 1e-100 to 0.5.
+        detectors: Names of the detectors to use; all by default.
+        score: `score(outputs)` maps outputs of shape (count, dimension) to one number each, on
+            which the distinguishing test looks for events.
+        batched: False if the mechanism is `mechanism(input)` and returns one output.
 
-    Raises InvalidArgument for arguments out of range, and for outputs that aren't numbers of the
-    shape above.
+    Returns:
+        The findings of all detectors.
 
-    >>> import leastnoise as ln
-    >>> honest = ln.calibrate("laplace", epsilon="0.5", sensitivity=ln.L1(1))
-    >>> audit_mechanism(honest, draws=20_000)
-    <Audit: nothing found against 0.5-DP in 20,000 draws an input>
-    >>> found = audit_mechanism(honest, ln.Claim(epsilon="0.4"), inputs=(0, 1), draws=200_000)
-    >>> found.violated, found.epsilon_lower > 0.4
-    (True, True)
+    Raises:
+        InvalidArgument: An argument is out of range, or outputs aren't numbers of the shape above.
+
+    Examples:
+        >>> import leastnoise as ln
+        >>> honest = ln.calibrate("laplace", epsilon="0.5", sensitivity=ln.L1(1))
+        >>> audit_mechanism(honest, draws=20_000)
+        <Audit: nothing found against 0.5-DP in 20,000 draws an input>
+        >>> audit = audit_mechanism(honest, ln.Claim(epsilon="0.4"), inputs=(0, 1), draws=200_000)
+        >>> audit.violated, audit.epsilon_lower > 0.4
+        (True, True)
+
     """
     if score is not None and not callable(score):
         raise InvalidArgument(
-            name="score", value=shown(score), expected="score to be a function of outputs"
+            name="score", value=show_value(score), expected="score to be a function of outputs"
         )
-    one_a_call = not _validate.flag(batched, name="batched")
-    claimed, draw, dimension = _read(mechanism, claim, one_a_call=one_a_call)
+    batched = _validate.flag(batched, name="batched")
+    claimed, draw, dimension = _read(mechanism, claim, batched=batched)
     plan = prepare(
         claimed,
         inputs=inputs,
@@ -110,7 +120,7 @@ def audit_mechanism(
 @final
 @dataclass(frozen=True, kw_only=True)
 class AuditPlan:
-    """What is to be audited, checked: made by `prepare`."""
+    """The checked arguments of an audit, as `prepare` returns them."""
 
     claim: Claim
     inputs: tuple[Any, Any]
@@ -128,7 +138,7 @@ def prepare(
     detectors: Sequence[str] | None,
     dimension: int,
 ) -> AuditPlan:
-    """Return the plan; raises InvalidArgument. See `audit_mechanism`."""
+    """Check the arguments of an audit. Raises InvalidArgument; see `audit_mechanism`."""
     return AuditPlan(
         claim=claim,
         inputs=_inputs_of(inputs, claim, dimension),
@@ -143,24 +153,24 @@ def examine(
     plan: AuditPlan,
     *,
     score: Callable[[Any], Any] | None = None,
-    together: Together | None = None,
+    draw_pair: DrawPair | None = None,
 ) -> Audit:
-    """Draw on both inputs, run the detectors and return the audit."""
-    one, other = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
-    if one.shape != other.shape:
+    """Draw on both inputs, and run the detectors."""
+    first, second = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
+    if first.shape != second.shape:
         raise InvalidArgument(
             name="mechanism",
-            value=f"outputs of {one.shape[1]:,} numbers, and of {other.shape[1]:,}",
-            expected="outputs of one dimension on both inputs",
+            value=f"outputs of {first.shape[1]:,} numbers, and of {second.shape[1]:,}",
+            expected="outputs of the same dimension on both inputs",
         )
     subject = Subject(
         claim=plan.claim,
         inputs=plan.inputs,
-        outputs=(one, other),
+        outputs=(first, second),
         draw=draw,
         error=plan.error / len(plan.detectors),
         score=score,
-        together=together,
+        draw_pair=draw_pair,
     )
     findings = tuple(DETECTORS[name](subject) for name in plan.detectors)
     return Audit(claimed=plan.claim, draws=plan.draws, error=plan.error, findings=findings)
@@ -173,7 +183,7 @@ def _error_of(error: Exact) -> Fraction:
             name="error",
             value=decimal_text(level),
             expected="1e-100 <= error <= 0.5",
-            hint="It is the probability of a false finding; 1e-9 is the default.",
+            hint="error is the probability of a false finding; 1e-9 is the default.",
         )
     return level
 
@@ -182,7 +192,7 @@ def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
     if detectors is None:
         return tuple(DETECTORS)
     listed = _validate.items(detectors, name="detectors", like='names, such as ["precision"]')
-    names = tuple(_validate.one_of(one, tuple(DETECTORS), name="detectors") for one in listed)
+    names = tuple(_validate.one_of(name, tuple(DETECTORS), name="detectors") for name in listed)
     if not names or len(set(names)) < len(names):
         raise InvalidArgument(
             name="detectors", value=f"{len(names)} names", expected="detectors, each named once"
@@ -190,56 +200,56 @@ def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _read(mechanism: Any, claim: Any, *, one_a_call: bool) -> tuple[Claim, Draw, int]:
-    """Return the claim, the function that draws outputs, and their dimension, 1 if unknown."""
-    own = isinstance(mechanism, Mechanism)
-    if claim is None and own:
+def _read(mechanism: Any, claim: Any, *, batched: bool) -> tuple[Claim, Draw, int]:
+    """The claim, the function that draws outputs, and their dimension (1 if unknown)."""
+    is_mechanism = isinstance(mechanism, Mechanism)
+    if claim is None and is_mechanism:
         claim = Claim.of(mechanism)
     hint = 'Write ln.Claim(epsilon="1").'
     claimed = _validate.instance(claim, Claim, name="claim", like="a Claim", hint=hint)
-    if own:
+    if is_mechanism:
         return claimed, draws_of(mechanism), mechanism.certificate.dimension
     if not callable(mechanism):
         raise InvalidArgument(
             name="mechanism",
-            value=shown(mechanism),
+            value=show_value(mechanism),
             expected="mechanism to be a Mechanism, or a function of an input and a count",
         )
     known = 1 if claimed.noise is None else claimed.noise.dimension
-    return claimed, one_by_one(mechanism) if one_a_call else mechanism, known
+    return claimed, mechanism if batched else draw_one_by_one(mechanism), known
 
 
 def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
     if inputs is None:
-        found = default_inputs(claim, dimension)
-        if found is None:
+        pair = default_inputs(claim, dimension)
+        if pair is None:
             raise InvalidArgument(
                 name="inputs",
                 value="None",
                 expected="inputs, or a claim that names a sensitivity with a bound",
                 hint="Give two neighbouring inputs, such as inputs=(0, 1).",
             )
-        return found
+        return pair
     pair = _validate.items(inputs, name="inputs", like="two neighbouring inputs, such as (0, 1)")
     if len(pair) != 2:
         raise InvalidArgument(
-            name="inputs", value=f"{len(pair)} of them", expected="inputs to be two neighbours"
+            name="inputs", value=f"{len(pair)} inputs", expected="two neighbouring inputs"
         )
     return pair[0], pair[1]
 
 
 def draws_of(mechanism: Mechanism) -> Draw:
-    """Return a function that draws outputs of `mechanism`, many at a time where noise allows it.
+    """A function that draws outputs of `mechanism`, many at once if the noise allows.
 
-    Independent draws of noise for one number, and those whose coordinates are independent, are the
-    coordinates of one longer draw, by the same code and rounding as a release.
+    Independent draws of noise for one number, and draws with independent coordinates, are
+    coordinates of one longer draw, by the code and rounding of a release.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     plain = certificate.geometry is None
     if plain and has_independent_coordinates(noise):
         return lambda value, count: _as_one_vector(mechanism, value, count)
-    # noise of a radius is drawn a vector at a time, in one dimension too
+    # noise with a radius is drawn vector by vector, in one dimension too
     if plain and noise.dimension == 1 and family.radius is None and family.for_one_number is None:
         return lambda value, count: add_noise(
             noise,
@@ -257,16 +267,16 @@ def _as_one_vector(mechanism: Mechanism, value: Any, count: int) -> NDArray[np.f
     return add_noise(many, mechanism.grid, values).reshape(count, noise.dimension)
 
 
-def one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
-    """Return a function that draws many outputs from one that returns one."""
+def draw_one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
+    """A function that draws many outputs from a mechanism that returns one."""
     return lambda value, count: np.array([mechanism(value) for _ in range(count)])
 
 
 def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
-    """Return 0 and Δ, or vectors that differ by Δ in one coordinate; None if Δ isn't known."""
+    """0 and Δ, or vectors that differ by Δ in one coordinate; None if Δ isn't known."""
     bound = getattr(claim.sensitivity, "bound", None)
     if bound is None:
         return None
-    moved = np.zeros(dimension)
-    moved[0] = float_at_most(bound)
-    return (0.0, float(moved[0])) if dimension == 1 else (np.zeros(dimension), moved)
+    shifted = np.zeros(dimension)
+    shifted[0] = float_at_most(bound)
+    return (0.0, float(shifted[0])) if dimension == 1 else (np.zeros(dimension), shifted)

@@ -1,10 +1,10 @@
-"""Clopper–Pearson bounds of a probability, proved in balls.
+"""Clopper–Pearson bounds on a probability, proved in balls.
 
 notation: n trials, k successes, α the error level, I_p(a, b) the regularised incomplete beta
 function; P(Bin(n, p) >= k) = I_p(k, n − k + 1).
 
-The lower bound is a p with I_p(k, n − k + 1) <= α: were the true probability below it, k or more
-successes would have had a probability of at most α (Clopper & Pearson 1934). scipy proposes p, and
+The lower bound is a p with I_p(k, n − k + 1) <= α: if the true probability were below it, k or more
+successes would have a probability of at most α (Clopper & Pearson 1934). scipy proposes p, and
 balls decide: a proposal that can't be proved is moved outward.
 """
 
@@ -19,32 +19,30 @@ from leastnoise.balls.core import PLAIN_BITS, ball, precision
 
 
 def lower(successes: int, trials: int, error: Fraction) -> float:
-    """Return a lower bound of the probability, which is wrong with probability at most `error`.
+    """A lower bound on the probability, which is wrong with probability at most `error`.
 
-    >>> round(lower(50, 100, Fraction(1, 1000)), 4)
-    0.3448
+    > >> round(lower(50, 100, Fraction(1, 1000)), 4) 0.3448
     """
     return _lower(successes, trials, error) if successes else 0.0
 
 
 def upper(successes: int, trials: int, error: Fraction) -> float:
-    """Return an upper bound of the probability, which is wrong with probability at most `error`.
+    """An upper bound on the probability, which is wrong with probability at most `error`.
 
-    >>> round(upper(0, 100, Fraction(1, 1000)), 4)
-    0.0667
+    > >> round(upper(0, 100, Fraction(1, 1000)), 4) 0.0667
     """
     if successes == trials:
         return 1.0
-    # 1 - x rounds to nearest; a step of 2^-52 makes up for it, and 1 is never passed
+    # 1 - x rounds to nearest; adding 2^-52 covers that
     return min(1.0, 1.0 - _lower(trials - successes, trials, error) + 2.0**-52)
 
 
 @lru_cache(maxsize=4096)
 def _lower(successes: int, trials: int, error: Fraction) -> float:
-    from scipy.special import betaincinv  # noqa: PLC0415 (the command line's help needn't pay)
+    from scipy.special import betaincinv  # noqa: PLC0415 (so that `leastnoise --help` stays fast)
 
     a, b = successes, trials - successes + 1
-    first_step = 2.0**-40  # relative; scipy's inverse is good to about 1e-14
+    first_step = 2.0**-40  # relative; scipy's inverse is accurate to about 1e-14
     proposed, step = float(betaincinv(a, b, float(error))), first_step
     while proposed > 0:
         proposed *= 1 - step
@@ -55,6 +53,6 @@ def _lower(successes: int, trials: int, error: Fraction) -> float:
 
 
 def _is_below(p: float, a: int, b: int, error: Fraction) -> bool:
-    """Return True only if I_p(a, b) <= error certainly."""
+    """True only if certainly I_p(a, b) <= error."""
     with precision(PLAIN_BITS):
         return bool(arb(p).beta_lower(arb(a), arb(b), regularized=True) <= ball(error))

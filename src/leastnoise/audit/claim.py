@@ -1,4 +1,4 @@
-"""What is claimed of a mechanism, the mechanism under test, and what an audit found."""
+"""The claim about a mechanism, the mechanism under test, and the result of an audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise._record import field, instance_of, optional, record, takes
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.fields import FractionField
@@ -24,25 +24,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Distribution = Callable[[float], float]
-"""t ↦ P(X <= t), to within 1e-9."""
+"""t ↦ P(X <= t), with an error of at most 1e-9."""
 
 
 @final
 @record()
 class Claim:
-    """(ε, δ)-differential privacy and, where it is claimed too, how: the sensitivity and the noise.
+    """The claimed (ε, δ), and optionally the claimed sensitivity and noise.
 
-    The more is claimed, the more can be refuted. ε and δ alone are refuted by an event that is too
-    likely on one of two neighbouring inputs. With `noise`, a law of this library, its scale can be
-    refuted as well, which takes far fewer draws; `distribution` does that for any other noise: a
-    function t ↦ P(X <= t), to within 1e-9, of one coordinate. `sensitivity` says how far neighbours
-    are apart.
+    More claims can be refuted in more ways. ε and δ alone are refuted by an event that is too
+    likely on one of two neighbouring inputs. A claimed noise law can be refuted by its scale, which
+    takes far fewer draws.
 
-    Raises InvalidArgument for what isn't a budget, a sensitivity, a noise or a function, and for
-    both a noise and a distribution.
+    Args:
+        epsilon: Claimed ε.
+        delta: Claimed δ.
+        sensitivity: Claimed bound on the distance between neighbours.
+        noise: Claimed noise, a law of this library with its scale.
+        distribution: Any other claimed noise: a function t ↦ P(X <= t) of one coordinate, with an
+            error of at most 1e-9.
 
-    >>> Claim(epsilon="0.1")
-    <Claim: 0.1-DP>
+    Raises:
+        InvalidArgument: An argument has the wrong type, or both `noise` and `distribution` are
+            given.
+
+    Examples:
+        >>> Claim(epsilon="0.1")
+        <Claim: 0.1-DP>
+
     """
 
     epsilon: FractionField = field(converter=takes(exact))
@@ -62,7 +71,7 @@ class Claim:
         if self.distribution is not None and not callable(self.distribution):
             raise InvalidArgument(
                 name="distribution",
-                value=shown(self.distribution),
+                value=show_value(self.distribution),
                 expected="distribution to be a function of t that returns P(X <= t)",
             )
         if self.noise is not None and self.distribution is not None:
@@ -74,10 +83,19 @@ class Claim:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Claim:
-        """Return the claim of a mechanism of this library: all that is in its certificate.
+        """The claim of a mechanism of this library, from its certificate.
 
-        The noise is left out where a geometry maps it to other numbers than are released. Raises
-        InvalidArgument for what is no `Mechanism`.
+        The noise is left out if a geometry maps it before the release.
+
+        Args:
+            mechanism: The mechanism.
+
+        Returns:
+            The claim.
+
+        Raises:
+            InvalidArgument: `mechanism` isn't a `Mechanism`.
+
         """
         _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
         certificate = mechanism.certificate
@@ -89,12 +107,12 @@ class Claim:
         )
 
     def __repr__(self) -> str:
-        said = _words.private(self.epsilon, self.delta)
+        text = _words.format_guarantee(self.epsilon, self.delta)
         if self.sensitivity is not None:
-            said += f" under {_words.sensitivity(self.sensitivity)}"
+            text += f" under {_words.sensitivity(self.sensitivity)}"
         if self.noise is not None:
-            said += f", {self.noise.name} noise of scale {_words.number(self.noise.scale)}"
-        return _words.line("Claim", f"{said}{', a distribution' if self.distribution else ''}")
+            text += f", {self.noise.name} noise of scale {_words.number(self.noise.scale)}"
+        return _words.line("Claim", f"{text}{', a distribution' if self.distribution else ''}")
 
 
 Verdict = Literal["violation", "nothing found", "not tried"]
@@ -103,13 +121,19 @@ Verdict = Literal["violation", "nothing found", "not tried"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one detector tested, and what came out.
+    """The result of one detector.
 
-    `claim` is the sentence that was tested; it is refuted if `verdict` is "violation", and then
-    `statement` says by what. Of a mechanism that keeps its claims, that has a probability of at
-    most `error`. `would_detect` says how large a violation would have been found with a probability
-    of 99 % at least, by the same bounds at the same events. `epsilon_lower` and `delta_lower` are
-    bounds of the mechanism's own ε at the claimed δ, and δ at the claimed ε, if they were bounded.
+    Attributes:
+        detector: Name of the detector.
+        verdict: "violation", "nothing found" or "not tried".
+        claim: The tested claim, as text; a violation refutes it.
+        statement: The evidence, as a sentence.
+        error: Largest probability of a violation for a mechanism that keeps its claims.
+        would_detect: A sentence on the size of a violation that would have been found with
+            probability >= 99 %, by the same bounds and events.
+        epsilon_lower: Lower bound on the mechanism's ε at the claimed δ; None if not tested.
+        delta_lower: Lower bound on the mechanism's δ at the claimed ε; None if not tested.
+
     """
 
     detector: str
@@ -128,10 +152,17 @@ class Finding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """The findings of all detectors, which together are false with probability at most `error`.
+    """The findings of all detectors.
 
-    Whether one of them is a violation is `violated`. That none is proves nothing: an audit can
-    prove a violation, never privacy. `str` of it is a text for people.
+    An audit can prove a violation, never privacy: an audit without violations proves nothing. `str`
+    formats it as text for people.
+
+    Attributes:
+        claimed: The tested claim.
+        draws: Number of outputs on each input.
+        error: Largest probability that any finding is false.
+        findings: One finding per detector.
+
     """
 
     claimed: Claim
@@ -140,11 +171,12 @@ class Audit:
     findings: tuple[Finding, ...]
 
     def __repr__(self) -> str:
-        said = "a violation" if self.violated else "nothing found"
-        names = [one.detector for one in self.findings if one.verdict == "violation"]
-        by = f" by {_words.listed(names)}" if names else ""
-        claim = _words.private(self.claimed.epsilon, self.claimed.delta)
-        return _words.line("Audit", f"{said}{by} against {claim} in {self.draws:,} draws an input")
+        result = "a violation" if self.violated else "nothing found"
+        names = [finding.detector for finding in self.findings if finding.verdict == "violation"]
+        by = f" by {_words.list_names(names)}" if names else ""
+        claim = _words.format_guarantee(self.claimed.epsilon, self.claimed.delta)
+        draws = f"{self.draws:,} draws an input"
+        return _words.line("Audit", f"{result}{by} against {claim} in {draws}")
 
     def __str__(self) -> str:
         return "\n".join(
@@ -154,37 +186,49 @@ class Audit:
 
     @property
     def violated(self) -> bool:
-        """Whether a claim was refuted."""
-        return any(one.verdict == "violation" for one in self.findings)
+        """True if a claim was refuted."""
+        return any(finding.verdict == "violation" for finding in self.findings)
 
     @property
     def epsilon_lower(self) -> float:
-        """A proved lower bound of ε at the claimed δ; 0 if none was found."""
-        return max((one.epsilon_lower or 0.0 for one in self.findings), default=0.0)
+        """A proved lower bound on ε at the claimed δ; 0 if nothing was found."""
+        return max((finding.epsilon_lower or 0.0 for finding in self.findings), default=0.0)
 
     @property
     def delta_lower(self) -> float:
-        """A proved lower bound of δ at the claimed ε; 0 if none was found."""
-        return max((one.delta_lower or 0.0 for one in self.findings), default=0.0)
+        """A proved lower bound on δ at the claimed ε; 0 if nothing was found."""
+        return max((finding.delta_lower or 0.0 for finding in self.findings), default=0.0)
 
     def sentences(self) -> list[str]:
-        """Return the findings in sentences, a paragraph for each detector."""
-        claim = _words.private(self.claimed.epsilon, self.claimed.delta)
+        """The findings as text.
+
+        Returns:
+            Paragraphs: the claim, one per detector, and a conclusion.
+
+        """
+        claim = _words.format_guarantee(self.claimed.epsilon, self.claimed.delta)
         head = f"Claimed: {claim}. {self.draws:,} draws on each of two inputs; "
-        head += f"all findings hold but for a probability of {_words.number(self.error)}."
-        said = [head]
-        for one in self.findings:
-            reach = f" {one.would_detect}" if one.would_detect else ""
-            said.append(f"{one.detector}: {one.verdict}. {one.statement}{reach}")
+        head += f"any finding is false with probability at most {_words.number(self.error)}."
+        paragraphs = [head]
+        for finding in self.findings:
+            reach = f" {finding.would_detect}" if finding.would_detect else ""
+            paragraphs.append(f"{finding.detector}: {finding.verdict}. {finding.statement}{reach}")
         if self.epsilon_lower or self.delta_lower:
-            end = f"Proved: ε >= {_words.at_most(self.epsilon_lower)} at the claimed δ"
-            said.append(f"{end}, δ >= {_words.at_most(self.delta_lower)} at the claimed ε.")
+            end = f"Proved: ε >= {_words.round_down(self.epsilon_lower)} at the claimed δ"
+            paragraphs.append(
+                f"{end}, δ >= {_words.round_down(self.delta_lower)} at the claimed ε."
+            )
         if not self.violated:
-            said.append("No violation was found, which doesn't prove privacy.")
-        return said
+            paragraphs.append("No violation was found, which doesn't prove privacy.")
+        return paragraphs
 
     def to_record(self) -> dict[str, Any]:
-        """Return all of it as plain types, for JSON."""
+        """The audit as plain types, for JSON.
+
+        Returns:
+            A dict that `json.dumps` writes.
+
+        """
         return {
             "violated": self.violated,
             "epsilon": decimal_text(self.claimed.epsilon),
@@ -193,7 +237,7 @@ class Audit:
             "error": decimal_text(self.error),
             "epsilon_lower": self.epsilon_lower,
             "delta_lower": self.delta_lower,
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
 
@@ -201,18 +245,18 @@ class Audit:
 
 
 Draw = Callable[[Any, int], Any]
-"""(input, count) ↦ that many outputs."""
-Together = Callable[[Any, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
-"""(input, count) ↦ the outputs of two processes at the same time."""
+"""(input, count) ↦ `count` outputs."""
+DrawPair = Callable[[Any, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
+"""(input, count) ↦ the outputs of two processes that run at the same time."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What every detector is given.
+    """The input of every detector.
 
-    `outputs` are those on the two inputs, of shape (draws, dimension) each. `error` is the
-    probability that the detector may err with. A mechanism that is a command has `together`.
+    `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `error` is the
+    detector's error level. `draw_pair` is set for a mechanism that is a command.
     """
 
     claim: Claim
@@ -221,20 +265,20 @@ class Subject:
     draw: Draw
     error: Fraction
     score: Callable[[Any], Any] | None = None
-    together: Together | None = None
+    draw_pair: DrawPair | None = None
 
     @property
     def dimension(self) -> int:
-        """Numbers in one output."""
+        """The number of coordinates of an output."""
         return self.outputs[0].shape[1]
 
     def coordinates(self, most: int = 8) -> range:
-        """Return those of the first `most` coordinates that there are: not all are looked at."""
+        """The first coordinates, at most `most`; the others aren't tested."""
         return range(min(self.dimension, most))
 
     @property
     def draws(self) -> int:
-        """Outputs on each input."""
+        """The number of outputs on each input."""
         return self.outputs[0].shape[0]
 
     @property
@@ -245,46 +289,46 @@ class Subject:
 
     @property
     def second(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The half on which they are tested."""
+        """The half of the outputs on which events are tested."""
         half = self.draws // 2
         return self.outputs[0][half:], self.outputs[1][half:]
 
     @property
     def centres(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """The inputs as vectors of the outputs' dimension, None if they aren't numbers."""
-        found = [_as_vector(one, self.dimension) for one in self.inputs]
-        return None if found[0] is None or found[1] is None else (found[0], found[1])
+        """The inputs as vectors of the outputs' dimension; None if they aren't numbers."""
+        first, second = (_as_vector(value, self.dimension) for value in self.inputs)
+        return None if first is None or second is None else (first, second)
 
 
 def _as_vector(value: Any, dimension: int) -> NDArray[np.float64] | None:
     try:
-        found = np.asarray(value)
-    except ValueError:  # rows of several lengths
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
         return None
-    if found.dtype.kind not in "iuf" or found.size != dimension:
+    if array.dtype.kind not in "iuf" or array.size != dimension:
         return None
-    return found.astype(np.float64).reshape(dimension)
+    return array.astype(np.float64).reshape(dimension)
 
 
 def draw_outputs(draw: Draw, value: Any, count: int) -> NDArray[np.float64]:
-    """Return `count` outputs as floats of shape (count, dimension).
+    """Draw `count` outputs as floats of shape (count, dimension).
 
-    Raises InvalidArgument for outputs that aren't that; it names their shape alone.
+    Raises InvalidArgument for other outputs; the message only states their shape.
     """
     try:
-        found = np.asarray(draw(value, count))
+        outputs = np.asarray(draw(value, count))
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
-        found = np.array(None)
-    if found.dtype.kind not in "iufb" or found.ndim not in (1, 2) or found.shape[0] != count:
+        outputs = np.array(None)
+    if outputs.dtype.kind not in "iufb" or outputs.ndim not in (1, 2) or outputs.shape[0] != count:
         raise InvalidArgument(
             name="mechanism",
-            value=f"outputs of type {found.dtype.type.__name__} and shape {found.shape}",
+            value=f"outputs of type {outputs.dtype.type.__name__} and shape {outputs.shape}",
             expected=f"mechanism(input, {count}) to return real numbers of shape ({count},) or "
             f"({count}, dimension)",
-            hint="For a mechanism that returns one output a call, say batched=False.",
+            hint="For a mechanism that returns one output per call, use batched=False.",
         )
-    if found.shape[-1] == 0:
+    if outputs.shape[-1] == 0:
         raise InvalidArgument(name="mechanism", value="no numbers", expected="outputs of numbers")
-    return np.ascontiguousarray(found.astype(np.float64).reshape(count, -1))
+    return np.ascontiguousarray(outputs.astype(np.float64).reshape(count, -1))

@@ -1,17 +1,16 @@
-"""The distribution function of the claimed noise, enclosed; and where its centre may lie.
+"""The distribution function of the claimed noise, enclosed; and bounds on its centre.
 
-It is computed in balls for families that give P(X > t). For others it is found from their
-quantiles, which are floats that are accurate to about 1e-10, and for a distribution that the user
-gives it is what that returns: 1e-9 is added on either side.
+It is computed in balls for families that provide P(X > t). For other families it is inverted from
+their quantiles, which are floats accurate to about 1e-10, and a user's distribution is called. In
+both cases 1e-9 is added on either side.
 
-Noise counts as the claimed one if it differs from it by at most 2^-20 of its spread, whatever the
-reason: rounding to a grid, the roundings of floats. The spread of noise on whole numbers is 1 at
-least.
+Noise counts as the claimed noise if it differs from it by at most 2^-20 of its spread, for any
+reason, such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
 
-Outputs are looked at less a number near their middle, so that thresholds and centres are near 0,
-where floats are dense: of outputs near 1e17 no float lies between two neighbours.
+A number near the middle of the outputs is subtracted first, so that thresholds and centres are near
+0, where floats are dense: near 1e17 no float lies between two neighbouring outputs.
 
-What refutes the claimed noise wherever it may be centred is put in words here, too.
+The module also words the statements that refute the claimed noise at any centre.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from leastnoise.balls.core import PLAIN_BITS, float_above, float_below, precisio
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import find_quantile, has_quantiles
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -42,64 +41,64 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 _MARGIN = 1e-9
-_INSIDE = Bisection(halvings=44)  # to 1e-13, which is below the margin
+_INSIDE = Bisection(halvings=44)  # accurate to 1e-13, below the margin
 _GUESS = Bisection(halvings=60)
 _ROUNDING = 2.0**-20
 _LARGEST = 1e300
-MANY = 0.01  # share of the outputs that are equal, for thresholds on both sides of them
+MANY = 0.01  # share of equal outputs from which thresholds lie on both sides of them
 
 
 class ClaimedLaw(ABC):
     """P(X <= t) for one coordinate of the claimed noise."""
 
     whole: bool = False
-    """Whether the noise is added to whole numbers alone."""
+    """True if the noise is only added to whole numbers."""
     on_whole_numbers: bool = False
-    """Whether its outputs are whole numbers, too."""
+    """True if its outputs are whole numbers, too."""
     spread: float
-    """About its standard deviation."""
+    """The approximate standard deviation."""
 
     @property
     def strange(self) -> str:
-        """Outputs that it has with probability 0, in words."""
+        """Words for outputs with probability 0."""
         return "NaN, ±inf and fractions" if self.on_whole_numbers else "NaN and ±inf"
 
     @property
     def beside(self) -> float:
-        """How far from an output that many share the thresholds on its two sides may be."""
-        beside = 2.0**-10  # of the spread: how far a threshold is from an output that many share
-        return self.spread * beside
+        """The largest distance from a much-shared output to the thresholds on its two sides."""
+        distance = 2.0**-10  # relative to the spread
+        return self.spread * distance
 
     @abstractmethod
     def _enclose(self, t: float) -> tuple[float, float]:
-        """Return a lower and an upper bound of P(X <= t)."""
+        """A lower and an upper bound on P(X <= t)."""
 
     def distribution(self, t: float) -> tuple[float, float]:
-        """Return bounds of P(Y <= t) for every Y that is within 2^-20 spreads of X."""
-        floats = 2.0**-50  # relative: what floats round in t = u − c, a few times 2^-53
+        """Bounds on P(Y <= t) for every Y within 2^-20 spreads of X."""
+        floats = 2.0**-50  # relative rounding of t = u − c, a few times 2^-53
         slack = self.spread * _ROUNDING + abs(t) * floats
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
 
     def inverse_above(self, probability: float) -> float:
-        """Return some u with P(X <= u) > `probability` certainly; inf if none was found."""
+        """Some u with certainly P(X <= u) > `probability`; inf if the search fails."""
         return self._above(
             lambda u: self.distribution(u)[0] > probability, start=self.quantile(probability)
         )
 
     def inverse_below(self, probability: float) -> float:
-        """Return some u with P(X <= u) < `probability` certainly; −inf if none was found."""
+        """Some u with certainly P(X <= u) < `probability`; −inf if the search fails."""
         return -self._above(
             lambda u: self.distribution(-u)[1] < probability, start=-self.quantile(probability)
         )
 
     @abstractmethod
     def quantile(self, probability: float) -> float:
-        """Return about the u with P(X <= u) = `probability`; a guess, to start from."""
+        """The approximate u with P(X <= u) = `probability`, as a start for a search."""
 
     def _above(self, holds: Callable[[float], bool], *, start: float) -> float:
-        """Return a point, near the guess `start`, at which a condition holds; inf if none does.
+        """A point near the guess `start` at which a condition holds; inf if the search fails.
 
-        From the first point at which it holds it has to hold everywhere above.
+        Once the condition holds, it must hold at every larger point.
         """
         if not math.isfinite(start):
             return math.inf
@@ -114,14 +113,14 @@ class ClaimedLaw(ABC):
 
 
 def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
-    """Return the law of a coordinate of the claimed noise, or why it isn't known."""
+    """The law of a coordinate of the claimed noise, or the reason why it is unknown."""
     noise = claim.noise
     if claim.distribution is not None:
-        return _Given(claim.distribution)
+        return _UserLaw(claim.distribution)
     if noise is None:
         return "The claim names no noise."
     if noise.dimension != dimension:
-        return f"The claimed noise is for {noise.dimension:,} numbers, outputs have {dimension:,}."
+        return f"The claimed noise has {noise.dimension:,} numbers, outputs have {dimension:,}."
     if isinstance(noise, VectorNoise) or not has_quantiles(noise):
         return f"The law of a coordinate of {noise.name} noise isn't known here."
     return _KnownLaw(noise)
@@ -129,9 +128,9 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
 
 @final
 class _KnownLaw(ClaimedLaw):
-    """Noise of a family: P(X > t) in balls where it gives that, else its quantiles, bisected.
+    """Noise of a family: P(X > t) in balls if the family has it, else by bisecting its quantiles.
 
-    P(|X| <= t) = sup of p with Q(p) <= t, of symmetric noise.
+    For symmetric noise P(|X| <= t) = sup of p with Q(p) <= t.
     """
 
     def __init__(self, noise: Noise) -> None:
@@ -140,12 +139,12 @@ class _KnownLaw(ClaimedLaw):
         self.spread = max(spread, 1.0) if self.whole else spread
         self._step = noise.lattice_step
         self.on_whole_numbers = self._step is not None and self._step.denominator == 1
-        self._noise, self._beyond = noise, registered(type(noise)).part("beyond")
+        self._noise, self._beyond = noise, registered_family(type(noise)).part("beyond")
         self._inside = lru_cache(maxsize=None)(self._inside_of)
 
     @property
     def beside(self) -> float:
-        """Half a step of a lattice."""
+        """Half a step on a lattice."""
         return super().beside if self._step is None else float(self._step) / 2
 
     def _enclose(self, t: float) -> tuple[float, float]:
@@ -159,7 +158,7 @@ class _KnownLaw(ClaimedLaw):
         return max(0.0, about - _MARGIN), min(1.0, about + _MARGIN)
 
     def _inside_of(self, t: float) -> float:
-        """Return P(|X| <= t), to within 1e-10."""
+        """P(|X| <= t), with an error of at most 1e-10."""
         if t < 0:
             return 0.0
         return _INSIDE.close(lambda p: not find_quantile(self._noise, p) <= t, 0.0, 1.0)[0]
@@ -174,8 +173,8 @@ class _KnownLaw(ClaimedLaw):
 
 
 @final
-class _Given(ClaimedLaw):
-    """A distribution function that the user gives."""
+class _UserLaw(ClaimedLaw):
+    """A distribution function from the user."""
 
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
@@ -183,7 +182,7 @@ class _Given(ClaimedLaw):
         self.spread = max(self.quantile(0.75) - self.quantile(0.25), 1e-300)
 
     def quantile(self, probability: float) -> float:
-        """Bisect: first for the magnitude, then for the point."""
+        """Bisect, first for the magnitude, then for the point."""
         if not _MARGIN < probability < 1 - _MARGIN:
             return math.copysign(math.inf, probability - 0.5)
         high = self.spread
@@ -196,25 +195,24 @@ class _Given(ClaimedLaw):
 
     def _enclose(self, t: float) -> tuple[float, float]:
         try:
-            found = float(self._distribution(t))
+            probability = float(self._distribution(t))
         except (TypeError, ValueError):
-            found = math.nan
-        if not 0 <= found <= 1:
+            probability = math.nan
+        if not 0 <= probability <= 1:
             raise InvalidArgument(
                 name="distribution",
-                value="no such function",
+                value="another function",
                 expected="distribution(t) to return P(X <= t), a number from 0 to 1",
             )
-        return max(0.0, found - _MARGIN), min(1.0, found + _MARGIN)
+        return max(0.0, probability - _MARGIN), min(1.0, probability + _MARGIN)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Outputs of one coordinate less `anchor`: those to choose thresholds on, and those to count.
+    """Outputs of one coordinate minus `anchor`: a part that chooses thresholds, and the rest.
 
-    Of outputs that aren't numbers only the share is known, `strange` of `size`: NaN, ±inf, and
-    fractions where the claimed noise is whole.
+    `strange` of `size` outputs aren't values of the noise: NaN, ±inf, and fractions if it is whole.
     """
 
     anchor: float
@@ -225,7 +223,7 @@ class Sample:
 
     @classmethod
     def of(cls, outputs: NDArray[np.float64], law: ClaimedLaw) -> Sample:
-        """Return the sample whose first tenth is to choose on."""
+        """The sample, whose first tenth chooses thresholds."""
         tenth = outputs.size // 10
         finite = np.isfinite(outputs)
         known = outputs[:tenth][finite[:tenth]]
@@ -236,11 +234,11 @@ class Sample:
         with np.errstate(all="ignore"):
             if law.on_whole_numbers:
                 strange |= np.abs(outputs - np.rint(outputs)) > law.spread * _ROUNDING
-            moved = outputs - anchor  # rounded to nearest, which keeps the order
+            shifted = outputs - anchor  # rounding to nearest keeps the order
         return cls(
             anchor=anchor,
-            chosen=moved[:tenth],
-            counted=moved[tenth:],
+            chosen=shifted[:tenth],
+            counted=shifted[tenth:],
             strange=int(strange.sum()),
             size=outputs.size,
         )
@@ -249,7 +247,7 @@ class Sample:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Centre:
-    """Bounds of c − `anchor` if outputs are c + X; if there is no such c, `low` is above `high`.
+    """Bounds on c − `anchor` if outputs are c + X; without such a c, `low` is above `high`.
 
     They follow from P(Y − anchor <= ends[0]) <= most and P(Y − anchor <= ends[1]) >= least.
     """
@@ -262,42 +260,42 @@ class Centre:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no c fits."""
+        """True if no c fits."""
         return self.low > self.high
 
     @property
     def is_known(self) -> bool:
-        """Whether there is a c, between finite bounds."""
+        """True if c exists and has finite bounds."""
         return -math.inf < self.low <= self.high < math.inf
 
 
 def cut_points(
     outputs: NDArray[np.float64], probabilities: list[float], beside: float
 ) -> list[float]:
-    """Return points just above the quantiles of the outputs, and just below those that many share.
+    """Points just above quantiles of the outputs, and also just below outputs that many share.
 
-    Each is in the middle of two distinct outputs, so that neither rounding nor a lattice decides on
-    which side an output lies, and no further than `beside` from one. An output that many share is
-    between two points: noise is too small if too much of it is there.
+    Each point is halfway between two distinct outputs, so that neither rounding nor a lattice
+    decides on which side an output lies, and within `beside` of an output. An output that many
+    share lies between two points: too large a share there shows that the noise is too small.
     """
     known = np.sort(outputs[np.isfinite(outputs)])
-    found: set[float] = set()
+    points: set[float] = set()
     for probability in probabilities if known.size else []:
         value = float(known[min(int(probability * known.size), known.size - 1)])
         first, end = (int(np.searchsorted(known, value, side=side)) for side in ("left", "right"))
         gap = float(known[end]) / 2 - value / 2 if end < known.size else math.inf
-        found.add(value + min(beside, gap))
+        points.add(value + min(beside, gap))
         if end - first > max(1, known.size * MANY):
             gap = value / 2 - float(known[first - 1]) / 2 if first else math.inf
-            found.add(min(value - min(beside, gap), math.nextafter(value, -math.inf)))
-    return sorted(point for point in found if math.isfinite(point))
+            points.add(min(value - min(beside, gap), math.nextafter(value, -math.inf)))
+    return sorted(point for point in points if math.isfinite(point))
 
 
 def centre_of(law: ClaimedLaw, sample: Sample, error: Fraction) -> Centre:
-    """Return bounds of c if the outputs are c + X, X of the claimed law; from their median.
+    """Bounds on c if the outputs are c + X, X of the claimed law, from their median.
 
-    The outputs to choose on say near which points to look, the others are counted. For noise on
-    whole numbers c is whole too.
+    The first tenth of the outputs chooses the points, the others are counted. For noise on whole
+    numbers c is whole too.
     """
     points = cut_points(sample.chosen, [0.5], law.beside)
     if not points:
@@ -314,7 +312,7 @@ def centre_of(law: ClaimedLaw, sample: Sample, error: Fraction) -> Centre:
 
 
 def noise_of(claim: Claim) -> str:
-    """Return the claimed noise in words."""
+    """The claimed noise in words."""
     named = claim.noise
     return f"{named.name} noise of scale {_words.number(named.scale)}" if named else "the noise"
 
@@ -322,25 +320,26 @@ def noise_of(claim: Claim) -> str:
 def refute_outright(
     law: ClaimedLaw, sample: Sample, centre: Centre, *, level: Fraction, noise: str
 ) -> str:
-    """Return why the claimed noise is refuted at every centre; empty if it isn't.
+    """A sentence that refutes the claimed noise at every centre; empty if no sentence does.
 
-    `level` is that of each bound: the two of `centre`, and one of what is no number of the noise.
+    `level` is the level of each bound: the two of `centre`, and one for outputs that the noise
+    can't have.
     """
     if sample.strange:
-        share = _words.at_most(binomial.lower(sample.strange, sample.size, level))
+        share = _words.round_down(binomial.lower(sample.strange, sample.size, level))
         return f"{law.strange} have probability >= {share}, and 0 with {noise}."
     if not centre.is_empty:
         return ""
     near = (centre.ends[1] - centre.ends[0]) / 4
     first, last = (show_point(sample.anchor, end, near=near) for end in centre.ends)
     return (
-        f"P(Y <= {first}) is at most {_words.at_least(centre.most)} and P(Y <= {last}) at least "
-        f"{_words.at_most(centre.least)}: no number fits as the centre of {noise}."
+        f"P(Y <= {first}) is at most {_words.round_up(centre.most)} and P(Y <= {last}) at least "
+        f"{_words.round_down(centre.least)}: no centre of {noise} fits."
     )
 
 
 def show_point(anchor: float, beyond: float, *, near: float) -> str:
-    """Return anchor + beyond, to 6 digits if that is within `near` of it, and else as a sum."""
+    """Format anchor + beyond with 6 digits if that is accurate to `near`, else as a sum."""
     short = f"{anchor + beyond:.6g}"
     if abs(float(short) - anchor - beyond) <= near:
         return short

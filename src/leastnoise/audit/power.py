@@ -1,16 +1,16 @@
-"""How large a violation would have been found: the power of tests by Clopper–Pearson bounds.
+"""The power of tests by Clopper–Pearson bounds: the size of violations that would be found.
 
-These are computed in floats, from the laws of the counts, for the report alone: no verdict rests on
-them. What varies from one audit to the next is taken at its worst but for a share of the 1 %: the
-thresholds, which are quantiles of outputs, and the counts at them.
+The numbers are computed in floats, from the laws of the counts, for the report only: no verdict
+depends on them. Quantities that vary between audits are taken at their worst, except for a share of
+the 1 %: the thresholds, which are quantiles of outputs, and the counts at them.
 
-Of noise on whole numbers a scale can't be taken a little smaller, as it is no longer on whole
-numbers then: what is said there is which thinner tail would have been found. notation: F the
-claimed P(X <= t), about the centre of the noise; u a point above the centre, s = 1 − F(u), r the
-share of the outputs above u that are drawn again from those below it, m = r·s, G the P(Y <= t) of
-what comes of that: F·(1 + m/F(u)) up to u, and 1 − (1 − r)(1 − F) above. What is missing above u
-lies below it, and moves the median, by which the centre is enclosed: everything is computed of G,
-the enclosure and the thresholds, each at its worst but for a share of the 1 %.
+Noise on whole numbers can't be scaled slightly, because it would leave the whole numbers. The
+report states which thinner tail would be found instead. notation: F the claimed P(X <= t), about
+the centre of the noise; u a point above the centre, s = 1 − F(u), r the share of the outputs above
+u that are drawn again from those below, m = r·s, G the resulting P(Y <= t): F·(1 + m/F(u)) up to u,
+and 1 − (1 − r)(1 − F) above. The missing outputs lie below u and move the median, which encloses
+the centre. So everything is computed from G, the enclosure and the thresholds, each at its worst
+except for a share of the 1 %.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from leastnoise.numerics.bisection import Bisection
 if TYPE_CHECKING:
     from leastnoise.audit.law import ClaimedLaw
 
-MISS = 0.01  # what is said to be found is found with probability 1 - MISS at least
-_FINER = 0.9  # one share of thinned outputs after another that is tried, from 1 on
+MISS = 0.01  # violations are reported as detectable if found with probability >= 1 - MISS
+_FINER = 0.9  # ratio of successive shares of thinned outputs that are tried, from 1 on
 
 
 def detectable_rate(
     other: float, trials: tuple[int, int], *, epsilon: float, delta: float, level: float
 ) -> float | None:
-    """Return the least p for which p₋ > e^ε q₊ + δ has a probability of 99 %, if q <= `other`.
+    """The smallest p for which p₋ > e^ε q₊ + δ has a probability of 99 %, if q <= `other`.
 
-    `trials` are those of p and of q. None if there is none below 1.
+    `trials` are the numbers of trials for p and q. None if no p below 1 suffices.
     """
-    from scipy.stats import binom  # noqa: PLC0415 (half a second, where it is needed)
+    from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     most = int(binom.isf(MISS / 2, trials[1], other))
     bound = binomial.upper(min(most, trials[1]), trials[1], Fraction(level))
@@ -50,27 +50,27 @@ def detectable_rate(
 
 
 def detectable_above(claimed: float, trials: int, *, level: float) -> float | None:
-    """Return the least p > `claimed` whose lower bound is above `claimed` with probability 99.5 %.
+    """The smallest p > `claimed` whose lower bound exceeds `claimed` with probability 99.5 %.
 
-    None if there is none below 1.
+    None if no p below 1 suffices.
     """
-    from scipy.stats import beta, binom  # noqa: PLC0415 (half a second, where it is needed)
+    from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 
     if claimed >= 1:
         return None
     successes = int(binom.isf(level, trials, claimed)) + 1
     if successes >= trials:
         return None
-    found = float(beta.ppf(1 - MISS / 2, successes, trials - successes + 1))
-    return found if found < 1 else None
+    rate = float(beta.ppf(1 - MISS / 2, successes, trials - successes + 1))
+    return rate if rate < 1 else None
 
 
 def detectable_below(claimed: float, trials: int, *, level: float, miss: float) -> float | None:
-    """Return the largest p < `claimed` whose upper bound is below `claimed`, but for `miss`.
+    """The largest p < `claimed` whose upper bound is below `claimed` with probability 1 − `miss`.
 
-    None if there is none.
+    None if no p suffices.
     """
-    from scipy.stats import beta, binom  # noqa: PLC0415 (half a second, where it is needed)
+    from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 
     most = int(binom.ppf(level, trials, claimed)) - 1
     if most < 0:
@@ -81,38 +81,36 @@ def detectable_below(claimed: float, trials: int, *, level: float, miss: float) 
 def centre_reach(
     law: ClaimedLaw, *, sizes: tuple[int, int], error: Fraction, miss: float
 ) -> tuple[float, float]:
-    """Return how far `law.centre_of` reaches below and above c, each but for `miss`; or inf.
+    """The distances of the bounds of `law.centre_of` below and above c, each exceeded with `miss`.
 
-    `sizes` are how many outputs the point is chosen on, and how many are counted.
+    They may be inf. `sizes` are the numbers of outputs that choose the point, and that are counted.
     """
-    from scipy.stats import binom  # noqa: PLC0415 (half a second, where it is needed)
+    from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     counted, share = sizes[1], miss / 2
     down = up = 0.0
     for middle in (law.quantile(p) for p in order_statistic(0.5, sizes[0], share)):
         first = last = middle + law.beside if law.whole else middle
         below, above = (law.distribution(middle + sign * law.beside) for sign in (-1, 1))
-        if above[1] - below[0] > MANY:  # then a threshold is on either side
+        if above[1] - below[0] > MANY:  # then thresholds lie on both sides
             first, last = middle - law.beside, middle + law.beside
         most = int(binom.isf(share, counted, law.distribution(first)[1]))
         least = int(binom.ppf(share, counted, law.distribution(last)[0]))
-        found = law.inverse_above(binomial.upper(most, counted, error / 2)) - first
-        down = max(down, found)
-        found = last - law.inverse_below(binomial.lower(least, counted, error / 2))
-        up = max(up, found)
+        down = max(down, law.inverse_above(binomial.upper(most, counted, error / 2)) - first)
+        up = max(up, last - law.inverse_below(binomial.lower(least, counted, error / 2)))
     return (float(np.floor(down)), float(np.floor(up))) if law.whole else (down, up)
 
 
 def least_scale(
     law: ClaimedLaw, probabilities: list[float], *, sizes: tuple[int, int], level: Fraction
 ) -> float | None:
-    """Return the largest s < 1 for which noise sX would be found at the best threshold.
+    """The largest s < 1 for which noise sX would be found at the best threshold.
 
-    A threshold is above the outputs' quantile of one of the `probabilities`. With π its P(Y > u),
-    p that at most c's own, U their upper bounds and Q the quantiles of X, it is found if
-    s·(Q(1 − π) − Q(p)) < Q(1 − U(π)) − Q(U(p)).
+    A threshold lies above the outputs' quantile of one of the `probabilities`. Let π be its P(Y >
+    u), p the probability at c's point, U their upper bounds, and Q the quantiles of X. The noise is
+    found if s·(Q(1 − π) − Q(p)) < Q(1 − U(π)) − Q(U(p)).
     """
-    from scipy.stats import binom  # noqa: PLC0415 (half a second, where it is needed)
+    from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     def upper(probability: float) -> float:
         most = int(binom.isf(share, sizes[1], probability))
@@ -135,12 +133,12 @@ def least_scale(
 
 
 def order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
-    """Return where the quantile of `size` outputs lies, as probabilities, but for `share`."""
-    from scipy.stats import beta  # noqa: PLC0415 (half a second, where it is needed)
+    """The position of a quantile of `size` outputs, as probabilities, except for `share`."""
+    from scipy.stats import beta  # noqa: PLC0415 (it takes half a second to import)
 
-    place = min(int(probability * size), size - 1) + 1
-    least = float(beta.ppf(share / 2, place, size - place + 1))
-    most = float(beta.ppf(1 - share / 2, min(place + 1, size), max(1, size - place)))
+    rank = min(int(probability * size), size - 1) + 1
+    least = float(beta.ppf(share / 2, rank, size - rank + 1))
+    most = float(beta.ppf(1 - share / 2, min(rank + 1, size), max(1, size - rank)))
     return least, probability, most
 
 
@@ -149,7 +147,7 @@ def order_statistic(probability: float, size: int, share: float) -> tuple[float,
 class TailTest:
     """The claimed noise, the upper tails of its thresholds, and the test's sizes and level.
 
-    `sizes` are how many outputs thresholds are chosen on, and how many are counted.
+    `sizes` are the numbers of outputs that choose thresholds, and that are counted.
     """
 
     law: ClaimedLaw
@@ -161,35 +159,35 @@ class TailTest:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Thinned:
-    """What would be found: `share` of the outputs that are more than `above` over the centre."""
+    """A detectable change: `share` of the outputs more than `above` over the centre are missing."""
 
     share: float
     above: float
 
 
 def least_thinning(test: TailTest) -> Thinned | None:
-    """Return the least share that is found with a probability of 99 %; None if there is none.
+    """The smallest share that is found with a probability of 99 %; None if no share is.
 
-    Larger shares of the same outputs are found as well, as far as those that are tried show.
+    Larger shares of the same outputs are found too, as far as the tried shares show.
     """
     best: Thinned | None = None
     law = test.law
     for above in sorted({law.quantile(1 - tail) + law.beside for tail in test.tails}):
         share = 1.0 if best is None else best.share * _FINER
-        if not _found(test, Thinned(share=share, above=above)):
+        if not _is_found(test, Thinned(share=share, above=above)):
             continue
-        while share > 1e-4 and _found(test, Thinned(share=share * _FINER, above=above)):
+        while share > 1e-4 and _is_found(test, Thinned(share=share * _FINER, above=above)):
             share *= _FINER
         best = Thinned(share=share, above=above)
     return best
 
 
-def _found(test: TailTest, thinned: Thinned) -> bool:
-    """Return whether some threshold shows it, wherever it lies but for a share of the 1 %."""
+def _is_found(test: TailTest, thinned: Thinned) -> bool:
+    """True if some threshold shows the change, at any position except for a share of the 1 %."""
     law, outputs = test.law, _Outputs(law=test.law, thinned=thinned)
     if not outputs.moved:
         return False
-    miss = MISS / 4  # shared by the middle, what is counted below it, a threshold, and its count
+    miss = MISS / 4  # for the middle, the count below it, a threshold, and its count
     reach = _reach(test, outputs, miss)
     for tail in test.tails:
         points = [
@@ -209,33 +207,33 @@ def _shows(test: TailTest, outputs: _Outputs, point: float, *, reach: float, mis
 
 
 def _reach(test: TailTest, outputs: _Outputs, miss: float) -> float:
-    """Return how far below the centre its enclosure reaches, a whole number, or inf."""
-    from scipy.stats import binom  # noqa: PLC0415 (half a second, where it is needed)
+    """The distance of the enclosure below the centre, a whole number, or inf."""
+    from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     law, counted = test.law, test.sizes[1]
     least, _, most = order_statistic(0.5, test.sizes[0], miss)
     middles = {outputs.quantile(p) for p in np.linspace(least, most, 9).tolist()}
-    found = 0.0
+    reach = 0.0
     for first in (middle + side * law.beside for middle in middles for side in (-1, 1)):
         below = int(binom.isf(miss, counted, outputs.distribution(first)[1]))
-        found = max(found, _above(law, first, binomial.upper(below, counted, test.level)))
-    return found
+        reach = max(reach, _steps_above(law, first, binomial.upper(below, counted, test.level)))
+    return reach
 
 
-def _above(law: ClaimedLaw, first: float, probability: float) -> float:
-    """Return the least whole k with F(first + k + 1) > `probability`; inf if there is none."""
+def _steps_above(law: ClaimedLaw, first: float, probability: float) -> float:
+    """The least whole k with F(first + k + 1) > `probability`; inf if the search fails."""
 
     def holds(k: int) -> bool:
         return law.distribution(first + k)[0] > probability
 
-    found = Bisection().beyond(holds, 0, 1, most=1 << 40)
-    return float(found[1] - 1) if found else math.inf
+    bracket = Bisection().beyond(holds, 0, 1, most=1 << 40)
+    return float(bracket[1] - 1) if bracket else math.inf
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Outputs:
-    """G."""
+    """The law G."""
 
     law: ClaimedLaw
     thinned: Thinned
@@ -247,11 +245,11 @@ class _Outputs:
 
     @property
     def moved(self) -> float:
-        """What lies below u, where it would lie above; m."""
+        """m, the probability that moves from above u to below."""
         return self.thinned.share * (1 - self.law.distribution(self.thinned.above)[1])
 
     def distribution(self, t: float) -> tuple[float, float]:
-        """Return bounds of G(t)."""
+        """Bounds on G(t)."""
         low, high = self.law.distribution(t)
         if t <= self.thinned.above:
             more = 1 + self.moved / self.kept
@@ -260,7 +258,7 @@ class _Outputs:
         return 1 - left * (1 - low), 1 - left * (1 - high)
 
     def quantile(self, probability: float) -> float:
-        """Return about the t with G(t) = `probability`."""
+        """The approximate t with G(t) = `probability`."""
         if probability <= self.kept + self.moved:
             return self.law.quantile(probability / (1 + self.moved / self.kept))
         return self.law.quantile(1 - (1 - probability) / (1 - self.thinned.share))

@@ -1,10 +1,10 @@
-"""A mechanism that is a command: it prints one output a line.
+"""A mechanism that is a command: it prints one output per line.
 
-`{value}` in the command is replaced by the input and `{count}` by the number of outputs. A line is
-a number, or the numbers of a vector between commas or blanks; `nan` and `inf` are numbers. A
-command that prints on is stopped when it has printed enough, with all that it started; on Linux
-also what has left its session, as a daemon does. No shell is involved, and what the command writes
-to stderr is lost.
+In the command `{value}` is replaced by the input and `{count}` by the number of outputs. A line is
+a number, or the numbers of a vector separated by commas or blanks; `nan` and `inf` are numbers. A
+command that prints more than needed is stopped, with all processes that it started; on Linux also
+those that left its session, as daemons do. No shell is involved, and stderr of the command is
+discarded.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LONGEST_LINE = 1 << 24  # bytes
-_LONGEST_NUMBER = 2000  # characters; all digits of the least double are 1,075
+_LONGEST_NUMBER = 2000  # characters; the least double has 1,075 digits
 _LONGEST = 10**6  # seconds of a run
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProgramUnderTest:
-    """A command, and after how many seconds a run of it is given up.
+    """A command, and the time limit of a run in seconds.
 
     Raises InvalidArgument for a command that can't be split into words, or is empty.
     """
@@ -49,7 +49,7 @@ class ProgramUnderTest:
     seconds: float
 
     def __post_init__(self) -> None:
-        """Check both."""
+        """Check command and time limit."""
         self._words(0, 0)
         if not 0 < self.seconds <= _LONGEST:
             raise InvalidArgument(
@@ -57,20 +57,20 @@ class ProgramUnderTest:
             )
 
     def draw(self, value: Any, count: int) -> NDArray[np.float64]:
-        """Return `count` outputs on the input; raises InvalidInput like `together`."""
+        """Draw `count` outputs on the input. Raises InvalidInput like `draw_pair`."""
         with _Run(self._words(value, count), self.seconds) as run:
             return run.outputs(count)
 
-    def together(self, value: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the outputs of two runs that are started at the same time.
+    def draw_pair(self, value: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw the outputs of two runs that start at the same time.
 
         Raises InvalidInput for a command that can't be started, takes too long, prints too few
-        lines, or prints something that isn't numbers; it quotes nothing that was printed. What it
-        ends with once it has printed enough is not looked at: it may be stopped before it ends.
+        lines, or prints something other than numbers; the message never quotes its output. The exit
+        code isn't checked after enough lines, because the command may be stopped before it ends.
         """
         words = self._words(value, count)
-        with _Run(words, self.seconds) as one, _Run(words, self.seconds) as other:
-            return one.outputs(count), other.outputs(count)
+        with _Run(words, self.seconds) as first, _Run(words, self.seconds) as second:
+            return first.outputs(count), second.outputs(count)
 
     def _words(self, value: Any, count: int) -> list[str]:
         try:
@@ -81,7 +81,7 @@ class ProgramUnderTest:
             raise InvalidArgument(
                 name="--command",
                 value=repr(self.command[:60]),
-                expected="a command whose quotes are closed, such as 'python noise.py {value}'",
+                expected="a command with closed quotes, such as 'python noise.py {value}'",
             )
         return [
             word.replace("{value}", text_of(value)).replace("{count}", str(count)) for word in words
@@ -89,7 +89,7 @@ class ProgramUnderTest:
 
 
 def text_of(value: Any) -> str:
-    """Return an input as it is written in a command: a vector's numbers between commas."""
+    """Format an input for a command: a vector's numbers with commas."""
     if isinstance(value, np.ndarray):
         return ",".join(map(repr, value.tolist()))
     return value if isinstance(value, str) else repr(value)
@@ -97,7 +97,7 @@ def text_of(value: Any) -> str:
 
 @final
 class _Run:
-    """A process of the command, which is stopped with all that it started when it isn't needed."""
+    """A process of the command, which is stopped at the end with all processes that it started."""
 
     def __init__(self, words: list[str], seconds: float) -> None:
         self._until, self._seconds = math.inf, seconds
@@ -112,7 +112,7 @@ class _Run:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it holds a character that no command may"
+            why = getattr(error, "strerror", None) or "it contains an invalid character"
             raise InvalidInput(f"The command can't be started: {why}.") from None
 
     def __enter__(self) -> _Run:
@@ -120,67 +120,67 @@ class _Run:
 
     def __exit__(self, *_: object) -> None:
         if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):  # nothing of it is left
-                os.killpg(self._process.pid, signal.SIGKILL)  # its own session: what it started
+            with suppress(ProcessLookupError, PermissionError):  # all processes have ended
+                os.killpg(self._process.pid, signal.SIGKILL)  # its session has all its children
         elif self._process.poll() is None:
             self._process.kill()
         self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
         spared = self._earlier
-        # a process that is stopped leaves those that it started, which are stopped next
+        # stopping a process leaves its children, which are stopped in the next round
         for _round in range(1000):
             if not (left := _strays() - spared):
                 break
             for process in left:
-                with suppress(ProcessLookupError, ChildProcessError):  # it has ended
+                with suppress(ProcessLookupError, ChildProcessError):  # the process has ended
                     try:
                         os.kill(process, signal.SIGKILL)
-                    except PermissionError:  # it runs as another user
+                    except PermissionError:  # the process runs as another user
                         spared = spared | {process}
                     else:
                         os.waitpid(process, 0)
 
     def outputs(self, count: int) -> NDArray[np.float64]:
-        """Return the first `count` lines as numbers.
+        """Read the first `count` lines as numbers.
 
-        The time counts from here: until it is read, a run that prints much has to wait.
+        The time limit starts here, because a run that prints much has to wait until it is read.
         """
         self._until = time.monotonic() + self._seconds
-        found: list[NDArray[np.float64]] = []
+        parts: list[NDArray[np.float64]] = []
         done = 0
         width = 0
-        most_numbers = 1 << 28  # of all outputs: 2 GiB
+        most_numbers = 1 << 28  # in all outputs: 2 GiB
         for lines in self._lines():
             part = _numbers(lines[: count - done], after=done, width=width)
-            found.append(part)
+            parts.append(part)
             done += len(part)
             width = part.shape[1]
             if width * count > most_numbers:
                 raise InvalidInput(
-                    f"The command prints {width:,} numbers a line, which is too many for {count:,} "
-                    "lines. Ask for fewer --draws."
+                    f"The command prints {width:,} numbers per line, which is too many for "
+                    f"{count:,} lines. Use fewer --draws."
                 )
             if done == count:
-                return np.concatenate(found)
+                return np.concatenate(parts)
         try:
             code = self._process.wait(timeout=max(0.0, self._until - time.monotonic()))
         except subprocess.TimeoutExpired:
             raise self._took_too_long() from None
         how = f" and ended with exit code {code}" if code else ""
         raise InvalidInput(
-            f"The command printed {done:,} lines{how}, expected {count:,}. Print as many "
-            "as {count} says, or ask for fewer --draws."
+            f"The command printed {done:,} lines{how}, expected {count:,}. Print {{count}} lines, "
+            "or use fewer --draws."
         )
 
     def _took_too_long(self) -> InvalidInput:
         return InvalidInput(
-            f"The command took more than {self._seconds:g} seconds. Give it more: --timeout"
+            f"The command took more than {self._seconds:g} seconds. Raise --timeout."
         )
 
     def _lines(self) -> Iterator[list[bytes]]:
-        """Yield the lines as they come, at least one at a time."""
-        assert self._process.stdout is not None  # asked for above  # noqa: S101
+        """Yield the lines as they arrive, at least one at a time."""
+        assert self._process.stdout is not None  # because of PIPE above  # noqa: S101
         pipe = self._process.stdout.fileno()
         open_line: list[bytes] = []
         size = 0
@@ -200,13 +200,13 @@ class _Run:
             size += len(rest)
             if size > _LONGEST_LINE:
                 raise InvalidInput(
-                    f"The command printed a line of more than {_LONGEST_LINE:,} bytes. Each has to "
-                    "be one output."
+                    f"The command printed a line of more than {_LONGEST_LINE:,} bytes. Each line "
+                    "must be one output."
                 )
 
 
 def _adopt_orphans() -> None:
-    """Make this process the parent of those below it whose own parent has ended; Linux alone."""
+    """Make this process the parent of orphaned descendants, on Linux only."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             adopt_orphans = 36  # prctl's PR_SET_CHILD_SUBREAPER
@@ -214,48 +214,48 @@ def _adopt_orphans() -> None:
 
 
 def _strays() -> set[int]:
-    """Return the children of this process that have left its session; none where no /proc is."""
-    found: set[int] = set()
-    own = os.getpid()
+    """The children of this process that left its session; empty without /proc."""
+    strays: set[int] = set()
+    this = os.getpid()
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             # after the name, which is between brackets: state, parent, group, session
             fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            if int(fields[1]) == own and int(fields[3]) != os.getsid(0):
-                found.add(int(folder.name))
-    return found
+            if int(fields[1]) == this and int(fields[3]) != os.getsid(0):
+                strays.add(int(folder.name))
+    return strays
 
 
 def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float64]:
-    """Return the lines' numbers, shape (lines, dimension); they are those `after` others."""
+    """The lines' numbers, shape (lines, dimension); `after` is the number of earlier lines."""
     rows = [line.replace(b",", b" ").split() for line in lines]
     wanted = width or len(rows[0])
-    for place, row in enumerate(rows, after + 1):
+    for number, row in enumerate(rows, after + 1):
         if len(row) != wanted or not wanted:
             raise InvalidInput(
-                f"Line {place:,} of the command's output has {len(row)} numbers, expected "
+                f"Line {number:,} of the command's output has {len(row)} numbers, expected "
                 f"{wanted or 'at least 1'}."
             )
     try:
-        # only where a line is suspicious is each of its numbers looked at before it is read
+        # each number is checked first only if some line is suspicious
         if all(len(line) <= _LONGEST_NUMBER and b"_" not in line for line in lines) or all(
             _is_number(text) for row in rows for text in row
         ):
             return np.array([[float(text) for text in row] for row in rows])
     except ValueError:
         pass
-    place = next(
+    malformed = next(
         number for number, row in enumerate(rows, after + 1) if not all(map(_is_number, row))
     )
     raise InvalidInput(
-        f"Line {place:,} of the command's output isn't numbers. Each has to be one output: a "
-        "number, or several between commas or blanks."
+        f"Line {malformed:,} of the command's output isn't numbers. Each line must be one output: "
+        "a number, or several separated by commas or blanks."
     )
 
 
 def _is_number(text: bytes) -> bool:
-    # Python reads 1_000 as a number, which no other program prints as one; the time that it takes
-    # rises with the square of the digits
+    # Python reads 1_000 as a number, which no other program prints; its time grows with the square
+    # of the digits
     if len(text) > _LONGEST_NUMBER or b"_" in text:
         return False
     try:

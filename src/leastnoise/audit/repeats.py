@@ -1,17 +1,17 @@
-"""Repeated randomness: outputs that repeat others, where every draw should be fresh.
+"""Repeated randomness: outputs that repeat others, although every draw should be fresh.
 
-Every test compares two rates. If draws are independent and alike, then disjoint pairs (Y_i, Z_i)
-are equal with the probability c of a chance coincidence, which is counted on pairs far apart. So
-are differences and sums of two draws, or of two independent coordinates, with at most c: by Young's
-inequality the law p∗q of a sum has ‖p∗q‖₂ <= ‖p‖₂. A rate that is certainly above c is a finding:
-pairs of calls, forks, threads and processes at the same place and up to 4 places apart, draws up to
-8 apart in one run, coordinates of one draw.
+Every test compares two rates. If draws are independent with one law, disjoint pairs (Y_i, Z_i) are
+equal with the probability c of a coincidence, which is counted on pairs far apart. Differences and
+sums of two draws, or of two independent coordinates, are equal with at most c: by Young's
+inequality the law p∗q of a sum has ‖p∗q‖₂ <= ‖p‖₂. A rate that is certainly above c is a finding.
+Pairs are taken from calls, forks, threads and processes at the same index and up to 4 apart, from
+draws up to 8 apart in one run, and from coordinates of one draw.
 
-Dependence without repetition is seen by signs: whether two draws are both above one fixed number
-as often as independent draws are; where coordinates are independent also two of them.
+Dependence without repetition is seen by signs: independent draws exceed a fixed number together at
+a known rate. If coordinates are independent, two of them are tested too.
 
-For a vector it is also tried whether the difference of two coordinates, of which one is as likely
-on both inputs, tells the inputs apart: noise that is used twice cancels there. That refutes (ε, δ).
+For a vector there is one more test: does the difference of two coordinates tell the inputs apart?
+Noise that is used twice cancels there. That refutes (ε, δ).
 """
 
 from __future__ import annotations
@@ -42,35 +42,41 @@ _COMPARED_COORDINATES = 6
 
 
 def detect_repeats(subject: Subject) -> Finding:
-    """Return the finding about repeated randomness; half of the error level for each part."""
+    """Test for repeated randomness; each of two parts has half of the error level."""
     half = subject.error / 2
     with np.errstate(all="ignore"):  # outputs may be inf or NaN
         tests = [*_repeats(subject), *_signs(subject)]
     level = half / (4 * max(1, len(tests)))
-    worst = next((one for one in tests if one.refutes(level)), None)
-    apart = _cancelled(replace(subject, error=half))
-    ways_tried = len({one.name for one in tests})
-    found = Finding(
+    worst = next((test for test in tests if test.refutes(level)), None)
+    cancelled = _test_differences(replace(subject, error=half))
+    names = len({test.name for test in tests})
+    finding = Finding(
         detector="repeats",
         verdict="nothing found",
         claim="every draw is fresh",
-        statement=f"No repetition was found in {ways_tried} ways to look.",
+        statement=f"No repetition was found by {names} tests.",
         error=float(subject.error),
         would_detect=_would_detect(tests, level),
     )
     if worst is not None:
-        return replace(found, verdict="violation", statement=worst.statement(level))
-    if apart is not None and apart.verdict == "violation":
-        return replace(apart, claim=found.claim, error=found.error, would_detect=found.would_detect)
-    return found
+        return replace(finding, verdict="violation", statement=worst.statement(level))
+    if cancelled is not None and cancelled.verdict == "violation":
+        return replace(
+            cancelled,
+            claim=finding.claim,
+            error=finding.error,
+            would_detect=finding.would_detect,
+        )
+    return finding
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Test:
-    """`equal` of `pairs` repeat; by chance `expected` of `trials` would.
+    """Counts of a test: `equal` of `pairs` repeat, and `expected` of `trials` do by chance.
 
-    The chance is the `power` of that rate. If `two_sided`, too few are a finding as well.
+    The chance is the `power` of the second rate. With `two_sided`, too few repetitions are a
+    finding too.
     """
 
     name: str
@@ -82,7 +88,7 @@ class _Test:
     two_sided: bool = False
 
     def refutes(self, level: Fraction) -> bool:
-        """Return whether the rates certainly differ."""
+        """True if the rates certainly differ."""
         counted, chance = self._bounds(level)
         above = counted[0] > chance[1]
         return above or (self.two_sided and counted[1] < chance[0])
@@ -100,79 +106,79 @@ class _Test:
         )
 
     def statement(self, level: Fraction) -> str:
-        """Return in words what was counted."""
+        """The counts as a sentence."""
         counted, chance = self._bounds(level)
         return (
-            f"{self.name}: the rate is between {_words.at_most(counted[0])} and "
-            f"{_words.at_least(counted[1])}, by chance it would be between "
-            f"{_words.at_most(chance[0])} and {_words.at_least(chance[1])}."
+            f"{self.name}: the rate is between {_words.round_down(counted[0])} and "
+            f"{_words.round_up(counted[1])}, by chance it would be between "
+            f"{_words.round_down(chance[0])} and {_words.round_up(chance[1])}."
         )
 
 
 def _repeats(subject: Subject) -> Iterator[_Test]:
-    """Yield the tests for outputs that are equal."""
+    """Yield the tests for equal outputs."""
     coordinates = subject.coordinates(_COMPARED_COORDINATES)
     outputs = subject.outputs[0]
     chance = [_collisions(outputs[:, index]) for index in coordinates]
-    most_drawn = 5000  # outputs of each run that is repeated
+    most_drawn = 5000  # outputs of each repeated run
     count = min(subject.draws, most_drawn)
     shifts = range(-4, 5)
-    for name, (one, other) in run_twice(subject, count):
+    for name, (first, second) in run_twice(subject, count):
         for index in coordinates:
             for shift in shifts:
-                y, z = _aligned(one[:, index], other[:, index], shift)
-                yield _repeated(f"Outputs of {name} are equal", y == z, chance[index])
+                y, z = _align(first[:, index], second[:, index], shift)
+                yield _make_test(f"Outputs of {name} are equal", y == z, chance[index])
     for index in coordinates:
         yield from _repeats_of_draws(outputs[:, index], chance[index])
     if has_independent_coordinates(subject.claim.noise):
-        # coordinates that aren't said to be independent may have a sum that is known
+        # dependent coordinates may have a known sum
         for i, j in combinations(range(len(chance)), 2):
             for word, sign in (("Differences", -1), ("Sums", 1)):
-                again = _aligned_sums(outputs[:, i], sign * outputs[:, j])
-                if again is not None:
-                    yield _repeated(f"{word} of coordinates {i} and {j} repeat", again, chance[i])
+                equal = _equal_sums(outputs[:, i], sign * outputs[:, j])
+                if equal is not None:
+                    yield _make_test(f"{word} of coordinates {i} and {j} repeat", equal, chance[i])
 
 
 def _repeats_of_draws(column: NDArray[np.float64], chance: tuple[int, int]) -> Iterator[_Test]:
     for lag in _LAGS:
-        y, z = _lagged(column, lag)
-        yield _repeated("Draws of one run are equal", y == z, chance)
+        y, z = _pair_at_lag(column, lag)
+        yield _make_test("Draws of one run are equal", y == z, chance)
         for word, other in (("Differences", -z), ("Sums", z)):
-            if (again := _aligned_sums(y, other)) is not None:
-                yield _repeated(f"{word} of draws of one run repeat", again, chance)
+            if (equal := _equal_sums(y, other)) is not None:
+                yield _make_test(f"{word} of draws of one run repeat", equal, chance)
 
 
-def _repeated(name: str, equal: NDArray[np.bool_], chance: tuple[int, int]) -> _Test:
+def _make_test(name: str, equal: NDArray[np.bool_], chance: tuple[int, int]) -> _Test:
     return _Test(
         name=name, equal=int(equal.sum()), pairs=equal.size, expected=chance[0], trials=chance[1]
     )
 
 
 def _collisions(column: NDArray[np.float64]) -> tuple[int, int]:
-    """Return how many of disjoint pairs far apart are equal, and how many pairs there are."""
+    """The number of equal pairs among disjoint pairs far apart, and the number of pairs."""
     half = column.size // 2
     return int((column[:half] == column[half : 2 * half]).sum()), half
 
 
-def _aligned(
+def _align(
     y: NDArray[np.float64], z: NDArray[np.float64], shift: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the pairs (y_i, z_{i+shift}): disjoint, as each is of another run."""
+    """The pairs (y_i, z_{i+shift}), which are disjoint because y and z are different runs."""
     if shift < 0:
         return y[-shift:], z[:shift]
     return y[: y.size - shift], z[shift:]
 
 
-def _lagged(column: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return disjoint pairs (y_i, y_{i+lag})."""
+def _pair_at_lag(column: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Disjoint pairs (y_i, y_{i+lag})."""
     blocks = column[: column.size // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
     return blocks[:, 0].ravel(), blocks[:, 1].ravel()
 
 
-def _aligned_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.bool_] | None:
-    """Return whether the sums y + z far apart are equal, in disjoint pairs.
+def _equal_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    """For disjoint pairs of sums y + z far apart: True if they are equal.
 
-    None if a sum isn't exact (Knuth's TwoSum): rounded sums of large outputs are equal by rounding.
+    None if a sum isn't exact (Knuth's TwoSum), because sums of large outputs are equal by rounding.
     """
     sums = y + z
     part = sums - y
@@ -183,7 +189,7 @@ def _aligned_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.
 
 
 def _signs(subject: Subject) -> Iterator[_Test]:
-    """Yield the tests for draws, or coordinates, that are above the median together too often."""
+    """Yield the tests for draws, or coordinates, that exceed the median together too often."""
     coordinates = subject.coordinates(_COMPARED_COORDINATES)
     tenth = subject.draws // 10
     outputs = subject.outputs[0]
@@ -191,7 +197,7 @@ def _signs(subject: Subject) -> Iterator[_Test]:
     for index in coordinates:
         column = above[:, index]
         for lag in _LAGS:
-            y, z = _lagged(column, lag)
+            y, z = _pair_at_lag(column, lag)
             yield _Test(
                 name=f"Draws {lag} apart are above the median together",
                 equal=int((y & z).sum()), pairs=y.size,
@@ -200,18 +206,18 @@ def _signs(subject: Subject) -> Iterator[_Test]:
     if has_independent_coordinates(subject.claim.noise):
         for i, j in combinations(coordinates, 2):
             half = above.shape[0] // 2
-            # the pairs (Y_i, Y_j) of one draw on one half, of two draws on the other
-            apart = above[half : 2 * half, i] & np.roll(above[half : 2 * half, j], half // 2)
+            # the pairs (Y_i, Y_j) come from one draw in the first half, from two in the second
+            separate = above[half : 2 * half, i] & np.roll(above[half : 2 * half, j], half // 2)
             together = above[:half, i] & above[:half, j]
             yield _Test(
                 name=f"Coordinates {i} and {j} are above the median together",
-                equal=int(together.sum()), pairs=half, expected=int(apart.sum()), trials=half,
+                equal=int(together.sum()), pairs=half, expected=int(separate.sum()), trials=half,
                 two_sided=True,
             )  # fmt: skip
 
 
-def _cancelled(subject: Subject) -> Finding | None:
-    """Return the test of an event about the difference of two coordinates; None for one number."""
+def _test_differences(subject: Subject) -> Finding | None:
+    """Test events about the difference of two coordinates; None in one dimension."""
     coordinates = subject.coordinates(_COMPARED_COORDINATES)
     features = [_difference(i, j, subject) for i, j in combinations(coordinates, 2)]
     if not features:
@@ -221,14 +227,14 @@ def _cancelled(subject: Subject) -> Finding | None:
 
 
 def _difference(i: int, j: int, subject: Subject) -> Feature:
-    """Return the difference of two coordinates, by its most frequent values."""
-    seen = [_most_frequent(one[:, i] - one[:, j]) for one in subject.first]
+    """The difference of two coordinates, by its most frequent values."""
+    seen = [_most_frequent(outputs[:, i] - outputs[:, j]) for outputs in subject.first]
     values = np.unique(np.concatenate(seen))
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
-        found = outputs[:, i] - outputs[:, j]
-        place = np.searchsorted(values, found).clip(0, max(0, values.size - 1))
-        return np.where(values[place] == found, place, values.size)
+        difference = outputs[:, i] - outputs[:, j]
+        index = np.searchsorted(values, difference).clip(0, max(0, values.size - 1))
+        return np.where(values[index] == difference, index, values.size)
 
     name = f"the difference of coordinates {i} and {j}"
     return Feature(name=name, cells=values.size + 1, labels=labels)
@@ -240,19 +246,19 @@ def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
-    """Return the sentence on the share of repeated outputs that would have been found."""
+    """A sentence on the share of repeated outputs that would have been found."""
     from leastnoise.audit.power import detectable_rate  # noqa: PLC0415 (scipy, for this alone)
 
-    runs = [one for one in tests if one.name.startswith("Outputs of ")]
+    runs = [test for test in tests if test.name.startswith("Outputs of ")]
     if not runs:
         return ""
-    one = min(runs, key=lambda one: one.pairs)
-    chance = binomial.upper(one.expected, one.trials, level)
-    trials = one.pairs, one.trials
+    smallest = min(runs, key=lambda test: test.pairs)
+    chance = binomial.upper(smallest.expected, smallest.trials, level)
+    trials = smallest.pairs, smallest.trials
     rate = detectable_rate(chance, trials, epsilon=0.0, delta=0.0, level=float(level))
     if rate is None:
         return "No share of repeated outputs would have been found at this number of draws."
     return (
-        f"It would have found that {_words.at_least(100 * rate)} % of two runs' outputs repeat "
-        "(with probability >= 99 %)."
+        f"The test would have found that {_words.round_up(100 * rate)} % of two runs' outputs "
+        "repeat (with probability >= 99 %)."
     )

@@ -1,11 +1,11 @@
-"""The mechanism run twice in ways that should not repeat its randomness.
+"""Run the mechanism twice in ways that must not repeat its randomness.
 
-| way | what is repeated where it goes wrong |
+| runs | cause of a repetition |
 |---|---|
 | two calls | a seed inside the function |
 | a fork | a generator's state, which the child inherits |
 | two threads | a generator for each thread with the same seed |
-| two processes | a seed where the module is imported, or the clock |
+| two processes | a seed at the module's import, or the clock |
 
 `python -m leastnoise.audit.twice` is such a process: it reads (sys.path, module, name, input,
 count), pickled, and writes the outputs as a .npy file.
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
     Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-_SECONDS = 60.0  # after which a process that draws is given up
+_SECONDS = 60.0  # time limit for a process that draws
 
 
 def run_twice(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:
-    """Yield the name of each way that can be tried, and two runs of `count` outputs."""
+    """Yield the name of each possible pair of runs, and `count` outputs of each run."""
     value = subject.inputs[0]
-    if subject.together is not None:
-        yield "two processes", subject.together(value, count)
+    if subject.draw_pair is not None:
+        yield "two processes", subject.draw_pair(value, count)
         return
     yield (
         "two calls",
@@ -55,30 +55,34 @@ def run_twice(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:
     )
     yield "two threads", _in_threads(subject.draw, value, count)
     if hasattr(os, "fork"):
-        children = [_forked(subject.draw, value, count) for _ in range(2)]
+        children = [_draw_in_fork(subject.draw, value, count) for _ in range(2)]
         parent = draw_outputs(subject.draw, value, count)
-        runs = [one for one in (*children, parent) if one is not None and one.shape == parent.shape]
+        runs = [
+            outputs
+            for outputs in (*children, parent)
+            if outputs is not None and outputs.shape == parent.shape
+        ]
         if len(runs) > 1:
             yield "a fork and its parent", (runs[0], runs[-1])
         if len(runs) > 2:
             yield "two forks", (runs[0], runs[1])
-    fresh = [_fresh(subject.draw, value, count) for _ in range(2)]
+    fresh = [_draw_in_process(subject.draw, value, count) for _ in range(2)]
     if fresh[0] is not None and fresh[1] is not None and fresh[0].shape == fresh[1].shape:
         yield "two processes", (fresh[0], fresh[1])
 
 
 def _in_threads(draw: Draw, value: Any, count: int) -> Pair:
     with ThreadPoolExecutor(2) as pool:
-        one, other = (pool.submit(draw_outputs, draw, value, count) for _ in range(2))
-        return one.result(), other.result()
+        first, second = (pool.submit(draw_outputs, draw, value, count) for _ in range(2))
+        return first.result(), second.result()
 
 
-def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
-    """Return the outputs of a child that is forked here; None if it fails or hangs."""
+def _draw_in_fork(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
+    """Draw outputs in a child that is forked here; None if it fails or hangs."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # Python warns of a fork beside other threads, which is what is tried; a child that
-        # hangs on a lock of theirs is given up
+        # Python warns about forking beside other threads, which is intended here; a child that
+        # hangs on their locks is stopped
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
@@ -88,7 +92,7 @@ def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
         return _unpack(_read(reading, until=time.monotonic() + _SECONDS))
     finally:
         os.close(reading)
-        os.kill(child, signal.SIGKILL)  # it has written all, or is given up
+        os.kill(child, signal.SIGKILL)  # it has written everything, or hangs
         os.waitpid(child, 0)
 
 
@@ -99,11 +103,11 @@ def _draw_and_leave(draw: Draw, value: Any, count: int, writing: int) -> None:
         while sent:
             sent = sent[os.write(writing, sent) :]
     finally:
-        os._exit(0)  # no handlers of the parent's may run here
+        os._exit(0)  # so that no exit handlers of the parent run here
 
 
 def _read(pipe: int, *, until: float) -> bytes:
-    """Return all that comes, up to its end or the time."""
+    """Read until the end of the pipe, or until the time limit."""
     parts: list[bytes] = []
     while (left := until - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0]:
         part = os.read(pipe, 1 << 18)
@@ -114,7 +118,7 @@ def _read(pipe: int, *, until: float) -> bytes:
 
 
 def pack(outputs: NDArray[np.float64]) -> bytes:
-    """Return outputs as the bytes of a .npy file."""
+    """Outputs as the bytes of a .npy file."""
     written = io.BytesIO()
     np.save(written, outputs, allow_pickle=False)
     return written.getvalue()
@@ -127,11 +131,11 @@ def _unpack(data: bytes) -> NDArray[np.float64] | None:
         return None
 
 
-def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
-    """Return the outputs of a new process; None if it fails, or can't import the function."""
-    own = inspect.unwrap(draw)
-    module, name = getattr(own, "__module__", None), getattr(own, "__qualname__", "")
-    if module in (None, "__main__") or function_at(str(module), name) is not own:
+def _draw_in_process(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
+    """Draw outputs in a new process; None if it fails, or can't import the function."""
+    function = inspect.unwrap(draw)
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module in (None, "__main__") or function_at(str(module), name) is not function:
         return None
     try:
         sent = pickle.dumps((sys.path, str(module), name, value, count))
@@ -139,7 +143,7 @@ def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
             [sys.executable, "-m", "leastnoise.audit.twice"],
             input=sent, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             timeout=_SECONDS, check=False,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )  # fmt: skip
     except (pickle.PicklingError, AttributeError, TypeError, subprocess.TimeoutExpired):
         return None
@@ -147,17 +151,17 @@ def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
 
 
 def function_at(module: str, name: str) -> Any:
-    """Return the module's function of that name, None if there is none."""
-    found: Any = importlib.import_module(module)
+    """The module's function of that name; None if it doesn't exist."""
+    value: Any = importlib.import_module(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value
 
 
 def main() -> None:
-    """Draw in this process what another one asks for on stdin."""
-    path, module, name, value, count = pickle.load(sys.stdin.buffer)  # noqa: S301 (of the parent)
-    out, sys.stdout = os.fdopen(os.dup(1), "wb"), sys.stderr  # what the mechanism prints is lost
+    """Draw the outputs that the parent process requests on stdin."""
+    path, module, name, value, count = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the parent)
+    out, sys.stdout = os.fdopen(os.dup(1), "wb"), sys.stderr  # the mechanism's prints are discarded
     sys.path[:] = path
     with out:
         out.write(pack(draw_outputs(function_at(module, name), value, count)))

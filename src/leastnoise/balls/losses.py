@@ -45,7 +45,7 @@ LONGEST_LOSS = 700.0
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
 COARSE_POINTS = 48
-"""Lattice points above 0 of a first lattice, from which the spread of the loss is taken."""
+"""Lattice points above 0 of a first lattice, which gives the spread of the loss."""
 NOTHING = 2.0**-140
 """Masses below it are moved to infinity, at no noticeable cost."""
 SPARE = 2.0**-60  # a finite mass, if all mass is at infinity
@@ -73,7 +73,7 @@ class LossLattice:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the finite losses, of an origin of 0."""
+        """The standard deviation of the finite losses, for an origin of 0."""
         z = (self.first + np.arange(len(self.masses))) * float(self.step)
         weights = self.masses / self.masses.sum()
         return math.sqrt(float(weights @ (z - weights @ z) ** 2))

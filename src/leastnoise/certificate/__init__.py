@@ -1,14 +1,14 @@
-"""Certificates: what is claimed of which noise, exactly, and how to prove it again.
+"""Certificates: exact statements about noise, and how to prove them again.
 
-No float search, scipy or randomness is imported: what is proved rests on the record alone. What a
-sceptic reads is counted in docs/guarantees.md.
+No float search, scipy or randomness is imported: the proof rests on the record alone.
+docs/guarantees.md counts the lines that a sceptic has to read.
 
 | API | symbol | meaning |
 |---|---|---|
 | `Certificate.delta` | δ(ε) | smallest δ of all releases at the budget's ε, as an interval |
-| `Certificate.prove`, `verify` | – | state it; prove it again from the record's fields |
-| `ThresholdCertificate` | p₁ | groups that nobody listed, published from a noisy count on |
-| `KeysCertificate` | π | keys that nobody listed, published alone |
+| `Certificate.prove`, `verify` | – | make the statement; prove it again from the record's fields |
+| `ThresholdCertificate` | p₁ | unlisted groups, published if a noisy count reaches a threshold |
+| `KeysCertificate` | π | unlisted keys, published without numbers |
 | `QuantileCertificate` | λ, Δ | quantiles chosen among public candidates |
-| `PlanCertificate` | – | several blocks under one budget, and the rule by which they meet it |
+| `PlanCertificate` | – | several queries under one budget, and the rule by which they meet it |
 """

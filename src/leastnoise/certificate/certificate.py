@@ -1,4 +1,4 @@
-"""A certificate: the statement that a noise law meets a budget, and how to prove it again."""
+"""Certificates: the statement that a noise law meets a budget, and how to prove it again."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from leastnoise.certificate.records import (
     read_budget,
     read_noise,
     read_record,
-    typed,
+    require_type,
     write_record,
 )
 from leastnoise.certificate.subject import (
+    additional_neighbours,
     check_subject,
     line_of,
     neighbours_of,
     one_release,
     shifts_of,
-    stated_beside,
 )
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import (
@@ -65,45 +65,54 @@ _FIELDS = (
     "kind", "version", "epsilon", "delta", "noise", "dimension", "sensitivity", "geometry",
     "compositions", "sampling_rate", "delta_interval", "grid", "assumptions",
 )  # fmt: skip
-_NEIGHBOURS = "neighbours"  # a field of those alone that state more than their sensitivity does
+_NEIGHBOURS = "neighbours"  # a field only of certificates whose sensitivity doesn't state them
 
 
-def _checked_neighbours(
+def _check_neighbours(
     stated: Neighbours | None, *, name: str, record: Certificate
 ) -> Neighbours | None:
     del name
     check_subject(record.budget, record.noise, record.sensitivity, record.geometry)
-    return stated_beside(neighbours_of(record.sensitivity, record.sampling_rate), stated)
+    return additional_neighbours(neighbours_of(record.sensitivity, record.sampling_rate), stated)
 
 
 @final
 @record()
 class Certificate:
-    """The statement: v ↦ v + noise is (epsilon, delta)-private for every shift in `sensitivity`.
+    """The statement that v ↦ v + noise is (ε, δ)-private for every shift in `sensitivity`.
 
     With a `geometry`, the noise goes through its map: v ↦ W⁻¹(W v + noise). With `compositions` = k
-    it is about k releases with independent noise of that law together, whose queries were chosen
-    before or after seeing the outputs of the others, each with that sensitivity.
+    the statement is about k releases together, each with independent noise of that law and with
+    that sensitivity. Their queries may depend on the outputs of the others. With `sampling_rate` <
+    1 every release uses a Poisson sample, and neighbours differ by one added or removed record.
 
-    `delta` encloses the smallest δ for which that holds at ε = budget.epsilon, with room for
-    proofs on other machines: `verify` has to find it again, inside. `grid`, if it is
-    there, is the lattice to which the sum is rounded; rounding is post-processing and costs no
-    privacy (theory/release.md §1). With `sampling_rate` < 1 every release is of a Poisson sample,
-    and neighbours differ by one record that is there or not. `stated_neighbours` says who they are
-    where the sensitivity doesn't.
-
-    Not promised: anything about a query whose sensitivity is larger than declared; see
+    The certificate says nothing about a query whose sensitivity is larger than declared; see
     `assumptions`.
 
-    >>> from leastnoise.guarantees.sensitivity import L2
-    >>> from leastnoise.noise import Gaussian
-    >>> claim = Certificate.prove(
-    ...     budget=Budget(epsilon="1", delta="1e-5"),
-    ...     noise=Gaussian(scale="3.7307", dimension=7),
-    ...     sensitivity=L2(1),
-    ... )
-    >>> claim.delta.certainly_at_most(Fraction(1, 100000))
-    True
+    Attributes:
+        budget: The guarantee, ε and δ.
+        noise: The noise law, with its scale.
+        sensitivity: The declared bound on the change by one unit.
+        delta: An interval around the smallest δ at ε, widened for proofs on other machines.
+        geometry: The linear map of the noise; None for the identity.
+        grid: The grid to which the sum is rounded, a power of two; None if it isn't set. Rounding
+            is post-processing and costs no privacy (theory/release.md §1).
+        compositions: Number of releases.
+        sampling_rate: Probability of a record to be in a sample.
+        stated_neighbours: The neighbours, if the sensitivity doesn't imply them.
+        version: Version of the record's format.
+
+    Examples:
+        >>> from leastnoise.guarantees.sensitivity import L2
+        >>> from leastnoise.noise import Gaussian
+        >>> claim = Certificate.prove(
+        ...     budget=Budget(epsilon="1", delta="1e-5"),
+        ...     noise=Gaussian(scale="3.7307", dimension=7),
+        ...     sensitivity=L2(1),
+        ... )
+        >>> claim.delta.certainly_at_most(Fraction(1, 100000))
+        True
+
     """
 
     budget: Budget
@@ -115,14 +124,14 @@ class Certificate:
     compositions: int = field(converter=whole(), default=1)
     sampling_rate: FractionField = field(converter=A_SAMPLING_RATE, default=Fraction(1))
     stated_neighbours: Neighbours | None = field(
-        converter=takes(_checked_neighbours, of_record=True), default=None
+        converter=takes(_check_neighbours, of_record=True), default=None
     )
     version: int = derived(lambda _: VERSION)
     _proved: bool = derived(lambda _: False, compare=False, repr=False)
 
     @property
     def proved(self) -> bool:
-        """Whether `prove` made this very object, or it passed `verify`; copies start anew."""
+        """True if `prove` returned this very object, or it passed `verify`; copies are unproved."""
         return self._proved
 
     def __repr__(self) -> str:
@@ -130,7 +139,7 @@ class Certificate:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the statement rests on beside the proof."""
+        """The assumptions on which the statement rests beside its proof."""
         return assumptions_at(self.sampling_rate)
 
     @property
@@ -140,33 +149,48 @@ class Certificate:
 
     @property
     def neighbours(self) -> Neighbours | None:
-        """The neighbours that the statement is about.
+        """The neighbours that the statement is about: "add-remove" or "replace-one".
 
-        None: those that whoever declared the sensitivity had in mind. A statement about samples is
-        one about records that are there or not.
+        None if neither the sensitivity nor the certificate says; then they are those for which the
+        sensitivity was derived. Statements about samples are always about added or removed records.
         """
         return neighbours_of(self.sensitivity, self.sampling_rate) or self.stated_neighbours
 
     @property
     def shifts(self) -> ShiftBounds:
-        """What the noise must hide; raises NotApplicable if the geometry is for something else."""
+        """Bounds on the shifts that the noise must hide.
+
+        Raises NotApplicable if the geometry doesn't fit the sensitivity.
+        """
         return shifts_of(type(self.noise), self.sensitivity, self.geometry)
 
     @property
     def releases(self) -> Releases:
-        """The draws of noise that the statement is about; raises like `shifts`."""
+        """The draws of noise that the statement is about. Raises like `shifts`."""
         return self.one_release.times(self.compositions)
 
     @property
     def one_release(self) -> Releases:
-        """The draws of noise that one person reaches in one release; raises like `shifts`."""
+        """The draws of noise that one person affects in one release. Raises like `shifts`."""
         return self.one_release_at(self.sampling_rate)
 
     def one_release_at(self, sampling_rate: Exact) -> Releases:
-        """Return the draws of noise of one release of such a sample; raises like `shifts`."""
+        """The draws of noise in one release of a sample at another rate.
+
+        Args:
+            sampling_rate: Probability of a record to be in the sample, above 0 and at most 1.
+
+        Returns:
+            The draws.
+
+        Raises:
+            NotApplicable: Subsampling isn't proved for this sensitivity or geometry.
+
+        """
         rate = sampling_rate_of(sampling_rate)
-        one = one_release(self.noise, self.sensitivity, self.geometry, rate)
-        return replace(one, neighbours=common_neighbours((one.neighbours, self.neighbours)))
+        release = one_release(self.noise, self.sensitivity, self.geometry, rate)
+        neighbours = common_neighbours((release.neighbours, self.neighbours))
+        return replace(release, neighbours=neighbours)
 
     @classmethod
     def prove(
@@ -179,15 +203,29 @@ class Certificate:
         compositions: int = 1,
         sampling_rate: Fraction = Fraction(1),
     ) -> Self:
-        """Return the certificate; raises NotCertified (with an enclosure of δ) if it is not proved.
+        """Prove that the noise meets the budget.
 
-        Raises NotApplicable if the sensitivity isn't known in the noise's norm, isn't one that the
-        geometry is for, or is one for which subsampling isn't proved.
+        Args:
+            budget: The guarantee, ε and δ.
+            noise: The noise law, with its scale.
+            sensitivity: The declared bound on the change by one unit.
+            geometry: The linear map of the noise; None for the identity.
+            compositions: Number of releases.
+            sampling_rate: Probability of a record to be in a sample.
+
+        Returns:
+            The certificate.
+
+        Raises:
+            NotCertified: There is no proof; `interval` encloses δ.
+            NotApplicable: The sensitivity isn't known in the noise's norm, doesn't fit the
+                geometry, or has no proof for samples.
+
         """
         check_subject(budget, noise, sensitivity, geometry)
         count = _validate.whole(compositions, name="compositions")
-        one = one_release(noise, sensitivity, geometry, sampling_rate_of(sampling_rate))
-        releases = one.times(count)
+        release = one_release(noise, sensitivity, geometry, sampling_rate_of(sampling_rate))
+        releases = release.times(count)
         check_work(releases, budget.epsilon)
         proved = prove_composed((releases,), budget.epsilon)
         interval = proved.interval
@@ -196,13 +234,13 @@ class Certificate:
                 interval=interval,
                 why=f"Not proved: {noise.name} noise of this scale has delta in "
                 f"[{interval.lower!r}, {interval.upper!r}] at epsilon="
-                f"{decimal_text(budget.epsilon)}, asked was {decimal_text(budget.delta)}.",
+                f"{decimal_text(budget.epsilon)}. The budget allows {decimal_text(budget.delta)}.",
             )
         claim = cls(
             budget=budget,
             noise=noise,
             sensitivity=sensitivity,
-            delta=_stated(interval, budget.delta),
+            delta=_widen(interval, budget.delta),
             geometry=geometry,
             compositions=compositions,
             sampling_rate=sampling_rate,
@@ -211,39 +249,60 @@ class Certificate:
         return claim
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle all but the note of the proof: what was stored has to verify again."""
+        """Pickle everything except the mark of the proof: a stored certificate is proved anew."""
         return self.__dict__ | {"_proved": False}
 
     def on_grid(self, grid: Exact) -> Self:
-        """Return the same statement for the sum rounded to `grid`, which costs no privacy."""
+        """The same statement for the sum rounded to a grid, which costs no privacy.
+
+        Args:
+            grid: The grid's step, a power of two.
+
+        Returns:
+            The certificate, which is proved if this one is.
+
+        """
         rounded = replace(self, grid=exact(grid, name="grid"))
         if self.proved:
             _note_proof(rounded)
         return rounded
 
     def about(self, neighbours: Neighbours) -> Self:
-        """Return the same statement, which says who the neighbours are; the shifts stay the same.
+        """The same statement with stated neighbours; the shifts stay the same.
 
-        Raises InvalidArgument where it is about others.
+        Args:
+            neighbours: "add-remove" or "replace-one".
+
+        Returns:
+            The certificate, which is proved if this one is.
+
+        Raises:
+            InvalidArgument: The statement is about other neighbours.
+
         """
         if self.neighbours is not None:
-            stated_beside(self.neighbours, neighbours)  # raises for another relation
+            additional_neighbours(self.neighbours, neighbours)  # raises for another relation
         stated = replace(self, stated_neighbours=neighbours)
         if self.proved:
             _note_proof(stated)
         return stated
 
     def verify(self) -> Interval:
-        """Prove the statement again from its fields; return a fresh enclosure of δ.
+        """Prove the statement again from its fields.
 
-        Raises CertificateRejected, with the reason, if any part of it is false or not proved.
+        Returns:
+            A new interval around δ, within `delta`.
+
+        Raises:
+            CertificateRejected: Some part is false or not proved; the message has the reason.
+
         """
         self._check_grid()
         try:
             releases = self.releases
             check_work(releases, self.budget.epsilon)
             proved = prove_composed((releases,), self.budget.epsilon)
-        except (NotApplicable, InvalidArgument) as error:  # more draws than are accounted for
+        except (NotApplicable, InvalidArgument) as error:  # such as too many draws
             raise CertificateRejected(str(error)) from error
         fresh = proved.interval
         if not proved.certainly_at_most(self.budget.delta):
@@ -252,9 +311,9 @@ class Certificate:
                 f"{decimal_text(self.budget.epsilon)}; the certificate claims "
                 f"{decimal_text(self.budget.delta)}."
             )
-        if not _reproduced(fresh, self.delta, self.budget.delta):
+        if not _is_reproduced(fresh, self.delta, self.budget.delta):
             raise CertificateRejected(
-                f"delta_interval is narrower than what is proved: delta is in [{fresh.lower!r}, "
+                f"delta_interval is narrower than the proof: delta is in [{fresh.lower!r}, "
                 f"{fresh.upper!r}], the certificate says [{self.delta.lower!r}, "
                 f"{self.delta.upper!r}]."
             )
@@ -269,11 +328,21 @@ class Certificate:
             raise CertificateRejected("grid is not a power of two.")
 
     def to_json(self) -> str:
-        """Return the certificate as JSON text; every number is exact (a decimal or a hex float)."""
+        """The certificate as JSON text.
+
+        Returns:
+            A JSON object, in which every number is exact: a decimal or a hex float.
+
+        """
         return json.dumps(self.to_record(), indent=2)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
+        """The fields as JSON values.
+
+        Returns:
+            A dict that `json.dumps` writes.
+
+        """
         stated = self.stated_neighbours
         return ({} if stated is None else {_NEIGHBOURS: stated}) | {
             "kind": "certificate",
@@ -293,33 +362,54 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read what `to_json` wrote. It is well-formed then, but not yet verified.
+        """Read the output of `to_json`. The result is well-formed, but not verified.
 
-        Raises CertificateRejected for unknown, missing or duplicate fields, wrong types, values
-        outside their range and unknown versions; InvalidInput if it isn't JSON.
+        Args:
+            text: JSON text.
+
+        Returns:
+            The certificate, with `proved` False.
+
+        Raises:
+            InvalidInput: The text isn't JSON.
+            CertificateRejected: Fields are unknown, missing or duplicate, have wrong types or
+                values, or the version is unknown.
+
         """
         return cls.from_record(parse_object(text))
 
     @classmethod
     def from_record(cls, record: object) -> Certificate:
-        """Read what `to_record` gave; see `from_json`."""
+        """Read the output of `to_record`; see `from_json`.
+
+        Args:
+            record: A parsed JSON object.
+
+        Returns:
+            The certificate, with `proved` False.
+
+        Raises:
+            CertificateRejected: Fields are unknown or missing, have wrong types or values, or the
+                version is unknown.
+
+        """
         stated = isinstance(record, dict) and record.get(_NEIGHBOURS) is not None
         known = (*_FIELDS, _NEIGHBOURS) if stated else _FIELDS
         fields = exact_fields(record, known, where="certificate")
         check_header(fields, kind="certificate")
-        typed(fields["compositions"], int, where="compositions")
+        require_type(fields["compositions"], int, where="compositions")
         rate = number(fields["sampling_rate"], where="sampling_rate")
         if not LEAST_SAMPLING_RATE <= rate <= 1:
             raise CertificateRejected("sampling_rate must be above 0 and at most 1.")
         if fields["assumptions"] != list(assumptions_at(rate)):
-            raise CertificateRejected("The assumptions are not those under which this is proved.")
+            raise CertificateRejected("The assumptions are not the assumptions of the proof.")
         try:
             geometry = _geometry_of(fields)
-            dimension = typed(fields["dimension"], int, where="dimension")
-            own = geometry.noise_dimension if geometry else dimension
+            dimension = require_type(fields["dimension"], int, where="dimension")
+            noise_dimension = geometry.noise_dimension if geometry else dimension
             return cls(
                 budget=read_budget(fields),
-                noise=read_noise(fields["noise"], dimension=own),
+                noise=read_noise(fields["noise"], dimension=noise_dimension),
                 sensitivity=read_record(fields["sensitivity"], Sensitivity, where="sensitivity"),
                 geometry=geometry,
                 delta=_interval_of(fields["delta_interval"]),
@@ -333,31 +423,31 @@ class Certificate:
 
 
 def _note_proof(claim: Certificate) -> None:
-    """Note that this very object was proved just now: a mechanism may release with it."""
+    """Mark this very object as proved: a mechanism may release with it."""
     object.__setattr__(claim, "_proved", True)
 
 
-def _stated(found: Interval, most: Fraction) -> Interval:
-    """Return the interval of δ that a certificate states, for one proved to be in `found`.
+def _widen(proved: Interval, most: Fraction) -> Interval:
+    """The interval that a certificate states, for a δ that is proved to be in `proved`.
 
-    Proofs that sum in floats end elsewhere by some units in the last place on another machine. Both
-    enclosures contain δ: if they are about as wide, either lies in the other with its own width
-    added at each end.
+    On another machine, proofs with float sums differ by some units in the last place. Both
+    enclosures contain δ: if they are about equally wide, each lies in the other widened by its own
+    width at both ends.
     """
-    room = found.width
-    lower = max(0.0, math.nextafter(found.lower - room, -math.inf)) if room else found.lower
-    upper = min(1.0, math.nextafter(found.upper + room, math.inf)) if room else found.upper
-    return Interval(lower, max(found.upper, min(upper, float_at_most(most))))
+    room = proved.width
+    lower = max(0.0, math.nextafter(proved.lower - room, -math.inf)) if room else proved.lower
+    upper = min(1.0, math.nextafter(proved.upper + room, math.inf)) if room else proved.upper
+    return Interval(lower, max(proved.upper, min(upper, float_at_most(most))))
 
 
-def _reproduced(fresh: Interval, stated: Interval, most: Fraction) -> bool:
-    """Whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
+def _is_reproduced(fresh: Interval, stated: Interval, most: Fraction) -> bool:
+    """True if δ, which lies in `fresh` and is at most `most`, certainly lies in `stated`."""
     below = min(Fraction(fresh.upper), most) <= Fraction(stated.upper)
     return stated.lower <= fresh.lower and below
 
 
 def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:
-    """Return the assumptions of a statement about that sampling rate."""
+    """The assumptions of a statement at that sampling rate."""
     return ASSUMPTIONS if sampling_rate == 1 else (*ASSUMPTIONS, SAMPLING)
 
 
@@ -371,7 +461,7 @@ def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
 
 
 def _interval_of(value: object) -> Interval:
-    ends = typed(value, list, where="delta_interval")
+    ends = require_type(value, list, where="delta_interval")
     if len(ends) != 2:
         raise CertificateRejected("delta_interval must have two ends.")
     lower, upper = (float(number(end, where="delta_interval")) for end in ends)

@@ -1,7 +1,7 @@
-"""What certificates of tables have in common: of groups that nobody listed, of chosen quantiles.
+"""The common base of certificates about tables: for unlisted groups, and for chosen quantiles.
 
-Each states that a step of a release meets a budget, and is about whole tables. As JSON it is its
-kind, its budget and its fields, each as its type says, and the assumption that it rests on.
+Each states that a step of a release of whole tables meets a budget. As JSON it has its kind, its
+budget, its fields by their types, and the assumption on which it rests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TableCertificate(ABC):
     """The statement that a step of a release meets `budget` between `neighbours`."""
 
     kind: ClassVar[str]
-    """What JSON calls it."""
+    """Name of the kind in JSON."""
     assumption: ClassVar[str]
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
@@ -43,42 +43,42 @@ class TableCertificate(ABC):
 
     @property
     def sampling_rate(self) -> Fraction:
-        """What is stated is about whole tables, where it is 1."""
+        """Always 1: the statement is about whole tables."""
         return Fraction(1)
 
     @property
     def proved(self) -> bool:
-        """No such object notes that it was proved: it is proved again wherever that matters."""
+        """Always False: these certificates are proved again each time it matters."""
         return False
 
     @abstractmethod
     def _delta(self) -> tuple[float, str]:
-        """Return an upper bound of δ, and why the statement isn't proved; "" if it is."""
+        """An upper bound on δ, and the reason if the statement isn't proved, otherwise ""."""
 
     def prove(self) -> Self:
-        """Return this certificate; raises NotCertified where it isn't proved."""
+        """Return this certificate. Raises NotCertified if it isn't proved."""
         _, why = self._delta()
         if why:
             raise NotCertified(interval=None, why=why)
         return self
 
     def verify(self) -> Interval:
-        """Prove the statement again; return what δ is known to be within.
+        """Prove the statement again, and return an interval that contains δ.
 
-        Raises CertificateRejected, with the reason, if any part of it is false or not proved.
+        Raises CertificateRejected, with the reason, if any part is false or not proved.
         """
         worst, why = self._delta()
         if why:
             raise CertificateRejected(why)
-        # both are true: what was found, and the budget that it was proved to be within
+        # both bounds hold: the computed one, and the budget
         return Interval(0.0, min(worst, float_at_least(self.budget.delta)))
 
     def to_json(self) -> str:
-        """Return the certificate as JSON text; every number is exact."""
+        """The certificate as JSON text; every number is exact."""
         return json.dumps(self.to_record(), indent=2)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
+        """The fields as JSON values."""
         record: dict[str, Any] = {
             "kind": self.kind,
             "version": VERSION,
@@ -86,7 +86,7 @@ class TableCertificate(ABC):
             "delta": decimal_text(self.budget.delta),
             "neighbours": self.neighbours,
         }
-        for name in _list_own(type(self)):
+        for name in _list_specific(type(self)):
             value = getattr(self, name)
             nested = isinstance(value, Certificate)
             record[name] = value.to_record() if nested else write_value(value)
@@ -94,14 +94,14 @@ class TableCertificate(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
+        """Read the output of `to_json`. Raises like `Certificate.from_json`."""
         return cls.from_record(parse_object(text))
 
     @classmethod
     def from_record(cls, record: object) -> Self:
-        """Read what `to_record` gave."""
-        own = _list_own(cls)
-        fields = exact_fields(record, (*_SHARED, *own), where="certificate")
+        """Read the output of `to_record`."""
+        specific = _list_specific(cls)
+        fields = exact_fields(record, (*_SHARED, *specific), where="certificate")
         check_header(fields, kind=cls.kind)
         if fields["assumptions"] != [cls.assumption]:
             raise CertificateRejected("The assumptions are not those under which this is proved.")
@@ -110,7 +110,7 @@ class TableCertificate(ABC):
                 name: Certificate.from_record(fields[name])
                 if kind is Certificate
                 else read_value(fields[name], kind, where=name)
-                for name, kind in own.items()
+                for name, kind in specific.items()
             }
             budget, neighbours = read_budget(fields), fields["neighbours"]
             return cls(budget=budget, neighbours=neighbours, **values)
@@ -118,7 +118,7 @@ class TableCertificate(ABC):
             raise CertificateRejected(str(error)) from error
 
 
-def _list_own(kind: type[TableCertificate]) -> dict[str, Any]:
-    """Return the fields that a kind of certificate has beside those of all, each with its type."""
+def _list_specific(kind: type[TableCertificate]) -> dict[str, Any]:
+    """The fields of a kind of certificate beside the shared ones, each with its type."""
     shared = list_arguments(TableCertificate)
-    return {name: one for name, one in list_arguments(kind).items() if name not in shared}
+    return {name: type_ for name, type_ in list_arguments(kind).items() if name not in shared}

@@ -1,4 +1,4 @@
-"""A certificate for a release of several blocks under one budget."""
+"""A certificate for several queries released under one budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leastnoise.certificate.records import (
     exact_fields,
     parse_object,
     read_budget,
-    typed,
+    require_type,
 )
 from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
 from leastnoise.errors import (
@@ -37,14 +37,14 @@ from leastnoise.noise.question import ProvedDelta, Releases
 RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
-_RELEASES = "releases"  # a field of those alone that are about several
+_RELEASES = "releases"  # a field of certificates about a series only
 
 Block = Certificate | ThresholdCertificate | QuantileCertificate | KeysCertificate
-"""A draw of noise that is published, or is where it reaches a threshold; or what is chosen."""
+"""A certificate for one query: published noise, noise above a threshold, quantiles, or keys."""
 Blocks = tuple[tuple[str, Block], ...]
 
 
-def _checked_blocks(blocks: Blocks, *, name: str) -> Blocks:
+def _check_blocks(blocks: Blocks, *, name: str) -> Blocks:
     like = "pairs of a name and a Certificate"
     return tuple(
         (
@@ -63,45 +63,67 @@ def _checked_blocks(blocks: Blocks, *, name: str) -> Blocks:
 @final
 @record()
 class PlanCertificate:
-    """The statement: releasing all `blocks` together, `releases` times, meets `budget`.
+    """The statement that releasing all queries together, `releases` times, meets `budget`.
 
-    `blocks` are pairs of a name and the certificate of its one noise draw: what that draw is worth
-    alone. By the `rule` RULE, basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and
-    Σδᵢ <= δ, in exact fractions. By COMPOSED the blocks' budgets may add up to more: the laws of
-    all draws together have δ(ε) <= δ (theory/accounting.md §1 A). Blocks of groups that nobody
-    listed, and of chosen quantiles, have no such law: by either rule they count with their own
-    budgets, and the other draws together meet what these leave.
+    There are two rules. RULE is basic composition: Σεᵢ <= ε and Σδᵢ <= δ, in exact fractions. With
+    COMPOSED the queries' budgets may add up to more, but the laws of all draws together have δ(ε)
+    <= δ. Certificates for unlisted groups, keys and chosen quantiles have no such law: they always
+    count with their own budgets, and the other draws together meet the rest.
 
-    Of a series the certificate of a draw is about as many `compositions` as there are `releases`,
-    and its budget that of all of them; blocks without a law count as often with their own budgets.
+    In a series, the certificate of a draw covers all `releases`, and so does its budget. The
+    budgets of certificates without a law count once per release.
+
+    Args:
+        budget: Budget of everything together.
+        blocks: Pairs of a query's name and the certificate of its noise alone.
+        rule: RULE or COMPOSED.
+        releases: Number of releases of a series.
+
+    Source:
+        Dwork & Roth (2014), Theorem 3.16; theory/accounting.md §1 A.
+
     """
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
-    blocks: Blocks = field(converter=takes(_checked_blocks))
+    blocks: Blocks = field(converter=takes(_check_blocks))
     rule: str = field(converter=one_of((RULE, COMPOSED)), default=RULE)
     releases: int = field(converter=whole(), default=1)
     version: int = derived(lambda _: VERSION)
 
     def __repr__(self) -> str:
-        said = _words.private(self.budget.epsilon, self.budget.delta)
-        blocks = _words.counted(len(self.blocks), "query", "queries")
+        guarantee = _words.format_guarantee(self.budget.epsilon, self.budget.delta)
+        blocks = _words.count_noun(len(self.blocks), "query", "queries")
         blocks += "" if self.releases == 1 else f", {self.releases:,} releases"
         how = self.rule.partition(":")[0]
-        return _words.line("PlanCertificate", f"{blocks} together {said} by {how}; see verify()")
+        text = f"{blocks} together {guarantee} by {how}; see verify()"
+        return _words.line("PlanCertificate", text)
 
     @property
     def neighbours(self) -> Neighbours | None:
         """The neighbours that the statement is about; see `Certificate.neighbours`.
 
-        Raises NotApplicable if the blocks are about different ones.
+        Raises NotApplicable if the queries are about different neighbours.
         """
         return common_neighbours(block.neighbours for _, block in self.blocks)
 
     @classmethod
     def prove(cls, *, budget: Budget, blocks: Blocks, releases: int = 1) -> Self:
-        """Return the certificate, by sums if they do; raises NotCertified if nothing does."""
+        """Prove that the queries meet the budget: by basic composition if possible, else tightly.
+
+        Args:
+            budget: Budget of everything together.
+            blocks: Pairs of a query's name and the certificate of its noise alone.
+            releases: Number of releases of a series.
+
+        Returns:
+            The certificate.
+
+        Raises:
+            NotCertified: Neither rule proves the budget.
+
+        """
         plan = cls(budget=budget, blocks=blocks, releases=releases)
-        if why := plan._why_not_all():
+        if why := plan._why_not_series():
             raise NotCertified(interval=None, why=why)
         try:
             _ = plan.neighbours
@@ -112,25 +134,30 @@ class PlanCertificate:
             return plan
         plan = replace(plan, rule=COMPOSED)
         try:
-            left = _left(plan)
-            proved = ProvedDelta.within(bound_composed(_draws(blocks), left.epsilon))
+            rest = _remaining_budget(plan)
+            proved = ProvedDelta.within(bound_composed(_draws(blocks), rest.epsilon))
         except (NotApplicable, InvalidArgument) as error:
             raise NotCertified(interval=None, why=f"{why} {error}") from error
-        if not proved.certainly_at_most(left.delta):
+        if not proved.certainly_at_most(rest.delta):
             upper = proved.interval.upper
             why += f" Together their delta is up to {upper!r} at that epsilon."
             raise NotCertified(interval=None, why=why)
         return plan
 
     def verify(self) -> Interval:
-        """Prove every block and the rule again; return an enclosure of the total δ spent.
+        """Prove every query's certificate and the rule again.
 
-        Raises CertificateRejected, naming the block, if any part is false or not proved.
+        Returns:
+            An interval that contains the total δ at the budget's ε.
+
+        Raises:
+            CertificateRejected: Some part is false or not proved; the message names the query.
+
         """
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
             raise CertificateRejected("A plan needs at least one query, and a name for each.")
-        if why := self._why_not_all():
+        if why := self._why_not_series():
             raise CertificateRejected(why)
         try:
             _ = self.neighbours
@@ -147,42 +174,46 @@ class PlanCertificate:
             times = times_spent(self, certificate)
             total_lower += times * Fraction(fresh.lower)
             total_upper += times * Fraction(fresh.upper)
-        return _outward(total_lower, total_upper) if self.rule == RULE else self._composed()
 
-    def _composed(self) -> Interval:
-        """Prove the draws together; raises CertificateRejected if they need more than is left."""
+        if self.rule == RULE:
+            return _round_outward(total_lower, total_upper)
+        return self._verify_composed()
+
+    def _verify_composed(self) -> Interval:
+        """Prove the draws together. Raises CertificateRejected if they need more than the rest."""
         try:
-            left = _left(self)
-            proved = prove_composed(_draws(self.blocks), left.epsilon)
+            rest = _remaining_budget(self)
+            proved = prove_composed(_draws(self.blocks), rest.epsilon)
         except (NotApplicable, InvalidArgument) as error:
             raise CertificateRejected(str(error)) from error
-        found = proved.interval
-        if not proved.certainly_at_most(left.delta):
+        fresh = proved.interval
+        if not proved.certainly_at_most(rest.delta):
             raise CertificateRejected(
-                f"The queries together have delta in [{found.lower!r}, {found.upper!r}] at epsilon="
-                f"{decimal_text(left.epsilon)}; the certificate claims {decimal_text(left.delta)}."
+                f"The queries together have delta in [{fresh.lower!r}, {fresh.upper!r}] at epsilon="
+                f"{decimal_text(rest.epsilon)}; the certificate claims {decimal_text(rest.delta)}."
             )
-        apart = self.budget.delta - left.delta  # of blocks without a law, each of them verified
-        return _outward(Fraction(found.lower), Fraction(found.upper) + apart)
+        without_law = self.budget.delta - rest.delta  # of blocks that were each verified
+        return _round_outward(Fraction(fresh.lower), Fraction(fresh.upper) + without_law)
 
-    def _why_not_all(self) -> str:
-        """Return which draw isn't about all releases of a series; "" if each is."""
-        if self.releases == 1:  # a plan of draws that are used so often, whoever counts that
+    def _why_not_series(self) -> str:
+        """Name a draw that doesn't cover all releases of the series; "" if every draw does."""
+        if self.releases == 1:  # draws may have compositions for another reason than a series
             return ""
         for name, block in self.blocks:
             if isinstance(block, Certificate) and block.compositions != self.releases:
-                told = _words.counted(block.compositions, "release")
-                return f"Query {name!r} is about {told}, the series has {self.releases:,}."
+                releases = _words.count_noun(block.compositions, "release")
+                return f"Query {name!r} is about {releases}, the series has {self.releases:,}."
         return ""
 
     def _why_not_sums(self) -> str:
-        """Return why budgets don't add up to this; "" if they do.
+        """The reason why budgets don't add up to the plan's; "" if they do.
 
-        Of blocks of one sample they never do: what one tells of who is in it is there for the next.
+        For several draws from one sample they never do: an earlier output may reveal who is in the
+        sample.
         """
         several = len(self.blocks) > 1
         if several and any(block.sampling_rate != 1 for _, block in self.blocks):
-            return "Basic composition isn't true of several draws of one sample."
+            return "Basic composition doesn't hold for several draws from one sample."
         for part in ("epsilon", "delta"):
             spent = sum(
                 (
@@ -199,7 +230,12 @@ class PlanCertificate:
         return ""
 
     def to_json(self) -> str:
-        """Return the certificate as JSON text; every number is exact."""
+        """The certificate as JSON text.
+
+        Returns:
+            A JSON object, in which every number is exact.
+
+        """
         record = ({} if self.releases == 1 else {_RELEASES: self.releases}) | {
             "kind": "plan-certificate",
             "version": self.version,
@@ -214,22 +250,45 @@ class PlanCertificate:
 
     @classmethod
     def from_json(cls, text: str) -> PlanCertificate:
-        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
+        """Read the output of `to_json`, without proving it.
+
+        Args:
+            text: JSON text.
+
+        Returns:
+            The certificate.
+
+        Raises:
+            InvalidInput: The text isn't JSON.
+            CertificateRejected: Fields are unknown, missing, duplicate, or have wrong values.
+
+        """
         return cls.from_record(parse_object(text))
 
     @classmethod
     def from_record(cls, record: object) -> PlanCertificate:
-        """Read the JSON values that `to_json` writes as text; see `from_json`."""
+        """Read a parsed JSON object; see `from_json`.
+
+        Args:
+            record: The object that `json.loads` returns for the text of `to_json`.
+
+        Returns:
+            The certificate.
+
+        Raises:
+            CertificateRejected: Fields are unknown, missing, or have wrong values.
+
+        """
         several = isinstance(record, dict) and _RELEASES in record
         known = (*_FIELDS, _RELEASES) if several else _FIELDS
         fields = exact_fields(record, known, where="plan certificate")
         check_header(fields, kind="plan-certificate")
         if fields["rule"] not in (RULE, COMPOSED):
             raise CertificateRejected("Unknown composition rule.")
-        blocks = typed(fields["blocks"], list, where="blocks")
-        releases = typed(fields.get(_RELEASES, 1), int, where=_RELEASES)
+        blocks = require_type(fields["blocks"], list, where="blocks")
+        releases = require_type(fields.get(_RELEASES, 1), int, where=_RELEASES)
         if several and releases < 2:
-            raise CertificateRejected("A series has 2 releases at least.")
+            raise CertificateRejected("A series has at least 2 releases.")
         try:
             budget = read_budget(fields)
         except ValueError as error:
@@ -243,7 +302,7 @@ class PlanCertificate:
 
 
 def read_certificate(text: str) -> Certificate | PlanCertificate:
-    """Read either kind of certificate from JSON; raises like `Certificate.from_json`."""
+    """Read a Certificate or a PlanCertificate from JSON. Raises like `Certificate.from_json`."""
     record = parse_object(text)
     if record.get("kind") == "plan-certificate":
         return PlanCertificate.from_record(record)
@@ -251,12 +310,12 @@ def read_certificate(text: str) -> Certificate | PlanCertificate:
 
 
 def times_spent(plan: PlanCertificate, block: Block) -> int:
-    """Return how often a block's own budget is spent: that of a draw is one of all releases."""
+    """The number of times that a block's budget counts: 1 for draws, else once per release."""
     return 1 if isinstance(block, Certificate) else plan.releases
 
 
-def _left(plan: PlanCertificate) -> Budget:
-    """Return what blocks without a law leave; raises InvalidArgument if that is none."""
+def _remaining_budget(plan: PlanCertificate) -> Budget:
+    """The budget that blocks without a law leave. Raises InvalidArgument if it is negative."""
     epsilon, delta = plan.budget.epsilon, plan.budget.delta
     for _, block in plan.blocks:
         if not isinstance(block, Certificate):
@@ -266,34 +325,34 @@ def _left(plan: PlanCertificate) -> Budget:
 
 
 def _draws(blocks: Sequence[tuple[str, Block]]) -> tuple[Releases, ...]:
-    """Return the draws of all blocks that have a law.
+    """The draws of all blocks that have a law.
 
-    Raises NotApplicable if there are none, and for those of one sample, which aren't of several.
+    Raises NotApplicable if no block has a law, or if draws share a sample.
     """
     draws = [block for _, block in blocks if isinstance(block, Certificate)]
     for block in draws:
         if block.sampling_rate != 1:
-            why = "several draws of one sample aren't proved under subsampling"
+            why = "several draws from one sample aren't proved under subsampling"
             raise NotApplicable(family=block.noise.name, why=why)
     if not draws:
-        why = "thresholds and chosen quantiles aren't composed more tightly than by sums"
+        why = "thresholds and chosen quantiles only compose by sums of their budgets"
         raise NotApplicable(family="noise", why=why)
     return tuple(block.releases for block in draws)
 
 
 def _block_of(record: object) -> tuple[str, Block]:
     fields = exact_fields(record, ("name", "certificate"), where="block")
-    name = typed(fields["name"], str, where="block.name")
-    own = fields["certificate"]
-    kind = own.get("kind") if isinstance(own, dict) else None
-    for one in (ThresholdCertificate, KeysCertificate, QuantileCertificate):
-        if kind == one.kind:
-            return name, one.from_record(own)
-    return name, Certificate.from_record(own)
+    name = require_type(fields["name"], str, where="block.name")
+    content = fields["certificate"]
+    kind = content.get("kind") if isinstance(content, dict) else None
+    for known in (ThresholdCertificate, KeysCertificate, QuantileCertificate):
+        if kind == known.kind:
+            return name, known.from_record(content)
+    return name, Certificate.from_record(content)
 
 
-def _outward(lower: Fraction, upper: Fraction) -> Interval:
-    """Round both ends outward (a float sum of them would round to nearest)."""
+def _round_outward(lower: Fraction, upper: Fraction) -> Interval:
+    """Round both ends outward; `float` would round to nearest."""
     low, high = float(lower), float(upper)
     if Fraction(low) > lower:
         low = math.nextafter(low, -math.inf)

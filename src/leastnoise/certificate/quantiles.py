@@ -1,7 +1,7 @@
-"""A certificate for quantiles that are chosen among public candidates, by permute-and-flip.
+"""A certificate for quantiles that permute-and-flip chooses among public candidates.
 
-No noise is added to anything: of all candidates the one is published whose score, less a random
-exponential, is best (McKenna & Sheldon 2020; theory/release.md §10).
+Nothing gets noise added. The published candidate has the best score after subtracting a random
+exponential from each (McKenna & Sheldon 2020; theory/release.md §10).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, final
 
 from leastnoise._record import A_FLAG, field, record, takes, whole
 from leastnoise.certificate.of_tables import TableCertificate
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.fields import FractionField, FractionsField
@@ -31,11 +31,11 @@ MOST_LEVELS = 1000
 @final
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One draw: which quantile of the rows between two others it is, and what came before it.
+    """One draw: a quantile of the rows between two earlier quantiles.
 
-    `level` is its level within these rows. `below` and `above` are the levels, by place, between
-    whose chosen candidates the rows lie; None where nothing bounds them. `depth` counts the draws
-    on the way to it, each of which looks at other rows than those of its own depth.
+    `level` is the quantile's level within these rows. `below` and `above` are the indices of the
+    levels whose chosen candidates bound the rows; None if there is no bound. `depth` counts the
+    earlier draws; draws of one depth look at different rows.
     """
 
     level: Fraction
@@ -45,60 +45,60 @@ class Choice:
 
     @property
     def weight(self) -> Fraction:
-        """The most that one row, there or not, moves the score by: max(a, 1 − a)."""
+        """The largest change of the score by one row that is added or removed: max(a, 1 − a)."""
         return max(self.level, 1 - self.level)
 
 
 def list_choices(levels: tuple[Fraction, ...], *, nested: bool) -> tuple[Choice, ...]:
-    """Return the draw of each level; `nested` ones halve the rows (Kaplan et al. 2022)."""
+    """The draw of each level; `nested` draws halve the rows (Kaplan et al. 2022)."""
     if not nested:
         return tuple(Choice(level=level) for level in levels)
     ends = (Fraction(0), *levels, Fraction(1))
-    found: dict[int, Choice] = {}
-    left = [(0, len(levels), 0)]  # places [first, last), and the depth
-    while left:
-        first, last, depth = left.pop()
+    choices: dict[int, Choice] = {}
+    pending = [(0, len(levels), 0)]  # indices [first, last), and the depth
+    while pending:
+        first, last, depth = pending.pop()
         if first == last:
             continue
-        place = (first + last) // 2
+        middle = (first + last) // 2
         low, high = ends[first], ends[last + 1]
-        found[place] = Choice(
-            level=(levels[place] - low) / (high - low),
+        choices[middle] = Choice(
+            level=(levels[middle] - low) / (high - low),
             below=first - 1 if first else None,
             above=last if last < len(levels) else None,
             depth=depth,
         )
-        left += [(first, place, depth + 1), (place + 1, last, depth + 1)]
-    return tuple(found[place] for place in range(len(levels)))
+        pending += [(first, middle, depth + 1), (middle + 1, last, depth + 1)]
+    return tuple(choices[index] for index in range(len(levels)))
 
 
-def _checked_numbers(values: Iterable[Any], *, name: str) -> tuple[Fraction, ...]:
-    found = tuple(exact(value, name=name) for value in values)
-    if not 1 <= len(found) <= MOST_LEVELS:
-        raise InvalidArgument(name=name, value=len(found), expected=f"1 to {MOST_LEVELS} of them")
-    return found
+def _check_numbers(values: Iterable[Any], *, name: str) -> tuple[Fraction, ...]:
+    numbers = tuple(exact(value, name=name) for value in values)
+    if not 1 <= len(numbers) <= MOST_LEVELS:
+        raise InvalidArgument(name=name, value=len(numbers), expected=f"1 to {MOST_LEVELS} numbers")
+    return numbers
 
 
 @final
 @record()
 class QuantileCertificate(TableCertificate):
-    """The statement: choosing the quantiles at `levels` in each of `groups` meets `budget`.
+    """The statement that choosing the quantiles at `levels` in each of `groups` meets `budget`.
 
-    Each is the one of `candidates`, each cut into as many `parts`, with the largest Exp(1) − λs:
-    λ of each level are the `rates`, and s(g) = max(0, L − an, an − L − E) counts by how many rows
-    the part g is off, of n rows with L below and E in g. Rows may have any weight. What one unit
-    adds to all cells of all groups is nowhere negative, and at most `reach`.
+    Each of `candidates` is cut into `parts`. The quantile is the candidate with the largest Exp(1)
+    − λs. λ are the `rates`, one per level, and s(g) = max(0, L − an, an − L − E) counts the rows by
+    which part g is off: of n rows, L are below g and E in it. Rows may have any weight; all that
+    one unit adds to all cells of all groups is at least 0, and at most `reach` = R.
 
-    A score moves by at most Δ = R·max(a, 1 − a) if a unit is there or not; if one replaces another,
-    by R in one group that it stays in, and else by 2R·max(a, 1 − a) over all groups or halves
-    together. A draw is 2λΔ-private. `nested` draws of one depth look at other rows each, so that
-    they cost as much as the worst of them.
+    If a unit is added or removed, a score moves by at most Δ = R·max(a, 1 − a). If a unit replaces
+    another, it moves by at most R within one group, and otherwise by 2R·max(a, 1 − a) over all
+    groups or halves together. A draw is 2λΔ-private. `nested` draws of one depth look at different
+    rows, so that they cost as much as the most expensive of them.
     """
 
     kind: ClassVar[str] = "quantile-certificate"
     assumption: ClassVar[str] = _ASSUMPTION
-    levels: FractionsField = field(converter=takes(_checked_numbers))
-    rates: FractionsField = field(converter=takes(_checked_numbers))
+    levels: FractionsField = field(converter=takes(_check_numbers))
+    rates: FractionsField = field(converter=takes(_check_numbers))
     nested: bool = field(converter=A_FLAG)
     candidates: int = field(converter=whole(least=1))
     parts: int = field(converter=whole(least=1), default=1)
@@ -109,13 +109,13 @@ class QuantileCertificate(TableCertificate):
         ends = (Fraction(0), *self.levels, Fraction(1))
         if any(low >= high for low, high in pairwise(ends)):
             why = "levels between 0 and 1, each above the one before"
-            raise InvalidArgument(name="levels", value=shown(self.levels), expected=why)
+            raise InvalidArgument(name="levels", value=show_value(self.levels), expected=why)
         if len(self.rates) != len(self.levels):
             why = "a rate for each level"
             raise InvalidArgument(name="rates", value=len(self.rates), expected=why)
         if min(self.rates) <= 0 or self.reach <= 0:
             why = "rates and a reach above 0"
-            raise InvalidArgument(name="rates", value=shown(self.rates), expected=why)
+            raise InvalidArgument(name="rates", value=show_value(self.rates), expected=why)
 
     @classmethod
     def best(
@@ -129,16 +129,17 @@ class QuantileCertificate(TableCertificate):
         reach: Fraction = Fraction(1),
         neighbours: Neighbours = "add-remove",
     ) -> Self:
-        """Return the certificate with the largest rates for pure ε-privacy.
+        """The certificate with the largest rates for pure ε-privacy.
 
-        One or two levels share ε evenly, and no candidate is cut into parts. More are nested: each
-        of ⌈log₂(m + 1)⌉ depths has an equal share.
+        One or two levels share ε evenly, and no candidate is cut into parts. More levels are
+        nested: each of ⌈log₂(m + 1)⌉ depths gets an equal share.
         """
-        nested = len(levels) > 2  # up to which each has a part of the budget of its own
+        nested = len(levels) > 2  # one or two levels get a part of the budget each
         choices = list_choices(levels, nested=nested)
-        shares = 1 + max(one.depth for one in choices) if nested else len(levels)
+        shares = 1 + max(choice.depth for choice in choices) if nested else len(levels)
         rates = tuple(
-            epsilon / shares / (2 * _sensitivity(one, reach, groups, neighbours)) for one in choices
+            epsilon / shares / (2 * _sensitivity(choice, reach, groups, neighbours))
+            for choice in choices
         )
         return cls(
             budget=Budget(epsilon=epsilon, delta=0),
@@ -161,14 +162,14 @@ class QuantileCertificate(TableCertificate):
     def spent(self) -> Fraction:
         """The ε for which the draws are private, from rates, levels and reach alone."""
         costs = [
-            2 * rate * _sensitivity(one, self.reach, self.groups, self.neighbours)
-            for rate, one in zip(self.rates, self.choices, strict=True)
+            2 * rate * _sensitivity(choice, self.reach, self.groups, self.neighbours)
+            for rate, choice in zip(self.rates, self.choices, strict=True)
         ]
         if not self.nested:
             return sum(costs, Fraction(0))
         worst: dict[int, Fraction] = {}
-        for cost, one in zip(costs, self.choices, strict=True):
-            worst[one.depth] = max(cost, worst.get(one.depth, cost))
+        for cost, choice in zip(costs, self.choices, strict=True):
+            worst[choice.depth] = max(cost, worst.get(choice.depth, cost))
         return sum(worst.values(), Fraction(0))
 
     def _delta(self) -> tuple[float, str]:
@@ -181,10 +182,10 @@ class QuantileCertificate(TableCertificate):
         )
 
 
-def _sensitivity(one: Choice, reach: Fraction, groups: int, neighbours: Neighbours) -> Fraction:
-    """Return Δ: what one unit moves the scores by, summed over groups and draws of one depth."""
+def _sensitivity(choice: Choice, reach: Fraction, groups: int, neighbours: Neighbours) -> Fraction:
+    """Δ: the change of the scores by one unit, summed over groups and draws of one depth."""
     if neighbours == "add-remove":
-        return reach * one.weight
-    if groups == 1 and one.depth == 0:  # L − an moves by (1 − a)r and a·r′ of two units at most
+        return reach * choice.weight
+    if groups == 1 and choice.depth == 0:  # two units move L − an by at most (1 − a)r and a·r′
         return reach
-    return 2 * reach * one.weight
+    return 2 * reach * choice.weight

@@ -1,4 +1,4 @@
-"""What a statement about noise is about: shifts, draws, samples, neighbours; and its words."""
+"""The subject of a statement about noise: its shifts, draws, samples and neighbours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from leastnoise import _validate
-from leastnoise._words import line, number, private, sensitivity
+from leastnoise._words import format_guarantee, line, number, sensitivity
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 def check_subject(budget: object, noise: object, sensitivity: object, geometry: object) -> None:
-    """Raise InvalidArgument unless each of what a statement is about is of its kind."""
+    """Raise InvalidArgument unless each part of a statement's subject has the right type."""
     hint = 'Write Budget(epsilon="1", delta="1e-5").'
     _validate.instance(budget, Budget, name="budget", like="a Budget", hint=hint)
     _validate.instance(noise, Noise, name="noise", like="a noise law like Gaussian(scale=4)")
     check_sensitivity(sensitivity)
-    found = _validate.instance(
-        geometry, (Geometry, type(None)), name="geometry", like="one, or None"
+    checked = _validate.instance(
+        geometry, (Geometry, type(None)), name="geometry", like="a Geometry, or None"
     )
-    if found is not None and isinstance(noise, Noise):
-        _check_dimension(noise, found)
+    if checked is not None and isinstance(noise, Noise):
+        _check_dimension(noise, checked)
 
 
 def _check_dimension(noise: Noise, geometry: Geometry) -> None:
-    """Raise InvalidArgument unless the noise is for as many numbers as the geometry's map gives."""
+    """Raise InvalidArgument unless the noise has the dimension of the geometry's map."""
     if noise.dimension != geometry.noise_dimension:
         raise InvalidArgument(
             name="noise",
@@ -50,7 +50,7 @@ def _check_dimension(noise: Noise, geometry: Geometry) -> None:
 def one_release(
     noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
 ) -> Releases:
-    """Return the draws of noise that one person reaches in one release; raises NotApplicable."""
+    """The draws of noise that one person affects in one release. Raises NotApplicable."""
     check_sampling(type(noise), sensitivity, geometry, rate)
     shifts = shifts_of(type(noise), sensitivity, geometry)
     draws = geometry.draws(sensitivity) if geometry else 1
@@ -61,31 +61,31 @@ def one_release(
 
 
 def neighbours_of(sensitivity: Sensitivity, rate: Fraction) -> Neighbours | None:
-    """Return the neighbours that a statement is about; None: whoever was meant."""
+    """The neighbours that a statement is about; None if neither sensitivity nor sampling says."""
     return sensitivity.stated_neighbours if rate == 1 else "add-remove"
 
 
-def stated_beside(own: Neighbours | None, stated: object) -> Neighbours | None:
-    """Return what a certificate states of its neighbours beside its `own`; None: nothing more.
+def additional_neighbours(implied: Neighbours | None, stated: object) -> Neighbours | None:
+    """The neighbours that a certificate states beyond the `implied` ones; None if nothing more.
 
-    Raises InvalidArgument for what is no relation, and for another than its own.
+    Raises InvalidArgument if `stated` is no relation, or contradicts the implied one.
     """
     if stated is None:
         return None
-    found = cast("Neighbours", _validate.one_of(stated, NEIGHBOURS, name="neighbours"))
-    if own not in {None, found}:
-        why = f"{own}, which the sensitivity or the sampling is about"
-        raise InvalidArgument(name="neighbours", value=found, expected=why)
-    return None if found == own else found
+    relation = cast("Neighbours", _validate.one_of(stated, NEIGHBOURS, name="neighbours"))
+    if implied not in {None, relation}:
+        why = f"{implied}, which the sensitivity or the sampling is about"
+        raise InvalidArgument(name="neighbours", value=relation, expected=why)
+    return None if relation == implied else relation
 
 
 def check_sampling(
     family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
 ) -> None:
-    """Raise NotApplicable where subsampling isn't proved.
+    """Raise NotApplicable if subsampling isn't proved.
 
-    The pairs of theory/accounting.md §4 are not those of a record that is replaced; and several
-    draws of one sample are not several samples.
+    The pairs of theory/accounting.md §4 don't cover a replaced record, and several draws from one
+    sample are not several samples.
     """
     if rate == 1:
         return
@@ -100,42 +100,45 @@ def check_sampling(
 def shifts_of(
     family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None
 ) -> ShiftBounds:
-    """Return the shifts that the noise must hide; NotApplicable if the geometry isn't for them."""
+    """The shifts that the noise must hide.
+
+    Raises NotApplicable if the geometry doesn't fit them.
+    """
     if geometry is None:
         return ShiftBounds.of(sensitivity)
     shifts = geometry.shifts(sensitivity)
     if shifts is None:
         raise NotApplicable(
             family=family.name,
-            why=f"the geometry {geometry.kind} isn't one for that {sensitivity.kind} sensitivity",
+            why=f"the geometry {geometry.kind} doesn't fit {sensitivity.kind} sensitivity",
         )
     return shifts
 
 
-# The same in a few words.
+# The same as text.
 
 
 def line_of(certificate: Certificate) -> str:
-    """Return the certificate as one line; see `statement`."""
+    """The certificate as one line; see `statement`."""
     noise = f"{noise_of(certificate)} noise of scale {number(certificate.noise.scale)}"
     status = "proved" if certificate.proved else "not yet verified"
     return line("Certificate", f"{status}: {noise}, {statement(certificate)}")
 
 
 def noise_of(certificate: Certificate) -> str:
-    """Return the noise, and how it is fitted to the sensitivity: "l2 (ellipse)"."""
+    """The noise, with the geometry if there is one: "l2 (ellipse)"."""
     name, geometry = certificate.noise.name, certificate.geometry
     return name if geometry is None else f"{name} ({geometry.kind})"
 
 
 def statement(certificate: Certificate) -> str:
-    """Return the guarantee, rounded up, for what it holds, and how often."""
-    said = private(certificate.budget.epsilon, certificate.budget.delta)
-    said += f" under {sensitivity(certificate.sensitivity)}"
+    """The guarantee, rounded up, with sensitivity, dimension, releases and sampling."""
+    text = format_guarantee(certificate.budget.epsilon, certificate.budget.delta)
+    text += f" under {sensitivity(certificate.sensitivity)}"
     if certificate.dimension > 1:
-        said += f", dimension {certificate.dimension:,}"
+        text += f", dimension {certificate.dimension:,}"
     if certificate.compositions > 1:
-        said += f", for {certificate.compositions:,} releases"
+        text += f", for {certificate.compositions:,} releases"
     if certificate.sampling_rate != 1:
-        said += f", sampled at {number(certificate.sampling_rate)}"
-    return said
+        text += f", sampled at {number(certificate.sampling_rate)}"
+    return text

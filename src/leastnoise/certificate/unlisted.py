@@ -1,9 +1,9 @@
-"""Certificates for groups that nobody listed: of rows from a count on, or of keys alone.
+"""Certificates for unlisted groups: publishing rows above a threshold, or keys alone.
 
-The keys are data. A group that nobody is in can't be named; one that a single unit is in may be
-published, with a small probability that counts as δ (theory/release.md §9). Either a group's noisy
-row is published from a noisy count on; or its key alone, and no number, with a probability that
-depends on how many units have it, by a coin of its own.
+The keys of unlisted groups are data. A group without units can't be named; a group with a single
+unit is published only with a small probability, which counts as δ (theory/release.md §9). There are
+two ways: a group's noisy row is published if its noisy count reaches a threshold; or only its key
+is published, with a probability that depends on its number of units, by a coin of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from leastnoise.guarantees.exact import Interval, exact
 from leastnoise.guarantees.fields import FractionField, IntsField
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.noise.question import Releases
-from leastnoise.noise.registry import part_of, registered
+from leastnoise.noise.registry import part_of, registered_family
 from leastnoise.numerics.bisection import Bisection
 
 _ROW_ASSUMPTION = (
@@ -39,25 +39,25 @@ _ROW_ASSUMPTION = (
     "threshold, or by a fair coin of that chance if it is one step of the grid below; nothing is "
     "said of other groups, not even how many there are"
 )
-_COIN = 2**20  # chances are so many parts of it
+_COIN = 2**20  # chances are multiples of 1/_COIN
 
 
 @final
 @record()
 class ThresholdCertificate(TableCertificate):
-    """The statement: publishing the rows of groups that nobody listed meets `budget`.
+    """The statement that publishing the rows of unlisted groups meets `budget`.
 
-    A group's row is its numbers plus the `noise`, drawn anew for each group. It is published if the
-    number at `coordinate`, rounded to the noise's grid, is at least `threshold`; one step of the
-    grid below it is, too, with the probability `chance_below`, by a fresh coin. `noise` is a
-    certificate about as many draws as a unit may be in groups (its `compositions`), each for what a
-    unit that is there or not adds to one row; to the count it adds at most `reach`.
+    A group's row is its numbers plus `noise`, drawn anew for each group. It is published if the
+    number at `coordinate`, rounded to the noise's grid, is at least `threshold`. One step of the
+    grid below, it is published with probability `chance_below`, by a fresh coin. The certificate
+    `noise` has as many `compositions` as a unit may have groups, and is about adding or removing a
+    unit in a row; that changes the count by at most `reach`.
 
-    notation: k groups, p₁ the chance that the row of a group with this unit alone is published,
-    p_j = 1 − (1 − p₁)^j, δ_m(ε) of m draws. Where j of a unit's groups have nobody else, the other
-    k − j are noise that is post-processed: δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε), with add-remove
-    `neighbours`. With replace-one ones it is shown at ε/2 and δ/(1 + e^(ε/2)), through the table
-    without either unit.
+    notation: k groups; p₁ the probability to publish the row of a group with this unit alone; p_j =
+    1 − (1 − p₁)^j; δ_m(ε) of m draws. If j of a unit's groups have no other unit, the other k − j
+    draws are noise with post-processing. So δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε), with add-remove
+    `neighbours`. With replace-one neighbours it is shown at ε/2 and δ/(1 + e^(ε/2)), through the
+    table without either unit.
     """
 
     kind: ClassVar[str] = "threshold-certificate"
@@ -70,12 +70,12 @@ class ThresholdCertificate(TableCertificate):
 
     @property
     def groups(self) -> int:
-        """In how many groups a unit may be."""
+        """The number of groups that a unit may be in."""
         return self.noise.compositions
 
     @property
     def sampling_rate(self) -> Fraction:
-        """That of the noise: what is stated is about whole tables, where it is 1."""
+        """The noise's sampling rate, which must be 1."""
         return self.noise.sampling_rate
 
     def verify(self) -> Interval:
@@ -83,20 +83,25 @@ class ThresholdCertificate(TableCertificate):
         return super().verify()
 
     def chance_alone(self) -> arb:
-        """Return a ball no point of which is below p₁: reach + X is published."""
-        at, below = self._reached(0), self.chance_below
-        return at if not below else ball(1 - below) * at + ball(below) * self._reached(1)
+        """An upper bound on p₁, the probability to publish reach + X.
 
-    def _reached(self, steps: int) -> arb:
-        """Enclose P(reach + X is, rounded, so many steps below the threshold at least)."""
+        No point of the ball is below p₁.
+        """
+        at, below = self._chance_of_reaching(0), self.chance_below
+        if not below:
+            return at
+        return ball(1 - below) * at + ball(below) * self._chance_of_reaching(1)
+
+    def _chance_of_reaching(self, steps: int) -> arb:
+        """Enclose P(reach + X, rounded, >= threshold − `steps` · grid)."""
         noise, grid = self.noise.noise, self.noise.grid
-        if registered(type(noise)).beyond is None:
-            why = "the chance of a large error isn't proved for it"
+        if registered_family(type(noise)).beyond is None:
+            why = "the probability of a large error isn't proved for this noise"
             raise NotApplicable(family=noise.name, why=why)
         if grid is None:
             raise NotApplicable(family=noise.name, why="its grid has to be known")
-        # A little less than half of the grid below: noise on whole numbers may be at the very half,
-        # which is rounded up, and P(X > t) leaves out X = t.
+        # Slightly more than half a grid step below: noise on whole numbers may lie exactly at the
+        # half, which is rounded up, and P(X > t) excludes X = t.
         edge = Fraction(1, 2**40)  # of the grid
         t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + edge)
         if t < 0:
@@ -116,38 +121,38 @@ class ThresholdCertificate(TableCertificate):
                 return 1.0, str(error)
             for new in range(self.groups + 1):
                 published = 1 - (1 - alone) ** new
-                rest = self._of_draws(self.groups - new, epsilon / 2 if replaced else epsilon)
-                found = factor * (published + (1 - published) * rest)
-                if not found <= ball(self.budget.delta):
+                rest = self._bound_draws(self.groups - new, epsilon / 2 if replaced else epsilon)
+                delta = factor * (published + (1 - published) * rest)
+                if not delta <= ball(self.budget.delta):
                     return 1.0, (
-                        f"Not proved: with {new} of {self.groups} groups that no other unit is in, "
-                        "delta may be larger than the budget's."
+                        f"Not proved: if {new} of a unit's {self.groups} groups have no other "
+                        "unit, delta may exceed the budget."
                     )
-                worst = worst.max(found)
+                worst = worst.max(delta)
         return float_above(worst), ""
 
     def _why_unfit(self) -> str:
-        """Return why such a statement isn't about this noise; "" if it is."""
+        """The reason why the statement can't be about this noise; "" if it can."""
         noise = self.noise
         if noise.sampling_rate != 1 or noise.geometry is not None:
-            return "Groups that nobody listed are for whole tables, and noise without a geometry."
+            return "Unlisted groups need whole tables, and noise without a geometry."
         if not self.coordinate < noise.dimension:
             return "There is no such coordinate."
         if not 0 <= self.chance_below < 1:
-            return "A coin falls with a probability: expected 0 <= chance_below < 1."
+            return "chance_below is a probability: expected 0 <= chance_below < 1."
         if self.reach <= 0:
-            return "A unit adds something to the count of its groups: expected reach > 0."
+            return "reach is the largest change of a count by one unit: expected reach > 0."
         if noise.neighbours != "add-remove":
-            return "The certificate of the noise has to be about a unit that is there or not."
+            return "The certificate of the noise must be about add-remove neighbours."
         return ""
 
-    def _of_draws(self, draws: int, epsilon: Fraction) -> arb:
-        """Return a number that δ(ε) of so many draws is at most."""
+    def _bound_draws(self, draws: int, epsilon: Fraction) -> arb:
+        """An upper bound on δ(ε) of this number of draws."""
         if draws == 0:
             return arb(0)
         noise = self.noise
         if noise.proved and not noise.budget.delta and noise.budget.epsilon <= epsilon:
-            return arb(0)  # all draws together are purely private, and so are some
+            return arb(0)  # all draws together are purely private, so fewer are too
         return _bound_draws(noise.one_release.times(draws), epsilon)
 
 
@@ -160,9 +165,10 @@ def find_threshold(
     neighbours: Neighbours,
     most: int,
 ) -> ThresholdCertificate:
-    """Return the statement with the least threshold on the noise's grid, up to `most`.
+    """The smallest proved threshold, a multiple of the grid, at most `most`.
 
-    On a coarse grid with the largest chance below it, too. Raises NotCertified if none is proved.
+    On a coarse grid it also has the largest probability of publishing one step below. Raises
+    NotCertified if no threshold is proved.
     """
     grid = noise.grid
     if grid is None:
@@ -187,14 +193,14 @@ def find_threshold(
             return False
         return True
 
-    low = -(-reach // grid)  # at the reach the chance is ½ at least, and it falls from there
+    low = -(-reach // grid)  # at the reach the probability is at least ½, and falls from there
     first, last = low + max(1, round(reach / grid)), 2 * math.ceil(most / grid)
-    found = Bisection().beyond(holds, low, first, most=last)
-    if found is None:
+    bracket = Bisection().beyond(holds, low, first, most=last)
+    if bracket is None:
         why = f"No threshold up to {most:,} is enough for this noise and budget."
         raise NotCertified(interval=None, why=why)
-    threshold = found[1]
-    fine = 2**6  # steps of a grid in one unit, from which on a chance between two is worth nothing
+    threshold = bracket[1]
+    fine = 2**6  # grid steps per unit: on a grid as fine, a chance one step below gains nothing
     coins = _COIN if grid * fine > reach else 1
     heads, _ = Bisection().close(lambda heads: not holds(threshold, heads), 0, coins)
     return prove(threshold, heads)
@@ -202,7 +208,7 @@ def find_threshold(
 
 @lru_cache(maxsize=4096)
 def _bound_draws(draws: Releases, epsilon: Fraction) -> arb:
-    """Return an upper bound of δ(ε) of these draws; a search for a threshold asks often."""
+    """An upper bound on δ(ε) of these draws, cached because a search for thresholds asks often."""
     return prove_composed((draws,), epsilon).upper
 
 
@@ -212,17 +218,17 @@ _KEY_ASSUMPTION = (
 )
 CERTAIN_BITS = 52
 CERTAIN = 2**CERTAIN_BITS
-"""Chances are so many parts of it: they, and what they lack of 1, are floats without rounding."""
+"""Chances are multiples of 1/CERTAIN, so that they and 1 − chance are floats without rounding."""
 MOST_UNITS, MOST_GROUPS, FINEST = 2**14, 2**8, 14
 _MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products of a proof, some seconds; of a lattice
-_TOP, _BOTTOM = 8, 4  # of the lattice: losses so far above ε, and so far below 0
+_TOP, _BOTTOM = 8, 4  # the lattice reaches from −_BOTTOM to ε + _TOP
 
 
-def _checked_chances(value: object, *, name: str) -> tuple[int, ...]:
+def _check_chances(value: object, *, name: str) -> tuple[int, ...]:
     given = _validate.instance(value, (tuple, list), name=name, like="a tuple of whole numbers")
     chances = tuple(
-        _validate.whole(one, name=f"{name}[{place}]", least=0, most=CERTAIN)
-        for place, one in enumerate(given)
+        _validate.whole(chance, name=f"{name}[{index}]", least=0, most=CERTAIN)
+        for index, chance in enumerate(given)
     )
     if not 1 <= len(chances) <= MOST_UNITS or chances[-1] != CERTAIN:
         expected = f"at most {MOST_UNITS:,} chances, the last of them 2^{CERTAIN_BITS}"
@@ -233,36 +239,37 @@ def _checked_chances(value: object, *, name: str) -> tuple[int, ...]:
 @final
 @record()
 class KeysCertificate(TableCertificate):
-    """The statement: publishing keys that nobody listed, by these `chances`, meets `budget`.
+    """The statement that publishing unlisted keys, with these `chances`, meets `budget`.
 
-    A key of n units is published with the probability `chances[n − 1]`/2^52, by a coin of its own;
-    one of more units than there are chances always is, one of none never. A unit has at most so
-    many keys as there are `groups`. Losses are rounded up to multiples of 2^−`bits`.
+    A key of n units is published with probability `chances[n − 1]`/2^52, by a coin of its own. A
+    key with more units than there are chances is always published; a key without units never is. A
+    unit has at most as many keys as there are `groups`. Losses are rounded up to multiples of
+    2^−`bits`.
 
-    notation: π(n) the chance of n units, k groups, P and Q the two chances of one bit, with a unit
-    and without it. V_0(x) = (1 − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and
-    Σ P(o)·V_(j−1)(x + ln(P(o)/Q(o))), o whether the key is published: δ = V_k(0), the larger of
-    that for a unit that comes and for one that goes. By basic composition it is also at most
-    k·δ_1(ε/k), with δ_1 the δ of one key. With replace-one `neighbours` it is shown at ε/2 and
-    δ/(1 + e^(ε/2)), through the table without either unit.
+    notation: π(n) the probability for n units, k groups, P and Q the probabilities of one bit with
+    and without a unit. V_0(x) = (1 − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and Σ
+    P(o)·V_(j−1)(x + ln(P(o)/Q(o))), where o says if the key is published. δ = V_k(0), the larger
+    one for adding and removing a unit. By basic composition it is also at most k·δ_1(ε/k), with δ_1
+    the δ of one key. With replace-one `neighbours` it is shown at ε/2 and δ/(1 + e^(ε/2)), through
+    the table without either unit.
     """
 
     kind: ClassVar[str] = "keys-certificate"
     assumption: ClassVar[str] = _KEY_ASSUMPTION
     groups: int = field(converter=whole(most=MOST_GROUPS), default=1)
-    chances: IntsField = field(converter=takes(_checked_chances))
+    chances: IntsField = field(converter=takes(_check_chances))
     bits: int = field(converter=whole(least=0, most=FINEST), default=8)
 
     def chance(self, units: int) -> Fraction:
-        """Return the probability that a key of so many units is published."""
+        """The probability that a key with this number of units is published."""
         if not units:
             return Fraction(0)
         return Fraction(self.chances[min(units, len(self.chances)) - 1], CERTAIN)
 
     def first(self, chance: Fraction) -> int:
-        """Return from how many units on a key is published with that probability at least."""
+        """The smallest number of units whose keys are published with at least this probability."""
         least = chance * CERTAIN
-        return next(place for place, one in enumerate(self.chances, 1) if one >= least)
+        return next(units for units, value in enumerate(self.chances, 1) if value >= least)
 
     def _delta(self) -> tuple[float, str]:
         replaced = self.neighbours == "replace-one"
@@ -277,7 +284,7 @@ class KeysCertificate(TableCertificate):
         def fits(delta: float) -> bool:
             return math.isfinite(delta) and Fraction(delta) <= self.budget.delta
 
-        delta = for_neighbours(bound_apart(self.chances, self.groups, epsilon))
+        delta = for_neighbours(bound_basic(self.chances, self.groups, epsilon))
         if not fits(delta) and self.groups > 1:
             points = (_TOP + _BOTTOM + math.ceil(self.budget.epsilon)) << self.bits
             work = 4 * len(self.chances) * self.groups * points
@@ -285,60 +292,62 @@ class KeysCertificate(TableCertificate):
                 return 1.0, "Too many chances, groups and steps of the lattice to prove."
             delta = for_neighbours(bound_delta(self.chances, self.groups, epsilon, self.bits))
         if not fits(delta):
-            return 1.0, "Not proved: delta may be larger than the budget's."
+            return 1.0, "Not proved: delta may exceed the budget."
         return delta, ""
 
 
 def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:
-    """Return a number that δ(ε) is at most, where units are added or removed.
+    """An upper bound on δ(ε) if units are added or removed.
 
-    `chances` are π(1), π(2), … in parts of 2^52, the last of them 1.
+    `chances` are π(1), π(2), … as multiples of 2^−52, the last of them 1.
     """
     if groups == 1:
-        return bound_apart(chances, 1, epsilon)
-    return max(_on_lattice(way, groups, epsilon, bits) for way in _both_ways(chances))
+        return bound_basic(chances, 1, epsilon)
+    return max(
+        _bound_on_lattice(pairs, groups, epsilon, bits) for pairs in _both_directions(chances)
+    )
 
 
-def bound_apart(chances: Sequence[int], groups: int, epsilon: Fraction) -> float:
+def bound_basic(chances: Sequence[int], groups: int, epsilon: Fraction) -> float:
     """An upper bound on δ(ε) by basic composition: k times the δ of one key at ε/k."""
-    each = max(_exactly(way, epsilon / groups) for way in _both_ways(chances))
-    return each if groups == 1 else math.nextafter(groups * each, math.inf)
+    single = max(_delta_of_one_key(pairs, epsilon / groups) for pairs in _both_directions(chances))
+    return single if groups == 1 else math.nextafter(groups * single, math.inf)
 
 
-def _both_ways(chances: Sequence[int]) -> set[frozenset[Pair]]:
-    """The pairs of chances (with a unit, without it), and the same pairs in the other order."""
+def _both_directions(chances: Sequence[int]) -> set[frozenset[Pair]]:
+    """The pairs of probabilities (with a unit, without it), and the same pairs in reverse order."""
     steps = list(pairwise((0, *chances)))
-    return {_alike((more, less) for less, more in steps), _alike(steps)}
+    return {_distinct_pairs((more, less) for less, more in steps), _distinct_pairs(steps)}
 
 
 Pair = tuple[int, int]
 
 
-def _alike(pairs: Iterable[Pair]) -> frozenset[Pair]:
-    """Return the pairs of chances that a key is published; one that it isn't says the same."""
+def _distinct_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
+    """The pairs without duplicates; the pair for an unpublished key is equivalent."""
     return frozenset(min((p, q), (CERTAIN - p, CERTAIN - q)) for p, q in pairs)
 
 
 def _outcomes(pair: Pair) -> Iterator[Pair]:
-    """Yield the chances of either outcome."""
+    """Yield the probabilities of both outcomes."""
     yield pair
     yield CERTAIN - pair[0], CERTAIN - pair[1]
 
 
-def _exactly(pairs: Iterable[Pair], epsilon: Fraction) -> float:
-    """Return the largest Σ (P − e^ε·Q)₊ of one key."""
+def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
+    """The largest Σ (P − e^ε·Q)₊ of one key."""
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()
         sums = (
             sum(max(float_above(p - factor * q), 0.0) for p, q in _outcomes(pair)) for pair in pairs
         )
-        return max(sums) / CERTAIN  # one of the two is 0
+        return max(sums) / CERTAIN  # one of the two terms is 0
 
 
-def _on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int) -> float:
-    """Return V_k(0) at most: losses rounded up, ε down, and every sum of products up.
+def _bound_on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int) -> float:
+    """An upper bound on V_k(0): losses are rounded up, ε down, and every sum of products up.
 
-    V rises in x. Above the lattice it is 1, below it that of the lowest point, at most.
+    V rises in x. Above the lattice it is at most 1, below it at most its value at the lowest point.
     """
     start = (_BOTTOM << bits) + math.floor(epsilon * 2**bits)
     value = np.concatenate([np.zeros(start + 1), _above_epsilon(bits)])
@@ -348,7 +357,7 @@ def _on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int
         for pair in pairs
     ]
     at_start = start - math.floor(epsilon * 2**bits)
-    # of a product of two floats, the sum of two such and of this product itself
+    # covers the rounding of a product of two floats, of a sum of two products, and of this product
     rounded_up, underflow = 1 + 2.0**-50, 1e-300
     for _ in range(groups):
         wide = np.concatenate([np.full(size, value[0]), value, np.ones(size)])
@@ -364,7 +373,7 @@ def _on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int
 
 
 def _loss(p: int, q: int, bits: int, most: int) -> int:
-    """Return ln(p/q) in steps of the lattice, rounded up; `most` where it is more, or q = 0."""
+    """ln(p/q) in steps of the lattice, rounded up, at most `most`; `most` for q = 0."""
     if not q:
         return most
     with precision(PLAIN_BITS):
@@ -374,7 +383,7 @@ def _loss(p: int, q: int, bits: int, most: int) -> int:
 
 @lru_cache(maxsize=8)
 def _above_epsilon(bits: int) -> NDArray[np.float64]:
-    """Return 1 − e^−x at most, at the points of the lattice above 0."""
+    """Upper bounds on 1 − e^−x at the points of the lattice above 0."""
     with precision(PLAIN_BITS):
-        points = (ball(Fraction(-place, 2**bits)).exp() for place in range(1, (_TOP << bits) + 1))
-        return np.array([float_above(1 - one) for one in points])
+        points = (ball(Fraction(-step, 2**bits)).exp() for step in range(1, (_TOP << bits) + 1))
+        return np.array([float_above(1 - point) for point in points])

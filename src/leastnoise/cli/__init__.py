@@ -1,1 +1,4 @@
-"""The command line: one file for one command, or a few of a kind. Commands import what is heavy."""
+"""The command line: one file for a command, or a few of a kind.
+
+Commands import heavy modules late.
+"""

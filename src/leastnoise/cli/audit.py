@@ -1,4 +1,4 @@
-"""`leastnoise audit`: what the outputs of a mechanism refute."""
+"""`leastnoise audit`: find violations of a mechanism's claims in its outputs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ from leastnoise.cli.options import INTEGER, NOISE, NUMBER, SEARCH, SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leastnoise.audit.claim import Claim, Draw, Together
+    from leastnoise.audit.claim import Claim, Draw, DrawPair
 
-_FUNCTION = (
-    "The mechanism: a function that takes an input and a count, and returns so many outputs."
-)
+_FUNCTION = "The mechanism: a function of an input and a count that returns as many outputs."
 _PROGRAM = (
-    "The mechanism is a command that prints an output a line; {value} stands for the input, "
-    "{count} for how many."
+    "The mechanism is a command that prints one output per line; {value} stands for the input, "
+    "{count} for the number of outputs."
 )
 _INPUT = (
-    "One of the two inputs, which differ in one person: a number, or numbers between commas; "
+    "One of the two inputs, which differ in one person: a number, or numbers with commas; "
     "repeatable. 0 and the sensitivity if left out."
 )
 _DETECTOR = (
-    "Look for this alone: distinguishing, noise, sensitivity, precision, reachability or repeats; "
-    "repeatable."
+    "Use only this detector: distinguishing, noise, sensitivity, precision, reachability or "
+    "repeats; repeatable."
 )
 
 
@@ -46,22 +44,22 @@ def _detectors() -> tuple[str, ...]:
 @options_of(
     "Mechanism",
     ("--command program", OptionType("COMMAND"), _PROGRAM),
-    ("--one-a-call", None, "The function takes an input, and returns one output."),
-    ("--timeout", SECONDS, "How many seconds a run of the command may take.", 600.0),
+    ("--one-a-call", None, "The function takes an input only, and returns one output."),
+    ("--timeout", SECONDS, "Time limit for a run of the command.", 600.0),
 )
 @options.budget
 @options.query
 @options_of(
     NOISE,
-    ("--noise", options.FAMILY, "The noise family that is claimed, if one is."),
+    ("--noise", options.FAMILY, "The claimed noise family."),
     ("--scale", NUMBER, "Scale of that noise, an exact decimal."),
 )
 @options.parameters
 @options_of(
     SEARCH,
     ("--input inputs", OptionType("VALUE"), _INPUT, MANY),
-    ("--draws", INTEGER, "How many outputs are drawn on each input.", 10**6),
-    ("--error", NUMBER, "The probability, at most, of finding what isn't there.", "1e-9"),
+    ("--draws", INTEGER, "Number of outputs drawn on each input.", 10**6),
+    ("--error", NUMBER, "Largest probability of a false finding.", "1e-9"),
     ("--detector", OptionType("NAME", complete=_detectors), _DETECTOR, MANY),
 )
 @options.as_json
@@ -85,11 +83,11 @@ def command(
 ) -> None:
     """Look for a violation of a mechanism's claims in its outputs.
 
-    It is run on two inputs that differ in one person, and is to keep ε and δ, and the noise and
-    sensitivity that are claimed. Exit code 1 if a violation is found. If none is, that proves
+    The mechanism runs on two inputs that differ in one person. It is tested against ε and δ, and
+    the claimed noise and sensitivity. Exit code 1 if a violation is found. No finding proves
     nothing.
     """
-    from leastnoise.audit.audit import examine, one_by_one, prepare
+    from leastnoise.audit.audit import draw_one_by_one, examine, prepare
     from leastnoise.audit.program import ProgramUnderTest
     from leastnoise.errors import InvalidArgument
 
@@ -97,19 +95,19 @@ def command(
         raise InvalidArgument(
             name="MODULE:FUNCTION",
             value="nothing" if target is None else "beside --command",
-            expected="a function or a --command, one of them",
+            expected="either a function or a --command",
         )
-    if query.release_n and not inputs:  # neighbours differ in two numbers: in which is unknown here
-        raise InvalidArgument(name="--release-n", value=True, expected="--input, twice, beside it")
+    if query.release_n and not inputs:  # neighbours differ in two numbers, unknown here
+        raise InvalidArgument(name="--release-n", value=True, expected="--input twice beside it")
     claim = _claim(epsilon, delta, query, noise=noise, scale=scale, parameters=parameters)
     draw: Draw
-    together: Together | None = None
+    draw_pair: DrawPair | None = None
     if program is not None:
         run = ProgramUnderTest(command=program, seconds=timeout)
-        draw, together = run.draw, run.together
+        draw, draw_pair = run.draw, run.draw_pair
     else:
-        function = _guarded(_function(target or ""))
-        draw = one_by_one(function) if one_a_call else function
+        function = _hide_errors(_function(target or ""))
+        draw = draw_one_by_one(function) if one_a_call else function
     plan = prepare(
         claim,
         inputs=[_input(text) for text in inputs] or None,
@@ -118,12 +116,12 @@ def command(
         detectors=list(detector) or None,
         dimension=query.coordinates,
     )
-    done = examine(draw, plan, together=together)
+    audit = examine(draw, plan, draw_pair=draw_pair)
     if as_json:
-        records.print_json(done.to_record())
+        records.print_json(audit.to_record())
     else:
-        terminal.print_sentences(done.sentences())
-    if done.violated:
+        terminal.print_sentences(audit.sentences())
+    if audit.violated:
         raise click.exceptions.Exit(1)
 
 
@@ -157,7 +155,7 @@ def _claim(
 
 
 def _function(target: str) -> Callable[..., Any]:
-    """Return the function that MODULE:FUNCTION names; modules of the working folder are found."""
+    """Import the function MODULE:FUNCTION, also from modules in the working folder."""
     from leastnoise.audit.twice import function_at
     from leastnoise.errors import InvalidArgument
 
@@ -168,45 +166,45 @@ def _function(target: str) -> Callable[..., Any]:
         )
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = function_at(module, name)
-    except KeyboardInterrupt:  # the user's
+        function = function_at(module, name)
+    except KeyboardInterrupt:  # from the user
         raise
-    except BaseException as error:  # noqa: BLE001 (it may raise anything, with data in it)
-        raise _failed("can't be imported", error) from None
-    if not callable(found):
+    except BaseException as error:  # noqa: BLE001 (any error, whose message may contain data)
+        raise _failure("can't be imported", error) from None
+    if not callable(function):
         raise InvalidArgument(
             name="MODULE:FUNCTION", value=repr(target[:60]), expected="the name of a function"
         )
-    return found
+    return function
 
 
-def _guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, whose exceptions are told apart from ours and never shown.
+def _hide_errors(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the function so that its exceptions differ from leastnoise's, and are never shown.
 
-    One that exits the process, or stops it by what no one else catches, has not been examined: an
-    exit code of its own would say otherwise.
+    A function that exits the process, or raises a BaseException, fails the audit: its own exit code
+    would mean something else.
     """
 
     @functools.wraps(draw)
     def hide_values(*arguments: Any) -> Any:
         try:
             return draw(*arguments)
-        except KeyboardInterrupt:  # the user's
+        except KeyboardInterrupt:  # from the user
             raise
-        except BaseException as error:  # noqa: BLE001 (its message may hold data)
-            raise _failed("failed", error) from None
+        except BaseException as error:  # noqa: BLE001 (its message may contain data)
+            raise _failure("failed", error) from None
 
     return hide_values
 
 
-def _failed(what: str, error: BaseException) -> Exception:
+def _failure(what: str, error: BaseException) -> Exception:
     from leastnoise.errors import InvalidInput
 
-    return InvalidInput(f"The function {what}: {terminal.place_of(error)}.")
+    return InvalidInput(f"The function {what}: {terminal.describe_location(error)}.")
 
 
 def _input(text: str) -> Any:
-    """Return a number, a vector of the numbers between commas, or the text itself."""
+    """Read a number, a vector of numbers with commas, or else the text itself."""
     import numpy as np
 
     try:

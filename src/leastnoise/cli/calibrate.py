@@ -1,4 +1,4 @@
-"""`leastnoise calibrate`, `profile` and `compose`: what one family, and several releases, cost."""
+"""`leastnoise calibrate`, `profile` and `compose`: noise of one family, and several releases."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def command(
 
     The scale is never below the exact minimum, and at most 1e-9 (relative) above it for gaussian,
     laplace, l2 and steps, 1e-5 for other noise. Designed noise (optimal, discrete-staircase) is
-    within --gap of the best possible, 0.5 % if not given, or the best that a minute's work finds,
-    the same on every machine; --time-limit sets a clock instead.
+    within --gap of the best possible, 0.5 % by default, or the best after an amount of work that
+    takes about a minute and is the same on every machine. --time-limit sets a time limit instead.
     """
     from leastnoise._files import write_file
     from leastnoise.guarantees.budget import Budget
@@ -66,64 +66,64 @@ def command(
             sampling_rate=sampling_rate,
         )
         effort = choose_effort(noise, gap=gap, time_limit=time_limit, progress=stage)
-        found = find_candidate(noise, question, parameters=parameters, effort=effort)
+        candidate = find_candidate(noise, question, parameters=parameters, effort=effort)
     if certificate is not None:
-        write_file(certificate, found.mechanism.certificate.to_json() + "\n")
+        write_file(certificate, candidate.mechanism.certificate.to_json() + "\n")
     record = records.calibrated_record(
-        found, epsilon=epsilon, delta=delta, sensitivity=query.sensitivity
+        candidate, epsilon=epsilon, delta=delta, sensitivity=query.sensitivity
     )
     if as_json:
         records.print_json(record)
         return
-    _show(found, record)
+    _show(candidate, record)
     if certificate is not None:
         terminal.print_sentences([f"The certificate is in {certificate}."])
 
 
-def _show(found: Candidate, record: dict[str, Any]) -> None:
-    """Print the noise for people: what it does to a number first, then its law, then the proof."""
+def _show(candidate: Candidate, record: dict[str, Any]) -> None:
+    """Print the noise for people: its size first, then its law, then the proof."""
     from leastnoise.selection.comparison import error_text
 
     epsilon, delta, count = record["epsilon"], record["delta"], record["compositions"]
     of = " of each number" if record["dimension"] > 1 else ""
-    facts = [(f"std{of}", _spread(found.mechanism.std))]
-    if (widths := _half_widths(found)) is not None:
+    facts = [(f"std{of}", _spread(candidate.mechanism.std))]
+    if (widths := _half_widths(candidate)) is not None:
         facts.append((f"95 % of the noise{of}", f"±{_spread(widths)}"))
-    facts += [("noise", found.label), ("scale", f"{record['scale']:.12g}")]
+    facts += [("noise", candidate.label), ("scale", f"{record['scale']:.12g}")]
     facts += [_parameter(name, value) for name, value in record["noise"]["parameters"].items()]
     facts += [
         ("numbers released", f"{record['dimension']:,}"),
         ("mse (E‖X‖₂²)", f"{record['mse']:.6g}"),
         ("mae (E‖X‖₁)", error_text(record["mae"])),
     ]
-    if found.note is not None:
-        facts.append(("note", found.note))
+    if candidate.note is not None:
+        facts.append(("note", candidate.note))
     terminal.print_facts(facts)
     low, high = record["delta_interval"]
     together = "" if count == 1 else f" of all {count:,} releases together"
     how = f"δ ≤ {delta}" if high > 0 else "δ = 0"
-    least = f" It is at least {_words.at_most(low)}." if low > 0 else ""
+    least = f" It is at least {_words.round_down(low)}." if low > 0 else ""
     terminal.print_sentences([f"Proved: {how} at ε = {epsilon}{together}.{least}"])
 
 
-def _half_widths(found: Candidate) -> NDArray[np.float64] | None:
-    """Return how far 95 % of the errors are from 0 at most, None where that isn't worked out."""
+def _half_widths(candidate: Candidate) -> NDArray[np.float64] | None:
+    """The half-widths that contain 95 % of the errors; None if unknown for this noise."""
     from leastnoise.errors import NotApplicable
 
     try:
-        return found.mechanism.accuracy(0.95)
+        return candidate.mechanism.accuracy(0.95)
     except NotApplicable:
         return None
 
 
 def _spread(values: NDArray[np.float64]) -> str:
-    """Return the value of all coordinates, or the least and the largest of them."""
+    """Format the value of all coordinates, or the smallest and the largest."""
     low, high = (f"{value:.4g}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
 
 
 def _parameter(name: str, value: Any) -> tuple[str, str]:
-    """Return a parameter: a number in twelve digits, of a list how long it is, a body's kind."""
+    """Format a parameter: a number with twelve digits, the length of a list, or a body's kind."""
     if isinstance(value, dict):
         return "body", str(value.get("kind", name))
     if isinstance(value, list):
@@ -135,7 +135,7 @@ def _parameter(name: str, value: Any) -> tuple[str, str]:
 @options.noise
 @option(NOISE, "--scale", NUMBER, "Scale of the noise, an exact decimal.", REQUIRED)
 @options.parameters
-@option(BUDGET, "--epsilon", NUMBER, "Enclose δ at this ε; may be repeated.", MANY, required=True)
+@option(BUDGET, "--epsilon", NUMBER, "Enclose δ at this ε; repeatable.", MANY, required=True)
 @options.releases
 @options.query
 @options.as_json
@@ -152,7 +152,7 @@ def profile(
 ) -> None:
     """Enclose δ(ε) of a noise of known scale.
 
-    Noise in the shape of a body takes its body from what is said of the query.
+    For `k-norm` and its staircases, the body follows from `--norm`, `--l0` or `--counting-queries`.
     """
     from leastnoise.selection.public import privacy_profile
 
@@ -167,16 +167,16 @@ def profile(
             sampling_rate=sampling_rate,
             parameters=parameters,
         )
-    found = list(zip(epsilon, intervals, strict=True))
+    points = list(zip(epsilon, intervals, strict=True))
     if as_json:
-        records.print_json({"points": records.intervals("epsilon", "delta", found)})
+        records.print_json({"points": records.intervals("epsilon", "delta", points)})
         return
-    rows = [(text, repr(at.lower), repr(at.upper)) for text, at in found]
+    rows = [(text, repr(at.lower), repr(at.upper)) for text, at in points]
     terminal.print_table(f"{noise}, scale {scale}", ("ε", "δ at least", "δ at most"), rows)
 
 
 _FIT = (
-    "Scale all noise by one factor so that all of it meets --epsilon and --delta together, and "
+    "Scale all noise by one factor, so that all releases together meet --epsilon and --delta, and "
     "write the plan's certificate to this file."
 )
 
@@ -185,14 +185,14 @@ _FIT = (
 @argument(
     "certificates",
     OptionType("FILE[=COUNT]...", files=True),
-    "Certificates, and how often each is used.",
+    "Certificates, each with its number of releases.",
     MANY,
 )
 @options_of(
     BUDGET,
-    ("--epsilon", NUMBER, "Enclose δ at this ε; may be repeated.", MANY),
-    ("--delta", NUMBER, "Enclose ε at this δ; may be repeated.", MANY),
-    ("--sampling-rate", NUMBER, "Of Poisson samples, in place of the certificates'."),
+    ("--epsilon", NUMBER, "Enclose δ at this ε; repeatable.", MANY),
+    ("--delta", NUMBER, "Enclose ε at this δ; repeatable.", MANY),
+    ("--sampling-rate", NUMBER, "Rate of Poisson samples, instead of the certificates' rate."),
 )
 @option(OUTPUT, "--fit", FILE, _FIT)
 @options.as_json
@@ -205,9 +205,9 @@ def compose(
     fit: Path | None,
     as_json: bool,
 ) -> None:
-    """Account for releases on the data of the same persons.
+    """Account for several releases on the data of the same persons.
 
-    Each certificate is verified first. Their noise must have been fixed in advance.
+    Each certificate is verified first. The noise of all releases must have been fixed in advance.
     """
     from leastnoise.errors import InvalidArgument
     from leastnoise.mechanism.mechanism import compose
@@ -226,7 +226,7 @@ def compose(
         if fit is not None:
             tell("Finding one factor for all noise")
             budget = (epsilon[0], delta[0] if delta else "0")
-            releases, fitted = _fitted(releases, certificates, budget=budget, file=fit)
+            releases, fitted = _fit(releases, certificates, budget=budget, file=fit)
         tell("Composing the releases")
         together = compose(releases, sampling_rate=sampling_rate)
         points = [(text, together.delta(epsilon=text)) for text in epsilon]
@@ -241,7 +241,7 @@ def compose(
     rows = [(f"δ at ε = {text}", repr(at.lower), repr(at.upper)) for text, at in points]
     rows += [(f"ε at δ = {text}", repr(at.lower), repr(at.upper)) for text, at in budgets]
     count = sum(count for _, count in releases)
-    title = f"{_words.counted(count, 'release')} together"
+    title = f"{_words.count_noun(count, 'release')} together"
     terminal.print_table(title, ("", "at least", "at most"), rows)
     if fitted:
         title = f"All scales times {fitted['factor']:.6g}; the certificate is {fit}"
@@ -251,7 +251,7 @@ def compose(
 
 
 def _read(text: str) -> tuple[Mechanism, int]:
-    """Return the mechanism that FILE=COUNT names, and how often it is used."""
+    """Read the mechanism that FILE=COUNT names, and its number of releases."""
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.mechanism.mechanism import Mechanism
 
@@ -260,36 +260,38 @@ def _read(text: str) -> tuple[Mechanism, int]:
     return Mechanism(Certificate.from_json(read)), used
 
 
-def _fitted(
+def _fit(
     releases: list[tuple[Mechanism, int]],
     certificates: tuple[str, ...],
     *,
     budget: tuple[str, str],
     file: Path,
 ) -> tuple[list[tuple[Mechanism, int]], dict[str, Any]]:
-    """Scale the mechanisms to the budget (ε, δ) and write the plan; return them, and its record."""
+    """Scale the mechanisms to the budget (ε, δ), and write the plan; return them, and a record."""
     from leastnoise._files import write_file
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.selection.comparison import mae_of
     from leastnoise.selection.joint import calibrate_jointly
 
     epsilon, delta = budget
-    found = calibrate_jointly(releases, epsilon=epsilon, delta=delta)
-    write_file(file, found.certificate.to_json() + "\n")
-    moved = [(one, count) for one, (_, count) in zip(found.mechanisms, releases, strict=True)]
+    joint = calibrate_jointly(releases, epsilon=epsilon, delta=delta)
+    write_file(file, joint.certificate.to_json() + "\n")
+    scaled = [
+        (mechanism, count) for mechanism, (_, count) in zip(joint.mechanisms, releases, strict=True)
+    ]
     blocks = [
         {
             "certificate": text.rpartition("=")[0] or text,
-            "noise": one.noise.name,
+            "noise": mechanism.noise.name,
             "compositions": count,
-            "scale": float(one.noise.scale),
-            "mse": one.mse,
-            "mae": mae_of(one),
-            "epsilon": decimal_text(one.certificate.budget.epsilon),
+            "scale": float(mechanism.noise.scale),
+            "mse": mechanism.mse,
+            "mae": mae_of(mechanism),
+            "epsilon": decimal_text(mechanism.certificate.budget.epsilon),
         }
-        for text, (one, count) in zip(certificates, moved, strict=True)
+        for text, (mechanism, count) in zip(certificates, scaled, strict=True)
     ]
-    return moved, {"factor": found.factor, "blocks": blocks}
+    return scaled, {"factor": joint.factor, "blocks": blocks}
 
 
 def _text(value: str | float | None) -> str:

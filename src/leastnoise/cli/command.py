@@ -1,6 +1,6 @@
 """Commands and groups of commands: their options, help and errors.
 
-Help is in groups (an option's `panel`), in plain text, with no name broken at a hyphen.
+Help lists options in groups (an option's `panel`), as plain text, and breaks no line at a hyphen.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Declared = TypeVar("Declared", bound=Callable[..., Any])
 MOST_DIGITS = 20  # of a whole number
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_MOST_NAME = 22  # columns for the names of options; a longer one has a line of its own
+_MOST_NAME = 22  # columns for the names of options; a longer name gets a separate line
 _HYPHEN, _BLANK = "\u2011", "\u00a0"
 
 REQUIRED, MANY = object(), object()
-"""In place of a default: the option must be there, or may be there several times."""
+"""Stand for a default: the option is required, or may be repeated."""
 
 
 @final
 class OptionType(click.ParamType):
-    """What an option takes: its name in help, what its text is read as, what a shell completes.
+    """The type of an option's value: its name in help, its conversion, and shell completion.
 
-    Numbers of the mathematics stay texts, which are read exactly where they are used; whole ones
-    and those of seconds or effort are read here. With `files` the shell completes names of files.
+    Numbers of the mathematics stay texts, which are read exactly where they are used; whole
+    numbers, seconds and effort are converted here. With `files` the shell completes file names.
     """
 
     def __init__(
@@ -64,30 +64,30 @@ class OptionType(click.ParamType):
     ) -> list[CompletionItem[str]]:
         if self.files:
             return [CompletionItem(incomplete, type="file")]
-        return [CompletionItem(one) for one in self.complete() if one.startswith(incomplete)]
+        return [CompletionItem(name) for name in self.complete() if name.startswith(incomplete)]
 
 
 def among(*names: str) -> OptionType:
-    """Return the kind of an option that takes one of `names`, which is checked where it is used."""
+    """The type of an option with a choice of `names`, which is checked where it is used."""
     return OptionType("|".join(names), complete=lambda: names)
 
 
 def _number(text: str, *, whole: bool, name: str) -> int | float:
-    """Return the number that `text` is; raises InvalidArgument with the option's name."""
+    """Read a number. Raises InvalidArgument with the option's name."""
     pattern = _WHOLE if whole else _REAL
     if pattern.fullmatch(text) and not (whole and len(text) > MOST_DIGITS):
         return int(text) if whole else float(text)
-    from leastnoise.errors import InvalidArgument, shown
+    from leastnoise.errors import InvalidArgument, show_value
 
     hint = f"Write it like {name} {'3' if whole else '0.5'}."
     if not whole:
         hint = _validate.number_like(text) or hint
     expected = "a whole number" if whole else "a number"
-    raise InvalidArgument(name=name, value=shown(text), expected=expected, hint=hint)
+    raise InvalidArgument(name=name, value=show_value(text), expected=expected, hint=hint)
 
 
 class _Option(click.Option):
-    """An option with the group of options that help shows it in."""
+    """An option with the group in which help lists it."""
 
     def __init__(self, *declared: Any, panel: str = "", **more: Any) -> None:
         super().__init__(*declared, **more)
@@ -98,97 +98,99 @@ def option(  # noqa: PLR0917 (tables of options are rows of these)
     panel: str,
     name: str,
     kind: OptionType | None,
-    said: str,
+    text: str,
     default: object = None,
     /,
     **more: Any,
 ) -> Callable[[Declared], Declared]:
     """Declare an option; without a kind it is a flag. `default` may be REQUIRED or MANY.
 
-    The name of the command's argument may follow the option's.
+    The name of the command's argument may follow the option's name.
     """
     more |= {"is_flag": True} if kind is None else {"type": kind, "show_default": True}
     if default is REQUIRED or default is MANY:
         more["required" if default is REQUIRED else "multiple"] = True
     elif default is not None:
         more["default"] = default
-    return click.option(*name.split(), cls=_Option, panel=panel, help=said, **more)
+    return click.option(*name.split(), cls=_Option, panel=panel, help=text, **more)
 
 
 def options_of(panel: str, *rows: tuple[Any, ...]) -> Callable[[Declared], Declared]:
     """Declare options of one group of the help, each by its name, kind, help and default."""
-    return together(*(option(panel, *row) for row in rows))
+    return declare_all(*(option(panel, *row) for row in rows))
 
 
-def together(*declared: Callable[[Any], Any]) -> Callable[[Declared], Declared]:
+def declare_all(*declared: Callable[[Any], Any]) -> Callable[[Declared], Declared]:
     """Declare several options, in this order."""
-    return lambda command: functools.reduce(lambda made, one: one(made), declared[::-1], command)
+    return lambda command: functools.reduce(
+        lambda function, declare: declare(function), declared[::-1], command
+    )
 
 
 def argument(
-    name: str, kind: OptionType, said: str, default: object = REQUIRED
+    name: str, kind: OptionType, text: str, default: object = REQUIRED
 ) -> Callable[[Declared], Declared]:
-    """Declare an argument of a command; of MANY there is at least one."""
+    """Declare an argument of a command; with MANY, at least one value."""
     more: dict[str, Any] = {"required": default is REQUIRED or default is MANY}
     more |= {"nargs": -1} if default is MANY else {}
     more |= {} if more["required"] else {"default": default}
-    return click.argument(name, type=kind, metavar=kind.name, help=said, **more)
+    return click.argument(name, type=kind, metavar=kind.name, help=text, **more)
 
 
 class Command(click.Command):
-    """A command whose options are given once, but for those that collect a list."""
+    """A command whose options may be given once, except for those that collect a list."""
 
     def get_help(self, ctx: click.Context) -> str:
         return super().get_help(ctx).replace(_HYPHEN, "-").replace(_BLANK, " ")
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        usual = formatter.write_text  # of this one help, whose texts are broken at blanks alone
-        formatter.write_text = lambda text: usual(text.replace("-", _HYPHEN))
+        write_text = formatter.write_text  # this help only breaks lines at blanks
+        formatter.write_text = lambda text: write_text(text.replace("-", _HYPHEN))
         super().format_help_text(ctx, formatter)
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Leave them to `format_options`, which aligns them with the options."""
+        """Do nothing: `format_options` aligns arguments with options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments and options, group by group."""
         groups: dict[str, list[tuple[str, str]]] = {}
         rest: list[tuple[str, str]] = []
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx)
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
             if record is None:
                 continue
-            name, said = record
-            title = getattr(one, "panel", "")
-            if isinstance(one, click.Argument):
+            name, text = record
+            title = getattr(param, "panel", "")
+            if isinstance(param, click.Argument):
                 title = "Arguments"
-                said += "  [required]" if one.required else ""
+                text += "  [required]" if param.required else ""
             shown = groups.setdefault(title, []) if title else rest
-            shown.append((name, _unbroken(said)))
+            shown.append((name, _keep_unbroken(text)))
         groups["Other" if groups else "Options"] = rest
         widest = max(len(name) for rows in groups.values() for name, _ in rows)
         for title, rows in groups.items():
-            # write_dl aligns each group by itself; all alike is easier to read
+            # write_dl aligns each group separately; a common alignment is easier to read
             rows[0] = (rows[0][0].ljust(min(widest, _MOST_NAME)), rows[0][1])
             with formatter.section(title):
                 formatter.write_dl(rows, col_max=_MOST_NAME)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise InvalidArgument where the parser would take the last of several values."""
-        if not ctx.resilient_parsing:  # a shell asks how a line may go on
+        """Raise InvalidArgument for a repeated option; the parser would use the last value."""
+        if not ctx.resilient_parsing:  # set during shell completion
             self._refuse_repetition(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise _named_with_the_nearest(error, self.get_params(ctx)) from None
+            raise _suggest_option(error, self.get_params(ctx)) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error about one of its options calls it as it is written."""
+        """Run the command; an error about one of its options uses the option's written name."""
         from leastnoise.errors import InvalidArgument
 
         try:
             return super().invoke(ctx)
         except InvalidArgument as error:
-            written = {str(one.name).replace("_", "-"): one.opts[0] for one in self.params}
+            written = {str(param.name).replace("_", "-"): param.opts[0] for param in self.params}
             name = written.get(error.name.replace("_", "-"), "")
             if not name.startswith("--"):
                 raise
@@ -199,11 +201,11 @@ class Command(click.Command):
     def _refuse_repetition(self, args: Sequence[str]) -> None:
         from leastnoise.errors import InvalidArgument
 
-        own = args[: args.index("--")] if "--" in args else args
-        given = Counter(text.partition("=")[0] for text in own)
-        for one in self.params:
-            if isinstance(one, click.Option) and not (one.multiple or one.is_flag):
-                for name in one.opts:
+        before_dashes = args[: args.index("--")] if "--" in args else args
+        given = Counter(text.partition("=")[0] for text in before_dashes)
+        for param in self.params:
+            if isinstance(param, click.Option) and not (param.multiple or param.is_flag):
+                for name in param.opts:
                     if (times := given[name]) > 1:
                         expected = f"{name} to be given once"
                         raise InvalidArgument(name=name, value=f"{times} times", expected=expected)
@@ -225,34 +227,33 @@ class CommandGroup(Command, click.Group):
 
 
 def complaint(error: click.UsageError) -> str:
-    """Return the text of a usage error, and where help is; help alone where nothing was asked."""
-    said = error.format_message()
-    if error.ctx is not None and said == error.ctx.get_help():
-        return said
-    said = f"leastnoise: {_words.plain(said)}"
-    return said if error.ctx is None else f"{said}\nHelp: {error.ctx.command_path} --help"
+    """The text of a usage error with a pointer to help; help alone if no command was given."""
+    text = error.format_message()
+    if error.ctx is not None and text == error.ctx.get_help():
+        return text
+    text = f"leastnoise: {_words.plain(text)}"
+    return text if error.ctx is None else f"{text}\nHelp: {error.ctx.command_path} --help"
 
 
-def _named_with_the_nearest(
+def _suggest_option(
     error: click.NoSuchOption, params: Sequence[click.Parameter]
 ) -> click.UsageError:
-    """Return the error about an unknown option with the one that was meant, if one is near."""
+    """The error about an unknown option, with the nearest option if one is near."""
     known = {
         name.lstrip("-"): name
-        for one in params
-        if isinstance(one, click.Option)
-        for name in one.opts
+        for param in params
+        if isinstance(param, click.Option)
+        for name in param.opts
     }
     shown = _words.plain(error.option_name)
-    said = f"No such option: {shown}."
-    # without the dashes, which make all names alike
+    text = f"No such option: {shown}."
+    # the dashes would count as equal letters
     if (close := _validate.nearest_name(shown.lstrip("-"), tuple(known))) is not None:
-        said += f" Did you mean {known[close]}?"
-    return click.UsageError(said, ctx=error.ctx)
+        text += f" Did you mean {known[close]}?"
+    return click.UsageError(text, ctx=error.ctx)
 
 
-def _unbroken(said: str) -> str:
-    """Return `said` with marks at which no line is broken: in names with hyphens, and defaults."""
-    said = said.replace("-", _HYPHEN)
-    text, default, value = said.partition("[default: ")
+def _keep_unbroken(text: str) -> str:
+    """Replace hyphens, and the blank in a default, by marks at which no line is broken."""
+    text, default, value = text.replace("-", _HYPHEN).partition("[default: ")
     return text + default[:-1] + _BLANK + value if default else text

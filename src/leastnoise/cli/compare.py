@@ -1,4 +1,4 @@
-"""`leastnoise compare`: every noise family for a query, best first, and figures of that."""
+"""`leastnoise compare`: every noise family for a query, best first, and figures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from leastnoise.selection.comparison import Comparison
 
 _PLOT = (
-    "Draw in a file ending in .svg, .png or .pdf, or in the terminal (-). Of one number: errors "
-    "against epsilon, and densities. Of a vector: errors against the dimension, and the radius. "
-    "Some seconds for each of about eight comparisons."
+    "Draw figures in a file ending in .svg, .png or .pdf, or in the terminal (-). For one number: "
+    "errors by epsilon, and densities. For a vector: errors by dimension, and the radius. About "
+    "eight comparisons of some seconds each."
 )
 
 
@@ -30,9 +30,9 @@ _PLOT = (
 @options.releases
 @options.query
 @options.search
-@option(SEARCH, "--bound", None, "Prove how good any noise could be; up to a minute.")
+@option(SEARCH, "--bound", None, "Prove a lower bound on the error of any noise; up to a minute.")
 @options.parameters_by_family
-@option(OUTPUT, "--verbose", None, "Say why each family that is left out can't serve.")
+@option(OUTPUT, "--verbose", None, "Show why each skipped family can't serve.")
 @option(OUTPUT, "--plot", OptionType("FILE", files=True), _PLOT)
 @options.as_json
 def command(
@@ -53,7 +53,8 @@ def command(
 ) -> None:
     """Rank every noise family for a query.
 
-    Each is calibrated and proved; --verbose says why others can't serve. Exit code 1 if none can.
+    Each family is calibrated and proved; --verbose shows why others can't serve. Exit code 1 if
+    none can.
     """
     from leastnoise.errors import Refused
     from leastnoise.selection.public import compare
@@ -61,15 +62,15 @@ def command(
     alpha = parameters.get("generalized-gamma", {}).get("alpha")
     drawing = _Request.of(plot, epsilon, query, alpha=alpha, silent=as_json) if plot else None
 
-    def compared(
+    def run_comparison(
         epsilon: str, dimension: int, progress: Callable[[str], None] | None = None
     ) -> Comparison:
-        asked = replace(query, dimension=dimension)
+        changed = replace(query, dimension=dimension)
         return compare(
             epsilon=epsilon,
             delta=delta,
-            sensitivity=asked.declared(),
-            dimension=asked.coordinates,
+            sensitivity=changed.declared(),
+            dimension=changed.coordinates,
             loss=loss,
             compositions=compositions,
             sampling_rate=sampling_rate,
@@ -81,75 +82,87 @@ def command(
         )
 
     with terminal.stages("Comparing", silent=as_json) as stage:
-        found = compared(epsilon, query.dimension, progress=stage)
-    if not found.candidates:
-        raise Refused(found.why_none)
-    figures = drawing.figures(found, compared) if drawing else []
+        comparison = run_comparison(epsilon, query.dimension, progress=stage)
+    if not comparison.candidates:
+        raise Refused(comparison.why_none)
+    figures = drawing.figures(comparison, run_comparison) if drawing else []
     candidates = [
-        records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=query.sensitivity)
-        for one in found.candidates
+        records.calibrated_record(
+            candidate, epsilon=epsilon, delta=delta, sensitivity=query.sensitivity
+        )
+        for candidate in comparison.candidates
     ]
     drawn = drawing.draw(figures) if drawing else ""
     if as_json:
-        skipped = [{"name": one.name, "why": one.why} for one in found.skipped]
-        record = {"candidates": candidates, "lower_bound": _bound_record(found), "skipped": skipped}
-        records.print_json(record)
+        skipped = [{"name": family.name, "why": family.why} for family in comparison.skipped]
+        records.print_json(
+            {
+                "candidates": candidates,
+                "lower_bound": _bound_record(comparison),
+                "skipped": skipped,
+            }
+        )
         return
     title = f"ε = {epsilon}, δ = {delta}, {query.declared().kind} sensitivity "
     title += f"{query.sensitivity}, dimension {query.coordinates}"
-    _show(found, candidates, title=title, verbose=verbose)
+    _show(comparison, candidates, title=title, verbose=verbose)
     if drawn:
         terminal.say(drawn, lines=True)
 
 
 def _show(
-    found: Comparison, candidates: list[dict[str, Any]], *, title: str, verbose: bool
+    comparison: Comparison, candidates: list[dict[str, Any]], *, title: str, verbose: bool
 ) -> None:
     from leastnoise.selection.comparison import error_text, percent
 
-    loss = found.loss.value
+    loss = comparison.loss.value
     best = candidates[0][loss]
     rows = [
         (
             candidate.label,
-            f"{one['scale']:.10g}",
-            f"{one['mse']:.6g}",
-            error_text(one["mae"]),
-            f"{one[loss] / best:.4g}×" if best > 0 else "",
+            f"{record['scale']:.10g}",
+            f"{record['mse']:.6g}",
+            error_text(record["mae"]),
+            f"{record[loss] / best:.4g}×" if best > 0 else "",
         )
-        for candidate, one in zip(found.candidates, candidates, strict=True)
+        for candidate, record in zip(comparison.candidates, candidates, strict=True)
     ]
     terminal.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
-    said = [f"{one.label}: {one.note}" for one in found.candidates if one.note is not None]
-    if found.gap is not None:
-        name = found.candidates[0].label
-        said.append(f"{name} is at most {percent(found.gap)} above the best possible {loss}.")
+    sentences = [
+        f"{candidate.label}: {candidate.note}"
+        for candidate in comparison.candidates
+        if candidate.note is not None
+    ]
+    if comparison.gap is not None:
+        name, gap = comparison.candidates[0].label, percent(comparison.gap)
+        sentences.append(f"{name} is at most {gap} above the best possible {loss}.")
+    count = len(comparison.skipped)
     if verbose:
-        said += [f"{one.name} is skipped: {one.why}." for one in found.skipped]
-    elif found.skipped:
-        families, are = ("family", "is") if len(found.skipped) == 1 else ("families", "are")
-        said.append(f"{len(found.skipped)} {families} {are} skipped; --verbose says why.")
-    terminal.print_sentences(said)
+        sentences += [f"{family.name} is skipped: {family.why}." for family in comparison.skipped]
+    elif count:
+        families, are = ("family", "is") if count == 1 else ("families", "are")
+        sentences.append(f"{count} {families} {are} skipped; --verbose shows why.")
+    terminal.print_sentences(sentences)
 
 
-def _bound_record(found: Comparison) -> dict[str, Any] | None:
-    """Return the proved lower bound, None if there is none for this very problem."""
-    if found.best_possible is None:
+def _bound_record(comparison: Comparison) -> dict[str, Any] | None:
+    """The record of the proved lower bound; None without one."""
+    if comparison.best_possible is None:
         return None
     return {
-        "loss": found.loss.value,
-        "value": found.best_possible.value,
+        "loss": comparison.loss.value,
+        "value": comparison.best_possible.value,
         "certified": True,
-        "scope": found.best_possible.bound.scope,
+        "scope": comparison.best_possible.bound.scope,
     }
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """Figures that are wanted on `target`, of noise for this problem and others beside it.
+    """A request for figures in `target`, about noise for this problem and related ones.
 
-    For one number those are of other ε, for a vector of other dimensions, from `least` on.
+    For one number these have other ε, for a vector other dimensions, from `least` on.
     """
 
     target: str
@@ -168,10 +181,10 @@ class _Request:
         alpha: str | None,
         silent: bool,
     ) -> _Request:
-        """Return the figures that --plot asks for, before anything is computed.
+        """Check the request for --plot, before anything is computed.
 
-        Raises InvalidArgument for options that hold in one dimension alone, for --json in the
-        terminal, and for a file of another kind; InvalidInput without the libraries.
+        Raises InvalidArgument for options that only hold in one dimension, for --json in the
+        terminal, and for an unknown kind of file, InvalidInput without the libraries.
         """
         from leastnoise.errors import InvalidArgument
         from leastnoise.guarantees.exact import exact
@@ -191,9 +204,10 @@ class _Request:
         return cls(target=target, epsilon=at, dimension=dimension, least=least, silent=silent)
 
     def figures(self, here: Comparison, at: Callable[[str, int], Comparison]) -> list[Figure]:
-        """Return the figures; `here` is the comparison asked for, `at` (ε, dimension) makes others.
+        """The figures.
 
-        Raises Refused if there is no noise to measure the others by.
+        `here` is the requested comparison; `at` (ε, dimension) computes related ones. Raises
+        Refused if the reference noise is missing.
         """
         with terminal.stages(silent=self.silent) as stage:
             if self.dimension == 1:
@@ -206,14 +220,18 @@ class _Request:
         from leastnoise.guarantees.exact import decimal_text
         from leastnoise.report.figures import density_figure, epsilons_around, error_by_epsilon
 
-        error_by_epsilon({self.epsilon: here})  # refuses before the work rather than after it
-        found: dict[Fraction, Comparison] = {}
+        error_by_epsilon({self.epsilon: here})  # raises before the work, not after it
+        comparisons: dict[Fraction, Comparison] = {}
         for epsilon in epsilons_around(self.epsilon):
             shown = decimal_text(epsilon)
             stage(f"Comparing at ε = {shown}")
-            found[epsilon] = here if epsilon == self.epsilon else at(shown, 1)
-        served = {epsilon: one for epsilon, one in found.items() if one.candidates}
-        return [error_by_epsilon(served), density_figure(here)]
+            comparisons[epsilon] = here if epsilon == self.epsilon else at(shown, 1)
+        usable = {
+            epsilon: comparison
+            for epsilon, comparison in comparisons.items()
+            if comparison.candidates
+        }
+        return [error_by_epsilon(usable), density_figure(here)]
 
     def _of_a_vector(
         self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
@@ -221,17 +239,17 @@ class _Request:
         from leastnoise.guarantees.exact import decimal_text
         from leastnoise.report.figures import dimensions_around, error_figure, radius_figure
 
-        error_figure({self.dimension: here})  # refuses before the work rather than after it
+        error_figure({self.dimension: here})  # raises before the work, not after it
         epsilon = decimal_text(self.epsilon)
-        found: dict[int, Comparison] = {}
+        comparisons: dict[int, Comparison] = {}
         for dimension in dimensions_around(self.dimension, least=self.least):
             stage(f"Comparing in {dimension:,} dimensions")
-            found[dimension] = here if dimension == self.dimension else at(epsilon, dimension)
+            comparisons[dimension] = here if dimension == self.dimension else at(epsilon, dimension)
         radius = radius_figure(here)
-        return [error_figure(found), *([radius] if radius else [])]
+        return [error_figure(comparisons), *([radius] if radius else [])]
 
     def draw(self, figures: list[Figure]) -> str:
-        """Write the file, and return what a terminal shows of it: all, if it is the target.
+        """Write the file, and return text for the terminal, which is the target's figures if any.
 
         Raises InvalidInput for a file that can't be written.
         """

@@ -1,4 +1,4 @@
-"""`leastnoise demo`: the whole way, on a real table of health-care use."""
+"""`leastnoise demo`: a complete release of a real table of health-care use."""
 
 from __future__ import annotations
 
@@ -72,22 +72,22 @@ format = "csv"
 """
 
 _ABOUT = (
-    "The RAND Health Insurance Experiment: 5,912 persons in 18 insurance plans, up to five years "
-    "of each. zper is the column that identifies a person; the budget ε = 1, δ = 1e-6 protects "
-    "each with all of her years."
+    "The RAND Health Insurance Experiment: 5,912 persons in 18 insurance plans, with up to five "
+    "years each. The column zper identifies a person. The budget ε = 1, δ = 1e-6 protects each "
+    "person with all years."
 )
-_PLAN = "The plan: what will be released, and how large its errors will be. It reads no row."
+_PLAN = "The plan: the statistics that will be released, and their errors. It reads no row."
 _RELEASED = (
-    "The released tables. In 95 % of all releases the noise is so small that the value without it "
-    "is between the two numbers: that of rows within the spec's own limits and bounds. The truth, "
-    "of all rows as they are, is shown only because these data are public."
+    "The released tables. In 95 % of all releases, the value without noise is between the two "
+    "numbers. That value respects the spec's limits and bounds. The truth, without limits and "
+    "bounds, is shown only because these data are public."
 )
 _BIAS = (
-    "95 % is of the noise alone: what limits and bounds take away is in no interval. The mean of "
-    "all visits in plan 11 is {mean:.4f}, and {cut:.4f} where a year of more than 20 counts as 20, "
-    "as the bounds say: what is published is the second, with noise. These data are public, so "
-    "that everyone sees the difference. Of others nobody does: choose bounds that are wide enough "
-    "by public knowledge, at the price of more noise."
+    "The 95 % are about the noise only; the intervals don't include the effect of limits and "
+    "bounds. The mean of all visits in plan 11 is {mean:.4f}. With the bounds, a year of more than "
+    "20 visits counts as 20, and the mean is {cut:.4f}; this mean is published, with noise. These "
+    "data are public, so everyone sees the difference; for private data nobody does. Choose bounds "
+    "that are wide enough by public knowledge, at the price of more noise."
 )
 
 
@@ -95,14 +95,14 @@ _BIAS = (
 @argument(
     "directory",
     OptionType("[FOLDER]", Path, files=True),
-    "Where to put the release, leastnoise-demo if left out.",
+    "Folder for the release; leastnoise-demo if left out.",
     Path("leastnoise-demo"),
 )
-@option(OUTPUT, "--table", FILE, "Copy the table there, as CSV, and do no more.")
+@option(OUTPUT, "--table", FILE, "Only copy the table to this file, as CSV.")
 def command(*, directory: Path, table: Path | None) -> None:
     """Publish and verify a real table.
 
-    Visits to doctors and hospital admissions of the RAND Health Insurance Experiment.
+    Visits to doctors and hospital admissions in the RAND Health Insurance Experiment.
     """
     if table is not None:
         _copy(table)
@@ -128,31 +128,31 @@ def command(*, directory: Path, table: Path | None) -> None:
     terminal.print_sentences([_RELEASED])
     terminal.say()
     truths = _true_values(source)
-    for made in released.tables.values():
-        records.print_released(made, truth=truths[made.name])
+    for released_table in released.tables.values():
+        records.print_released(released_table, truth=truths[released_table.name])
     terminal.print_sentences([_BIAS.format(**_means_of_plan_11(source))])
     terminal.say()
     with terminal.stages("Proving the release again"):
-        found = verify_directory(directory)
-    terminal.print_sentences(words.verified_release(found, directory))
+        verified = verify_directory(directory)
+    terminal.print_sentences(words.verified_release(verified, directory))
     terminal.say("Check it again:")
     terminal.say(f"  leastnoise verify {directory}")
 
 
 def _copy(target: Path) -> None:
-    """Copy the table; raises InvalidInput where a file is already, or none can be written."""
+    """Copy the table. Raises InvalidInput if the file exists, or can't be written."""
     from leastnoise._files import try_file, write_file
     from leastnoise.errors import InvalidInput
 
     if target.exists():
-        raise InvalidInput(f"{target} exists: move it away, or name another.")
+        raise InvalidInput(f"{target} exists already. Move it away, or choose another file.")
     try_file(target)
     write_file(target, find_table().read_bytes())
     terminal.say(f"Written to {target}.")
 
 
 def find_table() -> Path:
-    """Return the table's file in the installed statsmodels, without importing statsmodels."""
+    """The table's file in the installed statsmodels, found without importing statsmodels."""
     from leastnoise.errors import InvalidInput
 
     package = importlib.util.find_spec("statsmodels")
@@ -167,7 +167,7 @@ def find_table() -> Path:
 
 
 def _means_of_plan_11(source: Path) -> dict[str, float]:
-    """Return the mean of visits as they are, and of those cut off: for public data alone."""
+    """The mean of visits without and with bounds; for public data only."""
     import duckdb
 
     sql = "SELECT avg(mdvis), avg(least(mdvis, 20)) FROM read_csv($source) WHERE plan = 11"
@@ -176,7 +176,7 @@ def _means_of_plan_11(source: Path) -> dict[str, float]:
 
 
 def _true_values(source: Path) -> dict[str, list[tuple[str, ...]]]:
-    """Return the tables' values without noise, row by row: for public data alone."""
+    """The tables' values without noise, row by row; for public data only."""
     import duckdb
 
     queries = {

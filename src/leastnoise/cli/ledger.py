@@ -1,4 +1,4 @@
-"""`leastnoise ledger`: budgets that releases are charged to."""
+"""`leastnoise ledger`: the budgets that releases are charged to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.ledger.store import Entry
 
 _file = argument("file", FILE, "The ledger.")
-_dataset = option(QUERY, "--dataset", NAME, "Of this dataset only.")
+_dataset = option(QUERY, "--dataset", NAME, "Use this dataset's account only.")
 
 
 @click.group("ledger", cls=CommandGroup)
@@ -43,15 +43,15 @@ def group() -> None:
 @options_of(
     "Account",
     ("--dataset", NAME, "The name of the dataset.", REQUIRED),
-    ("--unit", NAME, 'What one person is in its releases: a column\'s name, or "row".', REQUIRED),
-    ("--neighbours", RELATION, "Which tables are neighbours.", "add-remove"),
+    ("--unit", NAME, 'The column that identifies a person, or "row".', REQUIRED),
+    ("--neighbours", RELATION, "The relation between neighbouring tables.", "add-remove"),
 )
 @options.budget
 @option(
     BUDGET,
     "--filter rule",
     among("sums", "zcdp"),
-    "How charges are added up; without it the first charge chooses.",
+    "How charges add up; without it the first charge chooses.",
 )
 @options.as_json
 def init(
@@ -65,7 +65,7 @@ def init(
     rule: str | None,
     as_json: bool,
 ) -> None:
-    """Open the account of a dataset; make the file if there is none."""
+    """Open the account of a dataset; create the file if it doesn't exist."""
     from leastnoise.guarantees.budget import Budget
     from leastnoise.ledger.ledger import Ledger
 
@@ -86,28 +86,29 @@ def init(
 @_file
 @options.as_json
 def show(*, file: Path, as_json: bool) -> None:
-    """Show every account: its budget, what is spent of it, and what is left."""
+    """Show every account: its budget, the spent part, and the rest."""
     from leastnoise.ledger.account import Books
     from leastnoise.ledger.ledger import Ledger
 
     entries = Ledger(file).history()
     books = Books.of(entries)
     accounts = books.accounts.values()
-    series = {one.dataset: _series_of(file, one, books) for one in accounts}
-    last = {one.body["dataset"]: one for one in entries if one.body["kind"] != "account"}
+    series = {account.dataset: _series_of(file, account, books) for account in accounts}
+    last = {entry.body["dataset"]: entry for entry in entries if entry.body["kind"] != "account"}
     if as_json:
-        found = [
-            _account_record(one, last.get(one.dataset)) | {"series": series[one.dataset]}
-            for one in accounts
+        account_records = [
+            _account_record(account, last.get(account.dataset))
+            | {"series": series[account.dataset]}
+            for account in accounts
         ]
-        records.print_json({"accounts": found})
+        records.print_json({"accounts": account_records})
         return
     for account in accounts:
         terminal.print_sentences([f"{account.dataset}:"])
         facts = _facts(account, last.get(account.dataset))
-        for one in series[account.dataset]:
-            made = f"{one['published']:,} of {one['releases']:,} published"
-            facts.append(("series", f"{one['name']}: {made}"))
+        for row in series[account.dataset]:
+            published = f"{row['published']:,} of {row['releases']:,} published"
+            facts.append(("series", f"{row['name']}: {published}"))
         terminal.print_facts(facts)
         terminal.say()
     if not accounts:
@@ -119,17 +120,18 @@ def show(*, file: Path, as_json: bool) -> None:
 @_dataset
 @options.as_json
 def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
-    """List what was charged, oldest first."""
+    """List all charges, oldest first."""
     from leastnoise.ledger.account import Books
     from leastnoise.ledger.ledger import Ledger
 
     entries = Ledger(file).history()
     if dataset is not None:
-        Books.of(entries).account(dataset)  # says so if there is none
+        Books.of(entries).account(dataset)  # raises if there is no such account
         entries = [entry for entry in entries if entry.body["dataset"] == dataset]
     if as_json:
-        found = [{"number": entry.number} | entry.body for entry in entries]
-        records.print_json({"entries": found})
+        records.print_json(
+            {"entries": [{"number": entry.number} | entry.body for entry in entries]}
+        )
         return
     names = ("number", "time (UTC)", "what", "dataset", "label", "user", "ε", "δ", "ρ")
     series = {entry.number for entry in entries if entry.body["kind"] == "series"}
@@ -142,7 +144,7 @@ def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
 def check(*, file: Path, as_json: bool) -> None:
     """Prove the ledger again.
 
-    Every certificate, cost and sum. Exit code 1 if any of it is false.
+    Every certificate, cost and sum is checked. Exit code 1 if any is false.
     """
     from leastnoise.errors import LedgerRejected
     from leastnoise.ledger.check import check_ledger
@@ -158,8 +160,8 @@ def check(*, file: Path, as_json: bool) -> None:
     elif reason:
         terminal.say(f"leastnoise: the ledger does not hold: {reason}", err=True)
     else:
-        said = f"Checked {file}: {entries:,} entries, every charge proved and within budget."
-        terminal.print_sentences([said])
+        text = f"Checked {file}: {entries:,} entries, every charge proved and within budget."
+        terminal.print_sentences([text])
     if reason:
         raise click.exceptions.Exit(1)
 
@@ -169,11 +171,11 @@ def check(*, file: Path, as_json: bool) -> None:
 @argument(
     "specs",
     OptionType("SPEC[=COUNT]...", files=True),
-    "Specs, and how often each is released.",
+    "Specs, each with its number of releases.",
     MANY,
 )
 @options.budget
-@option(BUDGET, "--fit", None, "Find the specs' ε: the largest that fits, all by one factor.")
+@option(BUDGET, "--fit", None, "Find the largest ε of the specs that fit, scaled by one factor.")
 @_dataset
 @options.as_json
 def register(
@@ -188,8 +190,9 @@ def register(
 ) -> None:
     """Charge a plan: releases that are fixed now, and compose tightly.
 
-    Together they meet ε and δ, by their composition rather than by the sum of their budgets.
-    Put the plan's number into the specs as plan of [privacy.ledger], and the ε that --fit finds.
+    The releases meet ε and δ together, by their composition rather than by the sum of their
+    budgets. Put the plan's number into the specs as plan of [privacy.ledger], and the ε that --fit
+    finds.
     """
     from leastnoise.errors import InvalidArgument
     from leastnoise.guarantees.budget import Budget
@@ -197,7 +200,7 @@ def register(
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.publish.release import Release, fit_plans
 
-    asked: list[tuple[str, Release, int]] = []
+    requests: list[tuple[str, Release, int]] = []
     statements: set[tuple[str, str]] = set()
     for text in specs:
         name, used = options.split_count(text, expected="SPEC=COUNT, a whole COUNT")
@@ -209,56 +212,60 @@ def register(
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
             with terminal.stages("Planning", silent=as_json) as tell:
-                release.plan(progress=tell)  # kept by the release
-            asked.append((name, release, used))
+                release.plan(progress=tell)  # the release caches its plan
+            requests.append((name, release, used))
     if len(statements) != 1:
         raise InvalidArgument(name="specs", value=list(specs), expected="specs of one unit")
     unit, neighbours = statements.pop()
     budget = Budget(epsilon=epsilon, delta=delta)
     ledger = Ledger(file)
     if fit:
-        ledger.check_account(unit=unit, neighbours=neighbours, dataset=dataset)  # before a search
+        ledger.check_account(unit=unit, neighbours=neighbours, dataset=dataset)  # before the search
         with terminal.stages("Finding the largest epsilon", silent=as_json) as tell:
-            plans = fit_plans([(one, used) for _, one, used in asked], budget, progress=tell)
+            fitted = [(release, used) for _, release, used in requests]
+            plans = fit_plans(fitted, budget, progress=tell)
     else:
-        plans = [one.plan() for _, one, _ in asked]
+        plans = [release.plan() for _, release, _ in requests]
     charge = ledger.register(
-        [(plan.certificate, used) for plan, (_, _, used) in zip(plans, asked, strict=True)],
+        [(plan.certificate, used) for plan, (_, _, used) in zip(plans, requests, strict=True)],
         budget=budget,
         unit=unit,
         neighbours=neighbours,
         dataset=dataset,
         label=", ".join(specs),
     )
-    found = [
+    planned = [
         {"spec": name, "count": used, "epsilon": decimal_text(plan.budget.epsilon)}
-        for plan, (name, _, used) in zip(plans, asked, strict=True)
+        for plan, (name, _, used) in zip(plans, requests, strict=True)
     ]
     if as_json:
         record = {"plan": charge.number, "dataset": charge.dataset, "filter": charge.rule}
-        records.print_json(record | {"releases": found})
+        records.print_json(record | {"releases": planned})
         return
     terminal.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
     if fit:
         terminal.print_sentences(
-            ['Write epsilon = "{epsilon}" into {spec}.'.format(**one) for one in found]
+            ['Write epsilon = "{epsilon}" into {spec}.'.format(**row) for row in planned]
         )
 
 
 def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
-    """Return the facts of an account for people; `spent` rounded up, `left` rounded down."""
+    """The facts of an account for people; "spent" is rounded up, "left" down."""
     from leastnoise.ledger.filters import ZCDP
 
     spent, budget = account.spent, account.budget
-    used = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)}"
+    used = f"ε {_words.round_up(spent.epsilon)} and δ {_words.round_up(spent.delta)}"
     if account.rule == ZCDP:
-        own = f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}"
-        used = f"{own}; by sums {used}"
+        by_filter = f"ρ {_words.round_up(spent.rho)} and δ' {_words.round_up(spent.leak)}"
+        used = f"{by_filter}; by sums {used}"
     facts = [
-        ("budget", f"{_words.private(budget.epsilon, budget.delta)} for each {account.unit}"),
+        (
+            "budget",
+            f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each {account.unit}",
+        ),
         ("neighbours", account.neighbours),
         ("filter", account.rule or "not chosen yet: the first charge chooses it"),
-        ("spent", f"{used}, by {_words.counted(account.charges, 'charge')}"),
+        ("spent", f"{used}, by {_words.count_noun(account.charges, 'charge')}"),
         ("left", str(account.remaining)),
     ]
     if last is not None:
@@ -269,23 +276,24 @@ def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
 
 
 def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any]]:
-    """Return records of the series of an account: how many releases each has, and published."""
+    """Records of an account's series: the numbers of its releases, and of published ones."""
     from leastnoise.ledger.series import LedgerSeries
 
     persons = {"unit": account.unit, "neighbours": account.neighbours}
-    own = [name for dataset, name in books.series if dataset == account.dataset]
-    found = [
-        LedgerSeries(path=file, name=n, dataset=account.dataset, **persons).find() for n in own
+    names = [name for dataset, name in books.series if dataset == account.dataset]
+    charged = [
+        LedgerSeries(path=file, name=name, dataset=account.dataset, **persons).find()
+        for name in names
     ]
     return [
-        {"name": name, "published": one.published, "releases": one.releases}
-        for name, one in zip(own, found, strict=True)
-        if one is not None
+        {"name": name, "published": series.published, "releases": series.releases}
+        for name, series in zip(names, charged, strict=True)
+        if series is not None
     ]
 
 
 def _last(entry: Entry) -> dict[str, str]:
-    """Return when an entry was made, of what, and by whom, as far as it says so."""
+    """Time, label and user of an entry, as far as the entry has them."""
     texts = {name: entry.body.get(name, "") for name in ("time", "label", "user")}
     return texts | {"time": _time(texts["time"])}
 
@@ -299,7 +307,7 @@ def _more(count: int) -> str:
 
     if count == MOST_ALIKE:
         return f"{count:,} more charges like the last, or more"
-    more = _words.counted(count, "more charge") if count else "no more charge"
+    more = _words.count_noun(count, "more charge") if count else "no more charge"
     return f"{more} like the last"
 
 
@@ -327,7 +335,7 @@ def _account_record(account: Account, last: Entry | None) -> dict[str, Any]:
 
 
 def _history_row(entry: Entry, series: Container[int]) -> tuple[str, ...]:
-    """Return what happened, for people; `series` are the numbers of entries that begin one."""
+    """An entry as a row for people; `series` are the numbers of entries that begin a series."""
     from fractions import Fraction
 
     body = entry.body
@@ -335,7 +343,7 @@ def _history_row(entry: Entry, series: Container[int]) -> tuple[str, ...]:
     return (
         str(entry.number),
         _time(body["time"]),
-        _happened(body, series),
+        _describe(body, series),
         body["dataset"],
         body.get("label", ""),
         body.get("user", ""),
@@ -343,7 +351,7 @@ def _history_row(entry: Entry, series: Container[int]) -> tuple[str, ...]:
     )
 
 
-def _happened(body: dict[str, Any], series: Container[int]) -> str:
+def _describe(body: dict[str, Any], series: Container[int]) -> str:
     if body["kind"] != "use":
         return f"series {body['series']}" if body["kind"] == "series" else body["kind"]
     if body["plan"] in series:

@@ -1,4 +1,4 @@
-"""The entry point: the commands, and which error ends with which exit code."""
+"""The entry point: all commands, and the exit codes of errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leastnoise.cli import (
     series,
     spec,
 )
-from leastnoise.cli.terminal import place_of, say
+from leastnoise.cli.terminal import describe_location, say
 from leastnoise.errors import InvalidInput, LeastnoiseError
 
 REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
@@ -67,23 +67,25 @@ def main() -> NoReturn:
         code = app(standalone_mode=False)
     except click.Abort as error:
         interrupted = isinstance(error.__cause__, KeyboardInterrupt)
-        code = INTERRUPTED if interrupted else REFUSED  # of a prompt
+        code = INTERRUPTED if interrupted else REFUSED  # a prompt was refused
     except click.UsageError as error:
         _fail(command.complaint(error), MALFORMED)
     except InvalidInput as error:
         _fail(f"leastnoise: {error}", MALFORMED)
     except LeastnoiseError as error:
         _fail(f"leastnoise: {error}", REFUSED)
-    except OSError as error:  # of stdout, or a temporary folder; strerror holds no data
+    except OSError as error:  # from stdout or a temporary folder; strerror contains no data
         _fail(f"leastnoise: Input or output failed: {error.strerror}.", MALFORMED)
-    # Python's own report of an unforeseen error would print its message, which could quote data:
-    # here alone everything is caught, and only its kind and place are shown.
+    # Python's own report of an unforeseen error would print its message, which could quote data.
+    # So everything is caught here, and only the error's type and line are shown.
     except Exception as error:  # noqa: BLE001 (so that no message is shown)
-        _fail(f"leastnoise: Internal error ({place_of(error)}). Please report it.", INTERNAL)
+        _fail(
+            f"leastnoise: Internal error ({describe_location(error)}). Please report it.", INTERNAL
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    with suppress(OSError):  # nobody reads: the exit code still says it
+    with suppress(OSError):  # a closed stream; the exit code still reports the failure
         say(message, err=True, lines=True)
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that the same word means the same everywhere."""
+"""Options that several commands share, so that a name means the same everywhere."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from leastnoise.cli.command import (
     Declared,
     OptionType,
     among,
+    declare_all,
     option,
     options_of,
-    together,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BUDGET, QUERY, NOISE, SEARCH, OUTPUT = "Budget", "Query", "Noise", "Search", "Output"
 """The groups of options in a command's help."""
 
-# What options take.
+# The types of options' values.
 NUMBER, NAME, INTEGER = OptionType("NUMBER"), OptionType("NAME"), OptionType("INTEGER", int)
 REAL, SECONDS = OptionType("NUMBER", float), OptionType("SECONDS", float)
 FILE, FOLDER = OptionType("FILE", Path, files=True), OptionType("FOLDER", Path, files=True)
@@ -36,32 +36,32 @@ RELATION = among("add-remove", "replace-one")
 
 
 def _families() -> list[str]:
-    """Return the noise families, those of installed packages too."""
+    """The names of all noise families, including families of installed packages."""
     from importlib.metadata import entry_points
 
     from leastnoise.noise.registry import FAMILIES, GROUP
 
-    return sorted({*FAMILIES, *(one.name for one in entry_points(group=GROUP))})
+    return sorted({*FAMILIES, *(entry.name for entry in entry_points(group=GROUP))})
 
 
 FAMILY = OptionType("NAME", complete=_families)
 
 
-def _gathered(
-    name: str, made: Callable[..., Any], *declared: Callable[[Any], Any]
+def _gather(
+    name: str, make: Callable[..., Any], *declared: Callable[[Any], Any]
 ) -> Callable[[Declared], Declared]:
-    """Return a declaration of options that a command gets as one argument, of what `made` makes."""
-    parameters = inspect.signature(made).parameters
+    """Declare options that a command receives as one argument, which `make` builds from them."""
+    parameters = inspect.signature(make).parameters
 
     def declare(command: Declared) -> Declared:
-        """Declare them for `command`."""
+        """Declare the options for `command`."""
 
         @functools.wraps(command)
         def gathering(**given: Any) -> Any:
-            own = {one: given.pop(one) for one in parameters if one in given}
-            return command(**given, **{name: made(**own)})
+            arguments = {key: given.pop(key) for key in parameters if key in given}
+            return command(**given, **{name: make(**arguments)})
 
-        return together(*declared)(cast("Declared", gathering))
+        return declare_all(*declared)(cast("Declared", gathering))
 
     return declare
 
@@ -69,7 +69,7 @@ def _gathered(
 @final
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions:
-    """What the options say of the query."""
+    """The options that describe the query."""
 
     dimension: int
     sensitivity: str
@@ -83,11 +83,11 @@ class QueryOptions:
 
     @property
     def coordinates(self) -> int:
-        """How many numbers are released."""
+        """The number of released coordinates."""
         return self.declared().coordinates or self.dimension
 
     def declared(self) -> Sensitivity:
-        """Return the sensitivity; raises InvalidArgument for options that contradict each other."""
+        """The sensitivity. Raises InvalidArgument for options that contradict each other."""
         from leastnoise.guarantees.sensitivity import sensitivity_of_kind
         from leastnoise.guarantees.structured import CountingQueries, Linf
 
@@ -127,44 +127,44 @@ def parameters_from(
     alpha: str | None = None,
     p: str | None = None,
 ) -> dict[str, str | int]:
-    """Return the parameters that --param options set, and those with an option of their own.
+    """The parameters set by --param options, and by options of their own.
 
-    Raises InvalidArgument for one that sets nothing, or what is set already.
+    Raises InvalidArgument for a --param that sets nothing, or a parameter set twice.
     """
     from leastnoise.errors import InvalidArgument
 
-    own = {"modes": modes, "alpha": alpha, "p": p}
-    found = {name: value for name, value in own.items() if value is not None}
+    options_of_own = {"modes": modes, "alpha": alpha, "p": p}
+    parameters = {name: value for name, value in options_of_own.items() if value is not None}
     for text in param:
         name, separator, value = text.partition("=")
         if not (name and separator and value):
             raise InvalidArgument(name="--param", value=name, expected="NAME=VALUE")
-        if name in found:
+        if name in parameters:
             raise InvalidArgument(name="--param", value=text, expected=f"{name} to be set once")
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 def _by_family(modes: int | None, alpha: str | None, p: str | None) -> dict[str, dict[str, Any]]:
-    """Return the parameters that are set, of each family that has some."""
-    found = {
+    """The parameters that are set, for each family that has some."""
+    by_family = {
         "gaussian-mixture": parameters_from(modes=modes),
         "generalized-gamma": parameters_from(alpha=alpha, p=p),
     }
-    return {name: values for name, values in found.items() if values}
+    return {name: values for name, values in by_family.items() if values}
 
 
 def split_count(text: str, *, expected: str) -> tuple[str, int]:
-    """Return the name in NAME=COUNT and the count, 1 if left out.
+    """Split NAME=COUNT into the name and the count, 1 if left out.
 
-    Raises InvalidArgument unless that is a whole number, in digits of ASCII alone: int() would read
-    others too, and refuse thousands in words of its own.
+    Raises InvalidArgument unless the count is a whole number in ASCII digits: int() would also
+    accept other digits, and has its own words for a number of thousands of digits.
     """
-    from leastnoise.errors import InvalidArgument, shown
+    from leastnoise.errors import InvalidArgument, show_value
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
     if not (count.isascii() and count.isdecimal() and len(count) <= MOST_DIGITS):
-        raise InvalidArgument(name="count", value=shown(count), expected=expected)
+        raise InvalidArgument(name="count", value=show_value(count), expected=expected)
     return name, int(count)
 
 
@@ -175,19 +175,19 @@ budget = options_of(
 )
 releases = options_of(
     BUDGET,
-    ("--compositions", INTEGER, "How many such releases the budget is for.", 1),
-    ("--sampling-rate", NUMBER, "With what probability a record is in each sample.", "1"),
+    ("--compositions", INTEGER, "Number of releases that share the budget.", 1),
+    ("--sampling-rate", NUMBER, "Probability of a record to be in each Poisson sample.", "1"),
 )
 _query = options_of(
     QUERY,
-    ("--dimension", INTEGER, "Coordinates released together.", 1),
-    ("--sensitivity", NUMBER, "The most that one person can move the query.", "1"),
+    ("--dimension", INTEGER, "Number of coordinates released together.", 1),
+    ("--sensitivity", NUMBER, "Largest change of the query by one person.", "1"),
     ("--norm", among("l2", "l1", "linf"), "Norm of the sensitivity.", "l2"),
-    ("--l0", INTEGER, "With --norm linf: how many coordinates one person moves."),
+    ("--l0", INTEGER, "With --norm linf: largest number of coordinates that one person changes."),
     ("--counting-queries", None, "Each record adds a number from 0 to 1 to each query."),
-    ("--max-nonzero", INTEGER, "How many counting queries one record adds to; all if left out."),
+    ("--max-nonzero", INTEGER, "Counting queries to which one record adds; all if left out."),
     ("--release-n", None, "Release the number of records with the counting queries."),
-    ("--neighbours", RELATION, "Which tables are neighbours, for counting queries.", "add-remove"),
+    ("--neighbours", RELATION, "Neighbouring tables, for counting queries.", "add-remove"),
     ("--integer", None, "The query is a whole number, like every count."),
 )
 _shapes = options_of(
@@ -200,14 +200,14 @@ search = options_of(
     SEARCH,
     ("--loss", among("mse", "mae"), "Error to minimise: mse is E‖X‖₂², mae is E‖X‖₁.", "mse"),
     ("--gap", REAL, "Refine designed noise to this gap to the best possible: 0.001."),
-    ("--time-limit", SECONDS, "Take the best found in that time, not in a fixed amount of work."),
+    ("--time-limit", SECONDS, "Limit the search by time, not by a fixed amount of work."),
 )
 _param = option(
     NOISE, "--param", OptionType("NAME=VALUE"), "A parameter of the family; repeatable.", MANY
 )
 noise = option(NOISE, "--noise", FAMILY, "Noise family, such as gaussian or l2.", REQUIRED)
-query = _gathered("query", QueryOptions, _query)
-parameters = _gathered("parameters", parameters_from, _param)
-all_parameters = _gathered("parameters", parameters_from, _param, _shapes)
-parameters_by_family = _gathered("parameters", _by_family, _shapes)
+query = _gather("query", QueryOptions, _query)
+parameters = _gather("parameters", parameters_from, _param)
+all_parameters = _gather("parameters", parameters_from, _param, _shapes)
+parameters_by_family = _gather("parameters", _by_family, _shapes)
 as_json = option(OUTPUT, "--json as_json", None, "Print one JSON object and nothing else.")

@@ -1,4 +1,4 @@
-"""The JSON records that commands print, and the tables of plans and releases for people."""
+"""The JSON records that commands print, and tables of plans and releases for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def finite(value: object) -> object:
-    """Return what JSON can hold: null stands for no bound."""
+    """Replace infinite and NaN floats by None, which JSON writes as null."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -32,35 +32,37 @@ def print_json(record: dict[str, Any]) -> None:
 
 
 def intervals(
-    asked: str, proved: str, found: Iterable[tuple[str, Interval]]
+    argument: str, proved: str, pairs: Iterable[tuple[str, Interval]]
 ) -> list[dict[str, Any]]:
-    """Return records of intervals of δ at each ε, or of ε at each δ, that are proved."""
-    return [{asked: text, f"{proved}_interval": [at.lower, at.upper]} for text, at in found]
+    """JSON records of the proved intervals of δ at each ε, or of ε at each δ."""
+    return [{argument: text, f"{proved}_interval": [at.lower, at.upper]} for text, at in pairs]
 
 
 _COLUMNS = (
-    "std is the standard deviation of the noise; plain Laplace and plain Gaussian are what the std "
-    "would be with such noise, for the same part of the budget."
+    "std is the standard deviation of the noise. plain Laplace and plain Gaussian are the standard "
+    "deviations with such noise, for the same part of the budget."
 )
 
 
 def print_plan(
     plan: Plan, *, least: bool = False, needed: Fraction | None = None, verbose: bool = False
 ) -> None:
-    """Print what a release will hold and how large its errors will be, in one table.
+    """Print a plan in one table: the statistics of a release, and their errors.
 
-    `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
-    if this plan misses one. What is `verbose` has a table a query and every note, too.
+    `least` means that ε was searched. `needed` is the ε that would meet all accuracies, if the plan
+    misses one. `verbose` adds a table for each query, and every note.
     """
     from leastnoise.tables.plan import summary
 
-    found = ", with the least ε found that meets every accuracy" if least else ""
-    title = f"{summary.whole_guarantee(plan)[:-1]}{found}."
+    suffix = ", with the smallest ε that meets every accuracy" if least else ""
+    title = f"{summary.whole_guarantee(plan)[:-1]}{suffix}."
     print_table(title, summary.HEADS, summary.list_rows(plan))
-    said = summary.list_sentences(plan)
+    sentences = summary.list_sentences(plan)
     if needed is not None:
-        said.append(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")
-    print_sentences(said)
+        sentences.append(
+            f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy."
+        )
+    print_sentences(sentences)
     say()
     if verbose:
         for query in plan.by_query:
@@ -71,7 +73,7 @@ def print_plan(
 
 
 def _print_part(part: TablePart, plan: Plan) -> None:
-    """Print the plan of one part of a query, with all that is known of it."""
+    """Print the plan of one part of a query, with all its listings and sentences."""
     from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 
     for listing in part.listings(plan.spec):
@@ -85,8 +87,8 @@ def _print_part(part: TablePart, plan: Plan) -> None:
     say()
 
 
-def _rows_of(layout: TableShape, unit: str, said: Sequence[str]) -> list[str]:
-    """Return which rows count and for how much, in sentences, around those that are `said`."""
+def _rows_of(layout: TableShape, unit: str, sentences: Sequence[str]) -> list[str]:
+    """Put sentences about the rows that count, and how much, around the given `sentences`."""
     dropped = [
         f"Rows are dropped where {axis.column} is {axis.dropped}."
         for axis in layout.axes
@@ -94,13 +96,13 @@ def _rows_of(layout: TableShape, unit: str, said: Sequence[str]) -> list[str]:
     ]
     filters = [f"Only rows where {text} count." for text in layout.filters]
     limits = [] if layout.by_row else [f"Each {unit} {layout.limits}."]
-    return [*limits, *said, *dropped, *layout.joined, *filters, *layout.missing]
+    return [*limits, *sentences, *dropped, *layout.joined, *filters, *layout.missing]
 
 
 def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:
-    """Print a released table, each statistic beside the interval of 95 % of the noise.
+    """Print a released table, each statistic with the 95 % interval of its noise.
 
-    `truth`, a row a row and a value a statistic, is for public data alone.
+    `truth` has a row per row and a value per statistic; it is for public data only.
     """
     shown = table.text_columns(truth)
     rows = list(zip(*(values for _, values in shown), strict=True))
@@ -110,13 +112,13 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
 
 
 def calibrated_record(
-    found: Candidate, *, epsilon: str, delta: str, sensitivity: str
+    candidate: Candidate, *, epsilon: str, delta: str, sensitivity: str
 ) -> dict[str, Any]:
-    """Return the record of `calibrate --json`; the three texts are given back as they came."""
+    """The record of `calibrate --json`. The three texts are repeated as the user wrote them."""
     from leastnoise.certificate.records import write_record
     from leastnoise.noise.body_noise import VectorNoise
 
-    mechanism = found.mechanism
+    mechanism = candidate.mechanism
     certificate = mechanism.certificate
     exactly = certificate.to_record()["noise"]["parameters"]
     parameters = {
@@ -132,17 +134,17 @@ def calibrated_record(
         "compositions": certificate.compositions,
         "scale": float(mechanism.noise.scale),
         "mse": mechanism.mse,
-        "mae": found.mae,
+        "mae": candidate.mae,
         "delta_interval": [certificate.delta.lower, certificate.delta.upper],
         "certified": certificate.proved,
-        "seconds": {"search": found.search_seconds, "proof": found.proof_seconds},
+        "seconds": {"search": candidate.search_seconds, "proof": candidate.proof_seconds},
     }
     if certificate.sampling_rate != 1:
         record["sampling_rate"] = float(certificate.sampling_rate)
-    if found.note is not None:
-        record["note"] = found.note
+    if candidate.note is not None:
+        record["note"] = candidate.note
     if certificate.geometry is not None:
-        record["geometry"] = {"name": found.construction} | write_record(certificate.geometry)
+        record["geometry"] = {"name": candidate.construction} | write_record(certificate.geometry)
     unlike = certificate.geometry is not None or isinstance(mechanism.noise, VectorNoise)
     if unlike and certificate.dimension <= 1000:
         record["variances"] = mechanism.variances.tolist()

@@ -1,6 +1,7 @@
 """`leastnoise release`, `verify`, `report` and `difference`.
 
-A table's statistics are published as a spec says; what was is proved again, or shown on a page.
+They publish a table's statistics by a spec, prove a release again, write a page about it, and
+subtract two releases.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
     from leastnoise.tables.publish.release import Release
 
 _PLAN = "Plan"
-_LABEL = "What the ledger's entry says of it; else the title of [report], or its queries."
-_YES = "Publish without a question where ε is above 10, or δ above 1 in the population."
+_LABEL = "Description in the ledger's entry; else the title of [report], or the queries' names."
+_YES = "Don't ask for confirmation if ε is above 10, or δ above 1 in the population."
 _NO_LEDGER = (
-    "No budget ledger: nothing counts what other releases of these data spend. leastnoise ledger "
-    "init opens one."
+    "No budget ledger: nothing adds up the budgets of all releases of these data. leastnoise "
+    "ledger init opens one."
 )
 _READ = (
-    "Read the rows with duckdb, spark (the session that Spark's own settings describe) or "
-    "a Spark Connect server at sc://host:port, whatever the spec says."
+    "Read the rows with duckdb, spark (the session of Spark's own settings) or a Spark Connect "
+    "server at sc://host:port; overrides the spec."
 )
 
 
@@ -48,20 +49,20 @@ def _engines() -> tuple[str, ...]:
 
 @click.command("release", cls=Command)
 @argument("spec", OptionType("SPEC", Path, files=True), "The spec of the release, a TOML file.")
-@option(_PLAN, "--plan", None, "Show what would be released and how good; read no row.")
+@option(_PLAN, "--plan", None, "Show the planned statistics and their errors; read no row.")
 @option(
     _PLAN,
     "--assume",
     OptionType("n=ROWS"),
-    "Show errors that depend on it for groups of so many values.",
+    "Show errors that depend on a group's size for groups of n values.",
 )
-@option(_PLAN, "--verbose", None, "Show a table a query, and every note.")
+@option(_PLAN, "--verbose", None, "Show a table for each query, and every note.")
 @option("Data", "--engine", OptionType("NAME", complete=_engines), _READ)
 @option(
-    "Data", "--sql", OptionType("QUERY"), "The query, of a spec that has none: its table is result."
+    "Data", "--sql", OptionType("QUERY"), "The query, for a spec without one; its table is result."
 )
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
-@option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")
+@option(OUTPUT, "--report", None, "Also write a page for people beside the folder.")
 @option(OUTPUT, "--label", NAME, _LABEL)
 @option(OUTPUT, "--yes", None, _YES)
 @options.as_json
@@ -86,16 +87,16 @@ def command(
     from leastnoise.tables.publish.release import Release
 
     rows = None if assume is None else _rows(assume)
-    # What is named here is on no line of the file.
-    named = {"data.engine": engine, "query[0]": sql}
-    elsewhere = [key for key, value in named.items() if value is not None]
+    # Keys that options set have no line in the file.
+    by_option = {"data.engine": engine, "query[0]": sql}
+    elsewhere = [key for key, value in by_option.items() if value is not None]
     with specs.locate_problems(spec, elsewhere=elsewhere):
         release = Release.from_toml(spec, assume=rows, engine=engine, sql=sql)
         if plan:
             _plan(release, verbose=verbose, as_json=as_json)
         else:
             if not yes:
-                _agree(release, silent=as_json)
+                _confirm(release, silent=as_json)
             run = partial(release.run, sign=sign, label=label)
             _publish(release, run, spec.parent, report=report, as_json=as_json)
 
@@ -108,23 +109,23 @@ def _plan(release: Release, *, verbose: bool, as_json: bool) -> None:
         least = release.spec.privacy.epsilon == "least"
         records.print_plan(planned, least=least, needed=needed, verbose=verbose)
         if not verbose:
-            terminal.say("All of it: --plan --verbose, or --plan --json.")
-    admitted = release.afford(planned)
+            terminal.say("More details: --plan --verbose, or --plan --json.")
+    rule = release.afford(planned)
     if as_json:
         more = {} if needed is None else {"needed_epsilon": float(needed)}
         records.print_json(planned.to_record() | more)
-    elif admitted is not None:
-        terminal.say(f"The ledger would admit it, by the filter {admitted}.")
+    elif rule is not None:
+        terminal.say(f"The ledger would admit this release, by the filter {rule}.")
     elif (standing := release.standing()) is not None:
         terminal.print_sentences([standing.in_words()])
     elif release.spec.privacy.ledger is None:
         terminal.print_sentences([_NO_LEDGER])
 
 
-def _agree(release: Release, *, silent: bool) -> None:
-    """Ask at a terminal whether a weak promise is meant; raises Refused without a yes.
+def _confirm(release: Release, *, silent: bool) -> None:
+    """Ask at a terminal for confirmation of a weak guarantee. Raises Refused without a yes.
 
-    A script is never asked: it says --yes.
+    A script is never asked; it needs --yes.
     """
     from leastnoise.errors import Refused
     from leastnoise.tables.plan import summary
@@ -137,8 +138,8 @@ def _agree(release: Release, *, silent: bool) -> None:
     weak = " ".join(summary.weak_promises(epsilon, release.spec.privacy))
     if not weak:
         return
-    if silent or not terminal.asks():
-        raise Refused(f"{weak} Nothing was released or spent. If it is meant, say so with --yes.")
+    if silent or not terminal.can_ask():
+        raise Refused(f"{weak} Nothing was released or spent. To release anyway, add --yes.")
     if not click.confirm(_words.plain(f"{weak} Release it?"), err=True):
         raise Refused("Nothing was released or spent.")
 
@@ -151,33 +152,33 @@ def _publish(
     report: bool,
     as_json: bool,
 ) -> None:
-    """Publish by `run`, with paths of the spec relative to `folder`."""
+    """Publish by `run`; paths of the spec are relative to `folder`."""
     from leastnoise.errors import SpecError
 
     if release.spec.output is None:
-        raise SpecError([("output", "Say where the release goes: [output] path = …")])
+        raise SpecError([("output", "Set the folder of the release: [output] path = …")])
     output, target = release.spec.output, release.target()
     page = path_of_page(target) if target and (report or output.report) else None
     with terminal.stages("Planning", silent=as_json) as tell:
         released = run(progress=tell)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
-        with _published(released, "its page"):
+        with _report_published(released, "its page"):
             ledger = account and folder / account.path
-            page = path_of_page(released.path)  # of a series it may be the next but one by now
+            page = path_of_page(released.path)  # in a series, other releases may have come first
             write_page(released.path, page, ledger=ledger, silent=as_json)
-    with _published(released, "standard output"):
+    with _report_published(released, "standard output"):
         _show(released, as_json=as_json, page=page)
 
 
 @contextmanager
-def _published(released: ReleasedTables, what: str) -> Iterator[None]:
-    """Raise InvalidInput that says that the release is published, if `what` can't be written."""
+def _report_published(released: ReleasedTables, what: str) -> Iterator[None]:
+    """Raise InvalidInput that reports the publication, if `what` can't be written."""
     from leastnoise.errors import InvalidInput
 
     try:
         yield
-    except (OSError, SystemExit, InvalidInput):  # rich exits where the reader of a pipe is gone
+    except (OSError, SystemExit, InvalidInput):  # rich exits if the reader of a pipe is gone
         raise InvalidInput(
             f"The release is published in {released.path}, but {what} can't be written."
         ) from None
@@ -188,7 +189,7 @@ def _rows(assume: str) -> int:
 
     name, _, rows = assume.partition("=")
     if name.strip() != "n" or not rows.strip().isascii() or not rows.strip().isdigit():
-        raise InvalidArgument(name="assume", value=assume, expected="rows of a group, like n=4000")
+        raise InvalidArgument(name="assume", value=assume, expected="a group's rows, like n=4000")
     return int(rows)
 
 
@@ -205,14 +206,15 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
         records.print_released(table)
     plan = released.plan
     if plan.finds_bounds:
-        layouts = [one for query in plan.by_query for one in query.layouts]
+        layouts = [layout for query in plan.by_query for layout in query.layouts]
         terminal.print_sentences(summary.limits_of_values(plan.spec, layouts))
     if released.entry is None:
         terminal.print_sentences([_NO_LEDGER])
-    place, releases = released.release_number, plan.planned_releases
-    which = "" if place is None else f", {_words.one_of(place, releases)}"
-    said = [f"Written to {released.path}{which}. Check it with: leastnoise verify {released.path}"]
-    terminal.print_sentences(said if page is None else [*said, f"Its page is {page}."])
+    number, releases = released.release_number, plan.planned_releases
+    which = "" if number is None else f", {_words.name_release(number, releases)}"
+    check = f"Check it with: leastnoise verify {released.path}"
+    sentences = [f"Written to {released.path}{which}. {check}"]
+    terminal.print_sentences(sentences if page is None else [*sentences, f"Its page is {page}."])
 
 
 _MORE = "More checks of a release"
@@ -228,9 +230,9 @@ _MORE = "More checks of a release"
 @option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")
 @options.as_json
 def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) -> None:
-    """Prove a certificate or a release again.
+    """Prove a certificate or a release again, from its own fields.
 
-    From nothing but its own fields. Exit code 1 if any part of it is false.
+    Exit code 1 if any part of it is false.
     """
     from leastnoise.errors import CertificateRejected, LedgerRejected
 
@@ -258,7 +260,7 @@ def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) 
 
 
 def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval, list[str]]:
-    """Return the proved interval of delta, and what was checked, in sentences."""
+    """The proved interval of δ, and sentences about all checks."""
     from leastnoise.certificate.plan import read_certificate
     from leastnoise.errors import InvalidArgument
     from leastnoise.report import words
@@ -270,8 +272,8 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
         if not (path / "spec.toml").exists() and numbered_folders(path):
             every = verify_series(path, ledger=ledger, key=key)
             return every[-1].delta, words.verified_series(every, path)
-        found = verify_directory(path, ledger=ledger, key=key)
-        return found.delta, words.verified_release(found, path)
+        verified = verify_directory(path, ledger=ledger, key=key)
+        return verified.delta, words.verified_release(verified, path)
     for name, value in (("ledger", ledger), ("key", key)):
         if value is not None:
             raise InvalidArgument(name=name, value=value, expected="the directory of a release")
@@ -282,28 +284,28 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
 
 @click.command(cls=Command)
 @argument("path", FOLDER, "The folder of a release.")
-@option(OUTPUT, "--output", FILE, "Where the page goes: FOLDER-report.html if left out.")
-@option(OUTPUT, "--ledger", FILE, "Say what is left in this ledger, which is checked.")
+@option(OUTPUT, "--output", FILE, "The page's file; FOLDER-report.html if left out.")
+@option(OUTPUT, "--ledger", FILE, "Check this ledger, and state the rest of its budget.")
 def report(*, path: Path, output: Path | None, ledger: Path | None) -> None:
-    """Write a page that anyone can read about a release.
+    """Write a page about a release that anyone can read.
 
-    It is verified first. The page is one HTML file that loads nothing from anywhere.
+    The release is verified first. The page is one HTML file that loads nothing from elsewhere.
     """
-    target = path_of_page(path) if output is None else _new(output)
+    target = path_of_page(path) if output is None else _check_new(output)
     write_page(path, target, ledger=ledger)
     terminal.say(f"Written to {target}.")
 
 
 def path_of_page(folder: Path) -> Path:
-    """Return where the page about `folder` goes; raises InvalidInput if it can't go there."""
+    """The path of the page about `folder`. Raises InvalidInput if it can't be written."""
     folder = folder.absolute()
-    return _new(folder.with_name(f"{folder.name}-report.html"))
+    return _check_new(folder.with_name(f"{folder.name}-report.html"))
 
 
 def write_page(
     folder: Path, target: Path, *, ledger: Path | None = None, silent: bool = False
 ) -> None:
-    """Write the page about a release, whole or not at all."""
+    """Write the page about a release atomically."""
     from leastnoise._files import write_file
     from leastnoise.report import page
 
@@ -312,23 +314,24 @@ def write_page(
     write_file(target, text)
 
 
-def _new(target: Path) -> Path:
+def _check_new(target: Path) -> Path:
     from leastnoise._files import try_file
     from leastnoise.errors import InvalidInput
 
-    if os.path.lexists(target):  # a Path raises for a name that is too long
-        raise InvalidInput(f"{target} exists: move it away, or name another with --output.")
+    if os.path.lexists(target):  # Path.exists raises for a name that is too long
+        raise InvalidInput(
+            f"{target} exists already. Move it away, or choose another file with --output."
+        )
     try_file(target)
     return target
 
 
 _INDEPENDENT = (
-    "Both draws of noise are independent: variances add up. An interval is that of one number by "
-    "itself, and of the noise alone."
+    "Both draws of noise are independent, so their variances add up. An interval is about a single "
+    "number, and about its noise only."
 )
 _COST = (
-    "About the same persons, both releases together cost what both cost; the difference costs "
-    "nothing more."
+    "For the same persons, the budgets of both releases add up. The difference costs nothing more."
 )
 
 
@@ -339,22 +342,22 @@ _COST = (
 def difference(*, before: Path, after: Path, as_json: bool) -> None:
     """Subtract the earlier of two releases from the later one.
 
-    Both are verified first, and have to have the same queries and keys.
+    Both are verified first, and must have the same queries and keys.
     """
     from leastnoise.tables.publish.difference import subtract_releases
 
     with terminal.stages("Verifying both releases", silent=as_json):
-        found = subtract_releases(before, after)
+        result = subtract_releases(before, after)
     if as_json:
-        records.print_json(_record(found))
+        records.print_json(_record(result))
         return
-    for table in found.tables.values():
+    for table in result.tables.values():
         records.print_released(table)
-    terminal.print_sentences(_said(found))
+    terminal.print_sentences(_sentences(result))
 
 
-def _record(found: ReleaseDifference) -> dict[str, Any]:
-    """Return it as JSON values; null stands for what no bound holds."""
+def _record(result: ReleaseDifference) -> dict[str, Any]:
+    """The difference as JSON values; null stands for a missing bound."""
     tables = [
         {
             "name": name,
@@ -364,15 +367,15 @@ def _record(found: ReleaseDifference) -> dict[str, Any]:
                 for row in table.rows
             ],
         }
-        for name, table in found.tables.items()
+        for name, table in result.tables.items()
     ]
-    return {"tables": tables, "notes": list(found.notes)}
+    return {"tables": tables, "notes": list(result.notes)}
 
 
-def _said(found: ReleaseDifference) -> list[str]:
+def _sentences(result: ReleaseDifference) -> list[str]:
     from leastnoise.tables.publish.difference import UNION
 
-    said = [_INDEPENDENT, _COST]
-    if any(UNION in table.confidence.values() for table in found.tables.values()):
-        said.insert(1, "Where an interval holds 90 %, it is enough that both of 95 % hold.")
-    return [*said, *found.notes]
+    sentences = [_INDEPENDENT, _COST]
+    if any(UNION in table.confidence.values() for table in result.tables.values()):
+        sentences.insert(1, "A 90 % interval holds if both 95 % intervals hold.")
+    return [*sentences, *result.notes]

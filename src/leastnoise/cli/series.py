@@ -60,11 +60,11 @@ def show(*, spec: Path, as_json: bool) -> None:
             }
         )
         return
-    said = [f"{published:,} of {series.releases:,} releases are published."]
+    sentences = [f"{published:,} of {series.releases:,} releases are published."]
     if restarts:
-        before = _words.in_turn([f"release {number:,}" for number in restarts])
-        said.append(f"The series was restarted before {before}: totals begin anew there.")
-    terminal.print_sentences([*said, following] if series.totals else [following])
+        before = _words.join_names([f"release {number:,}" for number in restarts])
+        sentences.append(f"The series was restarted before {before}: totals begin anew there.")
+    terminal.print_sentences([*sentences, following] if series.totals else [following])
 
 
 @group.command(cls=Command)

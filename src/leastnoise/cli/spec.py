@@ -1,4 +1,4 @@
-"""`leastnoise init`, `schema` and `limits`: a spec to begin with, and what limits would cost."""
+"""`leastnoise init`, `schema` and `limits`: a first spec, and the cost of limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @argument(
     "source",
     OptionType("SOURCE...", files=True),
-    "What a spec has for data.source: files, a pattern, a folder or a database.",
+    "The rows, as in data.source: files, a pattern, a folder or a database.",
     MANY,
 )
 @option(QUERY, "--table", NAME, "The table, if the source is a database.")
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
     """Write a first spec for a source, to be filled in.
 
-    From the names and types of its columns alone: no row is read, but for the first line of a CSV,
-    which has to be a header.
+    It uses the names and types of the columns only. No row is read, except for the first line of a
+    CSV, which must be a header.
     """
     from leastnoise.errors import InvalidInput
     from leastnoise.tables.rows import starter
@@ -45,17 +45,17 @@ def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
         with output.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        why = "It is left as it is: name another file with --output FILE."
-        raise InvalidInput(f"Expected no file at {output}, found one. {why}") from None
+        why = "It was not changed. Choose another file with --output FILE."
+        raise InvalidInput(f"{output} exists already. {why}") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         why = getattr(error, "strerror", None) or "no file can have that name"
         raise InvalidInput(f"--output {output} can't be written: {why}.") from None
     spec, released = shlex.quote(str(output)), shlex.quote(str(output.parent / starter.OUTPUT))
     for line in (  # TODO is the mark in the user's new file
-        f"Written to {output}: what it leaves open is marked TODO. Next:",
+        f"Written to {output}. Open entries are marked TODO. Next:",
         f"  1. Fill in {output}, from public knowledge and never from the data.",
         f"  2. leastnoise release {spec} --plan",
-        "     says what is missing, and how large errors will be; it reads no row.",
+        "     lists missing entries, and the sizes of errors; it reads no row.",
         f"  3. leastnoise release {spec}",
         f"  4. leastnoise verify {released}",
         f"  5. leastnoise report {released}    (one page that anyone can read)",
@@ -67,7 +67,7 @@ def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
 def schema() -> None:
     """Print the JSON Schema of a release's spec.
 
-    An editor that knows it completes keys, explains them, and marks what can't be right.
+    An editor uses it to complete and explain keys, and to mark mistakes.
     """
     from leastnoise.tables.parse.spec_text import json_schema
 
@@ -76,9 +76,9 @@ def schema() -> None:
 
 @contextmanager
 def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[None]:
-    """Let every problem of the spec in `file` start with FILE:LINE, where the line is known.
+    """Add FILE:LINE to the problems of the spec in `file`, if the line is known.
 
-    Keys `elsewhere` were given by options, and are on no line.
+    Keys `elsewhere` were set by options, so they have no line.
     """
     from leastnoise import _files
     from leastnoise.errors import SourceError, SpecError
@@ -91,25 +91,25 @@ def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[
 
         try:
             text = _files.read_text(file, most=LARGEST_SPEC)
-        except SourceError:  # the file went away meanwhile
+        except SourceError:  # the file was removed meanwhile
             raise error from None
-        found = spec_text.lines(text, error.problems, elsewhere=elsewhere)
-        places = ["" if line is None else f"{file}:{line}" for line in found]
-        raise SpecError(error.problems, places=places) from None
+        lines = spec_text.lines(text, error.problems, elsewhere=elsewhere)
+        locations = ["" if line is None else f"{file}:{line}" for line in lines]
+        raise SpecError(error.problems, locations=locations) from None
 
 
 _LIMIT = "Limit"
 _WARNING = (
-    "NOT PRIVATE: these numbers are exact, with no noise in them. Publish none of them unless the "
-    "file itself is public."
+    "NOT PRIVATE: these numbers are exact, without noise. Publish none of them unless the file "
+    "itself is public."
 )
 _CHOOSE = (
-    "Choose limits by a file that is public, or that says nothing of those who are protected: a "
-    "limit that is chosen by their rows tells of them."
+    "Choose limits with a file that is public, or that has no rows of the protected persons. A "
+    "limit that is chosen from their rows reveals something about them."
 )
 _ERRORS = (
-    "noise: its standard deviation. bias: how far limits and bounds move what the file gives. "
-    "total: the root of the sum of both squares. Of several groups, each is the root mean square."
+    "noise: its standard deviation. bias: the change of the file's numbers by limits and bounds. "
+    "total: the root of the sum of both squares. For several groups, each is the root mean square."
 )
 _SIZE = "Noise is the same in a larger file. The bias of counts and sums grows with its rows."
 
@@ -126,9 +126,9 @@ _SIZE = "Noise is the same in a larger file. The bias of counts and sums grows w
 @option(_LIMIT, "--sample", FILE, "Rows that are public, or that you may look at.", REQUIRED)
 @options.as_json
 def limits(*, spec: Path, tried: str, sample: Path, as_json: bool) -> None:
-    """Compare values of a limit: noise, and what the limit takes away.
+    """Compare values of a limit: the noise, and the bias that the limit causes.
 
-    The numbers are exact ones of the sample, and not private. No ledger is charged.
+    The numbers are exact numbers of the sample, and not private. No ledger is charged.
     """
     from leastnoise.tables.publish.try_limits import key_of, try_limits
 
@@ -140,20 +140,20 @@ def limits(*, spec: Path, tried: str, sample: Path, as_json: bool) -> None:
         locate_problems(spec, elsewhere=[key, "data.source"]),
         terminal.stages("Planning", silent=as_json) as tell,
     ):
-        found = try_limits(spec, name=name, values=values.split(","), sample=sample, progress=tell)
+        trials = try_limits(spec, name=name, values=values.split(","), sample=sample, progress=tell)
     if as_json:
-        records.print_json(_record(found, name))
+        records.print_json(_record(trials, name))
     else:
-        _show(found, name, sample)
+        _show(trials, name, sample)
 
 
-def _record(found: Trials, name: str) -> dict[str, Any]:
+def _record(trials: Trials, name: str) -> dict[str, Any]:
     tried = [
-        {name: records.finite(value) for name, value in vars(one).items()}
-        | {"total": records.finite(one.total)}
-        for one in found.trials
+        {name: records.finite(value) for name, value in vars(trial).items()}
+        | {"total": records.finite(trial.total)}
+        for trial in trials.trials
     ]
-    others = list(found.not_compared)
+    others = list(trials.not_compared)
     return {
         "private": False,
         "warning": _WARNING,
@@ -163,18 +163,18 @@ def _record(found: Trials, name: str) -> dict[str, Any]:
     }
 
 
-def _show(found: Trials, name: str, sample: Path) -> None:
+def _show(trials: Trials, name: str, sample: Path) -> None:
     rows: list[tuple[str, ...]] = []
     before = ("", "")
-    for one in found.trials:
-        named = (one.query, one.statistic)
-        numbers = map(_words.number, (one.noise, one.bias, one.total))
+    for trial in trials.trials:
+        named = (trial.query, trial.statistic)
+        numbers = map(_words.number, (trial.noise, trial.bias, trial.total))
         first = named if named != before else ("", "")
-        rows.append((*first, one.value, *numbers, "least" if one.least else ""))
+        rows.append((*first, trial.value, *numbers, "least" if trial.least else ""))
         before = named
     heads = ("query", "statistic", name, "noise", "bias", "total", "")
     terminal.print_table(f"Errors on {sample.name}, exact", heads, rows)
-    said = [_WARNING, _CHOOSE, _ERRORS, _SIZE]
-    if found.not_compared:
-        said.append(f"Not compared: {_words.in_turn(found.not_compared)}.")
-    terminal.print_sentences(said)
+    sentences = [_WARNING, _CHOOSE, _ERRORS, _SIZE]
+    if trials.not_compared:
+        sentences.append(f"Not compared: {_words.join_names(trials.not_compared)}.")
+    terminal.print_sentences(sentences)

@@ -1,12 +1,11 @@
-"""What a terminal shows: sentences and tables on stdout, and what a command is doing on stderr.
+"""Output for a terminal: sentences and tables on stdout, and a command's progress on stderr.
 
-They fit the width of the terminal, with no word broken. A table that is too wide is set closer,
-then wrapped at blanks, and at last written as one block a row, a line a column. Numbers, and
-intervals such as "1.5 to 2.5", stay on one line.
+Texts fit the width of the terminal, and no word is broken. A table that is too wide is first set
+closer, then wrapped at blanks, and finally written as one block per row with one line per column.
+Numbers, and intervals such as "1.5 to 2.5", stay on one line.
 
-What a command is doing is shown while it takes more than a second, and only where a person looks at
-it: a file, a pipe and --json hold nothing of it. A stage is a fixed sentence or says public
-numbers; never what was read.
+Progress is shown after one second, and only if a person watches: files, pipes and --json contain
+none of it. A stage is a fixed sentence or names public numbers, never data.
 """
 
 from __future__ import annotations
@@ -39,28 +38,28 @@ Row = tuple[str, ...]
 
 
 def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
-    """Write `text` on stdout or stderr: the one door of all that commands write but for tables.
+    """Write `text` on stdout or stderr. All output of commands goes through here, except tables.
 
-    With `lines` the line ends in it are ours; see `_words.plain`.
+    With `lines`, line ends in the text are kept; see `_words.plain`.
     """
     click.echo(_words.plain(text, lines=lines), err=err)
 
 
-def place_of(error: BaseException) -> str:
-    """Return the kind of an error and the line that raised it: its message may quote data."""
+def describe_location(error: BaseException) -> str:
+    """The type of an error and the line that raised it; its message may quote data."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 def print_sentences(sentences: Sequence[str]) -> None:
-    """Write each from a new line on; none is broken within a word or a path."""
+    """Write each sentence on new lines, without breaking words or paths."""
     for sentence in sentences:
-        lines = _wrapped(sentence, min(_columns(), _WIDTH), indent="  ")
+        lines = _wrap(sentence, min(_columns(), _WIDTH), indent="  ")
         say("\n".join(lines), lines=True)
 
 
 def print_facts(facts: Sequence[tuple[str, str]]) -> None:
-    """Write what is said of one thing, a line or more a fact, its name to the left."""
+    """Write facts about one thing, each on one or more lines with its name on the left."""
     say("\n".join(_block(facts, _columns())), lines=True)
 
 
@@ -69,7 +68,7 @@ def print_table(
 ) -> None:
     """Print a table on stdout: text columns to the left, numbers to the right.
 
-    Of a cell with more than 2,000 letters the first are shown, and "…".
+    A cell with more than 2,000 letters is cut, and ends with "…".
     """
     cells = [tuple(map(_cut, row)) for row in rows]
     names = tuple(map(_cut, columns))
@@ -89,7 +88,7 @@ def print_table(
 
 
 def _cut(cell: str) -> str:
-    """Return a cell as it is shown: columns are fitted in a time that grows with its length."""
+    """Shorten a cell for the table, because the time to fit columns grows with its length."""
     return _words.plain(cell if len(cell) <= _LONGEST else f"{cell[:_LONGEST]}…")
 
 
@@ -112,7 +111,7 @@ def _draw(
 
 
 def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[int] | None:
-    """Return the width of each column, None if they don't fit into `room` without a word broken."""
+    """The width of each column; None if `room` is too small without breaking words."""
     from rich.cells import cell_len
 
     columns = list(zip(names, *cells, strict=True))
@@ -129,7 +128,7 @@ def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[
 
 
 def _parts(cell: str) -> list[str]:
-    """Return the parts of `cell` that stay whole: its words, or all of it if it is of numbers."""
+    """The parts of `cell` that stay whole: its words, or the whole cell if it has numbers."""
     return [cell] if cell[:1].isdecimal() or cell[:1] == "-" else cell.split() or [""]
 
 
@@ -137,15 +136,15 @@ def _block(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
     names = [_words.plain(name) for name, _ in facts]
     widest = max(map(len, names), default=0)
     lines: list[str] = []
-    for name, (_, said) in zip(names, facts, strict=True):
+    for name, (_, text) in zip(names, facts, strict=True):
         room = max(width - 2 - widest - len(_BETWEEN), _LEAST_WIDTH)
-        first, *more = _wrapped(said, room) or [""]
+        first, *more = _wrap(text, room) or [""]
         lines.append(f"  {name:<{widest}}{_BETWEEN}{first}".rstrip())
         lines += [f"  {'':<{widest}}{_BETWEEN}{line}" for line in more]
     return lines
 
 
-def _wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
+def _wrap(text: str, width: int, *, indent: str = "") -> list[str]:
     return textwrap.wrap(
         _words.plain(text),
         width,
@@ -161,16 +160,16 @@ def _columns() -> int:
 
 @contextmanager
 def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows the stage a long command is at, on stderr; never a row count.
+    """Yield a function that shows the stage of a long command on stderr.
 
-    Nothing is shown within the first second, where it is `silent`, or where stderr is no terminal.
-    It never raises: that nobody can see a stage any more is no reason to lose what was charged.
+    Nothing is shown within the first second, if `silent`, or if stderr is no terminal. The function
+    never raises, because a closed terminal must not stop a release that was charged.
     """
     if silent or not _is_watched(sys.stderr):
         yield _ignore
         return
     spinner = _Spinner(first)
-    timer = threading.Timer(1.0, spinner.show)  # seconds that nothing is shown for
+    timer = threading.Timer(1.0, spinner.show)  # nothing is shown in the first second
     timer.daemon = True
     timer.start()
     try:
@@ -181,16 +180,16 @@ def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable
 
 
 def _is_watched(stream: IO[str] | None) -> bool:
-    """Return whether `stream` is a terminal; TTY_COMPATIBLE stands for one, as rich has it."""
+    """True if `stream` is a terminal, or TTY_COMPATIBLE says so, as for rich."""
     with suppress(OSError, ValueError):  # a closed stream
         return stream is not None and (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1")
     return False
 
 
-def asks() -> bool:
-    """Whether somebody at a terminal can be asked."""
+def can_ask() -> bool:
+    """True if a person at a terminal can answer a question."""
     with suppress(OSError, ValueError):  # a closed stream
-        return all(one is not None and one.isatty() for one in (sys.stdin, sys.stderr))
+        return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
     return False
 
 
@@ -200,7 +199,7 @@ def _ignore(stage: str) -> None:
 
 @final
 class _Spinner:
-    """The line on the terminal: nothing until `show`, and nothing after `end`."""
+    """The progress line on a terminal, visible from `show` to `end`."""
 
     def __init__(self, stage: str) -> None:
         self._stage = stage
@@ -209,7 +208,7 @@ class _Spinner:
         self._lock = threading.Lock()
 
     def show(self) -> None:
-        """Draw the line from now on; called by a thread of its own."""
+        """Draw the line from now on; called from another thread."""
         from rich.console import Console
 
         console = Console(file=cast("IO[str]", _Forgiving(sys.stderr)))
@@ -219,14 +218,14 @@ class _Spinner:
                 self._status.start()
 
     def tell(self, stage: str) -> None:
-        """Change what the line says."""
+        """Change the text of the line."""
         with self._lock:
             self._stage = stage
             if self._status is not None:
                 self._status.update(_line(stage))
 
     def end(self) -> None:
-        """Take the line away, and give the cursor back."""
+        """Remove the line, and show the cursor again."""
         with self._lock:
             self._ended = True
             if self._status is not None:
@@ -241,7 +240,7 @@ def _line(stage: str) -> Any:
 
 @final
 class _Forgiving:
-    """A stream that may be closed, full or missing, and says nothing of it."""
+    """A stream that ignores errors if it is closed, full or missing."""
 
     def __init__(self, stream: IO[str] | None) -> None:
         self._stream = stream

@@ -1,1 +1,1 @@
-"""Vectors that lie on a cluster: noise is added where their parts are."""
+"""Release vectors on a cluster: noise is added where the parts of the vector are."""

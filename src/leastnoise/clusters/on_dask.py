@@ -1,7 +1,8 @@
-"""A dask array with noise: every block is written once, and only files are read after that.
+"""Noise for a dask array: every block is written once, and later reads only use the files.
 
-A block that is asked for again, because its worker died, finds the file of the first attempt or
-draws its noise anew; two draws are never both visible. The folder takes its name when it is whole.
+If a block is computed again because its worker died, it finds the file of the first attempt, or
+draws new noise; two draws are never both visible. The folder gets its final name only when it is
+complete.
 """
 
 from __future__ import annotations
@@ -30,45 +31,45 @@ if TYPE_CHECKING:
 
 
 def check(vector: Any, dimension: int) -> None:
-    """Raise InvalidArgument unless `vector` is flat, of known sizes and exact numbers.
+    """Raise InvalidArgument unless `vector` is flat, with known sizes and exact numbers.
 
-    Its blocks may be of other types than it says: each is read by the same function, again.
+    Blocks may have other types than the array declares: each block is checked again when read.
     """
-    if vector.shape != (dimension,):  # unknown sizes are NaN, which equals nothing
+    if vector.shape != (dimension,):  # unknown sizes are NaN, which is unequal to all numbers
         raise InvalidArgument(
             name="vector",
             value=f"a dask array of shape {vector.shape}",
             expected=f"a dask array of shape ({dimension},), one for each coordinate of the noise",
         )
-    meta = getattr(vector, "_meta", None)  # an empty block, of the type that they all have
+    meta = getattr(vector, "_meta", None)  # an empty block of the declared type
     as_exact(np.empty(0, dtype=vector.dtype) if meta is None else meta)
 
 
 def sizes_of(vector: Any) -> list[int]:
-    """Return how many coordinates each block has that isn't empty."""
+    """The number of coordinates of each non-empty block."""
     return [size for size in vector.chunks[0] if size]
 
 
 def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
-    """Return the dask array that is read from the files in `folder`; see `release_vector`.
+    """Write the noisy blocks to `folder`, and return a dask array that reads them.
 
-    There is a draw for each block that isn't empty.
+    `draws` has one draw for each non-empty block. See `release_vector`.
     """
     from dask.base import compute  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    with _hidden(folder) as working:
+    with _hidden_folder(folder) as working:
         sizes = sizes_of(vector)
         blocks = zip(vector.to_delayed().ravel(), vector.chunks[0], strict=True)
         filled = [block for block, size in blocks if size]
         writers = [
-            delayed(_Writer(working, draw, size), pure=False)(block, place)
-            for place, (block, draw, size) in enumerate(zip(filled, draws, sizes, strict=True))
+            delayed(_Writer(working, draw, size), pure=False)(block, index)
+            for index, (block, draw, size) in enumerate(zip(filled, draws, sizes, strict=True))
         ]
         try:
             failures = compute(*writers)
         except Exception as error:  # noqa: BLE001 (a task of the user's, whose text may be values)
-            why = f"what makes it, or the cluster, failed with {type(error).__name__}."
+            why = f"its computation, or the cluster, failed with {type(error).__name__}."
             raise SourceError(f"The vector wasn't released: {why}") from None
         if any(failures):
             raise SourceError(f"The vector wasn't released: {next(filter(None, failures))}")
@@ -77,38 +78,38 @@ def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
 
 
 @contextmanager
-def _hidden(folder: Path) -> Iterator[Path]:
-    """Yield a new folder beside `folder` that is this run's, and remove it if it is still there.
+def _hidden_folder(folder: Path) -> Iterator[Path]:
+    """Yield a new hidden folder beside `folder`, and remove it afterwards if it still exists.
 
-    Those that killed runs left there are removed first.
+    Hidden folders of killed runs are removed first.
     """
 
-    def made() -> Path:
+    def make() -> Path:
         path = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
         path.mkdir(mode=0o700)
         return path
 
     names = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}")
     spill.sweep(folder.parent, names, mode=0o700)
-    path, descriptor = spill.claim_folder(made)
+    path, descriptor = spill.claim_folder(make)
     owner = os.getpid()
     try:
         yield path
     finally:
-        if os.getpid() == owner:  # and not a child that was forked meanwhile
+        if os.getpid() == owner:  # not in a child that was forked meanwhile
             shutil.rmtree(path, ignore_errors=True)
         os.close(descriptor)
 
 
 def _publish(working: Path, folder: Path, *, count: int) -> None:
-    """Move the files of all blocks to `folder` at once, and nothing that a late worker may write.
+    """Move the files of all blocks to `folder` at once, without files of late workers.
 
-    No worker knows the folder in which they are put together.
+    The files are first moved to a folder that no worker knows.
     """
     try:
-        with _hidden(folder) as whole:
-            for place in range(count):
-                (working / _name(place)).rename(whole / _name(place))
+        with _hidden_folder(folder) as whole:
+            for index in range(count):
+                (working / _name(index)).rename(whole / _name(index))
             whole.chmod(0o777 & ~umask())
             whole.rename(folder)
     except OSError as error:
@@ -118,25 +119,28 @@ def _publish(working: Path, folder: Path, *, count: int) -> None:
 @final
 @dataclass(frozen=True, repr=False)
 class _Writer:
-    """What a worker does. It never raises: dask may print arguments, which are the values."""
+    """The task of a worker.
 
-    __name__: ClassVar[str] = "add_noise"  # dask shows it in the place of a repr
+    It never raises, because dask may print arguments, which are the values.
+    """
+
+    __name__: ClassVar[str] = "add_noise"  # dask shows it instead of a repr
 
     _folder: Path
     _draw: SharedDraw
     _size: int
 
-    def __call__(self, values: Any, place: int) -> str | None:
-        """Write the noisy values of a block to its file; return what went wrong."""
-        file = self._folder / _name(place)
+    def __call__(self, values: Any, index: int) -> str | None:
+        """Write the noisy values of a block to its file; return the error as text, or None."""
+        file = self._folder / _name(index)
         try:
-            # what `Mechanism.release` refuses by its type, such as what is masked, is refused here
-            found = flat(as_exact(values))
-            if found.shape != (self._size,):  # how many there are is a secret, too
+            # refuses the types that `Mechanism.release` refuses, such as masked arrays
+            block = flat(as_exact(values))
+            if block.shape != (self._size,):  # the message leaves out the size, which is data
                 return "a block has another size than its array says."
             if not file.exists():
                 _write_once(file, self._draw.add_to_part(values))
-        except InvalidArgument as error:  # it names a type, and never a value
+        except InvalidArgument as error:  # the message names a type, never a value
             return f"in a block, {error}"
         except OSError as error:
             return f"a worker can't write to {self._folder.parent}: {error.strerror}."
@@ -145,12 +149,12 @@ class _Writer:
         return None
 
 
-def _name(place: int) -> str:
-    return f"{place:06}.npy"
+def _name(index: int) -> str:
+    return f"{index:06}.npy"
 
 
 def _write_once(file: Path, values: np.ndarray[Any, Any]) -> None:
-    """Write a new file whole; where another attempt was first, that one stays."""
+    """Write a new file atomically; if another attempt has written it, its file stays."""
     mine = file.with_name(f".{uuid.uuid4().hex}")
     with mine.open("xb") as opened:
         np.save(opened, values)
@@ -169,7 +173,7 @@ def _read(folder: Path, sizes: Sequence[int]) -> Any:
     from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     load = delayed(np.load)
-    files = (load(str(folder / _name(place))) for place in range(len(sizes)))
+    files = (load(str(folder / _name(index))) for index in range(len(sizes)))
     return array.concatenate(
         [array.from_delayed(file, (size,), float) for file, size in zip(files, sizes, strict=True)]
     )

@@ -1,4 +1,4 @@
-"""One release of a vector that lies on a cluster."""
+"""One release of a vector that is stored on a cluster."""
 
 from __future__ import annotations
 
@@ -8,31 +8,41 @@ from typing import Any
 
 from leastnoise import _validate
 from leastnoise.clusters import on_dask, on_spark
-from leastnoise.errors import InvalidArgument, SourceError, shown
+from leastnoise.errors import InvalidArgument, SourceError, show_value
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.shares import SharedDraw
 
 
 def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[str]) -> Any:
-    """Write `vector` with fresh noise to a new `folder`, and return what is read from there.
+    """Write a vector with fresh noise to a new folder, and return a vector that reads it.
 
-    `vector` is a dask array of shape (dimension,), or a Spark frame (classic or Connect) with the
-    columns `position`, 0 to dimension − 1, each once, and `value`. What is returned is the same
-    kind: a dask array over the .npy files of the folder, which all workers must reach, or a Spark
-    frame over its Parquet files. The noise is that of `Mechanism.release`, exactly. It is drawn
-    where the parts of the vector are, from the entropy of each machine's own system, once: what is
-    read from the folder never changes. What l2 noise shares, its radius, goes to the workers with
-    the work, and is as secret as the values. Every call spends the budget again.
+    The noise is exactly the noise of `Mechanism.release`. It is drawn once, on the machines that
+    store the parts, from the entropy of each machine's own system. Later reads of the folder never
+    change. The radius that l2 noise shares is sent to the workers with their tasks, and is as
+    secret as the values. Every call spends the budget again.
 
-    Raises InvalidArgument for another vector, NotApplicable for noise other than gaussian, l2 and
-    laplace (and generalized-gamma on dask, which says how large its parts are) and for a geometry,
-    SourceError if the folder exists or can't be written to, and, where positions are missing or
-    twice, before anything is written.
+    Args:
+        mechanism: A mechanism with gaussian, l2 or laplace noise, or on dask generalized-gamma,
+            without a geometry.
+        vector: A dask array of shape (dimension,), or a Spark frame (classic or Connect) with the
+            columns `position` (each of 0 to dimension − 1 once) and `value`.
+        folder: Path of a folder that doesn't exist yet, and that all workers can reach.
 
-    >>> import dask.array  # doctest: +SKIP
-    >>> import leastnoise as ln
-    >>> noise = ln.calibrate("l2", epsilon=1, sensitivity=ln.L2(1), dimension=10**6)
-    >>> ln.release_vector(noise, dask.array.zeros(10**6), "released")  # doctest: +SKIP
+    Returns:
+        A dask array over the folder's .npy files, or a Spark frame over its Parquet files.
+
+    Raises:
+        InvalidArgument: `vector` has another type or shape.
+        NotApplicable: The noise isn't supported, or it has a geometry.
+        SourceError: The folder exists or can't be written to; or positions are missing or
+            duplicate, which is found before anything is written.
+
+    Examples:
+        >>> import dask.array  # doctest: +SKIP
+        >>> import leastnoise as ln
+        >>> noise = ln.calibrate("l2", epsilon=1, sensitivity=ln.L2(1), dimension=10**6)
+        >>> ln.release_vector(noise, dask.array.zeros(10**6), "released")  # doctest: +SKIP
+
     """
     like = "a Mechanism, such as calibrate() returns"
     mechanism = _validate.instance(mechanism, Mechanism, name="mechanism", like=like)
@@ -42,9 +52,9 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
     if not is_spark and not kind.startswith("dask.array"):
         raise InvalidArgument(
             name="vector",
-            value=shown(vector),
+            value=show_value(vector),
             expected="vector to be a dask array or a Spark frame",
-            hint="Mechanism.release takes arrays, release_chunks what no memory holds.",
+            hint="For arrays use Mechanism.release, or release_chunks if they don't fit in memory.",
         )
     if is_spark:
         on_spark.check(vector, mechanism.noise.dimension)
@@ -56,20 +66,22 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
 
 
 def _path(folder: object) -> str:
-    """Return the path, or an address such as s3a://bucket/folder, which no Path keeps."""
+    """The path of the folder; it may be an address such as s3a://bucket/folder."""
     path = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
     if not isinstance(path, str) or not path or "\0" in path:
         raise InvalidArgument(
-            name="folder", value=shown(folder), expected="folder to be a new one's path"
+            name="folder",
+            value=show_value(folder),
+            expected="folder to be the path of a new folder",
         )
     return path
 
 
 def _new_folder(path: str) -> Path:
-    """Return that folder, which isn't there yet; raises SourceError."""
+    """The path of the new folder. Raises SourceError if it exists or can't be created."""
     folder = Path(path).absolute()
     if folder.exists() or folder.is_symlink():
-        raise SourceError(f"{path} exists already: name a new folder.")
+        raise SourceError(f"{path} exists already. Name a new folder.")
     if not folder.parent.is_dir() or not os.access(folder.parent, os.W_OK):
-        raise SourceError(f"{path} can't be made: there is no folder {folder.parent} to write to.")
+        raise SourceError(f"{path} can't be created: {folder.parent} is not a writable folder.")
     return folder

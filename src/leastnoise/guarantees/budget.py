@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from leastnoise._record import field, record, takes
 from leastnoise.balls.core import AMPLE_BITS, ball, float_below, precision
-from leastnoise.errors import InvalidArgument, Refused, shown
+from leastnoise.errors import InvalidArgument, Refused, show_value
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
 from leastnoise.guarantees.fields import FractionField
 
@@ -98,7 +98,9 @@ class Budget:
         """
         part = exact(fraction, name="fraction")
         if not 0 < part <= 1:
-            raise InvalidArgument(name="fraction", value=shown(part), expected="0 < fraction <= 1")
+            raise InvalidArgument(
+                name="fraction", value=show_value(part), expected="0 < fraction <= 1"
+            )
         return Budget(epsilon=self.epsilon * part, delta=self.delta * part)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise._record import field, real, record
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 
 _END = real(hint="Round it outward first.")
 
@@ -145,7 +145,7 @@ def exact(value: Exact, *, name: str) -> Fraction:
         )
     if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
         raise InvalidArgument(
-            name=name, value=shown(value), expected=f"1e-300 <= |{name}| <= 1e300"
+            name=name, value=show_value(value), expected=f"1e-300 <= |{name}| <= 1e300"
         )
     return number
 
@@ -193,7 +193,7 @@ def _parse(value: Exact, *, name: str) -> Fraction:
             raise InvalidArgument(name=name, value=text, expected=f"a finite {name}")
     raise InvalidArgument(
         name=name,
-        value=shown(value),
+        value=show_value(value),
         expected="a decimal number",
         hint=_validate.number_like(text) or f"Write {name} like 0.5 or 1e-5.",
     )

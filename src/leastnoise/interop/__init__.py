@@ -1,13 +1,14 @@
-"""To and from other libraries: dp-accounting and OpenDP. Both come with the extra `interop`.
+"""Export to and import from dp-accounting and OpenDP, which the extra `interop` installs.
 
-| API | other side | what crosses |
+| API | other side | content |
 |---|---|---|
 | `to_pld` | `PrivacyLossDistribution` | masses that bound the privacy loss from above, proved |
-| `to_dp_event` | `DpEvent` | the mechanism itself, where an event says exactly the same |
-| `from_pld`, `from_plds` | `PrivacyLossDistribution` | its masses, taken at their word |
+| `to_dp_event` | `DpEvent` | the mechanism itself, if an event describes it exactly |
+| `from_pld`, `from_plds` | `PrivacyLossDistribution` | its masses, which are trusted |
 | `to_opendp` | `Measurement` | the release, and its privacy map |
 
-The libraries are imported when one of these is called; `MissingExtra` says what to install.
+The libraries are imported when one of these functions is called. `MissingExtra` tells what to
+install.
 """
 
 from leastnoise.interop.extra import MissingExtra, NotABound

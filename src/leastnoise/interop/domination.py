@@ -1,14 +1,14 @@
-"""A law of losses on chosen points that bounds the privacy loss from above.
+"""A law of losses on a lattice that bounds the privacy loss from above.
 
 notation (theory/accounting.md §1 B and E): δ(α) the privacy profile as a function of α = e^ε, which
-is convex and starts at δ(0) = 1; αᵢ = e^(zᵢ) the chosen points, the "dots"; sᵢ the slope of the
-chord that leaves the i-th dot to the right, 0 after the last one.
+is convex and starts at δ(0) = 1; αᵢ = e^(zᵢ) chosen points, the "dots"; sᵢ the slope of the chord
+that leaves the i-th dot to the right, 0 after the last one.
 
-A chord between points that are nowhere below a convex function is nowhere below it. So the law with
-masses wᵢ = αᵢ(sᵢ − sᵢ₋₁) at zᵢ, and δ at the last dot at infinity, has a profile nowhere below that
-of the mechanism, whichever dots are kept; those that would make a mass negative are left out. If
-the worst shift varies with ε, the profile is the supremum over shifts, which is convex too, and the
-law bounds every shift at once, alone and composed.
+A chord between points on or above a convex function is on or above it. So the law with masses wᵢ =
+αᵢ(sᵢ − sᵢ₋₁) at zᵢ, and δ at the last dot at infinity, has a profile nowhere below the mechanism's,
+for any choice of dots. Dots that would make a mass negative are left out. If the worst shift varies
+with ε, the profile is the supremum over shifts. It is convex too, and the law bounds every shift at
+once, alone and composed.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from leastnoise.balls.core import at_most_one, ball, float_above, precision
 from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.question import Releases
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
-"""ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
+"""Maps 0 <= ε₁ <= ε₂ <= … to balls; no point of the i-th ball is below δ(εᵢ)."""
 
-_TAIL = 2.0**-100  # what is left of δ at the last dot goes to infinity
+_TAIL = 2.0**-100  # δ at the last dot, which becomes mass at infinity
 _MOST_PLACES = 2**23
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class LossLaw:
-    """Masses at `index`·interval, by index, and at infinity; all rounded up."""
+    """Masses at multiples of the interval, by index, and at infinity; all rounded up."""
 
     masses: dict[int, float]
     infinity: float
@@ -51,10 +51,10 @@ class LossLaw:
 def dominating_laws(
     composition: Composition, *, interval: Fraction, points: int | None
 ) -> tuple[LossLaw, LossLaw | None]:
-    """Return laws for a record that is removed and for one that is added, if that differs.
+    """The laws for a removed record and, if it differs, for an added one.
 
-    Raises NotApplicable where the composition isn't proved, InvalidArgument for an `interval` that
-    is too small for losses of that size.
+    Raises NotApplicable if the composition isn't proved, InvalidArgument if `interval` is too small
+    for losses of that size.
     """
     parts = composition.parts
     count = points or 480
@@ -67,16 +67,18 @@ def dominating_laws(
 
 
 def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
-    slow = any(registered(type(part.noise)).lengthy for part in parts)
+    slow = any(registered_family(type(part.noise)).lengthy for part in parts)
     if len(parts) == 1 and parts[0].compositions == 1 and not slow:
-        return lambda epsilons: [_one(parts[0], epsilon, removed=removed) for epsilon in epsilons]
+        return lambda epsilons: [
+            _delta_of_one(parts[0], epsilon, removed=removed) for epsilon in epsilons
+        ]
     if is_gaussian(parts):
         return lambda epsilons: [bound_composed(parts, epsilon) for epsilon in epsilons]
-    return _convolved(parts, removed=removed)
+    return _convolution_profile(parts, removed=removed)
 
 
-def _one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
-    """Return δ of the pair at its worst shift."""
+def _delta_of_one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
+    """δ of one release at its worst shift."""
 
     def profile(at: Fraction) -> arb:
         return prove_delta(part.noise, part.shifts.outer, at).enclosure
@@ -86,19 +88,19 @@ def _one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
     return enclose_sampled(profile, part.sampling_rate, epsilon, removed=removed)
 
 
-def _convolved(parts: Sequence[Releases], *, removed: bool) -> Profile:
+def _convolution_profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
     lattices = make_upper_parts(parts, points_per_std=POINTS_PER_STD, removed=removed)
 
-    at_once = 8  # dots for which one tilt is near enough
+    at_once = 8  # neighbouring dots that share one tilt
 
     def profile(epsilons: Sequence[Fraction]) -> list[arb]:
-        found: list[arb] = []
+        deltas: list[arb] = []
         for start in range(0, len(epsilons), at_once):
             near = epsilons[start : start + at_once]
             tilt = tilt_for(lattices, near[len(near) // 2])
             convolution = Convolution.of(lattices, tilt)
-            found += [convolution.delta(epsilon)[1] for epsilon in near]
-        return found
+            deltas += [convolution.delta(epsilon)[1] for epsilon in near]
+        return deltas
 
     return profile
 
@@ -106,7 +108,7 @@ def _convolved(parts: Sequence[Releases], *, removed: bool) -> Profile:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Half:
-    """Upper ends of δ at the dots with indices >= 0."""
+    """Upper bounds on δ at the dots with indices >= 0."""
 
     indices: list[int]
     deltas: list[arb]
@@ -130,8 +132,8 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
-    """Return losses of wide stretches of outputs, beyond which δ is far smaller."""
-    # a sample's losses jump where those of all do
+    """Losses that many outputs have, beyond which δ is far smaller."""
+    # a sample's losses jump at the same points as those of the whole data
     whole = replace(parts[0], sampling_rate=Fraction(1))
     loss, count = find_frequent_loss(whole), min(parts[0].compositions, 32)
     return [loss * i for i in range(count + 1)] if loss else []
@@ -140,7 +142,7 @@ def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
 def _reach(profile: Profile, interval: Fraction) -> Fraction:
     """Approximate the loss beyond which δ is below _TAIL, or constant; any is right."""
 
-    def settled(epsilon: Fraction) -> bool:
+    def is_constant(epsilon: Fraction) -> bool:
         here = profile([epsilon])[0].upper()
         if here < arb(_TAIL):
             return True
@@ -148,28 +150,28 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
         return bool(further > here * (1 - arb(2) ** -30)) and not here > arb("0.99")
 
     high = Fraction(1, 2)
-    while high > interval and settled(high / 2):
+    while high > interval and is_constant(high / 2):
         high /= 2
-    while not settled(high):
+    while not is_constant(high):
         high *= 2
         if high > 2**17:
             raise NotApplicable(family="composition", why="its losses are too large to export")
     low, end = high / 2, profile([high])[0]
-    edge = not (end > 0 and end < arb(_TAIL))  # which the last dot meets; a tail ends anywhere
+    edge = not (end > 0 and end < arb(_TAIL))  # the last dot meets an edge; a tail has none
     near = Bisection(within=interval / 2)
-    return near.close(settled, low, high, until=lambda a, b: not edge and b - a <= b / 16)[1]
+    return near.close(is_constant, low, high, until=lambda a, b: not edge and b - a <= b / 16)[1]
 
 
-def _law(opposite: _Half, own: _Half, interval: Fraction) -> LossLaw:
-    """Return the law of chords through the dots of a pair (P, Q): `own`, and those of (Q, P).
+def _law(opposite: _Half, forward: _Half, interval: Fraction) -> LossLaw:
+    """The law of chords through the dots of (P, Q), `forward`, and of (Q, P), `opposite`.
 
-    For these H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P) (theory/accounting.md §1 E).
+    For the latter H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P) (theory/accounting.md §1 E).
     """
     dots: list[tuple[int, arb, arb]] = []
     for index, delta in zip(opposite.indices[:0:-1], opposite.deltas[:0:-1], strict=True):
         alpha = ball(-index * interval).exp()
         dots.append((-index, alpha, (1 - alpha + alpha * delta).upper()))
-    for index, delta in zip(own.indices, own.deltas, strict=True):
+    for index, delta in zip(forward.indices, forward.deltas, strict=True):
         dots.append((index, ball(index * interval).exp(), delta))
     kept = _convex(dots)
     slopes = [(kept[0][2] - 1) / kept[0][1]]  # from (0, 1)
@@ -190,7 +192,7 @@ def _slope(left: tuple[int, arb, arb], right: tuple[int, arb, arb]) -> arb:
 
 
 def _convex(dots: Sequence[tuple[int, arb, arb]]) -> list[tuple[int, arb, arb]]:
-    """Return the lower convex hull of the dots, made to fall; any choice of dots is right."""
+    """The lower convex hull of the dots, made to decrease; any choice of dots is right."""
     kept: list[tuple[int, arb, arb]] = []
     for index, alpha, delta in dots:
         dot = (index, alpha, delta.min(kept[-1][2]) if kept else delta)

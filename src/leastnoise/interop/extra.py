@@ -1,4 +1,4 @@
-"""The libraries of the extra `interop`: how to get them, and a warning of their arithmetic."""
+"""The libraries of the extra `interop`: their import, and a warning about their arithmetic."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ _PACKAGES = {"dp_accounting": "dp-accounting", "opendp": "opendp"}
 
 
 class MissingExtra(MissingLibrary):
-    """A library that is only needed here isn't installed."""
+    """A library of the extra `interop` isn't installed.
+
+    Attributes:
+        package: Name of the library on PyPI.
+
+    """
 
     def __init__(self, *, package: str) -> None:
         super().__init__(package=package, extra="interop")
 
 
 class NotABound(UserWarning):
-    """From here on numbers are close, but no longer certain to lie on the private side."""
+    """From here on numbers are close, but not certain to be upper bounds."""
 
 
 def require(module: str) -> Any:
-    """Return `module`; raises MissingExtra if its package isn't installed."""
+    """Import `module`. Raises MissingExtra if its package isn't installed."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

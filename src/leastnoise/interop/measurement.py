@@ -1,4 +1,4 @@
-"""A mechanism as a measurement of OpenDP: its release, and its privacy map."""
+"""Export a mechanism as an OpenDP measurement: its release, and its privacy map."""
 
 from __future__ import annotations
 
@@ -27,28 +27,34 @@ def to_opendp(
     epsilon: Exact | None = None,
     numbers: Literal["f64", "i32"] = "f64",
 ) -> Measurement:
-    """Make a `Measurement` that calls `mechanism.release`, noise and rounding included.
+    """Make a `Measurement` that calls `mechanism.release`, with its noise and rounding.
 
-    Its input space follows the sensitivity: vectors of floats under `l2_distance` or `l1_distance`,
-    one number under `absolute_distance` (an i32 if it moves by whole numbers). With `numbers="i32"`
-    it takes whole numbers, in vectors whose domain says no size, as `then_count_by_categories`
-    makes them. Its privacy map is
+    The input space follows the sensitivity: vectors of floats under `l2_distance` or `l1_distance`,
+    or one number under `absolute_distance` (an i32 if it changes by whole numbers). d_in is the
+    exact value of its float: a sensitivity of 1/10 is less than the float 0.1, and only
+    `L2(Fraction(0.1))` admits it. OpenDP doesn't check the proof, so it requires
+    `enable_features("contrib", "honest-but-curious")`.
 
-    - "dp": d_in up to the certified sensitivity to (ε, δ), under `approximate(max_divergence())`,
-      or to ε under `max_divergence()` where δ = 0. They are the certificate's, or with `epsilon`
-      that ε and the proved δ(ε) of one release. A larger d_in is an error: its δ wasn't proved.
-    - "zcdp": every d_in to ρ = d_in²/2σ², for Gaussian noise and mixtures of it, under
-      `zero_concentrated_divergence()`.
+    Args:
+        mechanism: The mechanism, for one release of the whole data.
+        measure: "dp" maps d_in, up to the certified sensitivity, to (ε, δ) under
+            `approximate(max_divergence())`, or to ε under `max_divergence()` for δ = 0. "zcdp" maps
+            every d_in to ρ = d_in²/2σ² under `zero_concentrated_divergence()`, for Gaussian noise
+            and mixtures of it.
+        epsilon: With "dp", the ε of the map, for which δ of one release is proved. Without it the
+            map has the certificate's ε and δ.
+        numbers: With "i32" the measurement takes whole numbers, in vectors of any size as
+            `then_count_by_categories` returns them.
 
-    Numbers are rounded up to floats. d_in is the float that it is: a sensitivity of 1/10 is less
-    than the float 0.1, and `L2(Fraction(0.1))` is what admits it.
+    Returns:
+        The measurement. Numbers of its map are rounded up to floats.
 
-    OpenDP doesn't check the proof: it asks for `enable_features("contrib", "honest-but-curious")`.
+    Raises:
+        MissingExtra: OpenDP isn't installed.
+        NotApplicable: OpenDP has no metric for the sensitivity; the certificate is about samples,
+            or about several releases without `epsilon`; or "zcdp" isn't known for the noise.
+        Refused: OpenDP makes no measurement, such as without those features.
 
-    Raises MissingExtra without OpenDP; NotApplicable for sensitivities that OpenDP has no metric
-    for, for a certificate of samples, whose sampling OpenDP would have to know of, for one of
-    several releases unless `epsilon` is given, and for "zcdp" of other noise; Refused where OpenDP
-    makes no measurement, as without those features.
     """
     opendp = require("opendp.prelude")
     _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
@@ -69,8 +75,8 @@ def to_opendp(
         return opendp.m.make_user_measurement(
             domain, metric, output, release, privacy_map, TO="Vec<f64>" if several else "f64"
         )
-    except require("opendp.mod").OpenDPException as error:  # mostly, a feature isn't enabled
-        raise Refused(f"OpenDP makes no measurement of it. {error}") from error
+    except require("opendp.mod").OpenDPException as error:  # usually a feature isn't enabled
+        raise Refused(f"OpenDP makes no measurement of this mechanism. {error}") from error
 
 
 def _check_one_release(mechanism: Mechanism, measure: str, epsilon: Exact | None) -> None:
@@ -78,13 +84,13 @@ def _check_one_release(mechanism: Mechanism, measure: str, epsilon: Exact | None
     if certificate.sampling_rate != 1:
         raise NotApplicable(
             family=mechanism.noise.name,
-            why="its certificate is of Poisson samples, which an OpenDP measurement doesn't draw",
+            why="its certificate is about Poisson samples, which OpenDP measurements don't draw",
         )
     if certificate.compositions > 1 and measure == "dp" and epsilon is None:
         raise NotApplicable(
             family=mechanism.noise.name,
-            why=f"its certificate is of {certificate.compositions} releases together. Give the "
-            "epsilon at which one of them shall be stated",
+            why=f"its certificate is about {certificate.compositions} releases together. Set "
+            "epsilon, at which delta of one release is stated",
         )
 
 
@@ -115,7 +121,7 @@ def _space(
 def _privacy(
     opendp: Any, mechanism: Mechanism, *, bound: Fraction, measure: str, epsilon: Exact | None
 ) -> tuple[Any, _Map]:
-    """Return the output measure and the privacy map."""
+    """The output measure and the privacy map."""
     if measure == "zcdp":
         of_all = Fraction(mechanism.zcdp.value.upper)
         rho = of_all / (mechanism.certificate.compositions * bound**2)
@@ -132,7 +138,7 @@ def _privacy(
                 name="d_in",
                 value=d_in,
                 expected=f"0 <= d_in <= {decimal_text(bound)}, the certified sensitivity",
-                hint="Calibrate for what the map of the query says, such as "
+                hint="Calibrate for the map of the query, such as "
                 "sensitivity=L1(Fraction(query.map(2))).",
             )
         return ceiling[0] if pure else ceiling

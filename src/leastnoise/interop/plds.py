@@ -1,9 +1,9 @@
-"""To and from dp-accounting: events, and privacy loss distributions.
+"""Export to and import from dp-accounting: events, and privacy loss distributions.
 
-`to_dp_event` returns a `DpEvent` where one says exactly the same as a mechanism, `to_pld` a
-distribution that bounds its losses, and that says where its own arithmetic stops being a bound.
-`from_pld` composes such distributions with a proved allowance for rounding. The only module that
-can't be imported without dp-accounting.
+`to_dp_event` returns a `DpEvent` if one describes a mechanism exactly. `to_pld` returns a
+distribution that bounds its losses, and warns when dp-accounting's own arithmetic stops being a
+bound. `from_pld` composes such distributions with a proved allowance for rounding. Only this module
+needs dp-accounting to be imported.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
 
 _WHY = (
-    "dp-accounting convolves in floats: its errors of about 1e-16 in every mass are not accounted "
-    "for, and are all that is left of a small delta. Compose in leastnoise (Mechanism.compose, or "
-    "interop.from_plds) for a bound."
+    "dp-accounting convolves in floats. It doesn't account for errors of about 1e-16 in every "
+    "mass, which exceed a small delta. For a bound, compose in leastnoise (Mechanism.compose, or "
+    "interop.from_plds)."
 )
 
 
 @final
 class ProvedPld(PrivacyLossDistribution):
-    """What `to_pld` returns. What comes of composing it is an ordinary distribution."""
+    """The result of `to_pld`. Composing it returns an ordinary distribution."""
 
     def compose(
         self,
         privacy_loss_distribution: PrivacyLossDistribution,
         tail_mass_truncation: float = 1e-15,
     ) -> PrivacyLossDistribution:
-        """Warns that the result is no bound."""
+        """Compose with another distribution, and warn that the result is no bound."""
         warnings.warn(_WHY, NotABound, stacklevel=2)
         return super().compose(privacy_loss_distribution, tail_mass_truncation)
 
     def self_compose(
         self, num_times: int, tail_mass_truncation: float = 1e-15
     ) -> PrivacyLossDistribution:
-        """Warns that the result is no bound."""
+        """Compose with itself, and warn that the result is no bound."""
         warnings.warn(_WHY, NotABound, stacklevel=2)
         plain = PrivacyLossDistribution(
             self._pmf_remove, None if self._symmetric else self._pmf_add
@@ -65,37 +65,43 @@ class ProvedPld(PrivacyLossDistribution):
 
 
 def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
-    """Return the event of a composition, or of all releases that a mechanism is certified for.
+    """Describe a mechanism or a composition as a `DpEvent` of dp-accounting.
 
-    A mechanism for k releases, or one of which a person reaches k draws, is a `SelfComposedDpEvent`
-    with that count, each of a Poisson sample of its own if the certificate is of samples. The event
-    of one of k releases is that of `mechanism.compose(1)`.
+    Only Gaussian and Laplace noise have events: `GaussianDpEvent(σ/Δ₂)` and `LaplaceDpEvent(b/Δ₁)`.
+    A Poisson sample becomes a `PoissonSampledDpEvent`, k releases (or k draws that one person
+    affects) a `SelfComposedDpEvent`, and several mechanisms a `ComposedDpEvent`. For one of k
+    releases use `mechanism.compose(1)`. Multipliers are rounded down to floats and sampling rates
+    up, so that no event promises more than the mechanism. An event is a description: the quality of
+    a bound depends on dp-accounting's accountant, and it holds for the neighbours of the declared
+    sensitivity.
 
-    Gaussian and Laplace noise, of Poisson samples too, have events: `GaussianDpEvent(σ/Δ₂)` and
-    `LaplaceDpEvent(b/Δ₁)`, in `PoissonSampledDpEvent`, `SelfComposedDpEvent` and `ComposedDpEvent`.
-    Multipliers are rounded down to floats and sampling rates up, so that no event promises more
-    than the mechanism does. An event is a description; what an accountant of dp-accounting makes of
-    it is as good as that accountant, and for the neighbours that the sensitivity was declared for.
+    Args:
+        releases: A mechanism, with all releases of its certificate, or a composition.
 
-    Raises NotApplicable for other noise, for which there is no event (`MixtureOfGaussiansDpEvent`
-    is about random sensitivities, not about the noise `gaussian-mixture`): use `to_pld`. Raises
-    MissingExtra without dp-accounting.
+    Returns:
+        The event.
+
+    Raises:
+        NotApplicable: There is no event for the noise; use `to_pld`. (`MixtureOfGaussiansDpEvent`
+            is about random sensitivities, not about `gaussian-mixture` noise.)
+        MissingExtra: dp-accounting isn't installed.
+
     """
     events = require("dp_accounting.dp_event")
     like = "a Mechanism or a Composition"
     _validate.instance(releases, (Mechanism, Composition), name="releases", like=like)
     if isinstance(releases, Mechanism):
         return _several(events, releases.certificate.releases)
-    found = [_several(events, part) for part in releases.parts]
-    return found[0] if len(found) == 1 else events.ComposedDpEvent(found)
+    parts = [_several(events, part) for part in releases.parts]
+    return parts[0] if len(parts) == 1 else events.ComposedDpEvent(parts)
 
 
 def _several(events: Any, part: Releases) -> DpEvent:
-    event = _one(events, part)
+    event = _event_of_one(events, part)
     return event if part.compositions == 1 else events.SelfComposedDpEvent(event, part.compositions)
 
 
-def _one(events: Any, part: Releases) -> DpEvent:
+def _event_of_one(events: Any, part: Releases) -> DpEvent:
     noise = part.noise
     kinds = {
         "gaussian": events.GaussianDpEvent,
@@ -104,7 +110,7 @@ def _one(events: Any, part: Releases) -> DpEvent:
     if noise.name not in kinds:
         raise NotApplicable(
             family=noise.name,
-            why="dp-accounting has no event for such noise; interop.to_pld exports what it costs",
+            why="dp-accounting has no event for such noise; use interop.to_pld",
         )
     multiplier = noise.scale / noise.worst_shift(part.shifts.outer)
     event = kinds[noise.name](float_at_most(multiplier))
@@ -116,27 +122,37 @@ def _one(events: Any, part: Releases) -> DpEvent:
 def to_pld(
     releases: Mechanism | Composition, *, interval: float = 1e-4, points: int | None = None
 ) -> ProvedPld:
-    """Return a `PrivacyLossDistribution` whose δ is nowhere below that of `releases`.
+    """Export a `PrivacyLossDistribution` whose δ is nowhere below the δ of `releases`.
 
-    A composition is all of its releases together, and a mechanism all that it is certified for,
-    convolved here with a proved allowance for rounding; `mechanism.compose(1)` is one of them.
-    Losses lie at multiples of `interval` (a float; dp-accounting only composes those of one
-    interval, and its default is 1e-4), at about `points` of them on either side of 0 (480 if you
-    don't say).
+    Several releases are convolved here, with a proved allowance for rounding.
 
-    The masses are proved: with real arithmetic, everything that dp-accounting works out of them is
-    an upper bound, for subsampled releases of both pairs, and under any further composition. What
-    is *not* promised is dp-accounting's own arithmetic. Sums of doubles may take the last digits to
-    the wrong side; its convolutions leave errors of about 1e-16 in every mass, which are all that
-    is left of a small δ, so that composing warns (`NotABound`). Compose here, or with `from_plds`,
-    where that matters.
+    The masses are proved. In real arithmetic, everything that dp-accounting computes from them is
+    an upper bound, for both pairs of subsampled releases and under any further composition.
+    dp-accounting's own arithmetic is *not* part of the promise. Sums of doubles may get the last
+    digits wrong. Its convolutions leave errors of about 1e-16 in every mass, which exceed a small
+    δ, so composing warns (`NotABound`). Compose here, or with `from_plds`, if that matters.
 
-    Noise whose worst shift varies with ε is exported with the supremum of δ over the shifts, so
-    that it may be composed by dp-accounting.
+    For noise whose worst shift varies with ε, the export has the supremum of δ over the shifts, so
+    that dp-accounting may compose it.
 
-    Raises MissingExtra without dp-accounting, NotApplicable for compositions that aren't proved,
-    InvalidArgument for an interval that is not positive or too small for losses of that size.
-    theory/accounting.md §1 B, E; Doroshenko et al. (2022).
+    Args:
+        releases: A mechanism, with all releases of its certificate, or a composition.
+            `mechanism.compose(1)` is one release.
+        interval: Losses are multiples of this float. dp-accounting only composes distributions of
+            equal intervals.
+        points: Approximate number of losses on either side of 0; 480 if None.
+
+    Returns:
+        The distribution.
+
+    Raises:
+        MissingExtra: dp-accounting isn't installed.
+        NotApplicable: The composition isn't proved.
+        InvalidArgument: The interval isn't positive, or too small for losses of that size.
+
+    Source:
+        theory/accounting.md §1 B, E; Doroshenko et al. (2022).
+
     """
     require("dp_accounting")
 
@@ -167,30 +183,51 @@ def _composition(releases: Mechanism | Composition) -> Composition:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImportedLosses:
-    """The laws of losses that were imported, each with how often it counts.
+    """Imported laws of losses, each with its number of compositions.
 
-    Intervals contain what these laws, taken as the exact reals that their floats are, amount to:
-    nothing that leastnoise proved of a mechanism. If the masses bound a mechanism's loss from above
-    (those of `to_pld` are proved to), then the upper ends do too.
+    The intervals of its methods are exact consequences of the imported masses. leastnoise hasn't
+    proved anything about a mechanism: the upper ends bound its loss if the masses do, which is
+    proved for masses from `to_pld`.
+
+    Attributes:
+        removed: Laws for a removed record, as pairs of a lattice and a count.
+        added: Laws for an added record.
+
     """
 
     removed: tuple[Part, ...]
     added: tuple[Part, ...]
 
     def delta(self, *, epsilon: Exact) -> Interval:
-        """Return an interval that contains the larger δ(epsilon) of the two directions."""
+        """Enclose the larger δ(epsilon) of the two directions.
+
+        Args:
+            epsilon: Privacy budget ε ≥ 0.
+
+        Returns:
+            An interval that contains δ.
+
+        """
         at = Budget(epsilon=epsilon, delta="0.5").epsilon
-        found = [_delta(parts, at) for parts in self._directions]
-        return Interval(max(one.lower for one in found), max(one.upper for one in found))
+        sides = [_delta(parts, at) for parts in self._directions]
+        return Interval(max(side.lower for side in sides), max(side.upper for side in sides))
 
     def epsilon(self, *, delta: Exact) -> Interval:
-        """Return an interval that contains the larger ε(delta) of the two directions.
+        """Enclose the larger ε(delta) of the two directions.
 
-        Raises NotApplicable if there is none, as more than `delta` lies at infinity.
+        Args:
+            delta: Privacy budget δ.
+
+        Returns:
+            An interval that contains ε.
+
+        Raises:
+            NotApplicable: More than `delta` lies at infinity: no ε suffices.
+
         """
         wanted = Budget(epsilon=1, delta=delta).delta
-        found = [_epsilon(parts, wanted) for parts in self._directions]
-        return Interval(max(one.lower for one in found), max(one.upper for one in found))
+        sides = [_epsilon(parts, wanted) for parts in self._directions]
+        return Interval(max(side.lower for side in sides), max(side.upper for side in sides))
 
     @property
     def _directions(self) -> tuple[tuple[Part, ...], ...]:
@@ -198,42 +235,58 @@ class ImportedLosses:
 
 
 def from_pld(pld: PrivacyLossDistribution) -> ImportedLosses:
-    """Return the losses of `pld`, alone; see `from_plds`."""
+    """Import the losses of one distribution; see `from_plds`.
+
+    Args:
+        pld: The distribution.
+
+    Returns:
+        Its losses.
+
+    """
     return from_plds([(pld, 1)])
 
 
 def from_plds(plds: Sequence[tuple[PrivacyLossDistribution, int]]) -> ImportedLosses:
-    """Return the losses of all of `plds` together: pairs of one and how often it counts.
+    """Import the losses of several distributions together.
 
-    The masses are taken at their word; negative ones, which Fourier transforms leave, count as 0,
-    so that δ only grows. Mechanisms of leastnoise join in through `to_pld` at the same interval.
+    The masses are trusted. Negative masses, which Fourier transforms leave, count as 0, so that δ
+    only grows. To add mechanisms of leastnoise, use `to_pld` with the same interval.
 
-    Raises InvalidArgument for no distribution, counts below 1, an optimistic one (whose numbers
-    bound nothing from above), masses that aren't probabilities, and different intervals.
+    Args:
+        plds: Pairs of a distribution and its number of compositions.
+
+    Returns:
+        The losses of all together.
+
+    Raises:
+        InvalidArgument: There is no distribution, a count is below 1, a distribution is optimistic
+            (it bounds nothing from above), masses aren't probabilities, or intervals differ.
+
     """
-    found = _counted(plds)
+    counted = _check_pairs(plds)
     # dp-accounting has no other way to read a distribution's masses
-    removed = tuple((_lattice(pld._pmf_remove), count) for pld, count in found)  # noqa: SLF001
+    removed = tuple((_lattice(pld._pmf_remove), count) for pld, count in counted)  # noqa: SLF001
     _check_step(removed)
-    if all(pld._symmetric for pld, _ in found):  # noqa: SLF001
+    if all(pld._symmetric for pld, _ in counted):  # noqa: SLF001
         return ImportedLosses(removed=removed, added=removed)
-    added = tuple((_lattice(pld._pmf_add), count) for pld, count in found)  # noqa: SLF001
+    added = tuple((_lattice(pld._pmf_add), count) for pld, count in counted)  # noqa: SLF001
     return ImportedLosses(removed=removed, added=added)
 
 
-def _counted(plds: object) -> tuple[tuple[PrivacyLossDistribution, int], ...]:
+def _check_pairs(plds: object) -> tuple[tuple[PrivacyLossDistribution, int], ...]:
     kind = require("dp_accounting.pld.privacy_loss_distribution").PrivacyLossDistribution
     like = "pairs of a PrivacyLossDistribution and a count"
-    found = tuple(
+    pairs = tuple(
         (
             _validate.instance(pld, kind, name="plds", like=like),
             _validate.whole(count, name="counts"),
         )
         for pld, count in _validate.pairs(plds, name="plds", like=like)
     )
-    if not found:
+    if not pairs:
         raise InvalidArgument(name="plds", value="none", expected="at least one distribution")
-    return found
+    return pairs
 
 
 def _lattice(pmf: Any) -> LossLattice:
@@ -266,8 +319,8 @@ def _check_step(parts: Sequence[Part]) -> None:
         raise InvalidArgument(
             name="interval",
             value=steps,
-            expected="distributions of one interval",
-            hint="Give to_pld the interval of the others.",
+            expected="distributions with equal intervals",
+            hint="Call to_pld with the interval of the others.",
         )
 
 
@@ -278,5 +331,5 @@ def _delta(parts: Sequence[Part], epsilon: Fraction) -> Interval:
 
 
 def _epsilon(parts: Sequence[Part], delta: Fraction) -> Interval:
-    found = solve_epsilon(lambda tilt: parts, delta)  # noqa: ARG005
-    return enclose_between(found, found, delta)
+    solved = solve_epsilon(lambda tilt: parts, delta)  # noqa: ARG005
+    return enclose_between(solved, solved, delta)

@@ -1,13 +1,13 @@
-"""Learning: private models for scikit-learn, and what private training needs elsewhere.
+"""Learning: private models for scikit-learn, and the parts of private training for other libraries.
 
 | API | symbol | meaning |
 |---|---|---|
-| `features` | d | columns, the intercept's column of ones among them |
-| `rows` | n | persons' rows; public, as updates are divided by it |
-| `rounds`, `updates` | T, P | rounds, and updates in each; releases are T·P |
-| `squared_norm` | R² | the largest ‖x‖₂² of a row, the intercept's 1 included |
-| `step` | γ | of every update |
-| `noise_multiplier` | σ | noise's standard deviation over the norm that gradients are clipped to |
+| `features` | d | columns, including the intercept's column of ones |
+| `rows` | n | number of rows; public, because updates are divided by it |
+| `rounds`, `updates` | T, P | rounds, and updates in each; there are T·P releases |
+| `squared_norm` | R² | the largest ‖x‖₂² of a row, including the intercept's 1 |
+| `step` | γ | size of every update |
+| `noise_multiplier` | σ | the noise's standard deviation over the clipping norm of gradients |
 """
 
 from typing import Any
@@ -20,7 +20,10 @@ _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name; raises MissingLibrary where scikit-learn is needed and isn't there."""
+    """Import a public name.
+
+    Raises MissingLibrary if it needs scikit-learn, which isn't installed.
+    """
     try:
         return _attribute(name)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What a model's parameters choose: its noise, by name or the best, and who its neighbours are."""
+"""Choices from a model's parameters: its noise, by name or the best, and its neighbours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from leastnoise import _validate
-from leastnoise.errors import InvalidArgument, Refused, shown
+from leastnoise.errors import InvalidArgument, Refused, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.mechanism.mechanism import Mechanism
@@ -16,30 +16,34 @@ from leastnoise.selection.ask import fix_parameters
 from leastnoise.selection.public import calibrate
 
 AUTO = "auto"
-"""Stands for the updates, or the noise, that are predicted to be best."""
+"""Chooses the updates, or the noise, with the best prediction."""
 
 Parameters = tuple[tuple[str, Fraction | int], ...]
 
 
-def chosen(value: Any, name: str, among: tuple[str, ...]) -> str:
-    """Return `value` if it is one of `among`; raises InvalidArgument."""
+def check_choice(value: Any, name: str, among: tuple[str, ...]) -> str:
+    """Return `value` if it is in `among`; otherwise raise InvalidArgument."""
     if value not in among:
-        raise InvalidArgument(name=name, value=shown(value), expected=f"one of {', '.join(among)}")
+        raise InvalidArgument(
+            name=name, value=show_value(value), expected=f"one of {', '.join(among)}"
+        )
     return value
 
 
-def chosen_noise(noise: Any) -> str:
-    """Return the family's name, or "auto"; raises InvalidArgument for an unknown one."""
+def read_noise(noise: Any) -> str:
+    """The family's name, or "auto". Raises InvalidArgument for an unknown family."""
     return noise if noise == AUTO else family_named(noise).name
 
 
-def chosen_parameters(family: str, given: Any) -> Parameters:
-    """Return the noise's parameters, exactly; raises InvalidArgument for what it doesn't have."""
+def read_parameters(family: str, given: Any) -> Parameters:
+    """Convert the noise's parameters exactly. Raises InvalidArgument for unknown ones."""
     if given is None:
         return ()
     if family == AUTO:
         raise InvalidArgument(
-            name="noise_parameters", value=shown(given), expected="a noise that has them"
+            name="noise_parameters",
+            value=show_value(given),
+            expected='no noise_parameters with noise="auto"',
         )
     values = _validate.table(given, name="noise_parameters")
     return tuple(sorted(fix_parameters(family_named(family), values).items()))
@@ -55,15 +59,15 @@ def best_of(
     compositions: int = 1,
     parameters: Parameters = (),
 ) -> Mechanism:
-    """Return the proved mechanism of the family with the least error.
+    """Calibrate the families, and return the proved mechanism with the least error.
 
-    Raises Refused, with the first family's reason, if none serves.
+    Raises Refused, with the first family's reason, if none can serve.
     """
-    made: list[Mechanism] = []
+    mechanisms: list[Mechanism] = []
     reasons: list[Refused] = []
     for family in families:
         try:
-            one = calibrate(
+            mechanism = calibrate(
                 family,
                 epsilon=budget.epsilon,
                 delta=budget.delta,
@@ -72,17 +76,17 @@ def best_of(
                 compositions=compositions,
                 parameters=dict(parameters) or None,
             )
-        except Refused as error:  # it doesn't apply, or couldn't be proved: another may serve
+        except Refused as error:  # another family may serve
             reasons.append(error)
         else:
-            made.append(one)
-    if not made:
+            mechanisms.append(mechanism)
+    if not mechanisms:
         raise reasons[0]
-    return min(made, key=lambda mechanism: mechanism.mse)
+    return min(mechanisms, key=lambda mechanism: mechanism.mse)
 
 
-def about(mechanism: Mechanism, neighbours: str) -> Mechanism:
-    """Return the mechanism, whose certificate says so where records are replaced."""
+def state_neighbours(mechanism: Mechanism, neighbours: str) -> Mechanism:
+    """The mechanism, with "replace-one" stated in its certificate if it applies."""
     if neighbours == "replace-one":
         return Mechanism(mechanism.certificate.about("replace-one"))
     return mechanism

@@ -1,4 +1,4 @@
-"""What every fit does beside its numbers: reads its data, charges a ledger, says what it spent."""
+"""The common part of all fits: read the data, charge a ledger, and state the guarantee."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.learn.choice import (
     AUTO,
-    about,
     best_of,
-    chosen,
-    chosen_noise,
-    chosen_parameters,
+    check_choice,
+    read_noise,
+    read_parameters,
+    state_neighbours,
 )
 from leastnoise.learn.moments import Floats, Moments, NoisyMoments
 from leastnoise.learn.training import whole_features
@@ -31,7 +31,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateModel(BaseEstimator):
-    """The parameters that all models have; `LinearRegression` says what each means."""
+    """The parameters that all models share; see `LinearRegression`."""
 
     epsilon: Any = 1
     delta: Any = None
@@ -43,7 +43,7 @@ class PrivateModel(BaseEstimator):
     unit: str = "row"
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that fits differ."""
+        """Declare to scikit-learn that fits are random."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
@@ -52,9 +52,13 @@ class PrivateModel(BaseEstimator):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What a fitted model cost: the statement of `certificate`, for one row.
+    """The guarantee of a fitted model for one row.
 
-    `charged` is the number of the ledger's entry, None if there is no ledger.
+    Attributes:
+        certificate: The proof.
+        neighbours: "replace-one" or "add-remove".
+        charged: Number of the ledger's entry; None without a ledger.
+
     """
 
     certificate: Certificate
@@ -62,14 +66,14 @@ class Spent:
     charged: int | None = None
 
     def __str__(self) -> str:
-        """Return the guarantee in a sentence."""
+        """The guarantee as a sentence."""
         budget, delta = self.certificate.budget, self.certificate.delta
         change = "added or removed" if self.neighbours == "add-remove" else "replaced"
         count = self.certificate.compositions
         together = f", for {count} releases together" if count > 1 else ""
         return (
             f"({_words.number(budget.epsilon)}, {_words.number(budget.delta)})-differential privacy"
-            f" for a row that is {change}: proved δ ≤ {_words.at_least(delta.upper)} at ε ="
+            f" for a row that is {change}: proved δ ≤ {_words.round_up(delta.upper)} at ε ="
             f" {_words.number(budget.epsilon)}{together}."
         )
 
@@ -90,41 +94,43 @@ def charge(model: PrivateModel, certificate: Certificate, *, label: str) -> int 
 
 
 def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
-    """Return features as floats, and labels; raises scikit-learn's errors without what they quote.
+    """Read features as floats, and labels. scikit-learn's errors are raised without quoted data.
 
-    A text that is no number, or the array that isn't one, would be data in a message. `more` is
-    for scikit-learn, such as y_numeric.
+    scikit-learn quotes texts and arrays, which are data, in its messages. `more` are keyword
+    arguments for scikit-learn, such as y_numeric.
     """
     try:
-        return _floats(validate_data(model, X, *y, dtype=np.float64, **more), **more)
+        return _as_floats(validate_data(model, X, *y, dtype=np.float64, **more), **more)
     except OverflowError:
         raise ValueError("Expected numbers that a float can hold.") from None
     except TypeError as error:
         if str(error).startswith(("Sparse data", "A sparse")):
             raise
-        raise TypeError("Each argument must be no string, but a number.") from None
+        raise TypeError(
+            "Each argument must be no string, but a number."
+        ) from None  # as scikit-learn asks
     except ValueError as error:
         if "could not convert" in str(error):
             raise ValueError("Expected numbers: a string could not be read as a float.") from None
         lines = (line.partition(": '")[0] for line in str(error).splitlines())
-        said = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
-        raise ValueError(said) from None
+        message = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
+        raise ValueError(message) from None
 
 
-def _floats(found: Any, **more: Any) -> Any:
-    """Return features, and a numeric target in a kind of number that no row has a say in."""
+def _as_floats(data: Any, **more: Any) -> Any:
+    """Convert a numeric target to floats, so that its type doesn't depend on the rows."""
     if not more.get("y_numeric"):
-        return found
-    features, target = found
+        return data
+    features, target = data
     return features, np.asarray(target, dtype=np.float64)
 
 
-# One draw of noise for the second moments of a model's columns, and what it cost.
+# One draw of noise for the second moments of a model's columns, and its cost.
 
 
 _FAMILIES = ("gaussian", "l2", "k-norm", "k-staircase")
-"""Of which one is best or within half a per cent of it; what is searched for takes seconds."""
-_GRID = Fraction(1, 2**28)  # at least: a release reaches 2^61 steps, and sums 2^32
+"""One of these is the best family or within half a per cent; searching others takes seconds."""
+_GRID = Fraction(1, 2**28)  # the finest grid: a release reaches 2^61 steps, and sums 2^32
 
 
 def publish_moments(
@@ -132,19 +138,19 @@ def publish_moments(
 ) -> tuple[NoisyMoments, Spent]:
     """Charge the model's ledger, if it has one, and release the moments of `columns` (n, d).
 
-    Columns are cut to [−1, 1]. The model has the parameters of `LinearRegression`. Raises
-    InvalidArgument for those that make no sense, Refused if no noise can serve, or the charge
-    doesn't fit: then nothing was spent.
+    Columns are clipped to [−1, 1]. The model has the parameters of `LinearRegression`. Raises
+    InvalidArgument for malformed parameters, Refused if no noise can serve or the charge doesn't
+    fit: then nothing was spent.
     """
-    neighbours = chosen(model.neighbours, "neighbours", NEIGHBOURS)
+    neighbours = check_choice(model.neighbours, "neighbours", NEIGHBOURS)
     counted = neighbours == "add-remove"
     rows = None if counted else len(columns)
     moments = Moments(variables=columns.shape[1], constant=constant, counted=counted)
     mechanism = _mechanism(model, moments, rows=rows)
-    features = whole_features(columns, squared_norm=None)  # or too many rows: nothing was spent
+    features = whole_features(columns, squared_norm=None)  # before the charge: it may raise
     charged = charge(model, mechanism.certificate, label=label)
     released = mechanism.release(moments.sums(features))
-    variances = mechanism.variances + float(mechanism.grid) ** 2 / 12  # it is rounded to that
+    variances = mechanism.variances + float(mechanism.grid) ** 2 / 12  # includes the rounding
     published = moments.read(released.values, variances, rows=rows)
     return published, Spent(
         certificate=mechanism.certificate, neighbours=neighbours, charged=charged
@@ -152,7 +158,7 @@ def publish_moments(
 
 
 def _mechanism(model: PrivateModel, moments: Moments, *, rows: int | None) -> Mechanism:
-    """Return the noise, from public numbers alone: `rows` is None where it isn't one."""
+    """The noise, from public numbers alone; `rows` is None if the number of rows isn't public."""
     delta = model.delta
     if delta is None:
         if rows is None:
@@ -163,14 +169,14 @@ def _mechanism(model: PrivateModel, moments: Moments, *, rows: int | None) -> Me
                 hint='With "add-remove" the number of rows is not public.',
             )
         delta = Fraction(1, max(rows, 2) ** 2)
-    family = chosen_noise(model.noise)
+    family = read_noise(model.noise)
     mechanism = best_of(
         _FAMILIES if family == AUTO else (family,),
         budget=Budget(epsilon=model.epsilon, delta=delta),
         sensitivity=moments.sensitivity,
         dimension=moments.dimension,
-        parameters=chosen_parameters(family, model.noise_parameters),
+        parameters=read_parameters(family, model.noise_parameters),
     )
-    if mechanism.grid < _GRID:  # noise so small that sums of many rows would be cut off
+    if mechanism.grid < _GRID:  # on a finer grid, sums of many rows would be clipped
         mechanism = mechanism.on_grid(_GRID)
-    return about(mechanism, model.neighbours)
+    return state_neighbours(mechanism, model.neighbours)

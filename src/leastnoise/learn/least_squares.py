@@ -1,13 +1,13 @@
-"""Least squares from noisy second moments, all of it after the noise: from published numbers alone.
+"""Least squares from noisy second moments. All of it is post-processing of published numbers.
 
-notation: z = (1, x, y) or (x, y), S = Σ zzᵀ + N, Q = (−mean, I) or I what centres, C = Q S Qᵀ,
-A and b its parts of features and of features with the target, U diag(w) Uᵀ = A.
+notation: z = (1, x, y) or (x, y), S = Σ zzᵀ + N, Q = (−mean, I) or I centres, C = Q S Qᵀ, A and b
+its parts for the features and for features with the target, U diag(w) Uᵀ = A.
 
-Noise may leave A with eigenvalues that say nothing, or below 0. Its part that is noise, Q N Qᵀ,
-has a norm of about 2√v, v = ‖E[(Q N Qᵀ)²]‖ (for Gaussian noise of like variances at most, in
-expectation). Eigenvalues below 4√v are raised to that: there features vary too little, and
-coefficients are drawn to 0 along these directions, so that noise stays below a quarter of a
-feature's scale. Others stay as they are, so that what is well known has no bias.
+Noise may leave A with meaningless or negative eigenvalues. The noise part Q N Qᵀ of A has a norm of
+about 2√v, v = ‖E[(Q N Qᵀ)²]‖ (at most that in expectation, for Gaussian noise of equal variances).
+Eigenvalues below 4√v are raised to 4√v. In these directions features vary too little, and
+coefficients are shrunk to 0, so that noise stays below a quarter of a feature's scale. Other
+eigenvalues stay, so that well-determined coefficients have no bias.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ import numpy as np
 
 from leastnoise.learn.moments import Floats, NoisyMoments
 
-_NORMS = 4.0  # eigenvalues at least, in √v; the norm of noise is at most about 2
+_NORMS = 4.0  # least eigenvalue, in units of √v; the norm of the noise is about 2
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegressionEstimate:
-    """Coefficients, the intercept first (0 if there is none), and the covariance of their errors.
+    """Estimated coefficients of a linear regression.
 
-    `hidden` says how many directions of the features noise hides.
+    Attributes:
+        weights: Coefficients, shape (d + 1,), the intercept first (0 without one).
+        covariance: Covariance of their errors, shape (d + 1, d + 1).
+        hidden: Number of directions of the features that noise hides.
+
     """
 
     weights: Floats
@@ -36,11 +40,18 @@ class RegressionEstimate:
 
 
 def solve(published: NoisyMoments, *, constant: bool, ridge: float) -> RegressionEstimate:
-    """Return the coefficients of the last variable on the others, and how far they may be off.
+    """Regress the last variable on the others.
 
-    `ridge` is added to the sums of squares of features about their means. The covariance is to
-    first order: residual variance, the same for all rows, and noise; the bias of a ridge or of a
-    raised eigenvalue isn't in it.
+    Args:
+        published: Noisy second moments of all variables.
+        constant: True if the variables have a constant first.
+        ridge: Number that is added to the sums of squares of features about their means.
+
+    Returns:
+        Coefficients, with the covariance of their errors to first order: from the residual
+        variance, assumed equal for all rows, and from the noise. It doesn't include the bias of a
+        ridge or of a raised eigenvalue.
+
     """
     sums, rows = published.sums, max(published.rows, 1.0)
     others = len(sums) - constant  # variables beside the constant
@@ -52,13 +63,13 @@ def solve(published: NoisyMoments, *, constant: bool, ridge: float) -> Regressio
     noise = features @ published.spread(features.T @ features) @ features.T
     floor = _NORMS * np.sqrt(np.linalg.eigvalsh(noise)[-1])
     centred = centre @ sums @ centre.T
-    found, axes = np.linalg.eigh(centred[:-1, :-1])
-    inverse = (axes / (np.maximum(found, floor) + ridge)) @ axes.T
+    eigenvalues, axes = np.linalg.eigh(centred[:-1, :-1])
+    inverse = (axes / (np.maximum(eigenvalues, floor) + ridge)) @ axes.T
     slopes = inverse @ centred[:-1, -1]
     intercept = mean[-1] - slopes @ mean[:-1]
 
-    residual = np.append(-slopes, 1.0)  # of z: it gives y − intercept − slopes·x
-    solving = np.zeros((others, len(sums)))  # what becomes of sums of z times that residual
+    residual = np.append(-slopes, 1.0)  # times z it is y − intercept − slopes·x
+    solving = np.zeros((others, len(sums)))  # maps sums of z times the residual to coefficients
     solving[1:] = inverse @ features
     about_mean = np.zeros((others, others))
     about_mean[1:, 1:] = inverse
@@ -72,5 +83,5 @@ def solve(published: NoisyMoments, *, constant: bool, ridge: float) -> Regressio
     return RegressionEstimate(
         weights=np.append(intercept, slopes),
         covariance=shift @ (left * about_mean + by_noise) @ shift.T,
-        hidden=int((found < floor).sum()),
+        hidden=int((eigenvalues < floor).sum()),
     )

@@ -1,4 +1,4 @@
-"""A private linear regression with the manners of scikit-learn, from one draw of second moments."""
+"""A private linear regression for scikit-learn, from one draw of noisy second moments."""
 
 from __future__ import annotations
 
@@ -18,73 +18,72 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.learn.fitting import PrivateModel, Spent, publish_moments, read_numbers
 from leastnoise.learn.least_squares import solve
-from leastnoise.learn.scaler import checked_bounds, stated, to_unit
+from leastnoise.learn.scaler import check_bounds, require_bounds, to_unit
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(RegressorMixin, PrivateModel):
-    """Least squares, fitted with differential privacy by one draw of noise, with standard errors.
+    """Least squares with differential privacy by one draw of noise, with standard errors.
 
-    What is released is the sums of features, target, their squares and products, at once; all else
-    is computed from these. The model after `fit` is (`epsilon`, `delta`)-private in each row,
-    proved by `certificate_`. What lies outside the bounds is cut off there in training, without a
-    word, since a warning would be about the rows; `predict` cuts nothing off.
+    The sums of features, target, their squares and products are released together; everything else
+    is computed from them. The model after `fit` is (`epsilon`, `delta`)-private in each row, as
+    `certificate_` proves. In training, values outside the bounds are clipped without a warning,
+    which would reveal something about the rows; `predict` clips nothing.
 
-    Where noise hides in some direction how far features vary at all, coefficients are drawn to 0
-    along it, and a ConvergenceWarning says in how many directions. Like the standard errors it is
-    worked out from what was released.
+    If noise hides the variation of the features in some direction, coefficients are shrunk to 0
+    along it, and a ConvergenceWarning gives the number of such directions. Like the standard errors
+    it is computed from released numbers.
 
-    Not promised: privacy for a person with several rows beyond what k rows together have, for the
-    features' names, or for what is computed from the rows elsewhere, such as a score on the rows it
-    was fitted to. Numbers that aren't finite are errors, which depend on the rows, and so is a
-    table of no rows: mend them before. A fit can't be repeated: there is no seed for noise that has
-    to stay unknown.
+    A person with k rows only has the privacy of k rows together. The features' names aren't
+    protected, nor is anything else that is computed from the rows, such as a score on the training
+    rows. Numbers that aren't finite, and a table without rows, are errors, which depend on the
+    rows: correct them first. A fit can't be repeated, because noise that must stay unknown has no
+    seed.
 
-    Every fit spends the budget again: `cross_val_score` and `GridSearchCV` fit once for each fold
-    and candidate, and their scores are of the rows without noise.
+    Every fit spends the budget again. `cross_val_score` and `GridSearchCV` fit once per fold and
+    candidate, and their scores have no noise.
 
-    Parameters
-    ----------
-    epsilon, delta : numbers or decimal texts
-        The budget. If `delta` is None it is 1/n², n the number of rows; with "add-remove" say it.
-    bounds : pair (low, high) for all features, or one for each
-        Publicly known, not read off the data. The nearer, the less noise.
-    target_bounds : pair (low, high)
-        Likewise, of the target.
-    alpha : float
-        Weight of a penalty alpha·‖w‖² as in scikit-learn's Ridge, for features and target that are
-        scaled to [−1, 1]; the intercept pays none.
-    fit_intercept : bool
-        Whether there is an intercept.
-    noise : "auto" or a family's name, noise_parameters : dict or None
-        Which noise; "auto" is the best of gaussian, l2, k-norm and k-staircase.
-    neighbours : "replace-one" or "add-remove"
-        Whether one row is replaced (the number of rows is public) or is there or not (it is
-        released with the rest, with noise).
-    ledger : str, Path, Ledger or None; dataset, unit : str
-        The ledger that is charged before any noise is drawn, and the account there.
+    Args:
+        epsilon: Privacy budget ε ≥ 0, a number or decimal text.
+        delta: Privacy budget δ. With None it is 1/n² for n rows; it must be given with
+            "add-remove".
+        noise: Name of a noise family; "auto" is the best of gaussian, l2, k-norm and k-staircase.
+        noise_parameters: Values for the family's other parameters, as a dict, or None.
+        neighbours: "replace-one" (the number of rows is public) or "add-remove" (the number of rows
+            is released with noise).
+        ledger: The ledger, or its path, that is charged before any noise is drawn; or None.
+        dataset: Name of the ledger's account.
+        unit: The unit of the ledger's account.
+        bounds: Pair (low, high) for all features, or one pair for each. Public, not read off the
+            data. Narrower bounds need less noise.
+        target_bounds: Pair (low, high) for the target, public too.
+        alpha: Weight of a penalty alpha·‖w‖² as in scikit-learn's Ridge, for features and target
+            scaled to [−1, 1]. The intercept isn't penalised.
+        fit_intercept: True for a model with an intercept.
 
-    Attributes
-    ----------
-    coef_ (d,), intercept_ (float), n_features_in_ : as in scikit-learn
-    standard_errors_ (d,), intercept_standard_error_ (float) :
-        Of `coef_` and `intercept_`, approximately: from the residual variance, taken to be the same
-        for all rows, and from the noise. What penalties and cut off values do isn't in them. Where
-        noise hides a direction, coefficients are off by what nobody can tell: they are infinite.
-    hidden_directions_ : in how many directions noise hides how far features vary
-    privacy_ : what was spent, in a sentence if printed
-    certificate_ : the proof
+    Attributes:
+        coef_: Coefficients, shape (d,).
+        intercept_: Intercept, a float.
+        standard_errors_: Approximate standard errors of `coef_`, shape (d,), from the residual
+            variance, assumed equal for all rows, and from the noise. They don't include the effect
+            of penalties and clipped values. They are infinite if noise hides a direction.
+        intercept_standard_error_: Standard error of `intercept_`.
+        hidden_directions_: Number of directions of the features that noise hides.
+        n_features_in_: Number of features.
+        privacy_: The guarantee; prints as a sentence.
+        certificate_: The proof.
 
-    >>> import numpy as np
-    >>> X = np.linspace(0, 10, 5000)[:, None]
-    >>> model = LinearRegression(epsilon=1, delta=0, bounds=(0, 10), target_bounds=(0, 40))
-    >>> model = model.fit(X, 3 * X[:, 0] + 5)
-    >>> print(np.round(model.predict([[2.0]])), model.standard_errors_ < 0.1)
-    [11.] [ True]
-    >>> print(model.privacy_)
-    (1, 0)-differential privacy for a row that is replaced: proved δ ≤ 0 at ε = 1.
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(0, 10, 5000)[:, None]
+        >>> model = LinearRegression(epsilon=1, delta=0, bounds=(0, 10), target_bounds=(0, 40))
+        >>> model = model.fit(X, 3 * X[:, 0] + 5)
+        >>> print(np.round(model.predict([[2.0]])), model.standard_errors_ < 0.1)
+        [11.] [ True]
+        >>> print(model.privacy_)
+        (1, 0)-differential privacy for a row that is replaced: proved δ ≤ 0 at ε = 1.
 
     """
 
@@ -94,15 +93,25 @@ class LinearRegression(RegressorMixin, PrivateModel):
     fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the model to features (n, d) and target (n,), and charge the ledger if there is one.
+        """Fit the model, and charge the ledger if there is one.
 
-        Raises ValueError for what scikit-learn refuses and for bounds that make no sense;
-        InvalidArgument for other parameters that make none; Refused if no noise can serve, or the
-        charge doesn't fit. Then nothing was spent.
+        Args:
+            X: Features, shape (n, d).
+            y: Target, shape (n,).
+
+        Returns:
+            The fitted model itself.
+
+        Raises:
+            ValueError: scikit-learn refuses the data, or the bounds are malformed; nothing was
+                spent.
+            InvalidArgument: Another parameter is malformed; nothing was spent.
+            Refused: No noise can serve, or the charge doesn't fit; nothing was spent.
+
         """
         X, y = read_numbers(self, X, y, y_numeric=True)
         if not np.isfinite(y).all():  # scikit-learn lets infinities in arrays of objects pass
-            raise ValueError("Input y contains infinity. Mend or drop such rows.")
+            raise ValueError("Input y contains infinity. Correct or drop such rows.")
         ridge = float(exact(self.alpha, name="alpha"))
         if ridge < 0:
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
@@ -112,24 +121,24 @@ class LinearRegression(RegressorMixin, PrivateModel):
         published, spent = publish_moments(
             self, columns, constant=constant, label="linear regression"
         )
-        found = solve(published, constant=constant, ridge=ridge)
+        solution = solve(published, constant=constant, ridge=ridge)
         to_data, middle = scales.to_data()
-        weights = to_data @ found.weights
-        errors = np.sqrt(np.diag(to_data @ found.covariance @ to_data.T).clip(0))
-        if found.hidden:  # the bias along such a direction is in no formula
+        weights = to_data @ solution.weights
+        errors = np.sqrt(np.diag(to_data @ solution.covariance @ to_data.T).clip(0))
+        if solution.hidden:  # the bias along such a direction is unknown
             errors = np.full_like(errors, np.inf)
         self.coef_: Floats = weights[1:]
         self.intercept_: float = float(middle + weights[0])
         self.standard_errors_: Floats = errors[1:]
         self.intercept_standard_error_: float = float(errors[0])
-        self.hidden_directions_: int = found.hidden
+        self.hidden_directions_: int = solution.hidden
         self.privacy_: Spent = spent
         self.certificate_: Certificate = spent.certificate
-        if found.hidden:  # last: a caller's filter may raise it, and the model is there
+        if solution.hidden:  # last, because a caller's filter may raise it: the model is complete
             warnings.warn(
-                f"Noise hides {found.hidden} of {X.shape[1]} directions of the features, which vary"
-                " too little there for this budget and as many rows. Coefficients are drawn to 0"
-                " along them, by what nobody can tell: standard errors are infinite. Narrow the"
+                f"Noise hides {solution.hidden} of {X.shape[1]} directions of the features, which"
+                " vary too little there for this budget and number of rows. Coefficients are shrunk"
+                " to 0 along them by an unknown amount, so standard errors are infinite. Narrow the"
                 " bounds, raise epsilon, or leave features out.",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -137,21 +146,29 @@ class LinearRegression(RegressorMixin, PrivateModel):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Return coef·x + intercept for each row, shape (n,)."""
+        """Predict coef·x + intercept for each row.
+
+        Args:
+            X: Features, shape (n, d).
+
+        Returns:
+            Predictions, shape (n,).
+
+        """
         check_is_fitted(self)
         X = read_numbers(self, X, reset=False)
         return X @ self.coef_ + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that noise costs accuracy on a few rows."""
+        """Declare to scikit-learn that scores on few rows are poor."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
 
     def _scales(self, features: int, *, constant: bool) -> _Scales:
         both = (
-            checked_bounds(stated(self.bounds, name="bounds"), features),
-            checked_bounds(stated(self.target_bounds, name="target_bounds"), 1),
+            check_bounds(require_bounds(self.bounds, name="bounds"), features),
+            check_bounds(require_bounds(self.target_bounds, name="target_bounds"), 1),
         )
         low, high = (np.concatenate(ends) for ends in zip(*both, strict=True))
         return _Scales(low=low, high=high, shifted=constant)
@@ -160,9 +177,9 @@ class LinearRegression(RegressorMixin, PrivateModel):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Scales:
-    """How columns, the target last, become numbers in [−1, 1]; bounds are of shape (d + 1,).
+    """Scales columns, the target last, to [−1, 1]; bounds have shape (d + 1,).
 
-    A model without intercept goes through 0, so that nothing may be `shifted`.
+    A model without intercept goes through 0, so nothing may be `shifted`.
     """
 
     low: Floats
@@ -170,20 +187,20 @@ class _Scales:
     shifted: bool
 
     def to_unit(self, columns: Floats) -> Floats:
-        """Return the columns, cut off at the bounds, in [−1, 1]."""
+        """Clip the columns at the bounds, and scale them to [−1, 1]."""
         return to_unit(np.clip(columns, self.low, self.high), *self._ends())
 
     def to_data(self) -> tuple[Floats, float]:
-        """Return what maps an intercept and coefficients to those of the data, and what to add."""
+        """The map from unit coefficients to the data's scale: a matrix, and a constant to add."""
         low, high = self._ends()
         middles, halves = (low + high) / 2, (high - low) / 2
         ratios = halves[-1] / halves[:-1]
-        found = np.diag(np.append(halves[-1], ratios))
-        found[0, 1:] = -ratios * middles[:-1]
-        return found, float(middles[-1])
+        matrix = np.diag(np.append(halves[-1], ratios))
+        matrix[0, 1:] = -ratios * middles[:-1]
+        return matrix, float(middles[-1])
 
     def _ends(self) -> tuple[Floats, Floats]:
-        """Return what becomes −1 and 1."""
+        """The values that are mapped to −1 and 1."""
         if self.shifted:
             return self.low, self.high
         farthest = np.maximum(np.abs(self.low), np.abs(self.high))

@@ -1,4 +1,4 @@
-"""A private logistic regression with the manners of scikit-learn."""
+"""A private logistic regression for scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.entropy.source import SystemEntropy
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.learn.choice import AUTO, chosen, chosen_noise, chosen_parameters
+from leastnoise.learn.choice import AUTO, check_choice, read_noise, read_parameters
 from leastnoise.learn.fitting import PrivateModel, Spent, charge, read_numbers
 from leastnoise.learn.plan import UPDATES, Problem, TrainingPlan, plan_training
 from leastnoise.learn.training import (
@@ -43,57 +43,60 @@ class PrivacyWarning(UserWarning):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(ClassifierMixin, PrivateModel):
-    """ℓ1-regularised logistic regression for two classes, fitted with differential privacy.
+    """ℓ1-regularised logistic regression for two classes, with differential privacy.
 
-    The model after `fit` is (`epsilon`, `delta`)-private in each row, proved for all releases of
-    the training together by `certificate_`. Features are to lie in [−1, 1] (see `BoundedScaler`);
-    what lies outside is cut off there, without a word, since a warning would be about the rows.
+    The model after `fit` is (`epsilon`, `delta`)-private in each row, as `certificate_` proves for
+    all releases of the training together. Features must be scaled to [−1, 1] (see `BoundedScaler`).
+    Values outside are clipped without a warning, which would reveal something about the rows. The
+    limits are those that `LinearRegression` states; labels outside `classes` are errors too, which
+    depend on the rows.
 
-    Not promised: what `LinearRegression` doesn't promise. Labels that aren't in `classes` are
-    errors, too, which depend on the rows.
+    Args:
+        epsilon: As in `LinearRegression`.
+        delta: As in `LinearRegression`.
+        noise: As in `LinearRegression`; every family that composes can serve.
+        noise_parameters: As in `LinearRegression`.
+        neighbours: As in `LinearRegression`.
+        ledger: As in `LinearRegression`.
+        dataset: As in `LinearRegression`.
+        unit: As in `LinearRegression`.
+        updates: "vectors" releases all derivatives at once; public numbers determine the number and
+            size of accelerated steps, and a ridge that limits what noise hides. "coordinates" is
+            private proximal coordinate descent (Mangold et al. 2022; Liu et al. 2026, App. D.7):
+            `max_iter` rounds, each over a quarter of the coordinates in a new public permutation,
+            often too few. "auto" is "vectors", unless `noise` is for single numbers.
+        max_iter: Largest number of rounds with vectors (None: 1,000), or number of rounds with
+            coordinates (None: 100). If the rounds are predicted to be too few, scikit-learn's
+            ConvergenceWarning is raised.
+        alpha: λ of the penalty λ‖h‖₁ on the mean loss; the intercept is penalised too.
+        fit_intercept: True for a model with an intercept.
+        max_norm: Largest l2 norm of a row of features, without the intercept's constant; public.
+            Longer rows are shortened to it in training and prediction, without a warning. With
+            dummies for k nominal features beside m numbers it is √(m + k). None: √d.
+        classes: The two labels, negative first. With None they are read off the data with a
+            PrivacyWarning, because their occurrence is then known.
+        n_rows: With "add-remove", the approximate number of rows, a public number; updates are
+            divided by it.
 
-    Parameters
-    ----------
-    epsilon, delta, noise, noise_parameters, fit_intercept, neighbours, ledger, dataset, unit :
-        As of `LinearRegression`; every family that composes serves as noise.
-    updates : "auto", "vectors" or "coordinates"
-        "vectors" releases all derivatives at once; public numbers alone say how many accelerated
-        steps, of which size, and how strong a ridge keeps small what noise won't let be learnt.
-        "coordinates" is private proximal coordinate descent as in the papers (Mangold et al. 2022;
-        Liu et al. 2026, App. D.7): `max_iter` rounds, each over a quarter of the coordinates of a
-        fresh public permutation, often too few. "auto" is "vectors", unless `noise` is for single
-        numbers.
-    max_iter : int or None
-        At most so many rounds of vectors (None: 1,000), or so many of coordinates (None: 100).
-        Rounds that are predicted to be too few give a ConvergenceWarning of scikit-learn's.
-    alpha : float
-        λ of the penalty λ‖h‖₁ on the mean loss; the intercept pays it too.
-    max_norm : number or None
-        How long a row of features is at most in l2, publicly known, the intercept's constant not
-        among them; longer rows are shortened to it, in training and prediction, again without a
-        word. With dummies for k nominal features beside m numbers it is √(m + k). None: √d.
-    classes : pair or None
-        The two labels, negative first. If it is None they are read off the data with a
-        PrivacyWarning: that both occur is then known.
-    n_rows : int or None
-        With "add-remove": about how many rows there are, publicly known; updates are divided by it.
+    Attributes:
+        coef_: Coefficients, shape (1, d).
+        intercept_: Intercept, shape (1,).
+        classes_: The two labels, shape (2,).
+        n_features_in_: Number of features.
+        n_iter_: Number of rounds, shape (1,).
+        privacy_: The guarantee; prints as a sentence.
+        certificate_: The proof for all releases of the training together.
+        plan_: The updates, the noise and the predicted error.
 
-    Attributes
-    ----------
-    coef_ (1, d), intercept_ (1,), classes_ (2,), n_features_in_, n_iter_ :
-        As in scikit-learn; `n_iter_` is (rounds,).
-    privacy_ : what was spent, in a sentence if printed
-    certificate_ : the proof, about all releases of the training together
-    plan_ : which updates and noise were taken, and what error was predicted
-
-    >>> import numpy as np
-    >>> X = np.linspace(-1, 1, 2000)[:, None]
-    >>> model = LogisticRegression(epsilon=1, delta="1e-6", classes=(0, 1))
-    >>> model = model.fit(X, (X[:, 0] > 0).astype(int))
-    >>> model.predict([[-0.9], [0.9]])
-    array([0, 1])
-    >>> print(model.privacy_)
-    (1, 1e-6)-differential privacy for a row that is replaced: proved δ ≤ 1...e-6 at ε = 1, for ...
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 2000)[:, None]
+        >>> model = LogisticRegression(epsilon=1, delta="1e-6", classes=(0, 1))
+        >>> model = model.fit(X, (X[:, 0] > 0).astype(int))
+        >>> model.predict([[-0.9], [0.9]])
+        array([0, 1])
+        >>> print(model.privacy_)
+        (1, 1e-6)-differential privacy for a row that is replaced: proved δ ≤ 1...e-6 at ε = 1, ...
 
     """
 
@@ -106,11 +109,21 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
     n_rows: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the model to features (n, d) and labels (n,), and charge the ledger if there is one.
+        """Fit the model, and charge the ledger if there is one.
 
-        Raises ValueError for what scikit-learn refuses, for more or fewer than two classes and for
-        labels that aren't in `classes`; InvalidArgument for parameters that make no sense; Refused
-        if no noise can serve, or the charge doesn't fit. Then nothing was spent.
+        Args:
+            X: Features, shape (n, d).
+            y: Labels, shape (n,).
+
+        Returns:
+            The fitted model itself.
+
+        Raises:
+            ValueError: scikit-learn refuses the data, there aren't two classes, or labels aren't in
+                `classes`; nothing was spent.
+            InvalidArgument: A parameter is malformed; nothing was spent.
+            Refused: No noise can serve, or the charge doesn't fit; nothing was spent.
+
         """
         X, y = read_numbers(self, X, y)
         classes, labels = self._signs(y)
@@ -118,16 +131,18 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         if penalty < 0:
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
         problem = self._problem(*X.shape)
-        plan = plan_training(problem, updates=chosen(self.updates, "updates", (AUTO, *UPDATES)))
-        if not plan.converged:  # before anything is spent: a caller's filter may raise it
+        plan = plan_training(
+            problem, updates=check_choice(self.updates, "updates", (AUTO, *UPDATES))
+        )
+        if not plan.converged:  # before anything is spent, because a caller's filter may raise it
             warnings.warn(plan.advice, ConvergenceWarning, stacklevel=2)
         certificate = plan.mechanism.certificate
         charged = charge(self, certificate, label="logistic regression")
         limit = self._limit(X.shape[1])
         whole = whole_features(X, squared_norm=limit)
-        if self.fit_intercept:  # beside features that are short enough: R² is limit + 1
+        if self.fit_intercept:  # the rows are short enough: R² is limit + 1
             whole = np.column_stack([whole, np.full(len(whole), float(1 << BITS))])
-        weights = _trained(whole, labels, plan, rows=problem.rows, penalty=penalty)
+        weights = _train(whole, labels, plan, rows=problem.rows, penalty=penalty)
         split = -1 if self.fit_intercept else len(weights)
         self.classes_ = classes
         self.coef_: NDArray[np.float64] = weights[None, :split]
@@ -144,37 +159,69 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return h·x + intercept for each row, cut to [−1, 1] and `max_norm`, shape (n,)."""
+        """Scores h·x + intercept of rows that are clipped to [−1, 1] and `max_norm`.
+
+        Args:
+            X: Features, shape (n, d).
+
+        Returns:
+            Scores, shape (n,); positive for the second class.
+
+        """
         check_is_fitted(self)
         X = read_numbers(self, X, reset=False)
         rows = shorten(X, squared_norm=self._squared_norm)
         return rows @ self.coef_[0] + self.intercept_[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likelier class of each row, shape (n,)."""
+        """Predict the likelier class of each row.
+
+        Args:
+            X: Features, shape (n, d).
+
+        Returns:
+            Labels, shape (n,).
+
+        """
         check_is_fitted(self)
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of the two classes, shape (n, 2)."""
+        """Predict the probabilities of the two classes.
+
+        Args:
+            X: Features, shape (n, d).
+
+        Returns:
+            Probabilities, shape (n, 2).
+
+        """
         with np.errstate(over="ignore"):
             second = 1 / (1 + np.exp(-self.decision_function(X)))
         return np.column_stack([1 - second, second])
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return their logarithms, without loss where a probability is near 0, shape (n, 2)."""
+        """Predict the logarithms of the probabilities, precise for probabilities near 0.
+
+        Args:
+            X: Features, shape (n, d).
+
+        Returns:
+            Natural logarithms of probabilities, shape (n, 2).
+
+        """
         score = self.decision_function(X)
         return np.column_stack([-np.logaddexp(0, score), -np.logaddexp(0, -score)])
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that noise costs accuracy on a few rows."""
+        """Declare to scikit-learn that scores on few rows are poor."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
 
     def _signs(self, y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Return the two classes, and −1 and 1 for the first and the second."""
+        """The two classes, and −1 and 1 for rows of the first and the second class."""
         check_classification_targets(y)
         if self.classes is None:
             kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -182,10 +229,10 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
                 raise ValueError(
                     f"Only binary classification is supported. The type of the target is {kind}."
                 )
-            found = np.unique(y)
-            if len(found) != 2:
+            classes = np.unique(y)
+            if len(classes) != 2:
                 raise ValueError(
-                    "The labels have one class only, and two are needed. Name both: classes=(0, 1)."
+                    "The labels have one class only. Two are needed, such as classes=(0, 1)."
                 )
             warnings.warn(
                 "The classes were read off the labels, which no noise protects. If they are public,"
@@ -194,24 +241,24 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
                 stacklevel=3,
             )
         else:
-            found = np.asarray(self.classes)
-            if found.shape != (2,) or found[0] == found[1]:
+            classes = np.asarray(self.classes)
+            if classes.shape != (2,) or classes[0] == classes[1]:
                 raise InvalidArgument(
-                    name="classes", value=shown(self.classes), expected="two labels"
+                    name="classes", value=show_value(self.classes), expected="two labels"
                 )
-            if not np.isin(y, found).all():
+            if not np.isin(y, classes).all():
                 raise ValueError("Some labels of y aren't in classes. Correct or drop such rows.")
-        return found, np.where(y == found[1], 1.0, -1.0)
+        return classes, np.where(y == classes[1], 1.0, -1.0)
 
     def _problem(self, rows: int, features: int) -> Problem:
-        """Return the public numbers of this training."""
-        neighbours = chosen(self.neighbours, "neighbours", NEIGHBOURS)
+        """The public numbers of this training."""
+        neighbours = check_choice(self.neighbours, "neighbours", NEIGHBOURS)
         if neighbours == "add-remove":
             if self.n_rows is None:
                 raise InvalidArgument(
                     name="n_rows",
                     value=None,
-                    expected="about how many rows there are, a public number",
+                    expected="the approximate number of rows, a public number",
                     hint='With "add-remove" the number of rows is not public.',
                 )
             rows = _validate.whole(self.n_rows, name="n_rows")
@@ -223,7 +270,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
             )
         delta = Fraction(1, max(rows, 2) ** 2) if self.delta is None else self.delta
         constant = 1 if _validate.flag(self.fit_intercept, name="fit_intercept") else 0
-        family, limit = chosen_noise(self.noise), self._limit(features)
+        family, limit = read_noise(self.noise), self._limit(features)
         return Problem(
             budget=Budget(epsilon=self.epsilon, delta=delta),
             neighbours=neighbours,
@@ -232,18 +279,18 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
             rounds=_rounds(self.max_iter),
             squared_norm=None if limit is None else limit + constant,
             noise=family,
-            parameters=chosen_parameters(family, self.noise_parameters),
+            parameters=read_parameters(family, self.noise_parameters),
         )
 
     def _limit(self, features: int) -> Fraction | None:
-        """Return `max_norm`², at most what so many features have."""
+        """`max_norm`², at most the number of features."""
         if self.max_norm is None:
             return None
         norm = exact(self.max_norm, name="max_norm")
         if norm < _LEAST_NORM:
             raise InvalidArgument(
                 name="max_norm",
-                value=shown(self.max_norm),
+                value=show_value(self.max_norm),
                 expected="max_norm >= 2^-20, below which every feature is 0",
             )
         return min(norm**2, Fraction(features))
@@ -255,7 +302,7 @@ def _rounds(given: Any) -> int | None:
     return _validate.whole(given, name="max_iter", most=10**6)
 
 
-def _trained(
+def _train(
     whole: NDArray[np.float64],
     labels: NDArray[np.float64],
     plan: TrainingPlan,
@@ -263,7 +310,7 @@ def _trained(
     rows: int,
     penalty: float,
 ) -> NDArray[np.float64]:
-    """Return the coefficients, by as many releases as the plan's certificate is about."""
+    """Train the coefficients, by the number of releases that the plan's certificate covers."""
 
     def noisy(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         scaled = ScaledIntegers(numerators=sums.astype(np.int64), bits=BITS)
@@ -278,7 +325,7 @@ def _trained(
 
 
 def _permutations(size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield fresh permutations; they are public, and any will do."""
+    """Yield new permutations. They are public, and any will do."""
     entropy = SystemEntropy()
     while True:
         yield np.argsort(entropy.words(size), kind="stable")

@@ -1,27 +1,34 @@
-"""Second moments of several columns as one vector: exact sums, and how far a row moves them.
+"""Second moments of several columns as one vector: exact sums, and their sensitivity to one row.
 
-notation: x ∈ [−1, 1]^d a row's variables, the target among them, in whole multiples of 2^−20;
-z = (1, x), or x where there is no constant; m its length, c = m − d; s = x² and t = x'².
+notation: x ∈ [−1, 1]^d a row's variables, including the target, in whole multiples of 2^−20; z =
+(1, x), or x without a constant; m its length, c = m − d; s = x² and t = x'².
 
-The vector is that of the sums of
+The vector is the sum over rows of
 
-    v = (1 where rows are counted, z_i z_k for i < k, 2x_j² − 1),
+```
+v = (1 where rows are counted, z_i z_k for i < k, 2x_j² − 1),
+```
 
-whose numbers all lie in [−1, 1]. Products are exact, in units of 2^−40, and sums are of whole
-numbers without a limit, so that what is said of rows holds to the last bit.
+whose numbers all lie in [−1, 1]. Products are exact, in units of 2^−40, and sums are of unbounded
+integers, so that statements about rows hold to the last bit.
 
-Where a row is added or removed it moves each of the numbers by 1 at most. Where one is replaced
-their number is public, and it moves each by 2 at most, and all of them in l2 by Δ,
+If a row is added or removed, each number moves by at most 1. If a row is replaced, the number of
+rows is public, each number moves by at most 2, and all of them in l2 by at most Δ,
 
-    Δ² = max(m², (m² + c + 7d)/2).
+```
+Δ² = max(m², (m² + c + 7d)/2).
+```
 
 *Proof.* ‖zzᵀ − z'z'ᵀ‖² = ‖z‖⁴ + ‖z'‖⁴ − 2(z·z')² has products i < k twice, so that
 
-    ‖v − v'‖² = ½‖zzᵀ − z'z'ᵀ‖² − ½‖s − t‖² + 4‖s − t‖² ≤ ½(c + Σs)² + ½(c + Σt)² + 7/2·‖s − t‖².
+```
+‖v − v'‖² = ½‖zzᵀ − z'z'ᵀ‖² − ½‖s − t‖² + 4‖s − t‖² ≤ ½(c + Σs)² + ½(c + Σt)² + 7/2·‖s − t‖².
+```
 
-That is convex in (s, t), so largest where all of these are 0 or 1. With k places where s and t
-differ it is at most ½(m² + (m − k)²) + 7k/2 (the other places are 1, and of sums of squares with
-one total the most unequal is largest), convex in k, so largest at k = 0 or d. ∎
+The bound is convex in (s, t), so it is largest if all of these are 0 or 1. If s and t differ in k
+coordinates, it is at most ½(m² + (m − k)²) + 7k/2: the other coordinates are 1, and for a given
+total the most unequal sums have the largest squares. This is convex in k, so it is largest at k = 0
+or d. ∎
 """
 
 from __future__ import annotations
@@ -46,9 +53,13 @@ _ROWS_AT_ONCE = 1 << 16  # rows whose products of whole numbers are summed at on
 @final
 @dataclass(frozen=True, kw_only=True)
 class Moments:
-    """Which numbers: of so many `variables`, d, with a `constant` or not, and of the rows' number.
+    """The layout of the released numbers.
 
-    Rows are `counted` where one is added or removed.
+    Attributes:
+        variables: Number of variables d.
+        constant: True if z has a constant.
+        counted: True if the number of rows is released, because rows are added or removed.
+
     """
 
     variables: int
@@ -57,17 +68,17 @@ class Moments:
 
     @property
     def size(self) -> int:
-        """How many numbers z has, m."""
+        """The length m of z."""
         return self.variables + self.constant
 
     @property
     def dimension(self) -> int:
-        """How many numbers are released."""
+        """The number of released numbers."""
         return self.counted + self.size * (self.size - 1) // 2 + self.variables
 
     @property
     def sensitivity(self) -> tuple[Sensitivity, ...]:
-        """How far one row moves them that is there or not, if rows are counted, or is replaced."""
+        """The largest change by one row: added or removed if rows are counted, else replaced."""
         if self.counted:
             return (Linf(1, l0=self.dimension),)
         m, d = self.size, self.variables
@@ -75,39 +86,55 @@ class Moments:
         return (L2(root_above(square)), Linf(2, l0=self.dimension))
 
     def sums(self, whole: Floats) -> NDArray[np.object_]:
-        """Return the exact sums, Fractions, of rows x in whole numbers of 2^−20, shape (n, d).
+        """Compute the exact sums.
 
-        What isn't a whole number within ±2^20 is cut to one, so that no row counts for more.
+        Args:
+            whole: Rows x in whole multiples of 2^−20, shape (n, d). Other numbers are truncated,
+                and clipped to ±2^20, so that every row has a bounded effect.
+
+        Returns:
+            The sums as Fractions, shape (dimension,).
+
         """
         rows = len(whole)
-        total: Any = np.zeros((self.size, self.size), dtype=object)  # of ints without a limit
+        total: Any = np.zeros((self.size, self.size), dtype=object)  # of unbounded ints
         for start in range(0, rows, _ROWS_AT_ONCE):
             total += self._products(whole[start : start + _ROWS_AT_ONCE])
         unit = 1 << 2 * BITS
         squares = np.diag(total)[int(self.constant) :]
-        found = [
+        numerators = [
             *total[np.triu_indices(self.size, 1)],
             *(2 * int(square) - rows * unit for square in squares),
         ]
         counted = [Fraction(rows)] if self.counted else []
-        return np.array(counted + [Fraction(int(one), unit) for one in found], dtype=object)
+        sums = [Fraction(int(numerator), unit) for numerator in numerators]
+        return np.array(counted + sums, dtype=object)
 
     def _products(self, whole: Floats) -> NDArray[np.int64]:
-        """Return Σ zzᵀ, above the diagonal and on it, in units of 2^−40."""
-        one = 1 << BITS
-        within = np.clip(np.nan_to_num(whole.T), -one, one)
+        """Σ zzᵀ, on and above the diagonal, in units of 2^−40."""
+        unit = 1 << BITS
+        within = np.clip(np.nan_to_num(whole.T), -unit, unit)
         columns = list(np.ascontiguousarray(within, dtype=np.int64))
         if self.constant:
-            columns.insert(0, np.full(len(whole), one, dtype=np.int64))
-        found = np.zeros((self.size, self.size), dtype=np.int64)
+            columns.insert(0, np.full(len(whole), unit, dtype=np.int64))
+        products = np.zeros((self.size, self.size), dtype=np.int64)
         for i, k in zip(*np.triu_indices(self.size), strict=True):
-            found[i, k] = (columns[i] * columns[k]).sum()
-        return found
+            products[i, k] = (columns[i] * columns[k]).sum()
+        return products
 
     def read(self, values: Floats, variances: Floats, *, rows: int | None) -> NoisyMoments:
-        """Return what was released, with its variances, as a matrix; `rows` where that is public.
+        """Arrange the released numbers as a matrix.
 
-        Noise of different numbers must be uncorrelated, as is that of balls and boxes.
+        The noise of different numbers must be uncorrelated, as it is for balls and boxes.
+
+        Args:
+            values: Released numbers, shape (dimension,).
+            variances: Variances of their noise, shape (dimension,).
+            rows: Number of rows if it is public, else None.
+
+        Returns:
+            The noisy moments.
+
         """
         count, count_variance = float(rows or 0), 0.0
         if self.counted:
@@ -118,9 +145,9 @@ class Moments:
         above = np.zeros((2, self.size, self.size))
         above[:, *pairs] = values[:split], variances[:split]
         sums, noise = above + above.transpose(0, 2, 1)
-        own = np.arange(int(self.constant), self.size)
-        sums[own, own] = (values[split:] + count) / 2
-        noise[own, own] = variances[split:] / 4
+        diagonal = np.arange(int(self.constant), self.size)
+        sums[diagonal, diagonal] = (values[split:] + count) / 2
+        noise[diagonal, diagonal] = variances[split:] / 4
         shared = np.full(self.size, 0.5)
         if self.constant:
             sums[0, 0], shared[0] = count, 1.0
@@ -132,10 +159,16 @@ class Moments:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyMoments:
-    """Σ zzᵀ with noise N, shape (m, m), and the number of rows, noisy where it isn't public.
+    """The matrix Σ zzᵀ with symmetric noise N.
 
-    N is symmetric, of independent numbers of variances `noise` for i <= k; the noise of the number
-    of rows, of `count_variance`, is added to the diagonal as well, `shared` times.
+    Attributes:
+        rows: Number of rows; noisy unless it is public.
+        sums: Σ zzᵀ + N, shape (m, m).
+        noise: Variances of the independent entries of N for i <= k, shape (m, m).
+        shared: How many times the noise of the number of rows is added to each diagonal entry,
+            shape (m,).
+        count_variance: Variance of the noise of the number of rows.
+
     """
 
     rows: float
@@ -145,7 +178,15 @@ class NoisyMoments:
     count_variance: float
 
     def spread(self, inner: Floats) -> Floats:
-        """Return E[N·inner·N] for a symmetric `inner`, shape (m, m)."""
-        found = self.noise * inner
-        np.fill_diagonal(found, self.noise @ np.diag(inner))
-        return found + self.count_variance * np.outer(self.shared, self.shared) * inner
+        """E[N·inner·N] for a symmetric matrix.
+
+        Args:
+            inner: The matrix, shape (m, m).
+
+        Returns:
+            The expectation, shape (m, m).
+
+        """
+        expectation = self.noise * inner
+        np.fill_diagonal(expectation, self.noise @ np.diag(inner))
+        return expectation + self.count_variance * np.outer(self.shared, self.shared) * inner

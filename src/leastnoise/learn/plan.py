@@ -1,20 +1,20 @@
-"""How a classifier will be trained, from public numbers: what is updated, how often, which noise.
+"""Plan the training of a classifier from public numbers: updates, number of rounds, and noise.
 
 notation: n rows, d features, R² the largest ‖x‖₂² of a row, T rounds of P updates, γ the step, Δ
-the sensitivity of a sum of derivatives: 1 where a row is added or removed, 2 where one is replaced,
-σ the standard deviation that noise gives to a derivative of the mean loss, all releases of it
-together.
+the sensitivity of a sum of derivatives (1 for an added or removed row, 2 for a replaced one), σ the
+standard deviation that noise gives to a derivative of the mean loss, averaged over all its
+releases.
 
-Vectors: a release is of all d numbers, of which a row moves each by Δ at most and all by ΔR in l2.
-Coordinates: T·P releases of one number of sensitivity Δ, steps of 1, as in the papers.
+Vectors: a release has all d numbers; a row moves each by at most Δ and all by at most ΔR in l2.
+Coordinates: T·P releases of one number with sensitivity Δ, and steps of 1, as in the papers.
 
-How many rounds (docs/theory/learning.md): where the loss curves by h in some direction, noise moves
-the minimum there by σ/h. No coefficient's part of a score is expected beyond ±8, so that none is
-beyond B = 8/R, and directions with h < σ/B aren't worth learning. Nesterov's steps of 1/L, whose
-momentum is for curvatures from λ = σ/B on, learn those of h >> λ nearly without bias in T = 3√(L/λ)
-rounds, and leave the others near 0: stopping then makes the worst loss over all h nearly least.
-L = R²/4 is the most that the loss curves. Where noise is larger than typical curvature, R²/4d, a
-ridge of dσ²/2 keeps coefficients small; λ and L have it in them.
+The number of rounds (docs/theory/learning.md): if the loss has curvature h in some direction, noise
+moves the minimum there by σ/h. No coefficient is expected to contribute more than ±8 to a score, so
+none is beyond B = 8/R, and directions with h < σ/B aren't worth learning. Nesterov's steps of 1/L,
+with a momentum for curvatures from λ = σ/B on, learn directions with h >> λ nearly without bias in
+T = 3√(L/λ) rounds, and leave the others near 0. Stopping then nearly minimises the worst loss over
+all h. L = R²/4 bounds the curvature of the loss. If noise is larger than the typical curvature
+R²/4d, a ridge of dσ²/2 keeps coefficients small; λ and L include it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
-from leastnoise.learn.choice import AUTO, about, best_of
+from leastnoise.learn.choice import AUTO, best_of, state_neighbours
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.selection.ask import MOST_COMPOSITIONS
 from leastnoise.selection.public import compare
@@ -43,19 +43,27 @@ _OFTEN_BEST = {
     "vectors": ("gaussian", "l2", "k-norm"),
     "trial": ("gaussian",),
 }
-_MOST_ROUNDS = 1000  # of vectors, unless `rounds` says other
-_TRIAL_ROUNDS = 100  # whose noise tells that of other numbers of rounds
+_MOST_ROUNDS = 1000  # with vectors, unless `rounds` is set
+_TRIAL_ROUNDS = 100  # rounds for which noise is calibrated, to predict it for other numbers
 _ROUNDS_A_ROOT = 3  # T over √(L/λ)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What is public of a training: no field depends on the rows' values.
+    """The public numbers of a training; no field depends on the rows' values.
 
-    `squared_norm` is R² (None: d, which features in [−1, 1] never exceed); `parameters` are those
-    of the noise that is named. `rounds` limits the rounds of vectors and is how many there are of
-    coordinates; None: as many as public numbers ask for, at most 1,000, and 100.
+    Attributes:
+        budget: The guarantee of the whole training.
+        neighbours: "add-remove" or "replace-one".
+        rows: Number of rows n, or an approximation of it.
+        features: Number of features d, including the intercept's.
+        rounds: Limit on the rounds with vectors, and number of rounds with coordinates. None: as
+            many as the public numbers need, at most 1,000; and 100.
+        squared_norm: R²; None for d, which features in [−1, 1] never exceed.
+        noise: Name of the noise family, or "auto".
+        parameters: Parameters of the noise, as pairs of a name and a value.
+
     """
 
     budget: Budget
@@ -69,7 +77,7 @@ class Problem:
 
     @property
     def factor(self) -> int:
-        """Δ: how far one row moves a sum of numbers in [−1, 1]."""
+        """Δ: the largest change by one row of a sum of numbers in [−1, 1]."""
         return 1 if self.neighbours == "add-remove" else 2
 
     @property
@@ -80,18 +88,29 @@ class Problem:
 
     @property
     def per_round(self) -> int:
-        """P."""
+        """P, the number of coordinates that a round updates."""
         return math.ceil(self.features / 4)  # as Liu et al. (2026, App. D.7) do
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """`rounds` of `per_round` releases by `mechanism`, whose certificate is about all of them.
+    """The updates, the noise and the predicted error of a training.
 
-    `noise` is σ. Noise lets directions be learnt in which the loss curves by `learnable` at least,
-    λ, and rounds learn those where it curves by `reached` at least. `ridge` is what is added to the
-    curvature, and `size` is B, beyond which no coefficient is expected.
+    Attributes:
+        updates: "vectors" or "coordinates".
+        rounds: Number of rounds T.
+        per_round: Number of releases in a round.
+        step: Size of an update.
+        mechanism: The noise; its certificate covers all releases.
+        noise: σ, see the module.
+        ridge: Number that is added to the curvature.
+        momentum: Nesterov's momentum.
+        learnable: λ, the least curvature of directions that the noise lets be learnt.
+        reached: The least curvature of directions for which the rounds suffice.
+        size: B, the largest expected coefficient.
+        features: Number of features d.
+
     """
 
     updates: Updates
@@ -109,60 +128,70 @@ class TrainingPlan:
 
     @property
     def releases(self) -> int:
-        """How many releases the certificate is about."""
+        """The number of releases that the certificate covers."""
         return self.rounds * self.per_round
 
     @property
     def predicted_noise(self) -> float:
-        """What noise, and what isn't learnt for it, add to the mean loss: dλB²/3 at most.
+        """An upper bound dλB²/3 on the mean loss due to noise and to directions it hides.
 
-        For a loss that is quadratic, coefficients within B, and rounds that are enough.
+        It holds for a quadratic loss, coefficients within B, and enough rounds.
         """
         return self.features * self.learnable * self.size**2 / 3
 
     @property
     def predicted_optimization(self) -> float:
-        """What directions add to it that rounds are too few for: dB²/2 · `reached` at most."""
+        """An upper bound dB²/2 · `reached` on the mean loss due to too few rounds."""
         if self.reached <= self.learnable:
             return 0.0
         return self.features * self.reached * self.size**2 / 2
 
     @property
     def converged(self) -> bool:
-        """Whether too few rounds are predicted to matter less than noise, or than 0.001."""
-        tolerance = 1e-3  # of the mean loss: less is no reason to warn
+        """True if too few rounds are predicted to matter less than the noise, or below 0.001."""
+        tolerance = 1e-3  # in the mean loss; a smaller effect isn't worth a warning
         return self.predicted_optimization <= max(self.predicted_noise, tolerance)
 
     @property
     def advice(self) -> str:
-        """What to say where the rounds are too few."""
+        """The text of the warning for too few rounds."""
         vectors = self.updates == "vectors"
-        more = "Raise max_iter" if vectors else 'Take updates="vectors", or raise max_iter'
+        more = "Raise max_iter" if vectors else 'Use updates="vectors", or raise max_iter'
         return (
-            f"{self.rounds:,} rounds are predicted to be too few: directions in which the mean loss"
-            f" curves by less than {self.reached:.2g} may stay unlearnt, and noise would let those"
-            f" be learnt that curve by {self.learnable:.2g}. {more}."
+            f"{self.rounds:,} rounds are predicted to be too few. They learn directions in which"
+            f" the mean loss has a curvature above {self.reached:.2g}; the noise would allow"
+            f" curvatures from {self.learnable:.2g} on. {more}."
         )
 
 
 def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
-    """Return the plan with `updates`; "auto" takes the one that is predicted to lose least.
+    """Plan a training: its updates, rounds and noise, from public numbers.
 
-    Of Gaussian noise those are vectors: their derivatives have R/√d <= 1 of the noise of
-    coordinates', and reach what curves less. Whether the rounds are enough, `converged` says.
+    With Gaussian noise vectors lose least: their derivatives have R/√d <= 1 times the noise of
+    coordinates, and learn smaller curvatures. `converged` of the plan tells if the rounds suffice.
 
-    Raises Refused if no noise can serve, InvalidArgument for more than 10⁷ releases.
+    Args:
+        problem: The public numbers.
+        updates: "vectors", "coordinates", or "auto" for the updates with the least predicted loss.
+
+    Returns:
+        The plan.
+
+    Raises:
+        Refused: No noise can serve.
+        InvalidArgument: There would be more than 10⁷ releases.
+
     """
     if updates == AUTO:
-        ways = (_vectors,) if problem.noise in (AUTO, "gaussian") else (_vectors, _coordinates)
+        planners = (_vectors,) if problem.noise in (AUTO, "gaussian") else (_vectors, _coordinates)
     else:
-        ways = (_vectors,) if updates == "vectors" else (_coordinates,)
+        planners = (_vectors,) if updates == "vectors" else (_coordinates,)
     plans: list[TrainingPlan] = []
     reasons: list[Refused] = []
-    for plan in ways:
+    for plan in planners:
         try:
             plans.append(plan(problem))
-        except Refused as error:  # such as noise that is for one number
+        except Refused as error:  # such as noise for single numbers
             reasons.append(error)
     if not plans:
         raise reasons[0]
@@ -171,13 +200,13 @@ def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
 
 @lru_cache(maxsize=64)  # the same public numbers give the same plan
 def _coordinates(problem: Problem) -> TrainingPlan:
-    rounds_of_coordinates = 100  # of the papers
+    rounds_of_coordinates = 100  # as in the papers
     rounds = rounds_of_coordinates if problem.rounds is None else problem.rounds
     releases = rounds * problem.per_round
     passes = releases / problem.features  # updates of a coordinate, of step 1
     mechanism = _mechanism(problem, (L2(problem.factor),), "coordinates", count=releases)
     noise = math.sqrt(mechanism.mse / passes) / problem.rows
-    passes_a_curvature = 3  # updates of step 1 times curvature: of a start, e⁻³ is left
+    passes_a_curvature = 3  # updates of step 1, times the curvature: e⁻³ of the start remains
     return TrainingPlan(
         updates="coordinates",
         rounds=rounds,
@@ -221,30 +250,30 @@ def _vectors(problem: Problem) -> TrainingPlan:
 
 
 def _size(problem: Problem) -> float:
-    score = 8  # R·B, what a coefficient's part of a score is at most expected to be
+    score = 8  # R·B, the largest expected part of a coefficient in a score
     return score / math.sqrt(problem.norm_limit)
 
 
 def _ridge(problem: Problem, noise: float) -> float:
-    ridge = 0.5  # over dσ²
+    ridge = 0.5  # in units of dσ²
     return ridge * problem.features * noise**2
 
 
 def _learnable(problem: Problem, noise: float) -> float:
-    """Return λ."""
+    """λ, the least curvature that the noise lets be learnt."""
     return noise / _size(problem) + _ridge(problem, noise)
 
 
 def _largest(problem: Problem, noise: float) -> float:
-    """Return L."""
+    """L, a bound on the curvature."""
     return float(problem.norm_limit / 4) + _ridge(problem, noise)
 
 
 def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
-    """Return T: enough to converge, and no more than is allowed.
+    """T: enough rounds to converge, within the limit.
 
-    σ doesn't depend on T with Gaussian noise, nor much with other noise as long as there is a δ;
-    without, each release has a T-th of ε, and σ is ∝ √T.
+    With Gaussian noise σ doesn't depend on T, and with other noise hardly if δ > 0. For δ = 0 each
+    release has ε/T, and σ ∝ √T.
     """
     most = _MOST_ROUNDS if problem.rounds is None else problem.rounds
     few = min(10, most)
@@ -256,8 +285,8 @@ def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
     power = 0.5 if problem.budget.delta == 0 else 0.0
 
     def enough(rounds: int) -> bool:
-        those = noise * (rounds / _TRIAL_ROUNDS) ** power
-        ratio = _largest(problem, those) / _learnable(problem, those)
+        sigma = noise * (rounds / _TRIAL_ROUNDS) ** power
+        ratio = _largest(problem, sigma) / _learnable(problem, sigma)
         return rounds >= _ROUNDS_A_ROOT * math.sqrt(ratio)
 
     return few + bisect_left(range(few, most), x=True, key=enough)
@@ -278,12 +307,12 @@ def _of_vectors(d: int, *, factor: int, square: Fraction) -> tuple[Sensitivity, 
 def _mechanism(
     problem: Problem, sensitivity: tuple[Sensitivity, ...], updates: str, *, count: int
 ) -> Mechanism:
-    """Return the mechanism of `count` releases, about the problem's neighbours."""
+    """The mechanism for `count` releases, with the problem's neighbours stated."""
     if count > MOST_COMPOSITIONS:
         raise InvalidArgument(
             name="max_iter",
             value=problem.rounds,
-            expected=f"{MOST_COMPOSITIONS:,} releases at most, and these would be {count:,}",
+            expected=f"at most {MOST_COMPOSITIONS:,} releases; these would be {count:,}",
         )
     mechanism = _least_noise(
         problem,
@@ -292,7 +321,7 @@ def _mechanism(
         often_best=_OFTEN_BEST[updates],
         count=count,
     )
-    return about(mechanism, problem.neighbours)
+    return state_neighbours(mechanism, problem.neighbours)
 
 
 def _least_noise(
@@ -303,19 +332,19 @@ def _least_noise(
     often_best: tuple[str, ...],
     count: int,
 ) -> Mechanism:
-    """Return the mechanism of the family asked for, or of that with the least error."""
+    """The mechanism of the named family, or of the family with the least error."""
     budget = problem.budget
     if problem.noise == AUTO and count == 1:
-        found = compare(
+        comparison = compare(
             epsilon=budget.epsilon,
             delta=budget.delta,
             sensitivity=sensitivity,
             dimension=dimension,
             compositions=count,
         )
-        if not found.mechanisms:
-            raise Refused(found.why_none)
-        return found.mechanisms[0]
+        if not comparison.mechanisms:
+            raise Refused(comparison.why_none)
+        return comparison.mechanisms[0]
     return best_of(
         often_best if problem.noise == AUTO else (problem.noise,),
         budget=budget,

@@ -1,4 +1,4 @@
-"""DP-SGD's parts for whoever trains elsewhere: clipping, samples, noise, and what steps cost."""
+"""The parts of DP-SGD for training in other libraries: clipping, samples, noise and accounting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leastnoise import _validate, _words
 from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.composition import Composition
 from leastnoise.entropy.source import SystemEntropy
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget
 from leastnoise.guarantees.exact import (
     LARGEST_SQUARED,
@@ -39,16 +39,30 @@ _MOST_EXAMPLES = 1 << 32
 
 @np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
 def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
-    """Return the rows of `gradients` (examples × parameters), none longer than `norm` in l2.
+    """Shorten rows of gradients to an l2 norm.
 
-    A row g becomes g·min(1, norm/‖g‖₂), a little less for the roundings: in exact arithmetic no row
-    of the result is longer than `norm`. Rows that aren't finite become 0, as an error that depended
-    on an example would be an output. Raises InvalidArgument unless `gradients` is a matrix of
-    numbers and norm > 0. Source: Abadi et al. (2016), Algorithm 1.
+    A row g becomes g·min(1, norm/‖g‖₂), slightly less because of rounding: in exact arithmetic no
+    row of the result is longer than `norm`. Rows that aren't finite become 0, because an error that
+    depends on an example would be an output.
 
-    >>> clip([[3.0, 4.0], [0.3, 0.4]], norm=1).round(6)
-    array([[0.6, 0.8],
-           [0.3, 0.4]])
+    Args:
+        gradients: Gradients, shape (examples, parameters).
+        norm: Largest l2 norm of a row, > 0.
+
+    Returns:
+        The clipped gradients, shape (examples, parameters).
+
+    Raises:
+        InvalidArgument: `gradients` isn't a matrix of numbers, or `norm` <= 0.
+
+    Source:
+        Abadi et al. (2016), Algorithm 1.
+
+    Examples:
+        >>> clip([[3.0, 4.0], [0.3, 0.4]], norm=1).round(6)
+        array([[0.6, 0.8],
+               [0.3, 0.4]])
+
     """
     rows = np.array(gradients, dtype=np.float64)
     limit = exact(norm, name="norm")
@@ -64,32 +78,45 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
     rows[~np.isfinite(rows).all(axis=1)] = 0.0
     largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
     largest[largest == 0] = 1.0
-    # In units of its largest entry a row neither overflows nor vanishes; d squares, their sum, its
-    # root, and a quotient and two products are off by less than (d + 8) roundings of 2^-53; there
-    # is room for eight times that.
+    # In units of its largest entry a row neither overflows nor underflows. d squares, their sum and
+    # its root, a quotient and two products have less than (d + 8) roundings of 2^-53; the allowance
+    # is eight times as large.
     units = rows / largest
     lengths = np.sqrt((units**2).sum(axis=1, keepdims=True))
     below = math.nextafter(float(limit), 0.0) * (1 - (rows.shape[1] + 8) * 2.0**-50)
     long = lengths > below / largest
-    lengths = np.maximum(lengths, 1.0)  # which they are, but those of rows of 0
+    lengths = np.maximum(lengths, 1.0)  # changes rows of zeros only
     return np.where(long, units * (below / lengths), rows)
 
 
 def noise_multiplier(
     *, epsilon: Exact, delta: Exact, steps: int, sampling_rate: Exact = 1
 ) -> float:
-    """Return the least σ, as a float that is proved, for so many steps of DP-SGD.
+    """The smallest noise multiplier σ that is proved for a number of steps of DP-SGD.
 
-    It is what Opacus and jax_privacy call `noise_multiplier`: noise of standard deviation σ·C is
-    added to the sum of gradients, each clipped to the l2 norm C, of a Poisson sample that every
-    example is in with probability `sampling_rate`. Neighbours differ by one example that is there
-    or not. The float is at or above the σ that is proved. Raises InvalidArgument for a malformed
-    argument, NotCertified if no proof was found.
+    It is the `noise_multiplier` of Opacus and jax_privacy: noise of standard deviation σ·C is added
+    to the sum of the gradients of a Poisson sample, each clipped to the l2 norm C. Neighbours
+    differ by one added or removed example.
 
-    >>> round(noise_multiplier(epsilon=2, delta="1e-5", steps=1000, sampling_rate="0.01"), 4)
-    0.9591
+    Args:
+        epsilon: Privacy budget ε of all steps together.
+        delta: Privacy budget δ of all steps together, > 0.
+        steps: Number of steps.
+        sampling_rate: Probability of an example to be in a step's sample.
+
+    Returns:
+        σ as a float, rounded up.
+
+    Raises:
+        InvalidArgument: An argument is malformed.
+        NotCertified: No proof was found.
+
+    Examples:
+        >>> round(noise_multiplier(epsilon=2, delta="1e-5", steps=1000, sampling_rate="0.01"), 4)
+        0.9591
+
     """
-    found = calibrate(
+    mechanism = calibrate(
         "gaussian",
         epsilon=epsilon,
         delta=delta,
@@ -97,13 +124,13 @@ def noise_multiplier(
         compositions=steps,
         sampling_rate=sampling_rate,
     )
-    return float_at_least(found.noise.scale)
+    return float_at_least(mechanism.noise.scale)
 
 
 def _positive(multiplier: Exact, *, name: str) -> Fraction:
     number = exact(multiplier, name=name)
     if number <= 0:
-        value = shown(multiplier)
+        value = show_value(multiplier)
         raise InvalidArgument(name=name, value=value, expected=f"{name} > 0")
     return number
 
@@ -111,20 +138,26 @@ def _positive(multiplier: Exact, *, name: str) -> Fraction:
 @final
 @record()
 class StepAccountant:
-    """So many `steps` of DP-SGD so far, with Gaussian noise and Poisson samples, and their cost.
+    """Account for steps of DP-SGD with Gaussian noise and Poisson samples.
 
-    `noise_multiplier` is the noise's standard deviation over the norm that gradients are clipped
-    to, `sampling_rate` the probability with which each example is in a step's sample, independently
-    of all else. Neighbours differ by one example that is there or not. It is a value: `after`
-    returns another. Not promised: anything about batches of a fixed size or shuffled epochs, which
-    are no Poisson samples.
+    Neighbours differ by one added or removed example. An accountant is a value: `after` returns a
+    new one. It says nothing about batches of a fixed size or shuffled epochs, which aren't Poisson
+    samples.
 
-    >>> so_far = StepAccountant(noise_multiplier="1.1", sampling_rate="0.01").after(1000)
-    >>> spent = so_far.epsilon(delta="1e-5")
-    >>> round(spent.lower, 4), round(spent.upper, 4)
-    (1.5153, 1.5154)
-    >>> so_far.more_steps(epsilon=2, delta="1e-5")
-    725
+    Args:
+        noise_multiplier: Standard deviation of the noise over the clipping norm of gradients, > 0.
+        sampling_rate: Probability of an example to be in a step's sample, independently of all
+            others.
+        steps: Number of steps so far.
+
+    Examples:
+        >>> so_far = StepAccountant(noise_multiplier="1.1", sampling_rate="0.01").after(1000)
+        >>> spent = so_far.epsilon(delta="1e-5")
+        >>> round(spent.lower, 4), round(spent.upper, 4)
+        (1.5153, 1.5154)
+        >>> so_far.more_steps(epsilon=2, delta="1e-5")
+        725
+
     """
 
     noise_multiplier: FractionField = field(converter=takes(_positive))
@@ -132,62 +165,102 @@ class StepAccountant:
     steps: int = field(converter=whole(least=0, most=MOST_COMPOSITIONS), default=0)
 
     def __repr__(self) -> str:
-        said = f"{self.steps:,} steps with noise multiplier {_words.number(self.noise_multiplier)}"
+        multiplier = _words.number(self.noise_multiplier)
         rate = f"Poisson samples of rate {_words.number(self.sampling_rate)}"
-        return _words.line("StepAccountant", f"{said}, {rate}")
+        text = f"{self.steps:,} steps with noise multiplier {multiplier}, {rate}"
+        return _words.line("StepAccountant", text)
 
     def after(self, steps: int = 1) -> Self:
-        """Return the accountant once so many more steps were made."""
+        """Account for more steps.
+
+        Args:
+            steps: Number of further steps.
+
+        Returns:
+            The accountant after these steps.
+
+        """
         more = _validate.whole(steps, name="steps", least=0, most=MOST_COMPOSITIONS)
         return replace(self, steps=self.steps + more)
 
     def epsilon(self, *, delta: Exact) -> Interval:
-        """Return an interval that contains ε(delta), the smallest ε at that δ, of all steps so far.
+        """Enclose ε(delta) of all steps so far, the smallest ε at that δ.
 
-        Raises NotApplicable where there is none, at delta=0.
+        Args:
+            delta: Privacy budget δ, > 0.
+
+        Returns:
+            An interval that contains ε; `upper` is guaranteed.
+
+        Raises:
+            NotApplicable: `delta` is 0: no ε suffices.
+
         """
         if not self.steps:
-            Budget(epsilon=1, delta=delta)  # refuses what is no δ
+            Budget(epsilon=1, delta=delta)  # raises for an invalid δ
             return Interval(lower=0.0, upper=0.0)
         return self._of(self.steps).epsilon(delta=delta)
 
     def delta(self, *, epsilon: Exact) -> Interval:
-        """Return an interval that contains δ(epsilon), the smallest δ at that ε, likewise."""
+        """Enclose δ(epsilon) of all steps so far, the smallest δ at that ε.
+
+        Args:
+            epsilon: Privacy budget ε ≥ 0.
+
+        Returns:
+            An interval that contains δ; `upper` is guaranteed.
+
+        """
         if not self.steps:
             Budget(epsilon=epsilon, delta="0.5")
             return Interval(lower=0.0, upper=0.0)
         return self._of(self.steps).delta(epsilon=epsilon)
 
     def more_steps(self, *, epsilon: Exact, delta: Exact) -> int:
-        """Return how many more steps fit the budget, all steps together; proved, and 0 if none.
+        """The number of further steps that fit a budget for all steps together.
 
-        With one more it is not proved that they do. At most 10⁷ steps are counted.
+        The returned number is proved to fit; one more isn't. At most 10⁷ steps are counted.
+
+        Args:
+            epsilon: Privacy budget ε of all steps.
+            delta: Privacy budget δ of all steps.
+
+        Returns:
+            The number of further steps; 0 if none fits.
+
         """
         budget = Budget(epsilon=epsilon, delta=delta)
         if not budget.delta:
             return 0
-        spent = {self.steps: 0.0}  # δ, from above, by steps
+        spent = {self.steps: 0.0}  # upper bounds on δ by number of steps
 
         def fits(steps: int) -> bool:
-            found = self._of(steps).delta(epsilon=budget.epsilon)
-            spent[steps] = found.upper
-            return found.certainly_at_most(budget.delta)
+            interval = self._of(steps).delta(epsilon=budget.epsilon)
+            spent[steps] = interval.upper
+            return interval.certainly_at_most(budget.delta)
 
         def too_many(steps: int) -> bool:
             return steps > MOST_COMPOSITIONS or not fits(steps)
 
-        def aim(low: int, high: int) -> int:  # δ rises smoothly: a few guesses are near
+        def aim(low: int, high: int) -> int:  # δ rises smoothly, so interpolation converges fast
             return _between(low, high, spent, float(budget.delta))
 
-        most = 2 * MOST_COMPOSITIONS  # where doubling ends
-        found = Bisection().beyond(too_many, self.steps, self.steps + 1, most=most, aim=aim)
-        return found[0] - self.steps if found else 0
+        most = 2 * MOST_COMPOSITIONS  # the end of doubling
+        bracket = Bisection().beyond(too_many, self.steps, self.steps + 1, most=most, aim=aim)
+        return bracket[0] - self.steps if bracket else 0
 
     def sample(self, examples: int) -> NDArray[np.int64]:
-        """Return the indices of a Poisson sample of so many examples, by the system's entropy.
+        """Draw a Poisson sample of examples, with the system's entropy.
 
-        Each is in it with a probability of at most `sampling_rate`, less by 2^−64 at most. The
-        sample must stay unknown to whoever sees the model.
+        Each example is in the sample with a probability of at most `sampling_rate`, and at most
+        2^−64 less. The sample must stay unknown to everyone who sees the model.
+
+        Args:
+            examples: Number of examples.
+
+        Returns:
+            Indices of the sample, in increasing order.
+
         """
         count = _validate.whole(examples, name="examples", least=0, most=_MOST_EXAMPLES)
         below = math.floor(self.sampling_rate * 2**64)
@@ -197,13 +270,23 @@ class StepAccountant:
 
     @np.errstate(all="ignore")
     def noisy_sum(self, gradients: Any, *, norm: Exact) -> NDArray[np.float64]:
-        """Return the sum of `gradients` (examples × parameters), clipped, with a step's noise.
+        """Sum clipped gradients, and add the noise of one step.
 
-        Rows are clipped to `norm` in l2 (see `clip`) and cut to whole multiples of a unit below
-        norm·2^−30, towards 0, so that sums are exact and one example moves them by at most `norm`;
-        noise has a standard deviation of noise_multiplier·norm. Count the step: `after(1)`. Divide
-        by the expected size of a sample, which is public, not by that of this one. Raises
-        InvalidArgument for what is no matrix, and norm <= 0.
+        Rows are clipped to `norm` in l2 (see `clip`) and truncated to multiples of a unit below
+        norm·2^−30, so that sums are exact and one example moves them by at most `norm`. The noise
+        has a standard deviation of noise_multiplier·norm. Count the step with `after(1)`. Divide by
+        the expected size of a sample, which is public, not by the size of this sample.
+
+        Args:
+            gradients: Gradients, shape (examples, parameters).
+            norm: Clipping norm, > 0.
+
+        Returns:
+            The noisy sum, shape (parameters,).
+
+        Raises:
+            InvalidArgument: `gradients` isn't a matrix, or `norm` is out of range.
+
         """
         clipped = clip(gradients, norm)
         limit = exact(norm, name="norm")
@@ -222,7 +305,7 @@ class StepAccountant:
         if not SMALLEST_SQUARED <= deviation <= LARGEST_SQUARED:
             raise InvalidArgument(
                 name="norm",
-                value=shown(norm),
+                value=show_value(norm),
                 expected="1e-140 <= noise_multiplier·norm <= 1e140",
             )
         noise = Gaussian(scale=deviation, dimension=clipped.shape[1])
@@ -241,7 +324,7 @@ class StepAccountant:
 
 
 def _between(low: int, high: int, spent: dict[int, float], delta: float) -> int:
-    """Return where ln δ, drawn as a line between the two, meets that of `delta`."""
+    """Interpolate ln δ linearly between two numbers of steps, to find where it meets `delta`."""
     below, above = spent[low], spent.get(high, 0.0)
     if below <= 0 or above <= below:
         return (low + high) // 2

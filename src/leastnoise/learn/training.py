@@ -1,12 +1,12 @@
-"""Private proximal descent in numpy; what is summed is whole numbers, with exact sensitivities.
+"""Private proximal descent in numpy, with sums of whole numbers and exact sensitivities.
 
-notation: x_i a row in [−1, 1]^d, y_i = ±1 its label, h the coefficients. The loss is
-1/n Σ log(1 + exp(−y_i h·x_i)) + λ‖h‖₁, and a row's part of n times its derivatives is s_i x_i with
-s_i = −y_i/(1 + exp(y_i h·x_i)) in [−1, 1].
+notation: x_i a row in [−1, 1]^d, y_i = ±1 its label, h the coefficients. The loss is 1/n Σ log(1 +
+exp(−y_i h·x_i)) + λ‖h‖₁. A row's part of n times its derivatives is s_i x_i with s_i = −y_i/(1 +
+exp(y_i h·x_i)) in [−1, 1].
 
-Features are whole multiples of 2^−20, cut towards 0, and so is each product s_i x_ij: it is never
-larger than x_ij, whatever floats made of s_i. So a row moves a sum by what its features allow, to
-the last bit, and all sums are exact (below 2^53).
+Features are truncated to whole multiples of 2^−20, and so is each product s_i x_ij. So the product
+is never larger than x_ij, however s_i is rounded. A row moves a sum by at most its own features,
+exactly, and all sums are exact (below 2^53).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Floats = NDArray[np.float64]
 
 BITS = 20
 _UNIT = 1 << BITS
-MOST_ROWS = 1 << 32  # whose sums of whole numbers up to 2^20 are exact in a double
-_FAR = 2.0**40  # coefficients beyond it are at it for margins, which then stay finite
+MOST_ROWS = 1 << 32  # a double sums as many whole numbers up to 2^20 exactly
+_FAR = 2.0**40  # coefficients are clipped to it in margins, so that these stay finite
 
 _quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
 
 Noisy = Callable[[Floats], Floats]
-"""From sums in units of 2^−20, whole numbers, to what is released of them, in units of 1."""
+"""Releases sums: takes whole numbers of 2^−20, returns noisy sums in units of 1."""
 
 
 @_quietly
 def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats:
-    """Return features as whole numbers of 2^−20, shape (n, d), in a row's order in memory.
+    """Features as whole numbers of 2^−20, shape (n, d), in row-major order.
 
-    Each is cut to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, if there is one, exactly.
+    Each feature is clipped to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly.
     """
     if len(features) > MOST_ROWS:
         raise InvalidArgument(
@@ -51,17 +51,17 @@ def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats
     squares = (whole.astype(np.int64) ** 2).sum(axis=1)
     long = squares > limit
     if long.any():
-        shorter = 1 - 2.0**-40  # than the limit, for the roundings of a factor and its products
+        shorter = 1 - 2.0**-40  # allows for the rounding of a factor and its products
         factors = np.sqrt(limit / squares[long]) * shorter
         whole[long] = np.trunc(whole[long] * factors[:, None])
         still = (whole.astype(np.int64) ** 2).sum(axis=1) > limit
-        whole[still] = 0.0  # never seen: the factor has room
+        whole[still] = 0.0  # never happens, because the factor allows for rounding
     return whole
 
 
 @_quietly
 def shorten(features: Floats, *, squared_norm: Fraction | None) -> Floats:
-    """Return features as training sees them, but for the cut to multiples of 2^−20: for scores."""
+    """Clip features as in training, without truncation to multiples of 2^−20, for scores."""
     near = np.clip(features, -1.0, 1.0)
     if squared_norm is None:
         return near
@@ -80,10 +80,10 @@ def coordinate_rounds(
     order: Iterator[NDArray[np.int64]],
     noisy: Noisy,
 ) -> Floats:
-    """Return h, shape (d,), by proximal coordinate descent (Mangold et al. 2022, Algorithm 1).
+    """Train h, shape (d,), by proximal coordinate descent (Mangold et al. 2022, Algorithm 1).
 
-    A round updates the first coordinates of a permutation of `order`, one after the other, and ends
-    at the average of what it passed through. `rows` is the public n, `penalty` is λ.
+    A round updates the first coordinates of a permutation of `order` in turn, and ends at the
+    average of its iterates. `rows` is the public n, `penalty` is λ.
     """
     columns = np.asfortranarray(whole)
     weights = np.zeros(whole.shape[1])
@@ -93,7 +93,7 @@ def coordinate_rounds(
         for j in next(order)[: plan.per_round]:
             total = np.trunc(_slopes(margins, labels) * columns[:, j]).sum()
             (derivative,) = noisy(np.array([total]))
-            moved = _shrunk(now[j] - plan.step * derivative / rows, plan.step * penalty)
+            moved = _shrink(now[j] - plan.step * derivative / rows, plan.step * penalty)
             margins += columns[:, j] * ((moved - now[j]) / _UNIT)
             now[j] = moved
             passed += now
@@ -111,10 +111,10 @@ def vector_rounds(
     penalty: float,
     noisy: Noisy,
 ) -> Floats:
-    """Return h, shape (d,), by Nesterov's accelerated proximal descent with the plan's ridge.
+    """Train h, shape (d,), by Nesterov's accelerated proximal descent with the plan's ridge.
 
-    The average over all rounds, the later the more, before the penalty shrinks it: shrinking each
-    first would leave no average at 0.
+    The result is the average over all rounds, with larger weights for later ones. The penalty
+    shrinks the average, because an average of shrunk iterates is never 0.
     """
     columns = np.asfortranarray(whole)
     weights = np.zeros(whole.shape[1])
@@ -122,35 +122,36 @@ def vector_rounds(
     for turn in range(1, plan.rounds + 1):
         gradient = noisy(_sums(columns, labels, ahead)) / rows + plan.ridge * ahead
         moved = ahead - plan.step * gradient
-        before, weights = weights, _shrunk(moved, plan.step * penalty)
+        before, weights = weights, _shrink(moved, plan.step * penalty)
         ahead = weights + plan.momentum * (weights - before)
         passed += turn * moved
     average = passed * (2 / (plan.rounds * (plan.rounds + 1)))
-    return _shrunk(average, plan.step * penalty)
+    return _shrink(average, plan.step * penalty)
 
 
 def _sums(columns: Floats, labels: Floats, weights: Floats) -> Floats:
-    """Return n times the derivatives, in units of 2^−20: the sum of whole numbers, so exact.
+    """N times the derivatives, in units of 2^−20: sums of whole numbers, so exact.
 
-    In blocks that stay in a processor's cache; a row's part is the same in any block.
+    Rows are processed in blocks that fit a processor's cache; a row's part doesn't depend on the
+    block.
     """
-    size = max(1 << 12, (1 << 17) // max(1, columns.shape[1]))  # rows: 2^17 numbers, or more
+    size = max(1 << 12, (1 << 17) // max(1, columns.shape[1]))  # rows of a block of 2^17 numbers
     totals = np.zeros(columns.shape[1])
     for start in range(0, len(columns), size):
         block = columns[start : start + size]
         slopes = _slopes(_margins(block, weights), labels[start : start + size])
         parts = np.empty_like(slopes)
-        for place, column in enumerate(block.T):
+        for j, column in enumerate(block.T):
             np.multiply(column, slopes, out=parts)
-            totals[place] += np.trunc(parts, out=parts).sum()
+            totals[j] += np.trunc(parts, out=parts).sum()
     return totals
 
 
 def _margins(columns: Floats, weights: Floats) -> Floats:
-    """Return h·x_i for every row, each by the same operations in the same order.
+    """h·x_i for every row, each by the same operations in the same order.
 
-    A matrix product may round a row by its place and by how many rows there are, so that a row that
-    is there or not would change what others add to a sum.
+    In a matrix product, the rounding of a row may depend on its position and the number of rows.
+    Then adding or removing a row would change what other rows add to a sum.
     """
     margins = np.zeros(len(columns))
     near = np.clip(np.nan_to_num(weights), -_FAR, _FAR)
@@ -160,10 +161,10 @@ def _margins(columns: Floats, weights: Floats) -> Floats:
 
 
 def _slopes(margins: Floats, labels: Floats) -> Floats:
-    """Return s_i, in [−1, 1] whatever overflows."""
+    """s_i, in [−1, 1] even if something overflows."""
     return np.clip(-labels / (1 + np.exp(labels * margins)), -1.0, 1.0)
 
 
-def _shrunk(weights: Floats, by: float) -> Floats:
-    """Return the proximal operator of by·‖·‖₁."""
+def _shrink(weights: Floats, by: float) -> Floats:
+    """The proximal operator of by·‖·‖₁."""
     return np.sign(weights) * np.maximum(np.abs(weights) - by, 0.0)

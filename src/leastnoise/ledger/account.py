@@ -1,4 +1,4 @@
-"""Accounts: the entries of a dataset, added up by the account's filter."""
+"""Accounts: the entries of one dataset, added up by the account's filter."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from leastnoise.ledger.filters import (
     Certified,
     Cost,
     Remaining,
-    better_for,
+    choose_rule,
+    count_fitting,
     fits,
-    holds,
 )
 from leastnoise.ledger.preregistered import blocks_of, require_certificate
 from leastnoise.ledger.store import Entry
@@ -50,10 +50,10 @@ _FIELDS = {
     "use": ("plan", "release", "label", "time"),
     "restart": ("plan", "release", "label", "time", "state"),
 }
-"""What an entry of each kind has, beside its dataset: texts, but for the two whole numbers.
+"""The fields of an entry of each kind beside its dataset: two whole numbers, all others texts.
 
-The `release` of a use is its place among those of its plan, from 0 on, each of which may be made
-several times; of a series it is which one it was, from 1 on.
+In a use, `release` is the index of a release in its plan, from 0, which may be made several times.
+In a series, it is the number of the release, from 1.
 """
 SPENT = ("charge", "plan", "series")
 _WHOLES = ("plan", "release", "releases")
@@ -64,10 +64,18 @@ _OPTIONAL = {"user", "releases", "report", STATE, DIGEST}
 @final
 @dataclass(frozen=True, kw_only=True)
 class Account(Shown):
-    """The budget of one dataset, for one unit and neighbour relation, and what was spent of it.
+    """The account of one dataset, for one unit and neighbour relation.
 
-    `rule` is the filter, None until the first charge chooses it. `spent` counts every charge and
-    every plan, used or not; `charges` is how many, and `last` is what the last of them cost.
+    Attributes:
+        dataset: Name of the dataset.
+        unit: The unit that is protected, such as "person".
+        neighbours: "add-remove" or "replace-one".
+        budget: Limit on all charges together.
+        rule: The filter: "sums", "zcdp", or None until the first charge chooses it.
+        spent: Cost of all charges, and of all plans whether used or not.
+        charges: Number of charges, plans and series.
+        last: Cost of the last charge; None before the first.
+
     """
 
     dataset: str
@@ -82,52 +90,83 @@ class Account(Shown):
     def __repr__(self) -> str:
         spent, budget = self.spent, self.budget
         if self.rule == ZCDP:
-            said = f"ρ {_words.at_least(spent.rho)} spent"
+            total = f"ρ {_words.round_up(spent.rho)} spent"
         else:
-            said = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)} spent"
-        most = _words.private(budget.epsilon, budget.delta)
-        charges = _words.counted(self.charges, "charge")
-        return _words.line("Account", f"{said} of {most} by {charges}; {self.dataset}")
+            total = f"ε {_words.round_up(spent.epsilon)} and δ {_words.round_up(spent.delta)}"
+            total += " spent"
+        most = _words.format_guarantee(budget.epsilon, budget.delta)
+        charges = _words.count_noun(self.charges, "charge")
+        return _words.line("Account", f"{total} of {most} by {charges}; {self.dataset}")
 
     def _tables(self) -> dict[str, Columns]:
         return {"": columns_of([self])}
 
     @property
     def remaining(self) -> Remaining:
-        """What is left by the account's filter; all of the budget before the first charge."""
+        """The rest by the account's filter; the whole budget before the first charge."""
         return Remaining.of(self.budget, self.spent, self.rule)
 
     def more_like(self, release: Certified | Cost) -> int:
-        """Return the number of such releases that the ledger still admits, at most 10¹².
+        """The number of further releases of the same cost that the ledger admits.
 
-        `release` is a certificate, or a cost: that of the `last` charge, which may be a whole plan.
-        Decided by the filter's own arithmetic: so many together were tried and fit, one more was
-        tried and doesn't. Before the first charge, by the filter that such a charge would choose.
-        Not promised: that the release is about the account's unit and neighbours, or its proof
-        holds. Raises InvalidArgument for what is neither.
+        The filter itself decides: that many together were tried and fit, and one more was tried and
+        doesn't. Before the first charge, the filter is the one such a charge would choose. It isn't
+        checked that the release protects the account's unit, or that its proof holds.
 
-        >>> from leastnoise.guarantees.sensitivity import L1
-        >>> from leastnoise.selection.public import calibrate
-        >>> account = Account(
-        ...     dataset="visits", unit="row", neighbours="add-remove", budget=Budget(epsilon=1)
-        ... )
-        >>> account.more_like(calibrate("laplace", epsilon="0.3", sensitivity=L1(1)).certificate)
-        3
+        Args:
+            release: A certificate, or a cost such as `last`.
+
+        Returns:
+            The number of releases, at most 10¹².
+
+        Raises:
+            InvalidArgument: `release` is neither a certificate nor a cost.
+
+        Examples:
+            >>> from leastnoise.guarantees.sensitivity import L1
+            >>> from leastnoise.selection.public import calibrate
+            >>> account = Account(
+            ...     dataset="visits", unit="row", neighbours="add-remove", budget=Budget(epsilon=1)
+            ... )
+            >>> noise = calibrate("laplace", epsilon="0.3", sensitivity=L1(1))
+            >>> account.more_like(noise.certificate)
+            3
+
         """
         cost = release if isinstance(release, Cost) else Cost.of(require_certificate(release))
-        return holds(cost, self.budget, self.rule_for(cost), spent=self.spent)
+        return count_fitting(cost, self.budget, self.rule_for(cost), spent=self.spent)
 
     def rule_for(self, cost: Cost) -> str:
-        """Return the filter for one more charge."""
-        return self.rule or better_for(cost, self.budget)
+        """The filter for one more charge.
+
+        Args:
+            cost: Cost of that charge; before the first charge it determines the filter.
+
+        Returns:
+            "sums" or "zcdp".
+
+        """
+        return self.rule or choose_rule(cost, self.budget)
 
     def admit(self, cost: Cost) -> str:
-        """Return the filter by which one more charge fits; raises OverBudget if it doesn't."""
+        """Decide by which filter one more charge fits.
+
+        Args:
+            cost: Cost of the charge.
+
+        Returns:
+            The filter: "sums" or "zcdp".
+
+        Raises:
+            OverBudget: The charge does not fit.
+            Refused: The sum has more digits than a ledger stores.
+
+        """
         rule, spent = self.rule_for(cost), self.spent + cost
         if not _is_short(spent):
             raise Refused(
-                "With this cost, what is spent has more digits than a ledger holds: round the "
-                "budget and the weights. Nothing was charged or drawn."
+                "With this cost, the sum of the charges has more digits than a ledger stores. "
+                "Round the budget and the weights. Nothing was charged or drawn."
             )
         if not fits(spent, self.budget, rule):
             raise OverBudget(dataset=self.dataset, rule=rule, why=self._needs(cost, rule))
@@ -148,9 +187,18 @@ class Account(Shown):
         )
 
     def check_statement(self, release: Certified, *, unit: str, neighbours: str) -> None:
-        """Raise Refused if `release` is about other persons or other neighbours than the account.
+        """Check that a certificate is about this account's unit and neighbours.
 
-        A certificate whose sensitivity names its neighbours has to name the account's.
+        If the sensitivity of a certificate states its neighbours, they must be the account's.
+
+        Args:
+            release: Certificate of the release.
+            unit: The unit that the release protects.
+            neighbours: "add-remove" or "replace-one".
+
+        Raises:
+            Refused: The release is about another unit or other neighbours.
+
         """
         self.check_persons(unit=unit, neighbours=neighbours)
         for block in blocks_of(release):
@@ -161,22 +209,29 @@ class Account(Shown):
                 )
 
     def check_persons(self, *, unit: str, neighbours: str) -> None:
-        """Raise Refused if the account is about other persons or other neighbours.
+        """Check that a release is about this account's unit and neighbours.
 
-        Raises InvalidArgument unless both are texts.
+        Args:
+            unit: The unit that the release protects.
+            neighbours: "add-remove" or "replace-one".
+
+        Raises:
+            InvalidArgument: An argument is no text.
+            Refused: The account is about another unit or other neighbours.
+
         """
-        for name, found, wanted in (
+        for name, value, wanted in (
             ("unit", unit, self.unit),
             ("neighbours", neighbours, self.neighbours),
         ):
-            if not isinstance(found, str):
+            if not isinstance(value, str):
                 raise InvalidArgument(
-                    name=name, value=type(found).__name__, expected=f"a text such as {wanted!r}"
+                    name=name, value=type(value).__name__, expected=f"a text such as {wanted!r}"
                 )
-            if found != wanted:
+            if value != wanted:
                 raise Refused(
                     f"The account of {self.dataset!r} has {name}={wanted!r}, the release "
-                    f"{name}={found!r}. Nothing was charged or drawn."
+                    f"{name}={value!r}. Nothing was charged or drawn."
                 )
 
 
@@ -200,10 +255,10 @@ class Chain:
 @final
 @dataclass(kw_only=True)
 class Books:
-    """All accounts of a ledger by dataset, and how often each release of each plan was used.
+    """All accounts of a ledger by dataset, and the number of uses of each release of each plan.
 
-    `plans` has the dataset of each plan and series by the number of its entry, `series` that number
-    by dataset and name.
+    `plans` maps the entry number of each plan and series to its dataset. `series` maps dataset and
+    name to that number.
     """
 
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -214,9 +269,9 @@ class Books:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
-        """Return the accounts that `entries` add up to.
+        """Add up `entries`.
 
-        Raises InvalidInput if one hasn't the form of an entry, LedgerRejected if it makes no sense.
+        Raises InvalidInput if an entry is malformed, LedgerRejected if it contradicts earlier ones.
         """
         books = cls()
         for entry in entries:
@@ -224,7 +279,7 @@ class Books:
         return books
 
     def enter(self, entry: Entry) -> None:
-        """Take one more entry into account; raises like `of`."""
+        """Add one more entry. Raises like `of`."""
         _check_form(entry)
         try:
             self._enter(entry.number, entry.body)
@@ -232,11 +287,14 @@ class Books:
             raise LedgerRejected(f"Entry {entry.number} of the ledger is unreadable.") from None
 
     def published(self, number: int) -> int:
-        """Return how many releases of the series that is entry `number` were published."""
+        """The number of published releases of the series with entry `number`."""
         return sum(count for (plan, _), count in self.uses.items() if plan == number)
 
     def account(self, dataset: str | None) -> Account:
-        """Return the account of `dataset`, or the only one there is; raises InvalidArgument."""
+        """The account of `dataset`; with None, the only account.
+
+        Raises InvalidArgument if it is missing.
+        """
         if dataset is None and len(self.accounts) == 1:
             return next(iter(self.accounts.values()))
         if dataset not in self.accounts:
@@ -251,7 +309,7 @@ class Books:
         kind, dataset = body["kind"], body["dataset"]
         if kind == "account":
             if dataset in self.accounts:
-                raise LedgerRejected(f"Entry {number}: that dataset has an account already.")
+                raise LedgerRejected(f"Entry {number}: this dataset has an account already.")
             _validate.one_of(body["neighbours"], NEIGHBOURS, name="neighbours")
             if body["rule"] is not None:
                 _validate.one_of(body["rule"], RULES, name="rule")
@@ -276,16 +334,16 @@ class Books:
             chain.tag = body[STATE]
             chain.restarts.append(body["release"] + 1)
         else:
-            raise LedgerRejected(f"Entry {number} is of no kind that is known, or of another plan.")
+            raise LedgerRejected(f"Entry {number} has an unknown kind, or belongs to another plan.")
 
     def _spend(self, number: int, body: dict[str, Any]) -> None:
         before = self.accounts[body["dataset"]]
         if body["rule"] not in RULES or before.rule not in {None, body["rule"]}:
-            raise LedgerRejected(f"Entry {number}: its filter is not that of its account.")
+            raise LedgerRejected(f"Entry {number}: its filter is not its account's filter.")
         cost = cost_in(body)
         spent = before.spent + cost
         if not _is_short(spent):
-            raise LedgerRejected(f"Entry {number}: what is spent has too many digits.")
+            raise LedgerRejected(f"Entry {number}: the sum of the charges has too many digits.")
         self.accounts[before.dataset] = replace(
             before,
             rule=body["rule"],
@@ -298,16 +356,16 @@ class Books:
         if body["kind"] == "series":
             key = (before.dataset, body["series"])
             if key in self.series:
-                raise LedgerRejected(f"Entry {number}: that series is there already.")
+                raise LedgerRejected(f"Entry {number}: this series was charged before.")
             self.series[key] = number
             if STATE in body:
                 self.chains[number] = Chain(tag=body[STATE])
 
 
 def _check_form(entry: Entry) -> None:
-    """Raise InvalidInput unless the entry has what one of its kind has, each of its type.
+    """Raise InvalidInput unless the entry has the fields of its kind, each of its type.
 
-    So that whatever shows or adds up entries meets short numbers and texts alone.
+    So code that shows or adds up entries only meets texts and short numbers.
     """
     kind = entry.body.get("kind")
     fields = _FIELDS.get(kind, ()) if isinstance(kind, str) else ()
@@ -321,7 +379,7 @@ def _check_form(entry: Entry) -> None:
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """Return whether `value` can be read as the cost called `name`; other names aren't numbers."""
+    """True if `value` can be read as the cost called `name`; fields that aren't costs pass."""
     try:
         return name not in COSTS or exact(value, name=name) is not None
     except InvalidArgument:
@@ -329,34 +387,35 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _is_short(cost: Cost) -> bool:
-    """Return whether a cost can be written and added to: its denominators may grow too long."""
+    """True if a cost is short enough to be stored and added to; sums may have long denominators."""
     values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
-    most_bits = 10_000  # of a sum of costs, above and below its line: text of 3,000 digits
+    most_bits = 10_000  # of numerator and denominator each: 3,000 digits
     return all(
-        max(one.numerator.bit_length(), one.denominator.bit_length()) <= most_bits for one in values
+        max(value.numerator.bit_length(), value.denominator.bit_length()) <= most_bits
+        for value in values
     )
 
 
 def columns_of(accounts: Iterable[Account]) -> Columns:
-    """Return a row an account, as `CheckedLedger` names the columns."""
-    found = [*accounts]
+    """One row per account, with the columns that `CheckedLedger` documents."""
+    rows = [*accounts]
     return {
-        "dataset": [one.dataset for one in found],
-        "unit": [one.unit for one in found],
-        "neighbours": [one.neighbours for one in found],
-        "epsilon": [float(one.budget.epsilon) for one in found],
-        "delta": [float(one.budget.delta) for one in found],
-        "rule": [one.rule for one in found],
-        "charges": [one.charges for one in found],
+        "dataset": [account.dataset for account in rows],
+        "unit": [account.unit for account in rows],
+        "neighbours": [account.neighbours for account in rows],
+        "epsilon": [float(account.budget.epsilon) for account in rows],
+        "delta": [float(account.budget.delta) for account in rows],
+        "rule": [account.rule for account in rows],
+        "charges": [account.charges for account in rows],
         **{
-            f"{name}_spent": [printed_at_least(getattr(one.spent, name)) for one in found]
+            f"{name}_spent": [printed_at_least(getattr(account.spent, name)) for account in rows]
             for name in COSTS
         },
     }
 
 
 def cost_in(body: dict[str, Any]) -> Cost:
-    """Return the cost that an entry states; raises InvalidArgument for one that isn't >= 0."""
+    """The cost that an entry states. Raises InvalidArgument for a negative number."""
     values = {name: exact(body[name], name=name) for name in COSTS}
     for name, value in values.items():
         if value < 0:
@@ -364,27 +423,27 @@ def cost_in(body: dict[str, Any]) -> Cost:
     return Cost(**values)
 
 
-def spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
-    """Return the fields of an entry with a cost; raises Refused if it couldn't be read again."""
+def make_charge_entry(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
+    """The fields of an entry with a cost. Raises Refused if they couldn't be read again."""
     record = record_of_cost(cost)
     try:
         cost_in(record)
     except ValueError:
         raise Refused(
-            "The cost has more digits than a ledger holds: round the budget and the weights. "
+            "The cost has more digits than a ledger stores. Round the budget and the weights. "
             "Nothing was charged or drawn."
         ) from None
     named = {"kind": kind, "dataset": account.dataset, "rule": rule}
-    return named | record | signed()
+    return named | record | stamp()
 
 
-def signed() -> dict[str, str]:
-    """Return when an entry is made, and by whom: for people, and no proof of it."""
+def stamp() -> dict[str, str]:
+    """The time of an entry and its user, as information for people; they prove nothing."""
     return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "user": _user()}
 
 
 def _user() -> str:
-    """Return what the operating system calls the user; "" where it knows no name."""
+    """The operating system's name for the user; "" if it knows no name."""
     try:
         import pwd  # noqa: PLC0415  # of Unix alone
 
@@ -398,5 +457,5 @@ def _user() -> str:
 
 
 def record_of_cost(cost: Cost) -> dict[str, str]:
-    """Return `cost` as JSON values, exact."""
+    """`cost` as exact JSON values."""
     return {name: decimal_text(getattr(cost, name)) for name in COSTS}

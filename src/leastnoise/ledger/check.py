@@ -24,20 +24,25 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CheckedLedger(Framed, Shown):
-    """A ledger that holds: its accounts by dataset, and how many entries it has.
+    """A ledger in which every certificate was proved and every account is within its budget.
 
-    As a frame it has a row an account, with the columns `dataset`, `unit`, `neighbours`, `epsilon`
-    and `delta` (the budget), `rule` (the filter), `charges`, and `epsilon_spent`, `delta_spent`,
-    `rho_spent` and `leak_spent` (see `Cost`; rounded up), of which the `rule` takes the first two
-    or the last two.
+    As a frame it has one row per account, with the columns `dataset`, `unit`, `neighbours`,
+    `epsilon` and `delta` (the budget), `rule` (the filter), `charges`, and `epsilon_spent`,
+    `delta_spent`, `rho_spent` and `leak_spent` (see `Cost`; rounded up). The rule `sums` uses the
+    first two of these sums, `zcdp` the last two.
+
+    Attributes:
+        accounts: The accounts by dataset.
+        entries: Number of entries in the ledger.
+
     """
 
     accounts: dict[str, Account]
     entries: int
 
     def __repr__(self) -> str:
-        accounts = _words.counted(len(self.accounts), "account")
-        entries = _words.counted(self.entries, "entry", "entries")
+        accounts = _words.count_noun(len(self.accounts), "account")
+        entries = _words.count_noun(self.entries, "entry", "entries")
         return _words.line("CheckedLedger", f"{accounts} within budget, {entries}, all proved")
 
     def _columns(self) -> Columns:
@@ -50,15 +55,29 @@ class CheckedLedger(Framed, Shown):
 def check_ledger(
     path: str | Path, *, progress: Callable[[str], object] | None = None
 ) -> CheckedLedger:
-    """Prove every certificate in the ledger, and derive each cost, filter and sum again.
+    """Prove every certificate in the ledger, and derive every cost, filter and sum again.
 
-    Raises InvalidInput for a file that is no ledger or is damaged, LedgerRejected, naming the
-    entry, if it was edited, a certificate doesn't hold, a cost is not that of its certificate, a
-    plan or a series was used more often than planned, or an account is overdrawn.
+    This doesn't detect that an older copy of the file was put back, or that the whole file was
+    written anew by someone who computed its hashes.
 
-    Not promised: that no older copy was put back, and that nobody wrote the whole file anew.
+    Args:
+        path: Path of the ledger.
+        progress: Function that is called with a text for each certificate that is being proved.
+
+    Returns:
+        The accounts of the ledger, all within their budgets.
+
+    Raises:
+        InvalidInput: The file is missing, damaged or not a ledger.
+        LedgerRejected: An entry was edited, its certificate doesn't hold, its cost isn't the cost
+            of its certificate, a plan or series was used more often than planned, or an account is
+            overdrawn. The message names the entry.
+
+    Source:
+        theory/release.md §7.
+
     """
-    tell = _validate.listener(progress)
+    report = _validate.listener(progress)
     store = Store(path=_validate.path(path, name="path"))
     store.check_pages()
     entries = store.read()
@@ -68,16 +87,18 @@ def check_ledger(
     plans: dict[int, Certified | Preregistered] = {}
     texts = store.certificates([entry.number for entry in spending])
     for entry, (_, text) in zip(spending, texts, strict=True):
-        if tell:
-            tell(f"Proving entry {entry.number}")
+        if report:
+            report(f"Proving entry {entry.number}")
         if not matches(entry, text):
             raise LedgerRejected(f"Entry {entry.number}: its certificate was edited.")
         if text not in proved:
-            proved[text] = _proved(entry, text)
+            proved[text] = _prove_certificate(entry, text)
         stated = proved[text]
         cost = stated.cost if isinstance(stated, Preregistered) else Cost.of(stated)
         if cost != cost_in(entry.body):
-            raise LedgerRejected(f"Entry {entry.number}: its cost is not that of its certificate.")
+            raise LedgerRejected(
+                f"Entry {entry.number}: its cost is not the cost of its certificate."
+            )
         plans[entry.number] = stated
     _check_sums(entries)
     _check_uses(entries, plans)
@@ -89,30 +110,31 @@ def charged_account(
     number: int,
     release: PlanCertificate,
     *,
-    place: int | None = None,
+    index: int | None = None,
     digest: str | None = None,
 ) -> Account:
-    """Return the account that the ledger's entry `number` charged for `release`.
+    """The account that the ledger's entry `number` charged for `release`.
 
-    Of a series it is the use that published the release at `place`. All of the ledger is checked
-    first: raises what `check_ledger` does, and LedgerRejected if that entry is another's.
+    In a series, the entry is the use that published the release with number `index`. The whole
+    ledger is checked first. Raises like `check_ledger`, and LedgerRejected if the entry is about
+    another release.
     """
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
     entries = store.read()
     entry = entries[number - 1] if number <= len(entries) else None
-    if entry is None or not _is_of(entry, release, store, place, digest):
+    if entry is None or not _is_about(entry, release, store, index, digest):
         raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
     return checked.accounts[entry.body["dataset"]]
 
 
-def _is_of(  # noqa: PLR0917 (one call of its own)
-    entry: Entry, release: PlanCertificate, store: Store, place: int | None, digest: str | None
+def _is_about(  # noqa: PLR0917 (one call of its own)
+    entry: Entry, release: PlanCertificate, store: Store, index: int | None, digest: str | None
 ) -> bool:
-    if place is not None:
-        known = entry.body["kind"] == "use" and entry.body["release"] == place
-        known = known and entry.body.get(DIGEST) == digest
-        return known and store.certificate(entry.body["plan"]) == release.to_json()
+    if index is not None:
+        is_use = entry.body["kind"] == "use" and entry.body["release"] == index
+        is_use = is_use and entry.body.get(DIGEST) == digest
+        return is_use and store.certificate(entry.body["plan"]) == release.to_json()
     if entry.body["kind"] == "charge":
         return matches(entry, release.to_json())
     if entry.body["kind"] != "use":
@@ -121,7 +143,7 @@ def _is_of(  # noqa: PLR0917 (one call of its own)
     return plan.index_of(release) == entry.body["release"]
 
 
-def _proved(entry: Entry, text: str) -> Certified | Preregistered:
+def _prove_certificate(entry: Entry, text: str) -> Certified | Preregistered:
     try:
         if entry.body["kind"] == "plan":
             plan = Preregistered.from_json(text)
@@ -135,7 +157,7 @@ def _proved(entry: Entry, text: str) -> Certified | Preregistered:
 
 
 def _check_sums(entries: list[Entry]) -> None:
-    """Let every account admit its charges again, in their order."""
+    """Admit all charges again, in their order."""
     books = Books()
     for entry in entries:
         body = entry.body
@@ -143,7 +165,8 @@ def _check_sums(entries: list[Entry]) -> None:
             account, cost = books.account(body["dataset"]), cost_in(body)
             if account.rule_for(cost) != body["rule"]:
                 raise LedgerRejected(
-                    f"Entry {entry.number}: its filter is not what the first charge chose."
+                    f"Entry {entry.number}: its filter is not the filter that the first charge "
+                    "chose."
                 )
             if not fits(account.spent + cost, account.budget, body["rule"]):
                 raise LedgerRejected(f"Entry {entry.number} overdraws {account.dataset!r}.")
@@ -154,10 +177,10 @@ def _check_uses(entries: list[Entry], plans: dict[int, Certified | Preregistered
     for (number, index), count in Books.of(entries).uses.items():
         plan = plans[number]
         if isinstance(plan, Preregistered):
-            known = 0 <= index < len(plan.releases) and count <= plan.releases[index][1]
+            is_planned = 0 <= index < len(plan.releases) and count <= plan.releases[index][1]
         else:
             body = entries[number - 1].body
             series = releases_of(body, plan) if isinstance(plan, PlanCertificate) else 0
-            known = 1 <= index <= series and count == 1
-        if not known:
-            raise LedgerRejected(f"The plan {number} was used for more than was planned.")
+            is_planned = 1 <= index <= series and count == 1
+        if not is_planned:
+            raise LedgerRejected(f"The plan {number} was used more often than planned.")

@@ -1,16 +1,16 @@
-"""Whether what is spent stays within a budget, even if each charge was chosen after seeing outputs.
+"""Decide if charges that may depend on earlier outputs stay within a budget.
 
-Two filters, both valid for charges that depend on everything seen before:
+Two filters are valid for such charges:
 
 - `sums`: Σε <= ε and Σδ <= δ (Rogers et al. 2016);
 - `zcdp`: Σδ' <= δ/2, and Σρ <= ρ*, the largest ρ whose conversion to (ε, δ/2) is proved (Whitehouse
   et al. 2023, the filter of approximate zCDP; a proof is in theory/release.md §7).
 
-An account has one of them for good. Going on for as long as *either* accepts would be wrong: an
-analyst could steer the histories that lost much into the filter with a reserve left for bad luck,
-and all others into the one that spends δ to the last; together they can leak more than δ. The same
-is why the halves of δ are fixed. A choice made before the first output is harmless, so that the
-first charge decides: `better_for`. What is left of an account is left by its filter.
+The first charge chooses an account's filter for good (`choose_rule`). It would be wrong to continue
+as long as *either* filter accepts. An analyst could lead histories with a large loss to the filter
+that keeps a reserve, and all others to the filter that spends δ to the end; together they can leak
+more than δ. The halves of δ are fixed for the same reason. A choice before the first output is
+harmless.
 """
 
 from __future__ import annotations
@@ -29,21 +29,30 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.numerics.bisection import Bisection
 
-# What a certified release costs, by each of the two filters; exact.
-#
-# Only the certificate is asked, never an output, so that a cost is known before the noise is drawn.
+# The exact cost of a certified release, by each of the two filters. It follows from the certificate
+# alone, never from an output, so that it is known before the noise is drawn.
 
 
 Certified = Certificate | PlanCertificate
 
-# ρ is rounded up to a multiple of this: sums of ratios of any two floats would grow without bound.
+# ρ is rounded up to a multiple of this: otherwise the digits of sums would grow without bound.
 _UNIT_OF_RHO = Fraction(1, 10**30)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one or more charges cost: (epsilon, delta), and leak-approximate rho-zCDP."""
+    """The cost of one or more charges, as (epsilon, delta) and as leak-approximate rho-zCDP.
+
+    All four numbers are exact Fractions.
+
+    Attributes:
+        epsilon: Sum of the privacy budgets ε.
+        delta: Sum of the privacy budgets δ.
+        rho: Sum of the parameters ρ of zero-concentrated differential privacy.
+        leak: Sum of δ', the probabilities with which zCDP may fail.
+
+    """
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
@@ -52,7 +61,7 @@ class Cost:
 
     @classmethod
     def of(cls, release: Certified) -> Self:
-        """Return the cost of `release`; of k compositions, or of a series of k, that of all k.
+        """The cost of `release`, with all its compositions and all releases of its series.
 
         ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, and
         ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any other (ε, δ) is δ-approximate
@@ -68,12 +77,12 @@ class Cost:
         return cls(
             epsilon=budget.epsilon,
             delta=budget.delta,
-            rho=sum((_rounded_up(times * rho) for times, rho, _ in parts), Fraction(0)),
+            rho=sum((_round_up(times * rho) for times, rho, _ in parts), Fraction(0)),
             leak=sum((times * leak for times, _, leak in parts), Fraction(0)),
         )
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the cost of both."""
+        """The cost of both."""
         return Cost(
             epsilon=self.epsilon + other.epsilon,
             delta=self.delta + other.delta,
@@ -82,7 +91,7 @@ class Cost:
         )
 
     def times(self, count: int) -> Cost:
-        """Return the cost of `count` such charges."""
+        """The cost of `count` such charges."""
         return Cost(
             epsilon=count * self.epsilon,
             delta=count * self.delta,
@@ -92,13 +101,13 @@ class Cost:
 
 
 def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
-    """Return (ρ, δ') of a certificate."""
+    """(ρ, δ') of a certificate."""
     budget = certificate.budget
     stated = budget.epsilon**2 / 2
-    if not isinstance(certificate, Certificate):  # what is silent, or chosen, has no density
+    if not isinstance(certificate, Certificate):  # thresholds and selections have no density
         return stated, budget.delta
     noise, draws = certificate.noise, certificate.releases
-    if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large
+    if certificate.sampling_rate != 1:  # ρ without amplification by sampling would be large
         return stated, budget.delta
     if (variance := noise.gaussian_square) is not None:
         shift = noise.worst_shift(draws.shifts.outer)
@@ -108,16 +117,16 @@ def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
         return draws.compositions * largest**2 / 2, Fraction(0)
     square = noise.scale**2 if noise.exponential else noise.smoothed_square
     if square is not None:
-        # Whatever (ε, δ) it was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture of
-        # Gaussians no worse than one of them (theory/accounting.md §5).
+        # Whatever (ε, δ) the noise was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture
+        # of Gaussians is no worse than a single component (theory/accounting.md §5).
         rho = draws.compositions * noise.worst_shift(draws.shifts.outer) ** 2 / square / 2
-        # in many dimensions, or with narrow Gaussians, the stated (ε, δ) says more
+        # in many dimensions, or with narrow Gaussians, the stated (ε, δ) gives a smaller ρ
         if rho <= 2 * stated:
             return rho, Fraction(0)
     return stated, budget.delta
 
 
-def _rounded_up(rho: Fraction) -> Fraction:
+def _round_up(rho: Fraction) -> Fraction:
     return -(-rho // _UNIT_OF_RHO) * _UNIT_OF_RHO
 
 
@@ -131,11 +140,11 @@ _BITS = 192
 _DIGITS = 10
 _MOST_UNITS = 10 ** (_DIGITS + 1)  # in a ρ below the next power of ten
 MOST_ALIKE = 10**12
-"""Charges alike: more are not told apart."""
+"""Limit on the count of equal charges that fit."""
 
 
 def fits(spent: Cost, budget: Budget, rule: str) -> bool:
-    """Return whether all that is `spent` is proved to be within `budget` by the filter `rule`."""
+    """True if the charges `spent` are proved to be within `budget` by the filter `rule`."""
     if rule == SUMS:
         return spent.epsilon <= budget.epsilon and spent.delta <= budget.delta
     half = budget.delta / 2
@@ -145,39 +154,39 @@ def fits(spent: Cost, budget: Budget, rule: str) -> bool:
         return bool(zcdp_delta(spent.rho, budget.epsilon) <= ball(half))
 
 
-def better_for(cost: Cost, budget: Budget) -> str:
-    """Return the filter that lets `budget` hold more charges like `cost`; `sums` if none does."""
-    return ZCDP if holds(cost, budget, ZCDP) > holds(cost, budget, SUMS) else SUMS
+def choose_rule(cost: Cost, budget: Budget) -> str:
+    """The filter that lets `budget` hold more charges like `cost`; `sums` if they are equal."""
+    return ZCDP if count_fitting(cost, budget, ZCDP) > count_fitting(cost, budget, SUMS) else SUMS
 
 
-def holds(
+def count_fitting(
     cost: Cost, budget: Budget, rule: str, *, spent: Cost | None = None, most: int = MOST_ALIKE
 ) -> int:
-    """Return how many charges like `cost` fit into `budget` beside what is `spent`, at most `most`.
+    """The number of charges like `cost`, at most `most`, that fit into `budget` beside `spent`.
 
-    By doubling and bisection with `fits`: the count that is returned was tried and fits, one more
-    was tried and doesn't. A single charge more is always tried.
+    Doubling and bisection with `fits`: the returned count was tried and fits, one more was tried
+    and doesn't. At least one charge is always tried.
     """
     before = spent or Cost()
 
     def too_many(count: int) -> bool:
         return count > most or not fits(before + cost.times(count), budget, rule)
 
-    found = Bisection().beyond(too_many, 0, 1, most=2 * most)
-    return found[0] if found else most
+    bracket = Bisection().beyond(too_many, 0, 1, most=2 * most)
+    return bracket[0] if bracket else most
 
 
 def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
-    """Return the ρ that the filter `zcdp` still admits (ρ*), rounded down to some nine digits."""
+    """The ρ that the filter `zcdp` still admits, rounded down to about nine digits."""
     unit = Fraction(10) ** (_decade(budget) - _DIGITS)
-    return unit * holds(Cost(rho=unit), budget, ZCDP, spent=spent, most=_MOST_UNITS)
+    return unit * count_fitting(Cost(rho=unit), budget, ZCDP, spent=spent, most=_MOST_UNITS)
 
 
 def _decade(budget: Budget) -> int:
-    """Return the largest k for which 10^k is a ρ that fits; a k that is small enough if none is."""
-    # ρ* is at least about ε² over 4 ln(1/δ) where ε is small, and about δ²/3 where it is 0; and at
-    # most about ε and a little. Too low an end costs a few more steps.
-    size, leak = (math.log10(float(of) or 1.0) for of in (budget.epsilon, budget.delta))
+    """The largest k for which ρ = 10^k fits; a sufficiently small k if none fits."""
+    # ρ* is at least about ε²/(4 ln(1/δ)) for small ε, about δ²/3 for ε = 0, and at most a little
+    # above ε. A lower end that is too low only costs a few more steps.
+    size, leak = (math.log10(float(part) or 1.0) for part in (budget.epsilon, budget.delta))
     low = math.floor(min(size, 2 * size, 2 * leak)) - 4
     high = math.ceil(max(size, 0.0)) + 3
     return Bisection().close(
@@ -188,12 +197,17 @@ def _decade(budget: Budget) -> int:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Remaining:
-    """What a ledger will still admit: one more release of `epsilon` with δ = 0 fits.
+    """The rest of an account's budget: one more release with `epsilon` and δ = 0 fits.
 
-    By the filter `sums`, `epsilon` and `delta` are what is left of both sums, exactly. By `zcdp`,
-    `rho` is what is left of the largest ρ, `most_rho` (both rounded down, to nine digits of it);
-    `epsilon` is √(2ρ), whose pure release costs that ρ, rounded down; and `delta` is what is left
-    of the half of δ that pays for δ' (exactly). `rho` and `most_rho` are None by the other filter.
+    With the filter `sums`, `epsilon` and `delta` are exactly what both sums have left. With `zcdp`,
+    a pure release with `epsilon` costs all of `rho`.
+
+    Attributes:
+        epsilon: Rest of ε; with `zcdp` √(2ρ) of the remaining ρ, rounded down.
+        delta: Rest of δ; with `zcdp` the rest of the half of δ that pays for δ'. Exact.
+        rho: Rest of the largest admitted ρ, rounded down to nine digits; None with `sums`.
+        most_rho: The largest ρ that the whole budget admits, rounded down; None with `sums`.
+
     """
 
     epsilon: Fraction
@@ -203,10 +217,20 @@ class Remaining:
 
     @classmethod
     def of(cls, budget: Budget, spent: Cost, rule: str | None) -> Remaining:
-        """Return the rest of `budget` once so much is `spent`, by the filter `rule`.
+        """The rest of `budget` after `spent`, by the filter `rule`.
 
-        >>> print(Remaining.of(Budget(epsilon=2), Cost(epsilon=Fraction(1, 2)), "sums"))
-        ε 1.5 and δ 0
+        Args:
+            budget: Budget of the account.
+            spent: Cost of all charges so far.
+            rule: "sums", "zcdp", or None before the first charge, which counts as "sums".
+
+        Returns:
+            The rest.
+
+        Examples:
+            >>> print(Remaining.of(Budget(epsilon=2), Cost(epsilon=Fraction(1, 2)), "sums"))
+            ε 1.5 and δ 0
+
         """
         if rule != ZCDP:
             return cls(epsilon=budget.epsilon - spent.epsilon, delta=budget.delta - spent.delta)
@@ -222,16 +246,16 @@ class Remaining:
         return _words.line("Remaining", str(self))
 
     def __str__(self) -> str:
-        """Return the rest, rounded down to four digits: it holds as it is read."""
-        epsilon, delta = _words.at_most(self.epsilon), _words.at_most(self.delta)
+        """The rest, rounded down to four digits, so that a release of that size fits."""
+        epsilon, delta = _words.round_down(self.epsilon), _words.round_down(self.delta)
         if self.rho is None or self.most_rho is None:
             return f"ε {epsilon} and δ {delta}"
-        rho, most = _words.at_most(self.rho), _words.at_most(self.most_rho)
+        rho, most = _words.round_down(self.rho), _words.round_down(self.most_rho)
         return f"ρ {rho} of {most} (one release with ε {epsilon}, δ 0) and δ' {delta}"
 
 
 def _root_below(square: Fraction) -> Fraction:
-    """Return √square, rounded down to a decimal of at least 20 digits."""
-    size = len(str(square.denominator)) - len(str(square.numerator))  # −log₁₀, to 1
+    """√square, rounded down to a decimal of at least 20 digits."""
+    size = len(str(square.denominator)) - len(str(square.numerator))  # −log₁₀ square, within 1
     unit = 10 ** (20 + max(0, size // 2 + 1))
     return Fraction(math.isqrt(square.numerator * unit * unit // square.denominator), unit)

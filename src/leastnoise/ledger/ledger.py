@@ -22,8 +22,8 @@ from leastnoise.ledger.account import (
     Books,
     columns_of,
     cost_in,
-    signed,
-    spending,
+    make_charge_entry,
+    stamp,
 )
 from leastnoise.ledger.filters import RULES, SUMS, ZCDP, Certified, Cost
 from leastnoise.ledger.preregistered import Preregistered, require_certificate, verify_once
@@ -38,7 +38,15 @@ _LONGEST_NAME = 200
 @final
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """What a ledger holds of one release: its entry's number, and what it cost by `rule`."""
+    """One release as charged in a ledger.
+
+    Attributes:
+        number: Number of the ledger's entry, from 1.
+        dataset: Name of the account.
+        rule: Filter of the account: "sums" or "zcdp".
+        cost: Exact cost of the release, by both filters.
+
+    """
 
     number: int
     dataset: str
@@ -48,10 +56,10 @@ class Charge:
     def __repr__(self) -> str:
         cost = self.cost
         if self.rule == ZCDP:
-            said = f"ρ {_words.at_least(cost.rho)}"
+            spent = f"ρ {_words.round_up(cost.rho)}"
         else:
-            said = f"ε {_words.at_least(cost.epsilon)} and δ {_words.at_least(cost.delta)}"
-        return _words.line("Charge", f"entry {self.number}, {said} by {self.rule}; {self.dataset}")
+            spent = f"ε {_words.round_up(cost.epsilon)} and δ {_words.round_up(cost.delta)}"
+        return _words.line("Charge", f"entry {self.number}, {spent} by {self.rule}; {self.dataset}")
 
 
 _A_PATH: Converter[str | Path, Path] = takes(_validate.path)
@@ -60,30 +68,38 @@ _A_PATH: Converter[str | Path, Path] = takes(_validate.path)
 @final
 @record(kw_only=False)
 class Ledger(Framed, Shown):
-    """The budgets in the file `path`, one account for each dataset.
+    """The budgets in the file `path`, with one account for each dataset.
 
-    At every instant each release that was seen has been charged, so that all that is seen of a
-    dataset together meets its budget, even if each release was chosen after seeing the earlier ones
-    (theory/release.md §7). A crash can lose budget, never privacy. Costs are read from certificates
-    and decided in exact fractions and balls: nothing depends on the data.
+    Every release is charged before it can be seen. So at any time all releases from a dataset
+    together meet its budget, even if each was chosen after seeing the earlier ones. A crash can
+    lose budget, never privacy. Costs follow from certificates, in exact fractions and balls; they
+    never depend on the data.
 
-    As a frame it has a row a charge, registered plan or series, oldest first, with the columns
-    `number` (of the entry), `kind` ("charge", "plan" or "series"), `time` (UTC, ISO 8601),
+    As a frame it has one row for each charge, registered plan or series, oldest first. The columns
+    are `number` (of the entry), `kind` ("charge", "plan" or "series"), `time` (UTC, ISO 8601),
     `dataset`, `label`, `rule` (the filter), `user` (of the operating system, or ""), and `epsilon`,
-    `delta`, `rho` and `leak` (what it cost, rounded up; see `Cost`).
+    `delta`, `rho` and `leak` (the cost, rounded up; see `Cost`).
 
-    Not promised: anything once an older copy of the file is put back, on disks whose locks don't
-    work (many network disks), or about releases that were not charged here.
+    The ledger promises nothing once an older copy of the file is put back, on disks whose locks
+    don't work (many network disks), or about releases that were not charged here.
 
-    >>> import tempfile
-    >>> from leastnoise.guarantees.sensitivity import L2
-    >>> from leastnoise.selection.public import calibrate
-    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "visits.ledger")
-    >>> _ = ledger.open_account("visits", unit="person", budget=Budget(epsilon=1, delta="1e-6"))
-    >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-7", sensitivity=L2(1))
-    >>> charge = ledger.charge(noise.certificate, unit="person")
-    >>> charge.rule, str(charge.cost.epsilon)
-    ('zcdp', '1/10')
+    Args:
+        path: Path of the ledger's file. `open_account` creates it.
+
+    Source:
+        theory/release.md §7.
+
+    Examples:
+        >>> import tempfile
+        >>> from leastnoise.guarantees.sensitivity import L2
+        >>> from leastnoise.selection.public import calibrate
+        >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "visits.ledger")
+        >>> _ = ledger.open_account("visits", unit="person", budget=Budget(epsilon=1, delta="1e-6"))
+        >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-7", sensitivity=L2(1))
+        >>> charge = ledger.charge(noise.certificate, unit="person")
+        >>> charge.rule, str(charge.cost.epsilon)
+        ('zcdp', '1/10')
+
     """
 
     path: str | Path = field(converter=_A_PATH)
@@ -92,14 +108,16 @@ class Ledger(Framed, Shown):
         return _words.line("Ledger", str(self.path))
 
     def _columns(self) -> Columns:
-        bodies = {one.number: one.body for one in self.history() if one.body["kind"] in SPENT}
+        bodies = {
+            entry.number: entry.body for entry in self.history() if entry.body["kind"] in SPENT
+        }
         texts = ("kind", "time", "dataset", "label", "rule")
         costs = [cost_in(body) for body in bodies.values()]
         return {
             "number": [*bodies],
             **{name: [body[name] for body in bodies.values()] for name in texts},
             "user": [body.get("user", "") for body in bodies.values()],
-            **{name: [printed_at_least(getattr(one, name)) for one in costs] for name in COSTS},
+            **{name: [printed_at_least(getattr(cost, name)) for cost in costs] for name in COSTS},
         }
 
     def _tables(self) -> dict[str, Columns]:
@@ -117,11 +135,23 @@ class Ledger(Framed, Shown):
         neighbours: str = "add-remove",
         rule: str | None = None,
     ) -> Account:
-        """Add an account, and make the file if there is none.
+        """Add an account. Creates the file if it doesn't exist.
 
-        `rule` is the filter that charges pass, "sums" or "zcdp"; without one the first charge
-        chooses the filter that holds more charges like it. Raises InvalidArgument for bad values,
-        Refused if the dataset has an account.
+        Args:
+            dataset: Name of the account, at most 200 characters.
+            unit: The unit that is protected, such as "person"; at most 200 characters.
+            budget: Limit on all releases from the dataset together.
+            neighbours: "add-remove" or "replace-one".
+            rule: Filter for charges: "sums" or "zcdp". With None, the first charge chooses the
+                filter that holds more charges like it.
+
+        Returns:
+            The new account.
+
+        Raises:
+            InvalidArgument: An argument is malformed, or `rule="zcdp"` with δ = 0.
+            Refused: The dataset has an account already.
+
         """
         dataset = _validate.text(dataset, name="dataset", longest=_LONGEST_NAME)
         unit = _validate.text(unit, name="unit", longest=_LONGEST_NAME)
@@ -145,19 +175,37 @@ class Ledger(Framed, Shown):
                     "epsilon": decimal_text(budget.epsilon),
                     "delta": decimal_text(budget.delta),
                     "rule": rule,
-                    **signed(),
+                    **stamp(),
                 }
             )
         return Account(dataset=dataset, unit=unit, neighbours=neighbours, budget=budget, rule=rule)
 
     def accounts(self) -> dict[str, Account]:
-        """Return all accounts by dataset; raises InvalidInput or LedgerRejected."""
+        """All accounts, with their charges added up.
+
+        Returns:
+            The accounts by dataset.
+
+        Raises:
+            InvalidInput: The file is missing, damaged or not a ledger.
+            LedgerRejected: The ledger was edited.
+
+        """
         return Books.of(self._store.read()).accounts
 
     def history(self) -> list[Entry]:
-        """Return all entries, oldest first; raises like `accounts`."""
+        """All entries of the ledger.
+
+        Returns:
+            The entries, oldest first.
+
+        Raises:
+            InvalidInput: The file is missing, damaged or not a ledger.
+            LedgerRejected: The ledger was edited.
+
+        """
         entries = self._store.read()
-        Books.of(entries)  # each has the form of an entry, and fits those before it
+        Books.of(entries)  # checks the form of each entry, and that it fits the earlier ones
         return entries
 
     def afford(
@@ -168,9 +216,21 @@ class Ledger(Framed, Shown):
         neighbours: str = "add-remove",
         dataset: str | None = None,
     ) -> str:
-        """Return the filter by which `release` would fit now; charges nothing.
+        """Check that a release would fit now. Charges nothing.
 
-        Raises what `charge` would.
+        Args:
+            release: Certificate of the release.
+            unit: The unit that the release protects.
+            neighbours: "add-remove" or "replace-one".
+            dataset: Name of the account; may be left out if the ledger has only one.
+
+        Returns:
+            The filter by which the release would be charged: "sums" or "zcdp".
+
+        Raises:
+            OverBudget: The release does not fit.
+            Refused: The account has another unit or other neighbours.
+
         """
         _check_texts(unit, neighbours, dataset)
         require_certificate(release)
@@ -187,10 +247,23 @@ class Ledger(Framed, Shown):
         budget: Budget | None = None,
         plan: int | None = None,
     ) -> None:
-        """Raise what `charge` or `use` would whatever the certificate; charges nothing.
+        """Raise if no certificate could be charged with these arguments. Charges nothing.
 
-        That is known before any noise is searched for: that there is such an account, or such a
-        `plan`, and by the filter `sums` that the `budget` of the release fits.
+        This needs no certificate, so that it can run before noise is searched for. It checks that
+        the account exists and protects this unit, that the `plan` exists, and with the filter
+        `sums` that the `budget` fits.
+
+        Args:
+            unit: The unit that the release protects.
+            neighbours: "add-remove" or "replace-one".
+            dataset: Name of the account; may be left out if the ledger has only one.
+            budget: Budget of the release.
+            plan: Number of the plan's entry, if the release is part of a registered plan.
+
+        Raises:
+            OverBudget: The budget does not fit.
+            Refused: The account has another unit or other neighbours, or there is no such plan.
+
         """
         _check_texts(unit, neighbours, dataset)
         if budget is not None:
@@ -211,22 +284,36 @@ class Ledger(Framed, Shown):
         dataset: str | None = None,
         label: str = "",
     ) -> Charge:
-        """Charge one release; when this returns it is on the disk, and its noise may be drawn.
+        """Charge one release.
 
-        `release` is a certificate, or that of several queries; `label` says for people what it was.
-        There is no refund, and no second draw for one charge. Raises OverBudget if it doesn't fit,
-        Refused for another unit or neighbours than the account's, CertificateRejected if the
-        certificate doesn't hold; then nothing was charged.
+        When this returns, the charge is on the disk and the noise may be drawn. There is no refund,
+        and no second draw for one charge.
+
+        Args:
+            release: Certificate of the mechanism, or of several queries together.
+            unit: The unit that the release protects.
+            neighbours: "add-remove" or "replace-one".
+            dataset: Name of the account; may be left out if the ledger has only one.
+            label: Description of the release for people.
+
+        Returns:
+            The charge, with its cost and the number of its entry.
+
+        Raises:
+            OverBudget: The release does not fit; nothing was charged.
+            Refused: The account has another unit or other neighbours; nothing was charged.
+            CertificateRejected: The certificate doesn't hold; nothing was charged.
+
         """
         _check_texts(unit, neighbours, dataset, label)
-        verify_once(require_certificate(release))  # may take long, and needs no lock
+        verify_once(require_certificate(release))  # before the lock, because it may take long
         cost, text = Cost.of(release), release.to_json()
-        read_certificate(text)  # what can't be read again could never be checked
+        read_certificate(text)  # a certificate that can't be read again could never be checked
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
             account.check_statement(release, unit=unit, neighbours=neighbours)
             rule = account.admit(cost)
-            body = spending("charge", account, rule, cost) | {"label": label}
+            body = make_charge_entry("charge", account, rule, cost) | {"label": label}
             number = log.append(body, certificate=text)
         return Charge(number=number, dataset=account.dataset, rule=rule, cost=cost)
 
@@ -240,11 +327,28 @@ class Ledger(Framed, Shown):
         dataset: str | None = None,
         label: str = "",
     ) -> Charge:
-        """Charge `budget` for releases that are fixed now: pairs of a certificate and a count.
+        """Charge a plan: releases that are fixed now, and made later with `use`.
 
-        They compose tightly, and may then be made with `use`, in any order and at any time. By the
-        zcdp filter they cost what their Σρ does. Raises NotCertified if they aren't proved to meet
-        `budget` together, and what `charge` does.
+        The releases compose tightly. They may be made in any order and at any time. With the filter
+        zcdp the plan costs the sum of its releases' ρ.
+
+        Args:
+            releases: Pairs of a certificate and the number of times that it may be used.
+            budget: Budget that all the releases together meet, by proof.
+            unit: The unit that the releases protect.
+            neighbours: "add-remove" or "replace-one".
+            dataset: Name of the account; may be left out if the ledger has only one.
+            label: Description of the plan for people.
+
+        Returns:
+            The charge; its `number` is the `plan` of `use`.
+
+        Raises:
+            NotCertified: The releases are not proved to meet `budget` together.
+            OverBudget: The plan does not fit; nothing was charged.
+            Refused: The account has another unit or other neighbours; nothing was charged.
+            CertificateRejected: A certificate doesn't hold; nothing was charged.
+
         """
         _check_texts(unit, neighbours, dataset, label)
         like = "pairs of a certificate and a count"
@@ -252,13 +356,13 @@ class Ledger(Framed, Shown):
         plan = Preregistered(budget=budget, releases=listed)
         plan.prove()
         text = plan.to_json()
-        Preregistered.from_json(text)  # as `use` will
+        Preregistered.from_json(text)  # `use` must be able to read it
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
             for release, _ in plan.releases:
                 account.check_statement(release, unit=unit, neighbours=neighbours)
             rule = account.admit(plan.cost)
-            body = spending("plan", account, rule, plan.cost) | {"label": label}
+            body = make_charge_entry("plan", account, rule, plan.cost) | {"label": label}
             number = log.append(body, certificate=text)
         return Charge(number=number, dataset=account.dataset, rule=rule, cost=plan.cost)
 
@@ -272,10 +376,22 @@ class Ledger(Framed, Shown):
         dataset: str | None = None,
         label: str = "",
     ) -> int:
-        """Make one of the releases of the plan that is entry `plan`; it is charged already.
+        """Record that one release of a registered plan is made; the plan was charged before.
 
-        Returns the entry's number. Raises Refused if the plan has no such release, or it was made
-        as often as planned.
+        Args:
+            release: Certificate of the release, which must be part of the plan.
+            plan: Number of the plan's entry.
+            unit: The unit that the release protects.
+            neighbours: "add-remove" or "replace-one".
+            dataset: Name of the account; may be left out if the ledger has only one.
+            label: Description of the release for people.
+
+        Returns:
+            The number of the new entry.
+
+        Raises:
+            Refused: The plan has no such release, or the release was made as often as planned.
+
         """
         _check_texts(unit, neighbours, dataset, label)
         plan = _validate.whole(plan, name="plan")
@@ -303,7 +419,7 @@ class Ledger(Framed, Shown):
                     "plan": plan,
                     "release": index,
                     "label": label,
-                    **signed(),
+                    **stamp(),
                 }
             )
 
@@ -322,7 +438,7 @@ class Ledger(Framed, Shown):
 
 
 def _check_texts(unit: object, neighbours: object, dataset: object, label: object = "") -> None:
-    """Raise InvalidArgument unless each is a text; a dataset may be left out."""
+    """Raise InvalidArgument unless each argument is a text; `dataset` may be None."""
     texts = {"unit": unit, "neighbours": neighbours, "label": label}
     for name, value in (texts if dataset is None else {**texts, "dataset": dataset}).items():
         _validate.text(value, name=name)

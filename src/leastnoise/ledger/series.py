@@ -1,4 +1,7 @@
-"""A series of releases in a ledger: charged as a whole with the first, then counted one by one."""
+"""Series of releases in a ledger: the first release charges the whole series.
+
+Later releases are counted, and cost nothing more.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import DIGEST, STATE, Books, Chain, signed, spending
+from leastnoise.ledger.account import DIGEST, STATE, Books, Chain, make_charge_entry, stamp
 from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import verify_once
 from leastnoise.ledger.store import Store, matches
@@ -36,8 +39,8 @@ def _rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Begun:
-    """A series that was charged: its certificate, and the number of releases published so far.
+class ChargedSeries:
+    """A charged series: its certificate, and the number of its releases that were published.
 
     `releases` is the number of releases in all, and `report` the rule that gives each row its
     release: see `Spec.report_rule`. The others are the fields of `Chain`, in a series with running
@@ -58,9 +61,9 @@ class Begun:
 @final
 @dataclass(frozen=True, kw_only=True)
 class LedgerSeries:
-    """The series called `name` in the ledger `path`, for this unit and these neighbours.
+    """A series of releases in the ledger at `path`, for one unit and neighbour relation.
 
-    A `dataset` has at most one series of a name.
+    Names of series are unique within a `dataset`.
     """
 
     path: Path
@@ -69,11 +72,11 @@ class LedgerSeries:
     neighbours: str
     dataset: str | None = None
 
-    def find(self) -> Begun | None:
-        """Return what was charged for it; None if it hasn't begun.
+    def find(self) -> ChargedSeries | None:
+        """The series as charged; None if it hasn't begun.
 
-        Raises Refused for another unit or neighbours than the account's; else what
-        `Ledger.accounts` does.
+        Raises Refused if the account has another unit or other neighbours, and like
+        `Ledger.accounts`.
         """
         entries = self._store.read()
         books = Books.of(entries)
@@ -90,7 +93,7 @@ class LedgerSeries:
         except (InvalidInput, Refused) as error:
             raise LedgerRejected(f"Entry {number}: {error}") from error
         releases, report = _rows_of(entries[number - 1].body, certificate)
-        begun = Begun(
+        charged = ChargedSeries(
             certificate=certificate,
             published=books.published(number),
             releases=releases,
@@ -98,9 +101,9 @@ class LedgerSeries:
         )
         chain = books.chains.get(number)
         if chain is None:
-            return begun
+            return charged
         return replace(
-            begun,
+            charged,
             tag=chain.tag,
             entry=chain.entry,
             digest=chain.digest,
@@ -112,35 +115,35 @@ class LedgerSeries:
         self,
         release: PlanCertificate,
         *,
-        place: int,
+        index: int,
         releases: int | None = None,
         report: str = "",
         label: str = "",
     ) -> int:
-        """Count the release with the number `place`, from 1 on; return the number of its entry.
+        """Count the release with number `index` (from 1) as published; return its entry's number.
 
-        The series has this many `releases` in all: those of the certificate, if None. `report` is
-        the rule that gives each row its release: see `Spec.report_rule`. With the first release the
-        whole series is charged. When this returns, the entry is on the disk and the noise may be
-        drawn; the release counts as published whatever happens then.
+        The series has `releases` in all; with None, as many as the certificate. `report` is the
+        rule that gives each row its release: see `Spec.report_rule`. The first release charges the
+        whole series. When this returns, the entry is on the disk and the noise may be drawn; the
+        release counts as published whatever happens then.
 
         Raises Refused if the series was charged for another certificate, number of releases or
-        rule, or if another release is the next; else what `Ledger.charge` does. Then nothing was
-        charged or counted.
+        rule, or if `index` isn't next; and like `Ledger.charge`. Then nothing was charged or
+        counted.
         """
         releases = release.releases if releases is None else releases
-        verify_once(release)  # may take long, and needs no lock
+        verify_once(release)  # before the lock, because it may take long
         cost, text = Cost.of(release), release.to_json()
-        PlanCertificate.from_json(text)  # as `find` will
+        PlanCertificate.from_json(text)  # `find` must be able to read it
         with self._store.appending() as (entries, log):
             books = Books.of(entries)
             account = books.account(self.dataset)
             account.check_statement(release, unit=self.unit, neighbours=self.neighbours)
             number = books.series.get((account.dataset, self.name))
-            made = 0
+            published = 0
             if number is None:
                 rule = account.admit(cost)
-                body = spending("series", account, rule, cost)
+                body = make_charge_entry("series", account, rule, cost)
                 body |= {"series": self.name, "label": label}
                 body |= {} if releases == release.releases else {RELEASES: releases}
                 body |= {REPORT: report} if report else {}
@@ -156,21 +159,22 @@ class LedgerSeries:
                     "charged or drawn."
                 )
             else:
-                made = books.published(number)
-            self.check_left(made, releases)
-            if place != made + 1:
+                published = books.published(number)
+            self.check_left(published, releases)
+            if index != published + 1:
                 raise Refused(
-                    f"Release {place} of the series {self.name!r} isn't the next: another process "
-                    f"published some meanwhile, and {made:,} are. Nothing was charged or drawn."
+                    f"Release {index} of the series {self.name!r} isn't the next: another process "
+                    f"published meanwhile, and the ledger counts {published:,} releases. Nothing "
+                    "was charged or drawn."
                 )
             return log.append(
                 {
                     "kind": "use",
                     "dataset": account.dataset,
                     "plan": number,
-                    "release": place,
+                    "release": index,
                     "label": label,
-                    **signed(),
+                    **stamp(),
                 }
             )
 
@@ -193,7 +197,7 @@ class LedgerSeries:
                     f"Another process began the series {self.name!r} meanwhile. Nothing was "
                     "charged or drawn."
                 )
-            body = spending("series", account, account.admit(cost), cost)
+            body = make_charge_entry("series", account, account.admit(cost), cost)
             body |= {"series": self.name, "label": label, RELEASES: releases, STATE: state.tag}
             body |= {REPORT: report} if report else {}
             log.append(body, certificate=text)
@@ -241,15 +245,15 @@ class LedgerSeries:
     ) -> dict[str, Any]:
         dataset = Books.of(entries).account(self.dataset).dataset
         named = {"kind": kind, "dataset": dataset, "plan": number, "release": state.position}
-        return named | {"label": label, STATE: state.tag} | signed()
+        return named | {"label": label, STATE: state.tag} | stamp()
 
-    def check_left(self, made: int, releases: int) -> None:
-        """Raise Refused if all of its releases were published."""
-        if made >= releases:
+    def check_left(self, published: int, releases: int) -> None:
+        """Raise Refused if all releases of the series were published."""
+        if published >= releases:
             raise Refused(
                 f"The series {self.name!r} has {releases:,} releases, and all were published. "
-                "Nothing was read, charged or drawn. To begin another give it another name in "
-                "[series]: it is charged anew."
+                "Nothing was read, charged or drawn. To begin another series, give it another name "
+                "in [series]; it is charged anew."
             )
 
     @property

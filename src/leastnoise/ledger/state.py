@@ -36,7 +36,7 @@ class State:
     """A series after some releases.
 
     `plan` is the SHA-256 of its spec and certificate. `position` is the number of the last release
-    that the ledger counts, and `first` that of the first release of its tree. `tag` is a random
+    that the ledger counts, and `first` the number of its tree's first release. `tag` is a random
     text that the ledger's last entry of the series has, too. `digest` is the end of the chain of
     published numbers. `published` is False from the entry of a release to the end of its folder.
     `sums` has the sums of each query by its label.
@@ -146,12 +146,12 @@ class StateFile:
                 f"Others may read {self.path}, which is as secret as the rows. "
                 f"Take that away: chmod 600 {self.path}. Nothing was read or drawn."
             )
-        with self._explained(), closing(self._opened("ro")) as connection:
+        with self._explained(), closing(self._open("ro")) as connection:
             return read_state(connection, "main")
 
     def mark_published(self, state: State) -> None:
-        """Note that the folder of the last release is there. Another state stays as it is."""
-        with self._explained(), closing(self._opened("rw")) as connection:
+        """Note that the folder of the last release exists. Another state stays unchanged."""
+        with self._explained(), closing(self._open("rw")) as connection:
             prepare(connection, "main")
             connection.execute("BEGIN IMMEDIATE")
             if read_state(connection, "main").tag == state.tag:
@@ -177,7 +177,7 @@ class StateFile:
     def _new(self) -> Path:
         return self.path.with_name(f"{self.path.name}.new")
 
-    def _opened(self, mode: str) -> sqlite3.Connection:
+    def _open(self, mode: str) -> sqlite3.Connection:
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         return sqlite3.connect(uri, uri=True, timeout=60.0, isolation_level=None)
 
@@ -205,7 +205,7 @@ class _Explained:
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
-    """Let what is written to an attached file be on the disk at its commit, and no copy stay."""
+    """Let commits of an attached file reach the disk, and leave no copy of old content."""
     connection.execute(f"PRAGMA {name}.journal_mode = DELETE")
     connection.execute(f"PRAGMA {name}.synchronous = EXTRA")
     connection.execute(f"PRAGMA {name}.secure_delete = ON")
@@ -215,7 +215,7 @@ def prepare(connection: sqlite3.Connection, name: str) -> None:
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> State:
-    """The state in an attached file. Raises CertificateRejected if there is none."""
+    """The state in an attached file. Raises CertificateRejected without a state."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
     if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _APPLICATION:
         raise CertificateRejected("It is no state.")

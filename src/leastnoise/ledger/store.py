@@ -1,11 +1,12 @@
-"""The ledger's file: a SQLite list of entries, append-only, each chained to the last by a hash.
+"""The ledger's file: an append-only list of entries in SQLite, each chained to the last by a hash.
 
-A rollback journal with synchronous=EXTRA, and not a write-ahead log: after each commit the file is
-whole in itself, so that whoever copies or backs up the one file has every charge; and the journal's
-folder is synced too, so that a power cut can't bring it back. One writer at a time.
+The file uses a rollback journal with synchronous=EXTRA, not a write-ahead log. So the file is
+complete after each commit, and a copy or backup of this one file has every charge. The journal's
+folder is synced too, so that a power cut can't bring the journal back. One process writes at a
+time.
 
-The hashes detect what an editor or a damaged disk did. They don't stop someone who computes them
-anew, nor show that an older copy was put back.
+The hashes detect changes by an editor or a damaged disk. They don't stop someone who computes them
+anew, and they don't show that an older copy was put back.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
 _VERSION = 1
 _MAGIC, _HEADER, _NO_LOG = b"SQLite format 3\0", 100, b"\1\1"  # bytes 18 and 19: not write-ahead
 _PATIENCE = 60.0  # seconds that a process waits for the others
-_LARGEST = 2 * LARGEST_CERTIFICATE  # bytes of an entry, which may hold one
+_LARGEST = 2 * LARGEST_CERTIFICATE  # bytes of an entry, which may contain a certificate
 _START = "leastnoise ledger 1"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _SCHEMA = (
@@ -51,7 +52,7 @@ _SCHEMA = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One line of the ledger: `body` says what happened."""
+    """One entry of the ledger; `body` has its fields."""
 
     number: int
     body: dict[str, Any]
@@ -60,18 +61,18 @@ class Entry:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """A ledger file; every method opens it anew, so that it may be used across forks and threads.
+    """A ledger file. Every method opens it anew, so that forks and threads may share a store.
 
-    Raises InvalidInput if it is missing, unreadable or no ledger, LedgerRejected if its entries
-    were edited or it has triggers, views or tables of others, Refused if other processes hold it
-    for a minute.
+    Raises InvalidInput if the file is missing, unreadable or not a ledger. Raises LedgerRejected if
+    entries were edited, or the file has triggers, views or tables that aren't leastnoise's. Raises
+    Refused if other processes lock it for a minute.
     """
 
     path: Path
 
     def create(self) -> None:
-        """Make an empty ledger, unless there is one already."""
-        with self._opened(mode="rwc") as connection, _transaction(connection):
+        """Create an empty ledger, unless the file is a ledger already."""
+        with self._open(mode="rwc") as connection, _transaction(connection):
             if _is_used(connection):
                 self._recognise(connection)
                 return
@@ -79,27 +80,27 @@ class Store:
                 connection.execute(statement)
 
     def read(self) -> list[Entry]:
-        """Return all entries."""
-        with self._opened() as connection, _transaction(connection, "DEFERRED"):
+        """All entries, oldest first."""
+        with self._open() as connection, _transaction(connection, "DEFERRED"):
             self._recognise(connection)
             return _entries(connection)[0]
 
     @contextmanager
     def appending(self, *, kept: str | None = None) -> Iterator[tuple[list[Entry], Log]]:
-        """Yield all entries and what appends to them, alone with the file; all or nothing is kept.
+        """Lock the file, and yield all entries and a log that appends to them.
 
-        When the block ends without an error, what it appended is on the disk. With `kept`, the
-        address of the state of a series, its new state is written in the same transaction: SQLite
-        commits both files or neither, as neither has a write-ahead log.
+        If the block ends without an error, all appended entries are on the disk; otherwise none is.
+        With `kept`, the address of the state of a series, its new state is written in the same
+        transaction. SQLite commits both files or neither, because neither has a write-ahead log.
         """
-        with self._opened() as connection, _attached(connection, kept), _transaction(connection):
+        with self._open() as connection, _attached(connection, kept), _transaction(connection):
             self._recognise(connection)
             entries, last = _entries(connection)
             yield entries, Log(connection=connection, last=last, count=len(entries))
 
     def certificates(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """Yield the number and the certificate of each of those entries."""
-        with self._opened() as connection:  # no transaction: proofs are made while it is open
+        """Yield number and certificate for each of the entries with these `numbers`."""
+        with self._open() as connection:  # without a lock: proofs run while the file is open
             self._recognise(connection)
             for number in numbers:
                 row = connection.execute(
@@ -108,19 +109,19 @@ class Store:
                 yield number, str(row[0]) if row else ""
 
     def certificate(self, number: int) -> str:
-        """Return the certificate of one entry."""
+        """The certificate of one entry."""
         return next(text for _, text in self.certificates([number]))
 
     def check_pages(self) -> None:
-        """Let SQLite check the whole file."""
-        with self._opened() as connection, _transaction(connection, "DEFERRED"):
-            self._recognise(connection)  # first: checking evaluates what a schema says
-            found = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if found != "ok":
+        """Check the whole file with SQLite's integrity check."""
+        with self._open() as connection, _transaction(connection, "DEFERRED"):
+            self._recognise(connection)  # first, because the check evaluates the schema
+            verdict = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if verdict != "ok":
             raise InvalidInput(f"The ledger {self.path} is damaged.")
 
     @contextmanager
-    def _opened(self, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+    def _open(self, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         self._check_file()
         self._check_header()
         try:
@@ -129,36 +130,36 @@ class Store:
             with closing(connection):
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
                 if mode == "rw" or _is_used(connection):
-                    self._recognise(connection)  # first: setting the mode rewrites the file
+                    self._recognise(connection)  # first, because setting the mode rewrites the file
                 connection.execute("PRAGMA journal_mode = DELETE")
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache
                 yield connection
         except sqlite3.DatabaseError as error:
-            raise self._explained(error) from None
-        except UnicodeDecodeError:  # of a message in which SQLite quotes damaged text
-            raise InvalidInput(f"{self.path} is not a ledger, or damaged.") from None
+            raise self._explain(error) from None
+        except UnicodeDecodeError:  # in a message in which SQLite quotes damaged text
+            raise InvalidInput(f"{self.path} is not a ledger, or it is damaged.") from None
 
     def _check_file(self) -> None:
-        """Raise InvalidInput for a pipe, which SQLite would wait for, a device or a directory."""
+        """Raise InvalidInput for a pipe, on which SQLite would block, a device or a directory."""
         if "\0" in str(self.path):
             raise InvalidInput("The path of the ledger holds a NUL.")
         try:
             mode = self.path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            return  # SQLite says so, or makes one
-        except (OSError, UnicodeEncodeError):  # a loop of links; half of a surrogate pair
+            return  # SQLite reports it, or creates the file
+        except (OSError, UnicodeEncodeError):  # a loop of links; an unpaired surrogate
             raise InvalidInput(f"{str(self.path)!r} can't be the path of a ledger.") from None
         if not stat.S_ISREG(mode):
             raise InvalidInput(f"{self.path} is not a ledger: it is not a regular file.")
 
     def _check_header(self) -> None:
-        """Raise InvalidInput for a database of others with a log, which SQLite moves into it."""
+        """Raise InvalidInput for a foreign database with a log, which SQLite would merge."""
         try:
             with self.path.open("rb") as file:
                 header = file.read(_HEADER)
         except OSError:
-            return  # SQLite says so, or makes one
+            return  # SQLite reports it, or creates the file
         application = int.from_bytes(header[68:72])
         if header.startswith(_MAGIC) and header[18:20] != _NO_LOG and application != _APPLICATION:
             raise self._unknown()
@@ -168,7 +169,7 @@ class Store:
             f"{self.path} is not a ledger. Make one, elsewhere: leastnoise ledger init."
         )
 
-    def _explained(self, error: sqlite3.DatabaseError) -> Exception:
+    def _explain(self, error: sqlite3.DatabaseError) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             return Refused(f"Other processes hold the ledger {self.path}. Nothing was charged.")
@@ -184,7 +185,8 @@ class Store:
                 f"An entry of the ledger {self.path} is longer than {_LARGEST:,} bytes. Nothing "
                 "was charged."
             )
-        return InvalidInput(f"{self.path} is not a ledger, or damaged.")
+
+        return InvalidInput(f"{self.path} is not a ledger, or it is damaged.")
 
     def _recognise(self, connection: sqlite3.Connection) -> None:
         if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
@@ -197,31 +199,32 @@ class Store:
         self._compare_schema(connection)
 
     def _compare_schema(self, connection: sqlite3.Connection) -> None:
-        """Refuse all that isn't exactly ours: a trigger could drop charges, a view never end."""
+        """Refuse any other schema: a trigger could drop charges, a view could run forever."""
         ours = _schema()
-        found = frozenset(connection.execute(f"{_OBJECTS} LIMIT {len(ours) + 1}").fetchall())
-        if not {one for one in ours if one[0] == "table"} <= found:
-            raise InvalidInput(f"{self.path} is not a ledger, or damaged.")
-        if found != ours:
+        theirs = frozenset(connection.execute(f"{_OBJECTS} LIMIT {len(ours) + 1}").fetchall())
+        if not {item for item in ours if item[0] == "table"} <= theirs:
+            raise InvalidInput(f"{self.path} is not a ledger, or it is damaged.")
+        if theirs != ours:
             raise LedgerRejected(
-                f"The ledger {self.path} was edited: it has other triggers, views or tables than "
-                "leastnoise makes."
+                f"The ledger {self.path} was edited: its triggers, views or tables are not those "
+                "that leastnoise creates."
             )
 
 
 @final
 @dataclass(kw_only=True)
 class Log:
-    """What appends within a transaction."""
+    """Appends entries within a transaction."""
 
     connection: sqlite3.Connection
     last: str
     count: int
 
     def append(self, body: dict[str, Any], *, certificate: str | None = None) -> int:
-        """Append an entry and read it back; return its number.
+        """Append an entry, read it back, and return its number.
 
-        Raises LedgerRejected if the file doesn't hold it: then nothing of the block is kept.
+        Raises LedgerRejected if the file doesn't return the entry as written; then no entry of the
+        block is kept.
         """
         if certificate is not None:
             body = body | {"certificate": _digest(certificate)}
@@ -265,13 +268,13 @@ def _attached(connection: sqlite3.Connection, address: str | None) -> Iterator[N
 
 
 def matches(entry: Entry, certificate: str) -> bool:
-    """Return whether `certificate` is the one that `entry` was written with."""
+    """True if `entry` was written with this `certificate`."""
     return entry.body.get("certificate") == _digest(certificate)
 
 
 @cache
 def _schema() -> frozenset[tuple[str, ...]]:
-    """Return SQLite's own description of the tables and triggers of a new ledger."""
+    """SQLite's own description of the tables and triggers of a new ledger."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in _SCHEMA:
             connection.execute(statement)
@@ -279,7 +282,7 @@ def _schema() -> frozenset[tuple[str, ...]]:
 
 
 def _is_used(connection: sqlite3.Connection) -> bool:
-    """Return whether the database holds anything."""
+    """True if the database contains any table, trigger or view."""
     return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
@@ -296,25 +299,27 @@ def _transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Ite
 
 
 def _entries(connection: sqlite3.Connection) -> tuple[list[Entry], str]:
-    """Return all entries and the last hash; raises LedgerRejected if the chain is broken."""
+    """All entries and the last hash. Raises LedgerRejected if the chain is broken."""
     entries: list[Entry] = []
     last = _START
     rows = connection.execute("SELECT number, body, hash FROM entry ORDER BY number")
-    for place, (number, text, found) in enumerate(rows, start=1):
-        if number != place:
-            raise LedgerRejected(f"Entry {place} of the ledger is missing: it was edited.")
+    for expected, (number, text, digest) in enumerate(rows, start=1):
+        if number != expected:
+            raise LedgerRejected(
+                f"Entry {expected} of the ledger is missing: the ledger was edited."
+            )
         last = _digest(f"{last}{text}")
-        if last != found:
+        if last != digest:
             raise LedgerRejected(f"Entry {number} of the ledger was edited.")
         entries.append(Entry(number=number, body=_body(number, text)))
-    made = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
-    if (made[0] if made else 0) != len(entries):
-        raise LedgerRejected("The last entries of the ledger are missing: it was edited.")
+    counter = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
+    if (counter[0] if counter else 0) != len(entries):
+        raise LedgerRejected("The last entries of the ledger are missing: the ledger was edited.")
     return entries, last
 
 
 def _body(number: int, text: Any) -> dict[str, Any]:
-    """Return the fields of an entry; raises InvalidInput for all but one JSON object."""
+    """The fields of an entry. Raises InvalidInput unless the text is one JSON object."""
     try:
         return parse_object(text)
     except (InvalidInput, CertificateRejected):

@@ -35,7 +35,7 @@ from leastnoise.noise.draw import (
     has_quantiles,
     list_alike,
 )
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.searches import IncreasingRoot
 
@@ -269,7 +269,7 @@ def _map_factors(certificate: Certificate, coordinate: int) -> tuple[float, floa
 
 def _calibrate_at(certificate: Certificate, epsilon: Fraction) -> Certificate:
     family = type(certificate.noise)
-    design = registered(family).part("design")
+    design = registered_family(family).part("design")
     question = ask_again(certificate, Budget(epsilon=epsilon, delta=certificate.budget.delta))
     search = partial(design, effort=Effort()) if design else None
     least = calibrate_family(family, question, search=search).certificate

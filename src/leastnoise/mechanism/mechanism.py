@@ -58,7 +58,7 @@ class Released:
         _validate.instance(self.certificate, Certificate, name="certificate", like="a Certificate")
 
     def __repr__(self) -> str:
-        kind = _words.counted(self.values.size, "value")
+        kind = _words.count_noun(self.values.size, "value")
         return _words.line("Released", f"{kind}, safe to publish; {statement(self.certificate)}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001

@@ -33,7 +33,7 @@ from leastnoise.mechanism.rounding import exponent_of, round_sums
 from leastnoise.mechanism.values import ScaledIntegers, flat
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import make_sampler, make_share
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ class SharedDraw:
         Raises NotApplicable like `of`, but serves generalized gamma.
         """
         noise = certificate.noise
-        radius = registered(type(noise)).part("radius")
+        radius = registered_family(type(noise)).part("radius")
         if radius is None or certificate.geometry is not None:
             return [cls.of(certificate, grid)] * len(sizes)
         entropy = SystemEntropy()
@@ -183,7 +183,7 @@ class Shares:
                 raise NotApplicable(family=noise.name, why=why)
 
     def __repr__(self) -> str:
-        clients = f"{_words.counted(self.clients, 'client')}, up to {self.absent:,} absent"
+        clients = f"{_words.count_noun(self.clients, 'client')}, up to {self.absent:,} absent"
         certificate = self.mechanism.certificate
         noise = f"{noise_of(certificate)} noise, {statement(certificate)}"
         return _words.line("Shares", f"{clients}; {noise}")

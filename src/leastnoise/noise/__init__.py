@@ -1,6 +1,6 @@
-"""Noise families, a room for every kind: law, profile, proof, privacy losses, sampler, fit.
+"""Noise families, one subpackage for each kind: law, profile, proof, losses, sampler, fit.
 
-`registry.py` says where the parts of each are; docs/new-family.md adds one from outside.
+`families.py` lists the functions of each family; docs/new-family.md adds a family from outside.
 
 | API | symbol | meaning |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""What every noise law is: parameters, density and moments; no randomness and no privacy."""
+"""The base of every noise law: parameters, density and moments; no randomness and no privacy."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Norm, Sensitivity
 
 Parameter = Fraction | int | tuple[int, ...] | tuple[Fraction, ...] | Body | OneSided
-"""What a family may take beside its scale and dimension."""
+"""The types of a family's parameters other than scale and dimension."""
 
 
 class _ParameterKinds:
-    """What the fields of a family say, without those that no constructor takes."""
+    """The parameter fields of a family, without derived fields."""
 
     def __get__(self, law: object, family: type[Any]) -> Mapping[str, Any]:
         return _parameter_kinds(family)
@@ -40,9 +40,9 @@ class _ParameterKinds:
 
 @cache
 def _parameter_kinds(family: type[Any]) -> Mapping[str, Any]:
-    kept = list_arguments(family) if is_dataclass(family) else {}
+    arguments = list_arguments(family) if is_dataclass(family) else {}
     return MappingProxyType(
-        {name: kind for name, kind in kept.items() if name not in {"scale", "dimension"}}
+        {name: kind for name, kind in arguments.items() if name not in {"scale", "dimension"}}
     )
 
 
@@ -53,13 +53,13 @@ class Noise(ABC):
     """A centred noise law on R^dimension; frozen, compared by value.
 
     `scale` multiplies the noise. It is exact: a str or a float is the decimal that it prints.
-    `norm` names the ball of shifts against which the law is private. `parameter_kinds` names the
-    fields beside scale and dimension, and says whether each is a Fraction, an int, a tuple of ints
-    or a shape.
+    `norm` names the ball of shifts against which the law is private. `parameter_kinds` maps the
+    names of the parameters other than scale and dimension to their types: a Fraction, an int, a
+    tuple or a shape.
 
-    For other dimensions than `least_dimension` to `most_dimension` the family isn't offered, which
-    `too_few` and `too_many` say; `without_delta` says why not for delta=0, "" where it is. Of the
-    parameters that are lists, a user sets those in `lists_to_set` alone.
+    A family is offered for `least_dimension` to `most_dimension`; `too_few` and `too_many` are the
+    reasons for others. `without_delta` is the reason why it isn't offered for delta=0, or "". Among
+    the parameters that are lists, a user may set only those in `lists_to_set`.
     """
 
     name: ClassVar[str]
@@ -76,20 +76,28 @@ class Noise(ABC):
 
     @abstractmethod
     def __init__(self, *, scale: Exact, dimension: int) -> None:
-        """Check and keep the parameters; raises InvalidArgument."""
+        """Check and store the parameters; raises InvalidArgument."""
 
     @classmethod
     def why_not(cls, *, dimension: int, delta: Exact) -> str | None:
-        """Return why no member of the family can serve, or None if one can.
+        """The reason why no member of the family can serve; None if one can.
 
-        Raises InvalidArgument for what is no dimension, and unless 0 <= delta < 1.
+        Args:
+            dimension: Number of coordinates of the query.
+            delta: δ of the budget, an exact number.
+
+        Returns:
+            The reason, or None.
+
+        Raises:
+            InvalidArgument: The dimension is malformed, or δ is not in [0, 1).
         """
         lost = Budget(epsilon=1, delta=delta).delta
         return cls._why_not(dimension=_validate.dimension(dimension), delta=lost)
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """The arguments are checked."""
+        """`why_not` for checked arguments."""
         if dimension < cls.least_dimension:
             return cls.too_few
         if dimension > cls.most_dimension:
@@ -105,9 +113,20 @@ class Noise(ABC):
         scale: Exact,
         parameters: Mapping[str, Parameter],
     ) -> Self:
-        """Return the law with that scale and those parameters, in the shape of `sensitivity`.
+        """The law with that scale and those parameters, in the shape of `sensitivity`.
 
-        Raises InvalidArgument like the constructor, and NotApplicable if it has no such shape.
+        Args:
+            sensitivity: The shifts that it should hide.
+            dimension: Number of coordinates.
+            scale: The scale, an exact number.
+            parameters: All other parameters by name.
+
+        Returns:
+            The law.
+
+        Raises:
+            InvalidArgument: A parameter is malformed, as in the constructor.
+            NotApplicable: The family has no law of such a shape.
         """
         check_sensitivity(sensitivity)
         return cls(
@@ -118,23 +137,31 @@ class Noise(ABC):
 
     @classmethod
     def _parameters(cls, parameters: object, names: Sequence[str]) -> dict[str, Any]:
-        """Return the parameters; raises InvalidArgument for others than `names`."""
-        found = _validate.table(parameters, name="parameters")
-        for name in found:
+        """The parameters as a dict; raises InvalidArgument for other names than `names`."""
+        values = _validate.table(parameters, name="parameters")
+        for name in values:
             _validate.one_of(name, names, name="parameters")
-        if missing := [name for name in names if name not in found and not hasattr(cls, name)]:
+        if missing := [name for name in names if name not in values and not hasattr(cls, name)]:
             raise InvalidArgument(
                 name="parameters",
-                value=", ".join(found) or "none",
+                value=", ".join(values) or "none",
                 expected=f"{', '.join(missing)} of {cls.name} too",
             )
-        return found
+        return values
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """Return the length of the longest shift in the family's own norm.
+        """The length of the longest shift in the family's norm.
 
-        Raises NotApplicable if the sensitivity says nothing in that norm.
+        Args:
+            sensitivity: The shifts.
+            dimension: Number of coordinates.
+
+        Returns:
+            The length, exact.
+
+        Raises:
+            NotApplicable: The sensitivity states nothing in that norm.
         """
         radius = sensitivity.radius(cls.norm, dimension=dimension)
         if radius is None:
@@ -142,22 +169,47 @@ class Noise(ABC):
         return radius
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """Return the length, in the noise's own norm, of the longest shift that it must hide.
+        """The length, in the noise's norm, of the longest shift that it must hide.
 
-        For laws with convex level sets it is the worst one (theory/noise.md §1); the proofs of the
-        others look at all shorter shifts too. Raises NotApplicable if the sensitivity says nothing
-        in that norm.
+        For laws with convex level sets this shift is the worst (theory/noise.md §1). The proofs of
+        other laws check all shorter shifts, too.
+
+        Args:
+            sensitivity: The shifts.
+
+        Returns:
+            The length, exact.
+
+        Raises:
+            NotApplicable: The sensitivity states nothing in that norm.
         """
         return self.radius_of(sensitivity, dimension=self.dimension)
 
     def scaled(self, factor: Exact) -> Self:
-        """Return the law of factor · X."""
+        """The law of factor · X.
+
+        Args:
+            factor: An exact number > 0.
+
+        Returns:
+            The law with a larger or smaller scale.
+        """
         record: Any = self  # every law is one
         return replace(record, scale=self.scale * exact(factor, name="factor"))
 
     @abstractmethod
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return log f(x) for points x of shape (..., dimension), as shape (...)."""
+        """Log f(x) at points of shape (..., dimension).
+
+        Args:
+            x: The points.
+
+        Returns:
+            The logarithms, shape (...).
+
+        Raises:
+            InvalidArgument: The points have another shape.
+        """
 
     @property
     @abstractmethod
@@ -165,7 +217,14 @@ class Noise(ABC):
         """Var X_i, the same for every coordinate i."""
 
     def variance_at(self, coordinate: int) -> float:
-        """Return Var X_i, i = coordinate."""
+        """Var X_i of one coordinate.
+
+        Args:
+            coordinate: i.
+
+        Returns:
+            The variance.
+        """
         del coordinate
         return self.variance
 
@@ -176,35 +235,35 @@ class Noise(ABC):
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The parameters beside scale and dimension, by name, exact."""
+        """The parameters other than scale and dimension, by name, exact."""
         return {name: getattr(self, name) for name in self.parameter_kinds}
 
     @property
     def for_whole_numbers(self) -> bool:
-        """Whether it hides whole shifts alone, so that it is added to whole numbers alone."""
+        """True if it hides only integer shifts, so that it is added only to integers."""
         return self.norm == "integer"
 
     @property
     def lattice_step(self) -> Fraction | None:
-        """The number of which all values are whole multiples; None if there is no such number."""
+        """The number of which all values are integer multiples; None if there is no such number."""
         return None
 
     @property
     def gaussian_square(self) -> Fraction | None:
-        """σ² if it is Gaussian noise, by whatever name; else None."""
+        """σ² if the law is Gaussian, under any name; else None."""
         return None
 
     @property
     def smoothed_square(self) -> Fraction | None:
-        """σ² of Gaussian noise, if that and something independent of it make up the law; or None.
+        """σ² if the law is Gaussian noise plus an independent part; else None.
 
-        What the other part is doesn't matter: it may be added afterwards by anyone.
+        The other part doesn't matter: anyone may add it afterwards.
         """
         return self.gaussian_square
 
     @property
     def exponential(self) -> bool:
-        """Whether the density is proportional to e^(−‖x‖/scale), in the norm that `norm` names."""
+        """True if the density is proportional to e^(−‖x‖/scale), in the norm `norm`."""
         return False
 
     @property
@@ -219,14 +278,14 @@ class Noise(ABC):
 
 
 def needs_norm(norm: Norm) -> str:
-    """Return the reason given when the sensitivity is declared in another norm only."""
+    """The reason that is given if a sensitivity is declared only in another norm."""
     if norm == "integer":
         return "it needs a query of whole numbers, declared as such"
     return f"it needs a sensitivity in the {norm} norm"
 
 
 def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
-    """Return `scale` exactly; raises InvalidArgument unless it is positive and finite."""
+    """`scale` exactly; raises InvalidArgument unless it is positive and finite."""
     number = exact(scale, name=name)
     if number <= 0:
         raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
@@ -238,10 +297,10 @@ def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
 
 
 def dimension_of(dimension: int, *, name: str = "dimension", record: Noise) -> int:
-    """Return `dimension`; raises InvalidArgument unless the family of `record` has it."""
+    """`dimension`; raises InvalidArgument unless the family of `record` offers it."""
     least, most = record.least_dimension, record.most_dimension
     if type(dimension) is int and least <= dimension <= most:
-        return dimension  # as a search makes thousands of laws
+        return dimension  # a fast path, as a search makes thousands of laws
     number = _validate.dimension(dimension, name=name)
     if not least <= number <= most:
         bounds = f"dimension <= {most}" if number > most else f"dimension >= {least}"
@@ -253,25 +312,35 @@ def dimension_of(dimension: int, *, name: str = "dimension", record: Noise) -> i
 SCALE = takes(positive_scale)
 """The converter of every law's `scale`: exact, positive and finite."""
 DIMENSION = takes(dimension_of, of_record=True)
-"""The converter of every law's `dimension`: one that the family has."""
+"""The converter of every law's `dimension`: a dimension that the family offers."""
 
 
 def points_of(x: ArrayLike, *, dimension: int) -> NDArray[np.float64]:
-    """Return points of shape (..., dimension) as floats; raises InvalidArgument for other shapes.
+    """Points of shape (..., dimension) as floats.
 
-    Which numbers they are is never a reason to refuse: a density has a value everywhere.
+    The values are never refused: a density has a value everywhere.
+
+    Args:
+        x: The points.
+        dimension: Number of coordinates.
+
+    Returns:
+        The points as an array of float64.
+
+    Raises:
+        InvalidArgument: The array has another shape, or no real numbers.
     """
     try:
-        found = np.asarray(x)
+        array = np.asarray(x)
     except ValueError:  # rows of several lengths
-        found = np.array(None)
-    if found.dtype.kind not in "iuf" or found.shape[-1:] != (dimension,):
+        array = np.array(None)
+    if array.dtype.kind not in "iuf" or array.shape[-1:] != (dimension,):
         raise InvalidArgument(
             name="x",
-            value=f"an array of {found.dtype.type.__name__}, shape {found.shape}",
+            value=f"an array of {array.dtype.type.__name__}, shape {array.shape}",
             expected=f"real numbers of shape (..., {dimension})",
         )
-    return found.astype(np.float64)
+    return array.astype(np.float64)
 
 
 # Moments that several families share.
@@ -281,10 +350,10 @@ _SERIES_TERMS = 40  # 2^k/k! at k = 40 is below 1e-35
 
 
 def exponential_moment(power: int, limit: float) -> float:
-    """Return ∫₀^a x^p e^(−x) dx / a^(p+1) for a = limit >= 0 and p = power, 0, 1 or 2.
+    """∫₀^a x^p e^(−x) dx / a^(p+1) for a = limit >= 0 and p = power, 0, 1 or 2.
 
-    To a few ulps: in closed form for a >= 2, below it by the series, whose terms are all positive,
-    e^(−a) Σ_k a^k/((p+1)(p+2)…(p+1+k)).
+    It is accurate to a few ulps: in closed form for a >= 2, below it by the series e^(−a) Σ_k
+    a^k/((p+1)(p+2)…(p+1+k)), whose terms are all positive.
 
     >>> exponential_moment(2, 0.0)
     0.3333333333333333
@@ -322,7 +391,7 @@ _STIRLING_FROM = 40.0  # the first term left out is then below 1e-16
 
 
 def log_gamma_ratio(x: float, rise: float) -> float:
-    """Return ln Γ(x + rise)/Γ(x) for x > 0, rise >= 0, without the cancellation at large x.
+    """Ln Γ(x + rise)/Γ(x) for x > 0, rise >= 0, without cancellation at large x.
 
     >>> round(log_gamma_ratio(5.0, 1.0) - math.log(5), 14)
     0.0
@@ -336,7 +405,7 @@ def log_gamma_ratio(x: float, rise: float) -> float:
 
 
 def stirling_remainder(x: float) -> float:
-    """Return ln Γ(x) − (x − ½) ln x + x − ln √(2π) for x > 0."""
+    """Ln Γ(x) − (x − ½) ln x + x − ln √(2π) for x > 0."""
     if x < _STIRLING_FROM:
         return math.lgamma(x) - (x - 0.5) * math.log(x) + x - math.log(2 * math.pi) / 2
     y = 1 / (x * x)

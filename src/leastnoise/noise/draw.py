@@ -1,4 +1,4 @@
-"""What is asked of a law by way of its family: a draw, a client's share of one, how large it is."""
+"""Functions of any law by way of its family: draws, clients' shares of a draw, and quantiles."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from leastnoise.entropy.source import Entropy
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.registry import FAMILIES, part_of, registered
+from leastnoise.noise.registry import FAMILIES, part_of, registered_family
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_RATIO = 1e6  # up to which the digits that cancel are few
+_MOST_RATIO = 1e6  # up to this ratio few digits cancel
 
 
 def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of `noise`, in units of `grid`.
+    """A sampler of one draw of `noise`, in units of `grid`.
 
     Raises NotApplicable for a family that has no exact sampler.
     """
@@ -33,13 +33,13 @@ def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
 
 
 def prepare_draws(noise: Noise, *, grid: Fraction) -> Callable[[Entropy], Sampler]:
-    """Return a function that makes a sampler of entropy, each for one draw, in units of `grid`.
+    """A function that makes a sampler from entropy, each for one draw, in units of `grid`.
 
-    What all draws share is worked out once. Raises NotApplicable for a family that has no exact
+    Constants of all draws are computed once. Raises NotApplicable for a family that has no exact
     sampler.
     """
     family = type(noise)
-    known = registered(family) if family.name in FAMILIES else None
+    known = registered_family(family) if family.name in FAMILIES else None
     if known is not None:
         if (draws := known.part("draws")) is not None:
             return draws(noise, grid)
@@ -51,14 +51,13 @@ def prepare_draws(noise: Noise, *, grid: Fraction) -> Callable[[Entropy], Sample
 @final
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """One of several equal parts of a law, independent of each other.
+    """One of several equal, independent parts of a law.
 
-    Several clients add one each, so that nobody has to be trusted with the sum.
+    Each of several clients adds a share, so that nobody has to be trusted with the sum.
 
-    sampler: makes a draw of it, in units of `grid`.
-    grid: what each client's sum is rounded to.
-    distance: the sum of all roundings is within this total variation of a function of the sum of
-        all values and noise of the law, whatever the values are.
+    sampler: makes a draw of it, in units of `grid`. grid: the grid to which each client's sum is
+    rounded. distance: the sum of all rounded messages is within this total variation of a function
+    of the sum of all values and noise of the law, for any values.
     """
 
     sampler: Callable[[Entropy], Sampler]
@@ -67,12 +66,12 @@ class Share:
 
 
 def make_share(noise: Noise, *, grid: Fraction, count: int) -> Share:
-    """Return one of `count` shares of `noise`.
+    """One of `count` shares of `noise`.
 
-    Raises NotApplicable for a law whose sum of shares isn't proved to be it.
+    Raises NotApplicable unless the sum of shares is proved to have the law.
     """
     family = type(noise)
-    make = registered(family).part("share") if family.name in FAMILIES else None
+    make = registered_family(family).part("share") if family.name in FAMILIES else None
     if make is None:
         why = "it can't be added in shares; gaussian and geometric noise can"
         raise NotApplicable(family=noise.name, why=why)
@@ -80,16 +79,16 @@ def make_share(noise: Noise, *, grid: Fraction, count: int) -> Share:
 
 
 def has_quantiles(noise: Noise) -> bool:
-    """Whether `find_quantile` knows the law of each coordinate."""
-    family = registered(type(noise))
+    """True if `find_quantile` knows the law of each coordinate."""
+    family = registered_family(type(noise))
     known = family.part("knows_quantiles")
     return family.quantile is not None and (known is None or known(noise))
 
 
 def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> float:
-    """Return t with P(|X_i| <= t) = probability, i = coordinate; accurate to about 1e-10.
+    """The t with P(|X_i| <= t) = probability, i = coordinate; accurate to about 1e-10.
 
-    All coordinates are alike, but for noise that serves several blocks of a release together.
+    All coordinates are alike, except for noise that serves several queries of a release together.
     Raises InvalidArgument unless 0 < probability < 1.
 
     >>> from leastnoise.noise.classic.law import Gaussian
@@ -101,34 +100,34 @@ def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> floa
     find = part_of(type(noise), "quantile")
     outside = 1 - probability
     alike = not isinstance(noise, VectorNoise)
-    found = find(noise, outside) if alike else find(noise, outside, coordinate)
-    return float(noise.scale) * found
+    quantile = find(noise, outside) if alike else find(noise, outside, coordinate)
+    return float(noise.scale) * quantile
 
 
 def list_alike(noise: Noise) -> NDArray[np.int64]:
-    """Return for each coordinate the first one with the same law, shape (dimension,)."""
+    """For each coordinate, the first coordinate with the same law; shape (dimension,)."""
     if not isinstance(noise, VectorNoise):
         return np.broadcast_to(np.int64(0), noise.dimension)
-    alike = registered(type(noise)).part("alike")
+    alike = registered_family(type(noise)).part("alike")
     return np.arange(noise.dimension) if alike is None else alike(noise)
 
 
 def has_independent_coordinates(noise: Noise | None) -> bool:
-    """Return True if several draws of `noise` together have the law of one longer draw."""
+    """True if several draws of `noise` together have the law of one longer draw."""
     if noise is None or noise.name not in FAMILIES:
         return False
-    return registered(type(noise)).independent
+    return registered_family(type(noise)).independent
 
 
 def find_characteristic(
     noise: Noise, weights: Mapping[int, float], u: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return E cos(u Σ w_j X_j) at each u, of the weights of some coordinates.
+    """E cos(u Σ w_j X_j) at each u, for the weights of some coordinates.
 
-    A law for one number stands for as many independent draws of it as are asked for. Raises
-    NotApplicable where the characteristic function of `noise` isn't known.
+    A law for one number stands for any number of independent draws of it. Raises NotApplicable if
+    the characteristic function of `noise` isn't known.
     """
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     find = family.part("characteristic")
     if find is not None and isinstance(noise, VectorNoise):
         return find(noise, weights, u)
@@ -141,14 +140,14 @@ def find_characteristic(
 
 
 def find_difference(
-    noise: Noise, probability: float, places: tuple[int, int], ratio: float
+    noise: Noise, probability: float, coordinates: tuple[int, int], ratio: float
 ) -> float | None:
-    """Return t with P(|X_i − ratio·X_j| <= t) = probability, i and j = places, ratio >= 0.
+    """The t with P(|X_i − ratio·X_j| <= t) = probability, for two coordinates and ratio >= 0.
 
-    Where that is below 1e-6 or above 1e6, both differ by less than digits tell, and t is at most a
-    millionth more than need be. None where the law of two coordinates together isn't known.
+    For a ratio below 1e-6 or above 1e6 too many digits cancel, and t is at most a millionth too
+    large. None if the joint law of two coordinates isn't known.
     """
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     if family.spherical:
         return find_quantile(noise, probability) * math.hypot(1.0, ratio)
     find = family.part("difference")
@@ -157,30 +156,30 @@ def find_difference(
     # t rises with the ratio, and t/ratio falls (Anderson's inequality: see `fieller`)
     near = min(max(ratio, 1 / _MOST_RATIO), _MOST_RATIO) if ratio else 0.0
     try:
-        found = float(noise.scale) * find(noise, 1 - probability, places, near)
+        quantile = float(noise.scale) * find(noise, 1 - probability, coordinates, near)
     except NotApplicable:
         return None
-    return found * max(ratio / near, 1.0) if near else found
+    return quantile * max(ratio / near, 1.0) if near else quantile
 
 
 def find_weighted(
     noise: Noise,
     probability: float,
-    places: tuple[int, int, int],
+    coordinates: tuple[int, int, int],
     weights: tuple[float, float, float],
 ) -> float | None:
-    """Find t with P(|Σ w_j X_j| <= t) = probability, j = places, of weights >= 0, not all 0.
+    """The t with P(|Σ w_j X_j| <= t) = probability, for three coordinates and weights >= 0.
 
-    It is at most a thousandth of the largest weight's more than need be. None where the law of
-    three coordinates together isn't known.
+    Not all weights are 0. t is too large by at most a thousandth of the largest weight's part. None
+    if the joint law of three coordinates isn't known.
     """
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     if family.spherical:
         return find_quantile(noise, probability) * math.hypot(*weights)
     find = family.part("weighted")
     if find is None:
         return None
     try:
-        return float(noise.scale) * find(noise, 1 - probability, places, weights)
+        return float(noise.scale) * find(noise, 1 - probability, coordinates, weights)
     except NotApplicable:
         return None

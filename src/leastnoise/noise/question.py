@@ -1,4 +1,4 @@
-"""What noise is wanted for, and what is proved of it: the records that all proofs speak in."""
+"""Questions about noise and statements about it: the records that all searches and proofs share."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from leastnoise.guarantees.sensitivity import (
 from leastnoise.noise.base import Noise
 
 
-def _checked_neighbours(
+def _check_neighbours(
     stated: Neighbours | None, *, name: str, record: Releases
 ) -> Neighbours | None:
-    """Return `stated`; samples are about records that are there or not, and nothing else."""
+    """`stated`; a Poisson sample is about records that are added or removed, and nothing else."""
     if stated is not None:
         _validate.one_of(stated, NEIGHBOURS, name=name)
     return stated if record.sampling_rate == 1 else common_neighbours((stated, "add-remove"))
@@ -42,16 +42,17 @@ def _checked_neighbours(
 @final
 @record()
 class Releases:
-    """What a proof is about: releases with noise of one law, which must hide one set of shifts.
+    """The subject of a proof: releases with noise of one law, which must hide one set of shifts.
 
-    There are `compositions` of them. With `sampling_rate` < 1 each is of a Poisson sample that
-    every record is in with that probability, independently of the others and of other samples.
-    `neighbours` is the relation under which no shift is longer; None: the one that whoever declared
-    the sensitivity had in mind.
+    There are `compositions` releases. With `sampling_rate` < 1 each is of a Poisson sample that
+    contains every record with that probability, independent of other records and samples.
+    `neighbours` is the relation under which no shift is longer; None leaves it to whoever declared
+    the sensitivity.
 
-    This is no `Question`. That has a budget, and no noise yet; this has noise, and a δ at every ε.
-    Several of them, of different noise and shifts, are proved together. Their shifts are behind the
-    geometry, bounded from both sides, and each draw of one release counts as a composition.
+    It differs from a `Question`, which has a budget, but no noise yet; this has noise, and a δ at
+    every ε. Several of them, with different noise and shifts, are proved together. Their shifts are
+    those behind the geometry, bounded from both sides, and each draw of one release counts as a
+    composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
@@ -59,11 +60,11 @@ class Releases:
     compositions: int = field(converter=whole(), default=1)
     sampling_rate: FractionField = field(converter=A_SAMPLING_RATE, default=Fraction(1))
     neighbours: Neighbours | None = field(
-        converter=takes(_checked_neighbours, of_record=True), default=None
+        converter=takes(_check_neighbours, of_record=True), default=None
     )
 
     def times(self, count: int) -> Releases:
-        """Return `count` times as many releases."""
+        """`count` times as many releases."""
         return replace(self, compositions=self.compositions * count)
 
 
@@ -72,7 +73,7 @@ class Releases:
 class ProvedDelta:
     """Lower and upper enclosures of δ(ε); comparisons are rigorous.
 
-    Two balls, as the radius of one that holds both has 30 bits only.
+    There are two balls, as the radius of a single ball has only 30 bits.
     """
 
     lower: arb
@@ -80,17 +81,17 @@ class ProvedDelta:
 
     @classmethod
     def within(cls, enclosure: arb) -> Self:
-        """Return that δ(ε) lies in a ball."""
+        """The statement that δ(ε) lies in a ball."""
         return cls(lower=enclosure, upper=enclosure)
 
     @property
     def enclosure(self) -> arb:
-        """A ball that δ(ε) lies in."""
+        """A ball that contains δ(ε)."""
         return self.lower.union(self.upper)
 
     @property
     def interval(self) -> Interval:
-        """What is proved, rounded outward to floats; [0, 1] if nothing is known."""
+        """The proved interval, rounded outward to floats; [0, 1] if nothing is known."""
         with precision():
             if not (self.lower.is_finite() and self.upper.is_finite()):
                 return Interval(0.0, 1.0)
@@ -98,18 +99,18 @@ class ProvedDelta:
             return Interval(max(0.0, lower), min(1.0, upper))
 
     def certainly_at_most(self, delta: Fraction) -> bool:
-        """Return True only if δ(ε) <= `delta` is proved."""
+        """True only if δ(ε) <= `delta` is proved."""
         with precision():
             return bool(self.upper <= ball(delta))
 
     def certainly_above(self, delta: Fraction) -> bool:
-        """Return True only if δ(ε) > `delta` is proved."""
+        """True only if δ(ε) > `delta` is proved."""
         with precision():
             return bool(self.lower > ball(delta))
 
 
 class HasErrors(Protocol):
-    """Whatever knows its expected errors."""
+    """Anything that knows its expected errors."""
 
     @property
     def mse(self) -> float:
@@ -123,7 +124,7 @@ class HasErrors(Protocol):
 
 
 class Loss(StrEnum):
-    """What "least noise" means: the expected error that candidates are ranked by.
+    """The meaning of "least noise": the expected error by which candidates are ranked.
 
     `mse` = E‖X‖₂², `mae` = E‖X‖₁; totals over the coordinates of one release.
     """
@@ -133,31 +134,31 @@ class Loss(StrEnum):
 
     @classmethod
     def named(cls, name: str) -> Loss:
-        """Return the loss called `name`; raises InvalidArgument for another word."""
+        """The loss called `name`; raises InvalidArgument for another word."""
         return cls(_validate.one_of(name, tuple(cls), name="loss"))
 
     def of(self, noise: HasErrors) -> float:
-        """Return the loss of a noise law, or of a mechanism."""
+        """The loss of a noise law, or of a mechanism."""
         return noise.mse if self is Loss.MSE else noise.mae
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A query of `dimension` numbers is to be released: with which noise is the loss least.
+    """The task of a search: find the noise of least loss for a query of `dimension` numbers.
 
     All of `sensitivities` hold for the query; the search through one family is about one of them.
-    With a `geometry` the noise goes through its map. The `budget` is that of all `compositions`
-    releases together, each of a Poisson sample if `sampling_rate` < 1; the `loss` is that of one.
-    It decides those parameters beside the scale that a family's source leaves open; `fixed` holds
-    those that the user has set (numbers, and tuples of them). `stated_neighbours` says who the
-    neighbours are where neither the sensitivity nor sampling does.
+    With a `geometry` the noise goes through its map. The `budget` is for all `compositions`
+    releases together, each of a Poisson sample if `sampling_rate` < 1; the `loss` is of one
+    release. It decides those parameters other than the scale that a family's source leaves open;
+    `fixed` has those that the user has set (numbers, and tuples of them). `stated_neighbours` are
+    the neighbours if neither the sensitivity nor sampling fixes them.
 
-    What a proof is about is another record, `Releases`: it has noise, and no budget.
+    The subject of a proof is another record, `Releases`: it has noise, and no budget.
 
-    A family's `fit` and `several` (`Family`) are asked behind the map (`behind_geometry`), and
-    return the law for a worst shift of 1 in the family's norm. So how long shifts are matters to
-    noise on the whole numbers alone, and which there are to noise in the shape of a body.
+    A family's `fit` and `several` (`Family`) get the question behind the map (`behind_geometry`),
+    and return the law for a worst shift of 1 in the family's norm. So only noise on the integers
+    depends on the length of shifts, and only noise in the shape of a body on the set of shifts.
     """
 
     budget: Budget
@@ -172,31 +173,33 @@ class Question:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The sensitivity that a search is about, of a question that has only one."""
-        (one,) = self.sensitivities
-        return one
+        """The sensitivity of a question that has only one."""
+        (sensitivity,) = self.sensitivities
+        return sensitivity
 
     @property
     def noise_dimension(self) -> int:
-        """Number of coordinates of the noise, before the geometry's map."""
+        """The number of coordinates of the noise, before the geometry's map."""
         return self.geometry.noise_dimension if self.geometry else self.dimension
 
     @property
     def once(self) -> bool:
-        """Whether it is about one release, of all rows."""
+        """True if it is about one release, of all rows."""
         return self.compositions == 1 and self.sampling_rate == 1
 
     def radius(self, norm: Norm) -> Fraction | None:
-        """Return the radius of the smallest ball in that norm; None if none is known."""
-        radii = (one.radius(norm, dimension=self.dimension) for one in self.sensitivities)
+        """The radius of the smallest ball in that norm; None if it isn't known."""
+        radii = (
+            sensitivity.radius(norm, dimension=self.dimension) for sensitivity in self.sensitivities
+        )
         return min((radius for radius in radii if radius is not None), default=None)
 
     def through(self, sensitivity: Sensitivity, geometry: Geometry | None) -> Question:
-        """Return the same question about one of the sensitivities, and noise that goes so."""
+        """The same question about one of the sensitivities, with noise through this geometry."""
         return replace(self, sensitivities=(sensitivity,), geometry=geometry)
 
     def behind_geometry(self, shifts: Sensitivity) -> Question:
-        """Return what the noise itself has to hide: `shifts`, in every draw of a release."""
+        """The question for the noise itself, which has to hide `shifts` in every draw."""
         if self.geometry is None:
             return self
         return replace(
@@ -208,10 +211,10 @@ class Question:
         )
 
     def one_at(self, budget: Budget) -> Question:
-        """Return the question of one release of all rows that meets `budget` on a sample of them.
+        """The question for one release of all rows that meets `budget` on a sample of them.
 
         If δ is so large that one sample needs no noise but `compositions` samples do, it is a
-        budget to start a search for them from. Raises Refused if all samples need no noise.
+        budget to start a search from. Raises Refused if all samples need no noise.
         """
         rate, often = self.sampling_rate, self.compositions
         whole = budget if rate == 1 else amplify(budget, rate, compositions=often)
@@ -219,4 +222,4 @@ class Question:
 
 
 Search = Callable[[Question], Noise]
-"""Returns the law of one family: in floats, on the private side as far as they can tell."""
+"""A function that returns the law of one family, in floats, on the private side up to rounding."""

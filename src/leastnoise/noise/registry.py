@@ -1,7 +1,7 @@
-"""Every noise family by its name: ours, which `families` lists, and those from outside.
+"""All noise families by name: the built-in families of `families`, and families from outside.
 
-A family from outside is added by `register`, or by an entry point of an installed package, group
-"leastnoise.families" (docs/new-family.md).
+A family from outside is added by `register`, or by an entry point of an installed package in the
+group "leastnoise.families" (docs/new-family.md).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 _families = {**OURS}
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(_families)
-"""By the names that the command line and certificates use."""
+"""All families by their names on the command line and in certificates."""
 
 GROUP = "leastnoise.families"
-"""Of entry points: a family's name, and where its `Family` is."""
+"""The group of entry points, which map a family's name to its `Family`."""
 
 
 def family_named(name: str) -> type[Noise]:
-    """Return the family called `name`; raises InvalidArgument, naming the nearest one.
+    """The family called `name`; raises InvalidArgument, with the nearest name.
 
-    Raises NotRegistered for an entry point of that name at which there is no such family.
+    Raises NotRegistered if an entry point of that name leads to no such family.
     """
     if isinstance(name, str) and name not in FAMILIES:
         _register_installed(name=name)
@@ -41,17 +41,22 @@ def family_named(name: str) -> type[Noise]:
 
 
 def register(family: Family) -> None:
-    """Make a family from outside known by its law's name, in this process.
+    """Add a family from outside under its law's name, in this process.
 
-    It is as right as its proof is: nothing checks that the ball that it returns holds δ(ε). Raises
-    InvalidArgument for what is no family, NotRegistered for a name that is taken and for a family
-    without a name, a norm or a fit.
+    Its guarantees are as right as its proof: nothing checks that the ball it returns contains δ(ε).
+
+    Args:
+        family: The record of the family.
+
+    Raises:
+        InvalidArgument: The argument is no family.
+        NotRegistered: The name is taken, or the family has no name, norm or fit.
     """
     _validate.instance(family, Family, name="family", like="a Family")
     law = family.part("law")
     check_law(law)
     if issubclass(law, _laws()):
-        why = "its law inherits from another family's, whose proofs would be taken for its own"
+        why = "its law inherits from another family's law, whose proofs don't hold for it"
         raise NotRegistered(family=law.__name__, table=__name__, why=why)
     name = getattr(law, "name", None)
     if not (isinstance(name, str) and hasattr(law, "norm")):
@@ -65,9 +70,9 @@ def register(family: Family) -> None:
 
 
 def all_families() -> tuple[type[Noise], ...]:
-    """Return the class of every family: ours by their names, then those from outside.
+    """The classes of all families: the built-in ones by name, then those from outside.
 
-    Raises NotRegistered for an entry point at which there is no family.
+    Raises NotRegistered if an entry point leads to no family.
     """
     _register_installed()
     return _laws()
@@ -78,7 +83,7 @@ def _laws() -> tuple[type[Noise], ...]:
 
 
 def _register_installed(*, name: str | None = None) -> None:
-    """Register what installed packages offer as entry points, the one of that `name` or all."""
+    """Register families from entry points of installed packages: all, or one called `name`."""
     for entry in _installed():
         if entry.name in FAMILIES or name not in {None, entry.name}:
             continue
@@ -101,23 +106,23 @@ def _installed() -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=GROUP))
 
 
-def registered(family: type[Noise]) -> Family:
-    """Return where the parts of `family` are; raises NotRegistered."""
-    found = FAMILIES.get(family.name)
-    if found is None:
+def registered_family(family: type[Noise]) -> Family:
+    """The record of a registered family; raises NotRegistered."""
+    record = FAMILIES.get(family.name)
+    if record is None:
         raise NotRegistered(family=family.name, table=__name__)
-    if (other := _law(found)) is not family:
+    if (other := _law(record)) is not family:
         why = f"{family.__name__} and {other.__name__} both have that name"
         raise NotRegistered(family=family.name, table=__name__, why=why)
-    return found
+    return record
 
 
 def part_of(family: type[Noise], name: str) -> Any:
-    """Return the part of `family` that a `Family` calls `name`; raises NotRegistered."""
-    found = registered(family).part(name)
-    if found is None:
+    """The part of `family` called `name`; raises NotRegistered."""
+    part = registered_family(family).part(name)
+    if part is None:
         raise NotRegistered(family=family.name, table=__name__, why=f"it has no {name}")
-    return found
+    return part
 
 
 def _law(family: Family) -> type[Noise]:

@@ -1,6 +1,6 @@
-"""A chart of dots with whiskers as SVG: read aloud by its title, and by the table beside it.
+"""A chart of dots with whiskers as SVG; its title, and the table beside it, are read aloud.
 
-Places are percentages of its width, so that letters are as large on a phone as on a desktop.
+Positions are percentages of the width, so that letters have the same size on phone and desktop.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Dot:
 
 
 def dot_chart(title: str, dots: Sequence[Dot], *, unit: str, from_zero: bool) -> str:
-    """Return an SVG of dots, each with its interval, on an axis that has 0 if it is `from_zero`.
+    """An SVG of dots, each with its interval; with `from_zero` the axis includes 0.
 
-    "" without dots, and for values that no axis can hold.
+    "" without dots, and for values that no axis can show.
     """
     if not dots:
         return ""
@@ -40,7 +40,7 @@ def dot_chart(title: str, dots: Sequence[Dot], *, unit: str, from_zero: bool) ->
     low, high = min(ends), max(ends)
     if from_zero:
         low, high = min(0.0, low), max(0.0, high)
-    if not (high == low or 1e-300 < high - low < 1e300):  # ticks and places beyond are no floats
+    if not (high == low or 1e-300 < high - low < 1e300):  # ticks and positions must be floats
         return ""
     ticks = _ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
@@ -50,10 +50,10 @@ def dot_chart(title: str, dots: Sequence[Dot], *, unit: str, from_zero: bool) ->
 
     foot = _TOP + _ROW * len(dots)
     height = foot + _BOTTOM
-    middles = [_TOP + _ROW * place + _ROW // 2 for place in range(len(dots))]
-    told = [_lines(dot.label) for dot in dots]
-    small = any(len(lines) > 1 for lines in told)
-    labels = [_label(lines, y, small=small) for lines, y in zip(told, middles, strict=True)]
+    middles = [_TOP + _ROW * index + _ROW // 2 for index in range(len(dots))]
+    texts = [_lines(dot.label) for dot in dots]
+    small = any(len(lines) > 1 for lines in texts)
+    labels = [_label(lines, y, small=small) for lines, y in zip(texts, middles, strict=True)]
     grid = [
         f'<line class="grid" x1="{at(tick)}" x2="{at(tick)}" y1="{_TOP}" y2="{foot}"/>'
         f'<text class="tick" x="{at(tick)}" y="{foot + 15}" text-anchor="middle">{tick:,g}</text>'
@@ -81,24 +81,26 @@ def _dot(dot: Dot, y: int, at: Callable[[float], str]) -> str:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Return some round numbers from `low` to `high`, which are wider than them."""
+    """Round numbers that cover the range from `low` to `high`."""
     if high == low:
         high = low + (abs(low) or 1)
-    many = _rounded_ticks(low, high, 5)
-    # letters of a tick: there is room for six of them
-    return many if max(len(f"{one:,g}") for one in many) <= 5 else _rounded_ticks(low, high, 3)
+    many = _space_ticks(low, high, 5)
+    longest = 5  # letters of a tick, if there are six ticks
+    if max(len(f"{tick:,g}") for tick in many) <= longest:
+        return many
+    return _space_ticks(low, high, 3)
 
 
-def _rounded_ticks(low: float, high: float, steps: int) -> list[float]:
+def _space_ticks(low: float, high: float, steps: int) -> list[float]:
     raw = (high - low) / steps
     unit = 10 ** math.floor(math.log10(raw))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw)
     first, last = math.floor(low / step), math.ceil(high / step)
-    return [round(place * step, 12) for place in range(first, last + 1)]
+    return [round(index * step, 12) for index in range(first, last + 1)]
 
 
 def _lines(label: str) -> list[str]:
-    """Return a label on one line, or on two."""
+    """A label on one or two lines."""
     first, *rest = textwrap.wrap(label, _LONGEST) or [""]
     if len(rest) > 1:
         rest = [f"{rest[0][: _LONGEST - 1]}…"]
@@ -108,5 +110,7 @@ def _lines(label: str) -> list[str]:
 def _label(lines: Sequence[str], y: int, *, small: bool) -> str:
     kind = ' class="small"' if small else ""
     bases = (y + 4,) if len(lines) == 1 else (y - 2, y + 9)
-    told = zip(lines, bases, strict=True)
-    return "".join(f'<text{kind} x="0" y="{base}">{html(line)}</text>' for line, base in told)
+    return "".join(
+        f'<text{kind} x="0" y="{base}">{html(line)}</text>'
+        for line, base in zip(lines, bases, strict=True)
+    )

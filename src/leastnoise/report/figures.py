@@ -1,4 +1,4 @@
-"""Line figures: SVG, PNG and PDF files by matplotlib, and the terminal by plotext."""
+"""Line figures: SVG, PNG and PDF files by matplotlib, and text for the terminal by plotext."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.constructions import BALL
 
 TERMINAL = "-"
-"""The target that stands for the terminal where a file could be named."""
+"""The target that stands for the terminal instead of a file."""
 
-_MARKERS = "•×+o*#"  # told apart without colours
+_MARKERS = "•×+o*#"  # distinguishable without colours
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Told apart by the colour-blind (Okabe & Ito 2008)."""
-_WIDE = 1e3  # of a logarithmic axis, which has room for powers of ten alone
+"""Distinguishable for the colour-blind (Okabe & Ito 2008)."""
+_WIDE = 1e3  # from this ratio on, a logarithmic axis only has room for powers of ten
 _NARROW, _LETTERS = 4.6, 44  # inches of a narrow figure, and letters of a line of its titles
 _STYLES = ("-", "--", "-.", ":")
-_NEWER = {"agreeing"}  # families that look as those before them don't, whose figures are kept
+_NEWER = {"agreeing"}  # newer families come last, so that older families keep their colours
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
-"""By the ending of a file: neither a date nor a version, so that a figure that didn't change makes
-no difference."""
+"""By the ending of a file: no date and no version, so that an unchanged figure has the same
+bytes."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A named line through points, or the points alone: `marks`, or those of a proved `bound`."""
+    """A named line through points; or only points, as `marks` or as a proved `bound`."""
 
     name: str
     x: Sequence[float]
@@ -69,7 +69,7 @@ class Figure:
         save_side_by_side([self], path)
 
     def text(self, *, width: int = 100, height: int = 28) -> str:
-        """Return the figure as text for a terminal; raises InvalidInput without plotext."""
+        """The figure as text for a terminal. Raises InvalidInput without plotext."""
         plot = _library("plotext")
         plot.clear_figure()
         plot.theme("clear")
@@ -88,11 +88,11 @@ class Figure:
 def save_side_by_side(
     figures: Sequence[Figure], path: str | Path, *, stacked: bool = False
 ) -> None:
-    """Write figures to `path`, an SVG, PNG or PDF file; the same figures give the same bytes.
+    """Write figures to an SVG, PNG or PDF file; the same figures give the same bytes.
 
-    `stacked` puts them one below the other, with one legend, so narrow that their letters can be
-    read on a phone. Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't
-    installed or the file can't be written.
+    `stacked` puts the figures one below the other with one legend, narrow enough to be read on a
+    phone. Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't installed or
+    the file can't be written.
     """
     path = _file(path)
     matplotlib = _library("matplotlib")
@@ -108,10 +108,10 @@ def save_side_by_side(
                 shape, colour = ("v", "black") if line.bound else ("o", colour)
                 axes.plot(line.x, line.y, shape, color=colour, label=line.name, markersize=5)
                 continue
-            alone = "o" if len(line.x) == 1 else None  # a line through one point can't be seen
+            marker = "o" if len(line.x) == 1 else None  # a line through one point is invisible
             style = "--" if line.dashed else style
             axes.plot(
-                line.x, line.y, style, color=colour, marker=alone, label=line.name, linewidth=1.4
+                line.x, line.y, style, color=colour, marker=marker, label=line.name, linewidth=1.4
             )
         title = textwrap.fill(figure.title, _LETTERS) if stacked else figure.title
         axes.set(title=title, xlabel=figure.x_label, ylabel=figure.y_label)
@@ -123,7 +123,7 @@ def save_side_by_side(
                 low, high = axis.get_view_interval()
                 axis.set_minor_formatter(_between_powers if high / low < _WIDE else "")
         axes.grid(visible=True, linewidth=0.4, alpha=0.5)
-        # Beside the axes, where no line can be under it.
+        # The legend is beside the axes, where it hides no line.
         if not stacked:
             corner = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
             axes.legend(fontsize="small", **corner)
@@ -139,27 +139,27 @@ def save_side_by_side(
     write_file(path, content.getvalue())
 
 
-def _between_powers(value: float, place: int | None = None) -> str:
-    """Return 2·10^n and 5·10^n as decimals, and nothing for other ticks between powers of ten."""
-    del place
+def _between_powers(value: float, position: int | None = None) -> str:
+    """Format ticks 2·10^n and 5·10^n as decimals; other ticks between powers of ten as ""."""
+    del position
     first = f"{value:e}"[0]
     return f"{value:g}" if first in "25" else ""
 
 
 def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return a colour and a style for each name: those of a family are the same in all figures."""
+    """A colour and a style for each name; a family has the same ones in all figures."""
     every = [(colour, style) for style in _STYLES for colour in _COLOURS]
     families = sorted(FAMILIES, key=lambda name: (name in _NEWER, name))
     of_families = dict(zip(families, itertools.cycle(every), strict=False))
-    found = {name: of_families[name] for name in names if name in of_families}
+    known = {name: of_families[name] for name in names if name in of_families}
     free = itertools.chain(
-        [one for one in every if one not in found.values()], itertools.cycle(every)
+        [look for look in every if look not in known.values()], itertools.cycle(every)
     )
-    return found | {name: next(free) for name in dict.fromkeys(names) if name not in found}
+    return known | {name: next(free) for name in dict.fromkeys(names) if name not in known}
 
 
 def check_target(target: str) -> None:
-    """Raise what drawing on `target`, a file or TERMINAL, would raise, before there is a figure.
+    """Raise the errors of drawing on `target`, a file or TERMINAL, before a figure is computed.
 
     InvalidArgument for a file that isn't SVG, PNG or PDF, InvalidInput if its folder doesn't exist
     or the library isn't installed.
@@ -192,60 +192,65 @@ def _library(name: str) -> Any:
 
 # Figures of a comparison: two of noise for a vector, and two of noise for one number.
 #
-# Errors as the dimension grows, or as ε changes; how far the noise reaches, or its densities.
+# Errors by dimension or by ε; and densities of the radius or of the noise.
 
 
-MOST_DIMENSIONS = 10**6  # of a figure: densities are evaluated at points that long
+MOST_DIMENSIONS = 10**6  # of a figure, because densities are evaluated at such points
 _POINTS = 400  # of a radius' density
-# Of densities, in standard deviations of the noise that has the least; of those of a radius, in
-# units of (its root mean square)/√d, which are as much for l2.
+# Half-width of density figures, in standard deviations of the smallest noise; for a radius, in
+# units of (its root mean square)/√d, which is about a standard deviation for l2.
 _REACH = 4
 
 
-def dimensions_around(asked: int, *, least: int) -> list[int]:
-    """Return about eight dimensions, `asked` one of them, evenly spaced in their logarithm.
+def dimensions_around(dimension: int, *, least: int) -> list[int]:
+    """About eight dimensions around `dimension`, evenly spaced on a logarithmic scale.
 
-    They go from `least` (at least 2, unless 1 is asked) to 100, or ten times `asked` if that is
-    more. Raises InvalidArgument beyond a million.
+    They range from `least` (at least 2, unless `dimension` is 1) to 100, or to ten times
+    `dimension` if that is more. Raises InvalidArgument beyond a million.
     """
-    if asked > MOST_DIMENSIONS:
+    if dimension > MOST_DIMENSIONS:
         raise InvalidArgument(
-            name="dimension", value=asked, expected=f"dimension <= {MOST_DIMENSIONS:,} with --plot"
+            name="dimension",
+            value=dimension,
+            expected=f"dimension <= {MOST_DIMENSIONS:,} with --plot",
         )
-    first = max(least, min(asked, 2))
-    last = max(100, first, min(10 * asked, MOST_DIMENSIONS))
+    first = max(least, min(dimension, 2))
+    last = max(100, first, min(10 * dimension, MOST_DIMENSIONS))
     others = np.geomspace(first, last, 7)
-    return sorted({asked, *(round(float(one)) for one in others)})
+    return sorted({dimension, *(round(float(other)) for other in others)})
 
 
-def error_figure(found: Mapping[int, Comparison]) -> Figure:
-    """Return the loss of each noise over the Gaussian's, and the proved bounds, by dimension.
+def error_figure(comparisons: Mapping[int, Comparison]) -> Figure:
+    """Losses relative to the Gaussian's, and the proved bounds, by dimension.
 
-    Raises Refused if no Gaussian serves.
+    Raises Refused if no Gaussian can serve.
     """
-    first = next(iter(found.values()))
+    first = next(iter(comparisons.values()))
     loss = first.loss
     return Figure(
         title=f"Error ({loss}) against the dimension, {budget_text(first)}",
         x_label="dimension",
         y_label=f"{loss} / {loss} of the Gaussian",
-        lines=relative_errors(found, baseline="gaussian"),
+        lines=relative_errors(comparisons, baseline="gaussian"),
         log_x=True,
         log_y=True,
     )
 
 
 def relative_errors(
-    found: Mapping[int, Comparison] | Mapping[float, Comparison], *, baseline: str
+    comparisons: Mapping[int, Comparison] | Mapping[float, Comparison], *, baseline: str
 ) -> tuple[Line, ...]:
-    """Return a line a noise, of losses over that of the noise `baseline`, and the proved bounds.
+    """One line per noise with its losses relative to the noise `baseline`, and the proved bounds.
 
-    Raises Refused where there is no such noise.
+    Raises Refused if the baseline can't serve.
     """
     lines: dict[str, list[tuple[float, float]]] = {}
     proved: list[tuple[float, float]] = []
-    for x, comparison in sorted(found.items()):
-        losses = {one.label: comparison.loss.of(one.mechanism) for one in comparison.candidates}
+    for x, comparison in sorted(comparisons.items()):
+        losses = {
+            candidate.label: comparison.loss.of(candidate.mechanism)
+            for candidate in comparison.candidates
+        }
         if baseline not in losses:
             needs = ", which needs delta > 0" if baseline == "gaussian" else ""
             raise Refused(f"Errors are drawn relative to those of {baseline} noise{needs}.")
@@ -259,9 +264,9 @@ def relative_errors(
     return tuple(drawn)
 
 
-def budget_text(found: Comparison) -> str:
-    """Return the budget of the noise that is compared: "ε = 1, δ = 1e-5"."""
-    budget = found.mechanisms[0].certificate.budget
+def budget_text(comparison: Comparison) -> str:
+    """The budget of the compared noise: "ε = 1, δ = 1e-5"."""
+    budget = comparison.mechanisms[0].certificate.budget
     return f"ε = {decimal_text(budget.epsilon)}, δ = {decimal_text(budget.delta)}"
 
 
@@ -270,18 +275,18 @@ def _line(name: str, points: Sequence[tuple[float, float]], *, bound: bool = Fal
     return Line(name=name, x=x, y=y, bound=bound)
 
 
-def radius_figure(found: Comparison) -> Figure | None:
-    """Return the densities of ‖X‖₂ of those candidates whose law is spherical; None if none is."""
+def radius_figure(comparison: Comparison) -> Figure | None:
+    """The densities of ‖X‖₂ of the spherical candidates; None if no candidate is spherical."""
     laws = {
-        one.label: one.mechanism.noise
-        for one in found.candidates
-        if one.construction == BALL and _is_spherical(one.mechanism.noise)
+        candidate.label: candidate.mechanism.noise
+        for candidate in comparison.candidates
+        if candidate.construction == BALL and _is_spherical(candidate.mechanism.noise)
     }
     if not laws:
         return None
     radii = _radii(list(laws.values()))
     return Figure(
-        title=f"Density of the radius ‖X‖₂, {budget_text(found)}",
+        title=f"Density of the radius ‖X‖₂, {budget_text(comparison)}",
         x_label="‖X‖₂",
         y_label="density",
         lines=tuple(
@@ -300,12 +305,12 @@ def _radii(laws: Sequence[Noise]) -> NDArray[np.float64]:
     roots = [math.sqrt(law.mse) for law in laws]
     width = _REACH / math.sqrt(laws[0].dimension)
     low, high = max(0.0, min(roots) * (1 - width)), max(roots) * (1 + width)
-    middles = (np.arange(_POINTS) + 0.5) / _POINTS  # never 0, where a density may have a pole
+    middles = (np.arange(_POINTS) + 0.5) / _POINTS  # never 0, because a density may have a pole
     return low + (high - low) * middles
 
 
 def radial_density(noise: Noise, radii: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the density of ‖X‖₂ at `radii` > 0, shape (n,), for a spherical law.
+    """The density of ‖X‖₂ at `radii` > 0, shape (n,), for a spherical law.
 
     It is S r^(d−1) f at distance r, S = 2π^(d/2)/Γ(d/2) the area of the unit sphere.
     """
@@ -319,47 +324,50 @@ def radial_density(noise: Noise, radii: NDArray[np.float64]) -> NDArray[np.float
     return np.exp(log_sphere + (d - 1) * np.log(radii) + log_densities)
 
 
-def epsilons_around(asked: Fraction) -> list[Fraction]:
-    """Return from an eighth of `asked` to eight times it, none above both 20 and `asked`.
+def epsilons_around(epsilon: Fraction) -> list[Fraction]:
+    """Powers of two times `epsilon`, from an eighth to eight times, but not above 20.
 
-    Beyond 20 hardly any family serves.
+    Beyond ε = 20 hardly any family can serve. `epsilon` itself may be larger.
     """
     factors = [Fraction(2) ** power for power in range(-3, 4)]
-    return [asked * one for one in factors if one <= 1 or asked * one <= 20]
+    return [epsilon * factor for factor in factors if factor <= 1 or epsilon * factor <= 20]
 
 
-def error_by_epsilon(found: Mapping[Fraction, Comparison]) -> Figure:
-    """Return the loss of each noise over the Gaussian's, or at δ = 0 Laplace's, by ε.
+def error_by_epsilon(comparisons: Mapping[Fraction, Comparison]) -> Figure:
+    """Losses relative to the Gaussian's, or to Laplace's at δ = 0, by ε.
 
-    Proved bounds are marks. Raises Refused where there is no such noise to measure by.
+    Proved bounds are marks. Raises Refused if that baseline can't serve.
     """
-    first = next(iter(found.values()))
+    first = next(iter(comparisons.values()))
     delta = first.mechanisms[0].certificate.budget.delta
     baseline = "gaussian" if delta else "laplace"
     return Figure(
         title=f"Error ({first.loss}) against ε, δ = {decimal_text(delta)}",
         x_label="ε",
         y_label=f"{first.loss} / {first.loss} of {baseline} noise",
-        lines=relative_errors({float(x): one for x, one in found.items()}, baseline=baseline),
+        lines=relative_errors(
+            {float(epsilon): comparison for epsilon, comparison in comparisons.items()},
+            baseline=baseline,
+        ),
         log_x=True,
         log_y=True,
     )
 
 
-def density_figure(found: Comparison) -> Figure:
-    """Return the densities of the best five, of Laplace's and of the Gaussian: more look alike.
+def density_figure(comparison: Comparison) -> Figure:
+    """The densities of the best five candidates, of Laplace and of Gaussian noise.
 
     Noise on the whole numbers has marks at its probabilities.
     """
     laws = {
-        one.label: one.mechanism.noise
-        for place, one in enumerate(found.candidates)
-        if place < 5 or one.label in {"gaussian", "laplace"}
+        candidate.label: candidate.mechanism.noise
+        for rank, candidate in enumerate(comparison.candidates)
+        if rank < 5 or candidate.label in {"gaussian", "laplace"}
     }
     discrete = any(law.for_whole_numbers for law in laws.values())
     reach = _REACH * min(law.mse for law in laws.values()) ** 0.5
     return Figure(
-        title=f"Density of the noise, {budget_text(found)}",
+        title=f"Density of the noise, {budget_text(comparison)}",
         x_label="noise added to the number",
         y_label="density, or probability (points)" if discrete else "density",
         lines=tuple(_density(name, law, reach) for name, law in laws.items()),

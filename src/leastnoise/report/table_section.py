@@ -1,4 +1,4 @@
-"""One released table on a page: what stands out, a chart a statistic, and all numbers."""
+"""One released table on a page: its findings, a chart for each statistic, and all numbers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import AnyStatistic
 
 MOST_ROWS, MOST_DOTS = 200, 20
-"""Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
-MOST_ACROSS = 6  # columns of a table of two keys, as a phone has little room
+"""Limits on a table and on a chart: the page stays short, and the files have all rows."""
+MOST_ACROSS = 6  # columns of a table with two keys, because a phone has little room
 MOST_FOUND = 3  # statistics of a table that are among the findings
 
 
@@ -36,9 +36,9 @@ Numbers = list[tuple[float, float, float]]
 @final
 @dataclass(frozen=True, kw_only=True)
 class TableSection:
-    """A table of the page: its groups, and of each statistic the values and their intervals.
+    """A table of the page: its groups, and the values and intervals of each statistic.
 
-    `heads` name the columns of `keys`, which say a band in one.
+    `heads` name the columns of `keys`; a band is one column.
     """
 
     name: str
@@ -46,11 +46,11 @@ class TableSection:
     heads: tuple[str, ...]
     keys: tuple[tuple[str, ...], ...]
     statistics: tuple[tuple[str, bool, Numbers], ...]
-    """The name of each, whether it counts, and its numbers a row: no ends without an interval."""
-    said: tuple[str, ...]
-    """What was asked, and how it was decided which groups and values are there, in sentences."""
+    """Name, True for counts, and numbers by row; ends are NaN without an interval."""
+    sentences: tuple[str, ...]
+    """The query, and how its groups and values were selected, in sentences."""
     link: str
-    """HTML that leads to the table's file."""
+    """HTML link to the table's file."""
 
     @classmethod
     def of(
@@ -61,7 +61,7 @@ class TableSection:
         *,
         link: str,
     ) -> TableSection:
-        """Return the section of a table that was read, from the plan of its query."""
+        """The section of a table, from its columns and the plan of its query."""
         parts = query.layouts
         layout = parts[0]
         length = len(next(iter(columns.values())))
@@ -74,55 +74,58 @@ class TableSection:
             heads=_heads(layout, spec.labels),
             keys=tuple(zip(*keys, strict=True)) if keys else ((),) * length,
             statistics=tuple((name, asked.counts, numbers) for name, asked, numbers in named),
-            said=(_asked_in_words(parts, spec), *_decided(query.parts, names_of(parts, spec))),
+            sentences=(
+                _describe_query(parts, spec),
+                *_describe_selection(query.parts, names_of(parts, spec)),
+            ),
             link=link,
         )
 
     def findings(self) -> list[str]:
-        """Return what stands out, a sentence a statistic."""
-        found: list[str] = []
+        """Sentences with the highest and lowest value of each statistic."""
+        sentences: list[str] = []
         for name, counts, numbers in self.statistics[:MOST_FOUND]:
-            known = [place for place, one in enumerate(numbers) if _is_known(*one)]
+            known = [row for row, values in enumerate(numbers) if _is_known(*values)]
             if not known:
                 continue
-            most = max(known, key=lambda place: numbers[place][0])
-            least = min(known, key=lambda place: numbers[place][0])
-            said = f"{self.name}, {name}: "
+            most = max(known, key=lambda row: numbers[row][0])
+            least = min(known, key=lambda row: numbers[row][0])
+            start = f"{self.name}, {name}: "
             if len(numbers) == 1:
-                found.append(f"{said}{_shown(numbers[0], counts)}.")
+                sentences.append(f"{start}{_format(numbers[0], counts)}.")
             elif not self.layout.adds_cells:  # sums overlap
-                high, low = _shown(numbers[most], counts), _shown(numbers[least], counts)
-                said += f"highest for {self._group(most)}: {high}; "
-                found.append(f"{said}lowest for {self._group(least)}: {low}.")
-        return found
+                high, low = _format(numbers[most], counts), _format(numbers[least], counts)
+                start += f"highest for {self._group(most)}: {high}; "
+                sentences.append(f"{start}lowest for {self._group(least)}: {low}.")
+        return sentences
 
     def to_html(self) -> str:
-        """Return the section: its charts, then its numbers."""
-        asked, *decided = self.said
-        said = f'<p class="asked">{html(asked)}</p>'
-        said += "".join(f"<p>{html(one)}</p>" for one in decided)
+        """The section as HTML: its charts, then its numbers."""
+        query, *selection = self.sentences
+        text = f'<p class="asked">{html(query)}</p>'
+        text += "".join(f"<p>{html(sentence)}</p>" for sentence in selection)
         charts = "".join(map(self._chart, self.statistics)) if len(self.keys) > 1 else ""
         across = self._across() if self.statistics and len(self.keys) <= MOST_ROWS else None
         rest = len(self.keys) - MOST_ROWS
         note = f"<p>{rest:,} more rows are in the table's file.</p>" if rest > 0 else ""
         return (
-            f"<article><h3>{html(self.name)}</h3>{said}{charts}"
+            f"<article><h3>{html(self.name)}</h3>{text}{charts}"
             f"{self._down() if across is None else across}{note}"
             f'<p class="file">{self.link}</p></article>'
         )
 
-    def _group(self, place: int) -> str:
+    def _group(self, row: int) -> str:
         heads = ("",) if self.layout.conditions else self.heads
-        return ", ".join(f"{h} {k}".strip() for h, k in zip(heads, self.keys[place], strict=True))
+        return ", ".join(f"{h} {k}".strip() for h, k in zip(heads, self.keys[row], strict=True))
 
-    def _label(self, place: int) -> str:
-        return ", ".join(self.keys[place])
+    def _label(self, row: int) -> str:
+        return ", ".join(self.keys[row])
 
     def _chart(self, statistic: tuple[str, bool, Numbers]) -> str:
         name, counts, numbers = statistic
         dots = [
-            Dot(label=self._label(place) or name, value=value, low=low, high=high)
-            for place, (value, low, high) in enumerate(numbers[:MOST_DOTS])
+            Dot(label=self._label(row) or name, value=value, low=low, high=high)
+            for row, (value, low, high) in enumerate(numbers[:MOST_DOTS])
             if all(map(math.isfinite, (value, low, high)))
         ]
         title = f"{name} of {self.name}"
@@ -132,19 +135,19 @@ class TableSection:
         return f"<figure><figcaption>{html(title)}</figcaption>{chart}</figure>" if chart else ""
 
     def _down(self) -> str:
-        """Return all statistics as one table, a row a group."""
+        """All statistics in one table, with one row per group."""
         rows: list[str] = []
-        for place, keys in enumerate(self.keys[:MOST_ROWS]):
+        for row, keys in enumerate(self.keys[:MOST_ROWS]):
             cells = [f'<th scope="row">{html(key)}</th>' for key in keys]
-            cells += [_cell(numbers[place], counts) for _, counts, numbers in self.statistics]
+            cells += [_cell(numbers[row], counts) for _, counts, numbers in self.statistics]
             rows.append(f"<tr>{''.join(cells)}</tr>")
         heads = [*self.heads, *(name for name, _, _ in self.statistics)]
         return wide_table(self.name, "", heads, rows)
 
     def _across(self) -> str | None:
-        """Return a table a statistic with a key to the left and one on top, None if that can't be.
+        """A table per statistic, with one key on the left and one on top; None if impossible.
 
-        It can't where a group was left out, or isn't in its place.
+        It is impossible if a group is missing, or out of order.
         """
         if len(self.heads) != 2 or not self.keys:
             return None
@@ -153,7 +156,7 @@ class TableSection:
             return None
         tables: list[str] = []
         for name, counts, numbers in self.statistics:
-            cells = [_cell(one, counts) for one in numbers]
+            cells = [_cell(values, counts) for values in numbers]
             rows = [
                 f'<tr><th scope="row">{html(self.keys[first][0])}</th>'
                 f"{''.join(cells[first : first + len(tops)])}</tr>"
@@ -165,17 +168,17 @@ class TableSection:
 
 
 def in_words(asked: AnyStatistic, spec: Spec) -> str:
-    """Return what a page calls a statistic: whom it counts, if it counts without a column."""
+    """The page's name for a statistic, with the counted unit if it counts without a column."""
     if asked.label == "count_units":
         return f"count, each {spec.privacy.person} once"
     if asked.label == "count" and not spec.privacy.by_row:
         return "count of rows"
-    columns = {one.column: one.column for one in asked.parts if one.column}
+    columns = {part.column: part.column for part in asked.parts if part.column}
     return asked.in_words(columns | spec.labels)
 
 
 def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
-    """Return what a page calls the statistics of a table, by their columns."""
+    """The page's names for the statistics of a table, by their columns."""
     return {asked.label: in_words(asked, spec) for asked in statistics_of(parts)}
 
 
@@ -185,14 +188,14 @@ def _numbers(asked: AnyStatistic, columns: Mapping[str, list[Any]]) -> Numbers:
         return [(value, math.nan, math.nan) for value in values]
     opens = {"_low": -math.inf, "_high": math.inf}  # null in JSON
     low, high = (
-        [end if one is None else as_float(one) for one in columns[asked.label + suffix]]
+        [end if value is None else as_float(value) for value in columns[asked.label + suffix]]
         for suffix, end in opens.items()
     )
     return [*zip(values, low, high, strict=True)]
 
 
 def _is_known(value: float, low: float, high: float) -> bool:
-    """Whether a number is finite, and its interval, if it has one."""
+    """True if a number is finite, and so is its interval, if it has one."""
     ends = (low, high)
     return math.isfinite(value) and (all(map(math.isnan, ends)) or all(map(math.isfinite, ends)))
 
@@ -204,31 +207,31 @@ def _heads(layout: TableShape, labels: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[list[str]]:
-    """Return the columns that tell groups apart, as texts, the two ends of a band in one."""
+    """The key columns of a table as texts; the two ends of a band become one column."""
     values = {f"{asked.label}{end}" for asked in statistics_of(parts) for end in asked.suffixes}
-    left = [found for name, found in columns.items() if name not in values]
-    found: list[list[str]] = []
+    rest = [column for name, column in columns.items() if name not in values]
+    keys: list[list[str]] = []
     for axis in parts[0].axes:
-        column = left.pop(0)
+        column = rest.pop(0)
         if isinstance(axis, Bins | RunningBins):
-            found.append(_bands(axis, column, left.pop(0)))
+            keys.append(_bands(axis, column, rest.pop(0)))
         else:
-            found.append([_key(one) for one in column])
-    return [*found, *([_key(one) for one in column] for column in left)]
+            keys.append([_key(value) for value in column])
+    return [*keys, *([_key(value) for value in column] for column in rest)]
 
 
 def _bands(axis: Bins | RunningBins, lower: list[Any], upper: list[Any]) -> list[str]:
-    """Return bands [a, b) in words, the last one of the axis closed, be it there or left out."""
+    """Bands [a, b) in words; the axis's last band is closed, even if that band is left out."""
     last = float(axis.edges[-1])
-    said: list[str] = []
+    texts: list[str] = []
     for low, high in zip(map(as_float, lower), map(as_float, upper), strict=True):
         if math.isinf(low):
-            said.append(f"below {_edge(high)}" if math.isfinite(high) else "all")
+            texts.append(f"below {_edge(high)}" if math.isfinite(high) else "all")
         elif math.isinf(high):
-            said.append(f"{_edge(low)} or more")
+            texts.append(f"{_edge(low)} or more")
         else:
-            said.append(f"{_edge(low)} to {'' if high == last else 'below '}{_edge(high)}")
-    return said
+            texts.append(f"{_edge(low)} to {'' if high == last else 'below '}{_edge(high)}")
+    return texts
 
 
 def _edge(value: float) -> str:
@@ -239,22 +242,22 @@ def _key(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _shown(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
+def _format(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
     if math.isnan(numbers[1]):
-        return _words.shown(numbers[0])
+        return _words.format_for_page(numbers[0])
     value, low, high = beside_noise(*numbers, whole=counts)
     return f"{value} ({low} to {high})"
 
 
 def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
     if math.isnan(numbers[1]):
-        return f"<td>{_words.shown(numbers[0])}</td>"
+        return f"<td>{_words.format_for_page(numbers[0])}</td>"
     value, low, high = beside_noise(*numbers, whole=counts)
     return f"<td>{value}<small>{low} to {high}</small></td>"
 
 
-def _decided(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
-    """Return how it was decided which groups of a table are there, and which quantiles."""
+def _describe_selection(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
+    """Sentences on how a table's groups and quantiles were selected."""
     sentences = [sentence for part in parts for sentence in part.sentences(names)]
     return [
         text
@@ -263,14 +266,14 @@ def _decided(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _asked_in_words(parts: Sequence[TableShape], spec: Spec) -> str:
-    """Return a table's statistics and its keys, in a sentence."""
+def _describe_query(parts: Sequence[TableShape], spec: Spec) -> str:
+    """A sentence with a table's statistics and keys."""
     layout = parts[0]
     what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"
     what = what[0].upper() + what[1:]
     if layout.conditions:
         return f"{what}, for each of {layout.cells:,} conditions."
-    by = _words.in_turn([
+    by = _words.join_names([
         spec.labels.get(axis.column, axis.column) + axis.note for axis in layout.axes
     ]) if layout.axes else ""  # fmt: skip
     return f"{what}, by {by}." if by else f"{what}."

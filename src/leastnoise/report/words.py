@@ -1,6 +1,6 @@
-"""What was proved, in sentences for people who don't know differential privacy's symbols.
+"""Sentences about proofs for people who don't know differential privacy's symbols.
 
-The numbers of a page are here, too, as people read them.
+The module also formats the numbers of a page.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.publish.verify import VerifiedRelease
 
-_WHOLE = 10**15  # from here on floats tell no units apart
+_WHOLE = 10**15  # floats from here on are whole numbers
 _MOST_DIGITS = 12  # after the point
 
 
 def as_float(value: Any) -> float:
-    """Return a published value as a float, NaN for what is none."""
+    """A published value as a float; NaN if it isn't a number."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -42,9 +42,10 @@ def as_float(value: Any) -> float:
 
 
 def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple[str, str, str]:
-    """Return a value and the ends of its interval with no more digits than the noise leaves.
+    """Format a value and the ends of its interval, with no more digits than the noise justifies.
 
-    Two of half the interval, which is rounded outward, and of what is `whole` none after the point.
+    Half the width of the interval gets two digits, and the ends are rounded outward. With `whole`
+    there are no digits after the point.
 
     >>> beside_noise(3.00412, 1.0249, 4.6116, whole=False)
     ('3.0', '1.0', '4.7')
@@ -53,45 +54,53 @@ def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple
     """
     half = (high - low) / 2
     if not (math.isfinite(half) and 0 < half < _WHOLE and abs(value) < _WHOLE):
-        return _words.shown(value), _words.shown(low), _words.shown(high)
+        return (
+            _words.format_for_page(value),
+            _words.format_for_page(low),
+            _words.format_for_page(high),
+        )
     digits = max(0, 1 - math.floor(math.log10(half)))
     if digits > _MOST_DIGITS:
-        return _words.shown(value), _words.shown(low), _words.shown(high)
+        return (
+            _words.format_for_page(value),
+            _words.format_for_page(low),
+            _words.format_for_page(high),
+        )
     unit = 10.0 ** (0 if whole else digits)
     ends = round(value * unit) / unit, math.floor(low * unit) / unit, math.ceil(high * unit) / unit
-    told = [f"{end:,.{0 if whole else digits}f}".replace("-", "−") for end in ends]
-    return told[0], told[1], told[2]
+    text = [f"{end:,.{0 if whole else digits}f}".replace("-", "−") for end in ends]
+    return text[0], text[1], text[2]
 
 
 def as_list(lines: Sequence[str]) -> str:
-    """Return sentences as a list; no line ends within a number such as 1e-6."""
+    """Sentences as an HTML list; no line ends within a number such as 1e-6."""
     items = (re.sub(r"(\d)e-(\d)", "\\1e\u2011\\2", html(line)) for line in lines)
     return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 
 
 def wide_table(name: str, caption: str, heads: Sequence[str], rows: Sequence[str]) -> str:
-    """Return a table that scrolls by itself; `rows` are HTML, all else is text."""
-    head = "".join(f'<th scope="col">{html(one)}</th>' for one in heads)
-    told = f"<caption>{html(caption)}</caption>" if caption else ""
+    """An HTML table that scrolls separately; `rows` are HTML, the other arguments are text."""
+    head = "".join(f'<th scope="col">{html(name)}</th>' for name in heads)
+    caption_html = f"<caption>{html(caption)}</caption>" if caption else ""
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{html(name)}, table"><table>'
-        f"{told}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"{caption_html}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
-_CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
-_FOUND = " Bounds that were found follow from the tables that say so."
+_CHECKED = "Their keys, columns and stated errors follow from the spec and its noise."
+_FOUND = " Bounds that were found privately follow from the published tables."
 _SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
-    "Not checked, since nobody can: that the published values were drawn from this noise, and that "
-    "the source was what it says."
+    "Nobody can check that the published values were drawn from this noise, and that the source "
+    "had the rows that it should have."
 )
 
 
 def guarantee(budget: Budget) -> str:
-    """Return the guarantee's name.
+    """The guarantee's name.
 
     >>> from leastnoise.guarantees.budget import Budget
     >>> guarantee(Budget(epsilon=1, delta="1e-6")), guarantee(Budget(epsilon="0.5"))
@@ -103,20 +112,20 @@ def guarantee(budget: Budget) -> str:
 
 
 def proved_delta(budget: Budget, delta: Interval) -> str:
-    """Return the proved bound of δ at the budget's ε, in a sentence."""
-    return _proved(budget, delta, at=f" at ε = {decimal_text(budget.epsilon)}")
+    """A sentence with the proved bound on δ at the budget's ε."""
+    return _state_proof(budget, delta, at=f" at ε = {decimal_text(budget.epsilon)}")
 
 
-def _proved(budget: Budget, delta: Interval, *, at: str = "") -> str:
+def _state_proof(budget: Budget, delta: Interval, *, at: str = "") -> str:
     if not budget.delta:
         return f"Proved: δ = 0{at}."
     better = " (better than promised)" if 2 * Fraction(delta.upper) <= budget.delta else ""
-    most = f"≤ {_words.at_least(delta.upper)}" if delta.upper else "= 0"
+    most = f"≤ {_words.round_up(delta.upper)}" if delta.upper else "= 0"
     return f"Proved: δ {most}{at}{better}."
 
 
 def promise(budget: Budget, delta: Interval) -> str:
-    """Return what was promised and what is proved, in two sentences.
+    """Two sentences: the promised budget, and the proved bound.
 
     >>> from leastnoise.guarantees.budget import Budget
     >>> from leastnoise.guarantees.exact import Interval
@@ -124,39 +133,39 @@ def promise(budget: Budget, delta: Interval) -> str:
     'Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 5e-7 (better than promised).'
     """
     epsilon, most = decimal_text(budget.epsilon), decimal_text(budget.delta)
-    return f"Promised: ε = {epsilon}, δ = {most}. {_proved(budget, delta)}"
+    return f"Promised: ε = {epsilon}, δ = {most}. {_state_proof(budget, delta)}"
 
 
-def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
-    """Return in sentences what was checked, what the numbers are of, and what nobody can check."""
-    privacy, budget = found.spec.privacy, found.certificate.budget
+def verified_release(release: VerifiedRelease, folder: Path) -> list[str]:
+    """Sentences about the checks of a release, its rows, and facts that nobody can check."""
+    privacy, budget = release.spec.privacy, release.certificate.budget
     tables = ", ".join(
-        f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
+        f"{name} ({_words.count_noun(rows, 'row')})" for name, rows in release.rows.items()
     )
-    protected = _words.protected(privacy.neighbours, found.spec.protected)
-    checked = " ".join([_CHECKED, *sentences_on(found.plan, Topic.CHECKED)])
-    checked += _FOUND if found.plan.finds_bounds else ""
+    protected = _words.describe_protection(privacy.neighbours, release.spec.protected)
+    checked = " ".join([_CHECKED, *sentences_on(release.plan, Topic.CHECKED)])
+    checked += _FOUND if release.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",
-        *_of_series(found),
-        f"{promise(budget, found.delta)} {protected}",
-        f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
-        *summary.describe_rows(found.plan),
-        of_ledger(found),
-        _of_signature(found),
+        *_of_series(release),
+        f"{promise(budget, release.delta)} {protected}",
+        f"Tables: {tables}. {checked} {_SAME}{_other_files(release)}",
+        *summary.describe_rows(release.plan),
+        of_ledger(release),
+        _of_signature(release),
         _UNCHECKED,
     ]
 
 
 _ADD_UP = (
-    "All have one certificate and one plan. Each running total is the total before plus the count, "
-    "exactly, and each release has the digest of the release before."
+    "All releases have the same certificate and plan. Each running total is exactly the previous "
+    "total plus the count, and each release has the digest of the previous one."
 )
 _RESTARTED = "The series was restarted: totals begin anew with release {number:,}."
 
 
 def verified_series(releases: Sequence[VerifiedRelease], folder: Path) -> list[str]:
-    """What was checked of all releases of a series with running totals, in sentences."""
+    """Sentences about the checks of all releases of a series with running totals."""
     last = releases[-1]
     numbers = [release.release_number or 0 for release in releases]
     restarts = [n for n, release in zip(numbers, releases, strict=True) if _begins_tree(release)]
@@ -174,54 +183,55 @@ def _begins_tree(release: VerifiedRelease) -> bool:
     return release.link is not None and release.link.first == release.release_number
 
 
-def _of_series(found: VerifiedRelease) -> list[str]:
-    """Return which release of a series it is, and that what is proved is of all of them."""
-    if found.release_number is None:
+def _of_series(release: VerifiedRelease) -> list[str]:
+    """The number of a release in its series, and that the proof covers the whole series."""
+    if release.release_number is None:
         return []
-    releases = found.planned_releases
-    which = _words.one_of(found.release_number, releases)
+    releases = release.planned_releases
+    which = _words.name_release(release.release_number, releases)
     return [
-        f"It is {which}. What is promised and proved is of all {releases:,} together.",
-        *summary.series_sentences(found.plan),
+        f"This is {which}. Promise and proof cover all {releases:,} releases together.",
+        *summary.series_sentences(release.plan),
     ]
 
 
-def _beside(found: VerifiedRelease) -> str:
-    if not found.other_files:
+def _other_files(release: VerifiedRelease) -> str:
+    if not release.other_files:
         return ""
-    return f" Not of the release, and not checked: {_words.listed(found.other_files)}."
+    return f" Other files, not checked: {_words.list_names(release.other_files)}."
 
 
-def of_ledger(found: VerifiedRelease) -> str:
-    """Return which entry of a ledger is about such a release, if any."""
-    if found.entry is None:
+def of_ledger(release: VerifiedRelease) -> str:
+    """A sentence about the ledger's entry for a release."""
+    if release.entry is None:
         return "No budget ledger was used for this release."
-    if found.account is None:
-        return f"Ledger: not checked. It was entry {found.entry}; check it with --ledger FILE."
+    if release.account is None:
+        return f"Ledger: not checked. It was entry {release.entry}; check it with --ledger FILE."
     return (
-        f"Ledger: entry {found.entry} of the account {found.account.dataset!r} is {_entry(found)} "
-        "with this certificate. That it wasn't another one can't be seen from it."
+        f"Ledger: entry {release.entry} of the account {release.account.dataset!r} is "
+        f"{_entry(release)} with this certificate. The entry doesn't show if it was made for "
+        "another release with the same certificate."
     )
 
 
-def _entry(found: VerifiedRelease) -> str:
-    if found.release_number is None:
+def _entry(release: VerifiedRelease) -> str:
+    if release.release_number is None:
         return "a charge for a release"
-    return f"{_words.one_of(found.release_number, found.planned_releases)} of a series"
+    return f"{_words.name_release(release.release_number, release.planned_releases)} of a series"
 
 
-def _of_signature(found: VerifiedRelease) -> str:
-    if found.signed:
+def _of_signature(release: VerifiedRelease) -> str:
+    if release.signed:
         return "Signature: by the owner of this key. No file was changed since."
-    said = "none" if found.signed is False else "there is one, not checked (--key FILE)"
+    state = "none" if release.signed is False else "not checked (--key FILE)"
     return (
-        f"Signature: {said}. Whoever can write to the folder can have changed a table and its "
-        "SHA-256 together. leastnoise release --sign KEY signs one."
+        f"Signature: {state}. Without a signature, someone with access to the folder could change "
+        "a table and its SHA-256 together. leastnoise release --sign KEY signs a release."
     )
 
 
 def verified_certificate(certificate: Certificate | PlanCertificate, delta: Interval) -> list[str]:
-    """Return the statement of one certificate and its proved δ, in sentences."""
+    """Sentences with the statement of a certificate, and its proved δ."""
     budget = certificate.budget
     proved = proved_delta(budget, delta)
     if isinstance(certificate, PlanCertificate):
@@ -245,13 +255,13 @@ def _of_one(certificate: Certificate) -> str:
 
 
 def _moves(sensitivity: Sensitivity, neighbours: Neighbours | None) -> str:
-    """Return whom it is for, by what one of them can change."""
+    """A phrase for the protected persons: the change that one of them can make."""
     how = {
-        None: "whoever changes the true values",
-        "add-remove": "whoever, by being there or not, changes the true values",
-        "replace-one": "whoever, by having other values, changes the true values",
+        None: "everyone who changes the true values",
+        "add-remove": "everyone whose presence or absence changes the true values",
+        "replace-one": "everyone whose other values would change the true values",
     }[neighbours]
     if not isinstance(sensitivity, L1 | L2 | Integer):
-        return f"{how} as {sensitivity!r} says"
+        return f"{how} as {sensitivity!r} allows"
     bound = decimal_text(sensitivity.bound)
     return f"{how} by at most {bound} ({_NORMS[sensitivity.kind]} of the changes)"

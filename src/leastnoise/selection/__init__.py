@@ -1,1 +1,1 @@
-"""Which noise is the least: every family that fits the query, calibrated, proved and ranked."""
+"""The search for noise: calibrate families, compare them, and choose the best."""

@@ -1,4 +1,4 @@
-"""Check the arguments of a public call and make one `Question` of them."""
+"""Check the arguments of a public call and put them into one `Question`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.registry import family_named, registered
+from leastnoise.noise.registry import family_named, registered_family
 
 MOST_COMPOSITIONS = 10**7
 
 Setting = Exact | Sequence[Exact]
-"""What a parameter is set to: a number, or several for one that is a list."""
+"""The value of a parameter: a number, or several for a parameter that is a list."""
 Sensitivities = Sensitivity | Sequence[Sensitivity]
 """One sensitivity, or several that all hold for the query."""
 
@@ -32,13 +32,13 @@ def ask(
     compositions: int,
     sampling_rate: Exact,
 ) -> Question:
-    """Return the question; raises InvalidArgument for a malformed argument."""
+    """Check the arguments and return the question. Raises InvalidArgument."""
     if isinstance(sensitivity, Sequence) and not isinstance(sensitivity, str | bytes):
-        offered = tuple(check_sensitivity(one) for one in sensitivity)
+        offered = tuple(check_sensitivity(bound) for bound in sensitivity)
     else:
         offered = (check_sensitivity(sensitivity),)
     if not offered:
-        raise InvalidArgument(name="sensitivity", value="none", expected="one at least")
+        raise InvalidArgument(name="sensitivity", value="none", expected="at least one")
     return Question(
         budget=budget,
         sensitivities=offered,
@@ -50,14 +50,14 @@ def ask(
 
 
 def check_compositions(compositions: int) -> int:
-    """Return the number of releases; raises InvalidArgument unless 1 <= it <= 10,000,000."""
+    """Convert the number of releases to an int. Raises InvalidArgument outside 1 to 10,000,000."""
     return _validate.whole(compositions, name="compositions", most=MOST_COMPOSITIONS)
 
 
 def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
-    """Return the number of coordinates; a sensitivity that knows it may leave it out (1)."""
+    """Return the number of coordinates. It may be left out (1) if a sensitivity implies it."""
     dimension = _validate.dimension(dimension)
-    fixed = (one.coordinates for one in offered)
+    fixed = (sensitivity.coordinates for sensitivity in offered)
     known = {count for count in fixed if count is not None}
     if not known:
         return dimension
@@ -71,21 +71,21 @@ def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
 
 
 def choose_family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise]:
-    """Return the family called `noise`, whose law may go by another name in this dimension.
+    """The family called `noise`, or another law that stands for it in this dimension.
 
-    In one dimension l2 is laplace; in several, optimal is optimal-radial, unless it is for one
-    number in each of several cells.
+    In one dimension laplace stands for l2. In several, optimal-radial stands for optimal, unless
+    the noise goes separately to each of several cells.
     """
     family = family_named(noise)
-    known = registered(family)
-    instead = known.for_one_number if dimension == 1 else None if in_cells else known.for_a_vector
-    return family_named(instead) if instead else family
+    known = registered_family(family)
+    other = known.for_one_number if dimension == 1 else None if in_cells else known.for_a_vector
+    return family_named(other) if other else family
 
 
 def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None) -> dict[str, Any]:
-    """Return the parameters that the user sets, in the kinds that the family has.
+    """Convert the parameters that the user sets to the types that the family declares.
 
-    Numbers are ints or Fractions, lists tuples of them; a text spells a list with commas.
+    Numbers become ints or Fractions, lists tuples of them; a text may spell a list with commas.
     """
     fixed: dict[str, Any] = {}
     for name, value in _validate.table(parameters, name="parameters").items():
@@ -94,7 +94,7 @@ def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None
             raise InvalidArgument(
                 name="parameter",
                 value=name,
-                expected=f"a parameter of {family.name} ({', '.join(known) or 'it has none'})",
+                expected=f"a parameter of {family.name} ({', '.join(known) or 'none'})",
                 hint=_validate.nearest(name, known),
             )
         kind = family.parameter_kinds[name]
@@ -102,22 +102,22 @@ def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None
             listed = value.split(",") if isinstance(value, str) else value
             like = 'numbers, such as [2, 10] or "2,10"'
             (kind, _), values = get_args(kind), _validate.items(listed, name=name, like=like)
-            fixed[name] = tuple(_one_parameter(one, name, kind) for one in values)
+            fixed[name] = tuple(_read_parameter(item, name, kind) for item in values)
         else:
             if kind not in (Fraction, int):
                 raise InvalidArgument(
-                    name="parameter", value=name, expected="a parameter that is one number"
+                    name="parameter", value=name, expected="a parameter that is a single number"
                 )
-            fixed[name] = _one_parameter(value, name, kind)
+            fixed[name] = _read_parameter(value, name, kind)
     return fixed
 
 
-def _one_parameter(value: Any, name: str, kind: object) -> Fraction | int:
+def _read_parameter(value: Any, name: str, kind: object) -> Fraction | int:
     return _whole_parameter(value, name) if kind is int else exact(value, name=name)
 
 
 def _whole_parameter(value: Exact, name: str) -> int:
-    """Return a parameter that is a whole number, which a text may spell."""
+    """Read a whole number, which a text may spell."""
     number = exact(value, name=name) if isinstance(value, str) else None
     if number is not None and number.denominator == 1:
         return int(number)

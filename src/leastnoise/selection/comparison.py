@@ -1,6 +1,6 @@
-"""The result of a comparison: candidates, ranked; the families that were skipped; and a bound.
+"""The result of a comparison: ranked candidates, skipped families, and a lower bound.
 
-A lower bound on the loss of any noise for a question is proved, if one is known.
+The bound on the loss of any noise for the question is proved, if there is one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def find_fine_gap(question: Question) -> float | None:
-    """Return the gap that a bound is computed to if nobody says; None for a vector."""
+    """The default gap of a bound in one dimension; None for a vector."""
     task = _task(question)
     return find.fine_gap(task) if isinstance(task, Task) else None
 
@@ -36,11 +36,11 @@ def find_fine_gap(question: Question) -> float | None:
 def find_best_possible(
     question: Question, effort: Effort, *, vectors: bool = True
 ) -> BestPossible | None:
-    """Return the bound on noise for this very question that `effort` finds; None if none can be.
+    """The lower bound on the loss of noise that `effort` finds; None if no bound can be found.
 
-    At δ = 0 it follows from the volume of the shifts. Else a linear program finds it: for one
-    number the one that designs the best noise, which the same effort has mostly done before; for a
-    vector, unless `vectors` is false, one that takes about a quarter of a minute.
+    At δ = 0 it follows from the volume of the shifts. Otherwise a linear program finds it. For one
+    number, this is the program that designs the best noise, so the work is usually done already.
+    For a vector it takes about 15 seconds, and is skipped if `vectors` is false.
     """
     bound = bound_by_volume(question)
     if bound is not None:
@@ -61,7 +61,7 @@ def find_best_possible(
 
 
 def bound_by_volume(question: Question) -> LowerBound | None:
-    """Return a bound of purely private noise, by the volume of the shifts, in milliseconds."""
+    """A lower bound for purely private noise, by the volume of the shifts, within milliseconds."""
     shifts = _all_shifts(question)
     if question.budget.delta or shifts is None or not question.once:
         return None
@@ -78,26 +78,26 @@ def bound_by_volume(question: Question) -> LowerBound | None:
 
 
 def _all_shifts(question: Question) -> Sensitivity | None:
-    """Return a sensitivity whose shifts are those, and all of those, that noise has to hide.
+    """A sensitivity whose shifts are exactly those that the noise has to hide.
 
-    Of several that hold at once, that is their intersection: of balls, the smallest. None where
-    that isn't known, and for whole numbers.
+    Of several sensitivities that hold together it is the intersection; for balls, the smallest.
+    None if the intersection isn't known, and for whole numbers.
     """
     offered = set(question.sensitivities)
     if question.dimension == 1 and _in_whole_steps(question):
         return None
-    if question.dimension == 1 or all(isinstance(one, L2) for one in offered):
+    if question.dimension == 1 or all(isinstance(each, L2) for each in offered):
         radius = question.radius("l2")
         return L2(radius) if radius else None
     return offered.pop() if len(offered) == 1 else None
 
 
 def _task(question: Question) -> Task | VectorTask | None:
-    """Return the problem that a linear program bounds; None if there is none for this query."""
+    """The problem that a linear program bounds; None if no program serves this question."""
     if not question.once:
         return None
     if question.dimension > 1:
-        balls = all(isinstance(one, L2) for one in question.sensitivities)
+        balls = all(isinstance(sensitivity, L2) for sensitivity in question.sensitivities)
         if question.loss is not Loss.MSE or not balls:
             return None
         return VectorTask(budget=question.budget, dimension=question.dimension)
@@ -107,17 +107,23 @@ def _task(question: Question) -> Task | VectorTask | None:
 
 
 def _in_whole_steps(question: Question) -> bool:
-    """Whether one number moves by whole numbers alone, so that less noise may do."""
+    """True if a single number changes by whole numbers only, for which less noise may suffice."""
     return question.radius("integer") is not None
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A proved mechanism, and the seconds that finding and proving it took.
+    """A proved mechanism in a comparison.
 
-    `construction` names how the noise is fitted to the sensitivity: "ball" if it is added as it is.
-    `note` says where the search ended before it was done, if it did.
+    Attributes:
+        mechanism: The mechanism, with its certificate.
+        construction: How the noise is fitted to the sensitivity: "ball" without a map, else the
+            name of the geometry, such as "ellipse".
+        search_seconds: Time of the search.
+        proof_seconds: Time of the proof.
+        note: Where the search stopped, if it stopped early; otherwise None.
+
     """
 
     mechanism: Mechanism
@@ -134,12 +140,12 @@ class Candidate:
 
     @property
     def mae(self) -> float | None:
-        """E‖error‖₁ of a release; None where no closed form of it is known."""
+        """E‖error‖₁ of a release; None if no closed form is known."""
         return mae_of(self.mechanism)
 
     @property
     def label(self) -> str:
-        """The noise, and how it is fitted unless it is added as it is: "l2 (ellipse)"."""
+        """The noise, with the construction unless it is a plain ball: "l2 (ellipse)"."""
         name = self.mechanism.noise.name
         return name if self.construction == BALL else f"{name} ({self.construction})"
 
@@ -147,7 +153,13 @@ class Candidate:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A noise family that can't serve, and why."""
+    """A noise family that can't serve a question.
+
+    Attributes:
+        name: Name of the family.
+        why: The reason.
+
+    """
 
     name: str
     why: str
@@ -159,29 +171,37 @@ class Skipped:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BestPossible:
-    """`value`: no noise for this query and budget has a smaller loss, as `bound` proves.
+    """A lower bound on the loss of any noise for this query and budget.
 
-    `bound` is for sensitivity 1, `value` for the sensitivity asked.
+    Attributes:
+        value: The bound, for the sensitivity in the question.
+        bound: The proof, for sensitivity 1.
+
     """
 
     value: float
     bound: LowerBound
 
     def __repr__(self) -> str:
-        least = f"no noise has less {self.bound.loss} than {_words.at_most(self.value)}"
+        least = f"no noise has less {self.bound.loss} than {_words.round_down(self.value)}"
         return _words.line("BestPossible", least)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Framed, Shown):
-    """Every family: those that can serve, best first by `loss`, and those that can't.
+    """The result of `compare`: noise families that can serve, best first, and those that can't.
 
-    `best_possible` is there if a bound for this very problem is proved.
+    As a frame it has one row per candidate, best first. The columns are `noise`, `construction`
+    (see `Candidate`), `scale`, `mse` and `mae` (totals over the coordinates; `mae` is missing
+    without a closed form), `search_seconds`, `proof_seconds` and `note`.
 
-    As a frame it has a row a candidate, best first, with the columns `noise`, `construction` (see
-    `Candidate`), `scale`, `mse` and `mae` (totals over the coordinates; `mae` is missing where no
-    closed form is known), `search_seconds`, `proof_seconds` and `note`.
+    Attributes:
+        loss: The expected error by which the candidates are ranked.
+        candidates: The proved mechanisms, best first.
+        skipped: The families that can't serve, with the reasons.
+        best_possible: A proved lower bound on the loss; None if none is known.
+
     """
 
     loss: Loss
@@ -196,16 +216,16 @@ class Comparison(Framed, Shown):
 
     @property
     def why_none(self) -> str:
-        """Why no family can serve, one by one."""
+        """The reasons why no family can serve, as one text."""
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in self.skipped)
         return f"No noise family can serve this query. {reasons}."
 
     @property
     def gap(self) -> float | None:
-        """How far, at most, the best candidate's loss is above the best possible; relative.
+        """An upper bound on the best candidate's loss, relative to the best possible, minus 1.
 
-        None without a bound, and where the bound is about noise on the whole numbers and the
-        candidate isn't on them.
+        None without a bound. None too if the bound is about noise on the whole numbers and the
+        candidate isn't.
         """
         if self.best_possible is None or self.best_possible.value <= 0 or not self.candidates:
             return None
@@ -215,27 +235,27 @@ class Comparison(Framed, Shown):
         return max(0.0, self.loss.of(self.mechanisms[0]) / self.best_possible.value - 1)
 
     def _columns(self) -> Columns:
-        found = self.candidates
+        rows = self.candidates
         return {
-            "noise": [one.mechanism.noise.name for one in found],
-            "construction": [one.construction for one in found],
-            "scale": [float(one.mechanism.noise.scale) for one in found],
-            "mse": [one.mechanism.mse for one in found],
-            "mae": [one.mae for one in found],
-            "search_seconds": [one.search_seconds for one in found],
-            "proof_seconds": [one.proof_seconds for one in found],
-            "note": [one.note for one in found],
+            "noise": [row.mechanism.noise.name for row in rows],
+            "construction": [row.construction for row in rows],
+            "scale": [float(row.mechanism.noise.scale) for row in rows],
+            "mse": [row.mechanism.mse for row in rows],
+            "mae": [row.mae for row in rows],
+            "search_seconds": [row.search_seconds for row in rows],
+            "proof_seconds": [row.proof_seconds for row in rows],
+            "note": [row.note for row in rows],
         }
 
     def _tables(self) -> dict[str, Columns]:
         skipped = {
-            "noise": [one.name for one in self.skipped],
-            "why": [one.why for one in self.skipped],
+            "noise": [family.name for family in self.skipped],
+            "why": [family.why for family in self.skipped],
         }
         return {"": self._columns()} | ({"Skipped": skipped} if self.skipped else {})
 
     def __repr__(self) -> str:
-        kinds = _words.counted(len(self.candidates), "candidate")
+        kinds = _words.count_noun(len(self.candidates), "candidate")
         rest = f"{kinds}, {len(self.skipped):,} skipped"
         if not self.candidates:
             return _words.line("Comparison", rest)
@@ -245,14 +265,14 @@ class Comparison(Framed, Shown):
         )
 
     def __str__(self) -> str:
-        """Return a table, a line a mechanism."""
+        """Format a table with one line per mechanism."""
         lines = [f"{'noise':<30}{'scale':>12}{'mse':>12}{'mae':>12}"]
         lines += [
-            f"{found.label:<30}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{error_text(found.mae):>12}"
-            for found in self.candidates
-            for m in (found.mechanism,)
+            f"{row.label:<30}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{error_text(row.mae):>12}"
+            for row in self.candidates
+            for m in (row.mechanism,)
         ]
-        lines += [f"{found.label}: {found.note}" for found in self.candidates if found.note]
+        lines += [f"{row.label}: {row.note}" for row in self.candidates if row.note]
         lines += [f"{skipped.name:<30}skipped: {skipped.why}" for skipped in self.skipped]
         if self.gap is not None:
             name = self.candidates[0].label
@@ -263,7 +283,7 @@ class Comparison(Framed, Shown):
 
 
 def mae_of(mechanism: Mechanism) -> float | None:
-    """Return E‖error‖₁; None where no closed form of it is known."""
+    """E‖error‖₁ of a mechanism; None if no closed form is known."""
     try:
         return mechanism.mae
     except NotApplicable:
@@ -271,13 +291,13 @@ def mae_of(mechanism: Mechanism) -> float | None:
 
 
 def error_text(error: float | None) -> str:
-    """Return an error for people to read."""
+    """Format an error; "unknown" for None."""
     return "unknown" if error is None else f"{error:.6g}"
 
 
 def percent(gap: float) -> str:
-    """Return `gap` as a percentage of two digits, rounded up."""
-    if gap < 1e-10:  # a double's rounding of the loss
+    """Format `gap` as a percentage with two digits, rounded up."""
+    if gap < 1e-10:  # rounding error of the loss
         return "0 %"
     scale = 10.0 ** (math.floor(math.log10(100 * gap)) - 1)
     rounded = math.ceil(100 * gap / scale) * scale

@@ -1,4 +1,4 @@
-"""The constructions of noise for a sensitivity: the plain ball, and the maps made for it."""
+"""The ways to fit noise to a sensitivity: a ball without a map, and the maps made for it."""
 
 from __future__ import annotations
 
@@ -20,40 +20,39 @@ BALL = "ball"
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Way:
-    """How noise is fitted to one of the sensitivities.
+class Construction:
+    """A fit of noise to one of the sensitivities.
 
-    `construction` is the name of the geometry that results show; without one the noise is added as
-    it is.
+    `name` is the name that results show. Without a geometry the noise is added without a map.
     """
 
     sensitivity: Sensitivity
-    construction: str = BALL
+    name: str = BALL
     geometry: Geometry | None = None
 
     @property
     def draws(self) -> int:
-        """How many draws a unit moves: 1, or in cells as many as it can be in."""
+        """The number of draws that a unit affects: 1, or in cells its largest number of cells."""
         return 1 if self.geometry is None else self.geometry.draws(self.sensitivity)
 
 
-def list_ways(question: Question) -> list[Way]:
-    """Return the ways to fit noise to each of the sensitivities, the plain ball first.
+def list_constructions(question: Question) -> list[Construction]:
+    """The constructions for each of the sensitivities; the plain ball comes first.
 
-    One number has no other way: maps of it would give the same noise, searched twice.
+    One number only has the ball: maps would give the same noise again.
 
-    Raises NotApplicable if a program that fits one isn't solved, InvalidArgument for points that
-    don't span their space.
+    Raises NotApplicable if a program that computes a map isn't solved, InvalidArgument for points
+    that don't span their space.
     """
     return [
-        Way(sensitivity=one, construction=name, geometry=geometry)
-        for one in question.sensitivities
-        for name, geometry in ((BALL, None), *_geometries(one, question.dimension))
+        Construction(sensitivity=sensitivity, name=name, geometry=geometry)
+        for sensitivity in question.sensitivities
+        for name, geometry in ((BALL, None), *_geometries(sensitivity, question.dimension))
     ]
 
 
 def _geometries(sensitivity: Sensitivity, dimension: int) -> Iterator[tuple[str, Geometry]]:
-    """Yield the maps made for noise of `dimension` released coordinates, by their names."""
+    """Yield the maps for noise of `dimension` released coordinates, with their names."""
     if dimension == 1:
         return
     if isinstance(sensitivity, CountingQueries):
@@ -62,7 +61,7 @@ def _geometries(sensitivity: Sensitivity, dimension: int) -> Iterator[tuple[str,
             yield "algorithm-1", ellipse.lebeda(sensitivity.dimension, bound=sensitivity.bound)
     elif isinstance(sensitivity, Groups):
         if sensitivity.neighbours != "replace-one" or sensitivity.groups != 1:
-            # else the row count is public: no ellipse has a reason to hide it
+            # otherwise the row count is public, and no ellipse needs to hide it
             yield "ellipse", ellipse.least_groups(sensitivity)
         yield "algorithm-2", ellipse.grouped(sensitivity)
     elif isinstance(sensitivity, Vertices):

@@ -1,4 +1,4 @@
-"""Fit one family to a question, in every construction that it can serve."""
+"""Calibrate one family for a question, in every construction that it can serve."""
 
 from __future__ import annotations
 
@@ -12,91 +12,98 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise, needs_norm
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Question
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.selection.comparison import Candidate
-from leastnoise.selection.constructions import Way
+from leastnoise.selection.constructions import Construction
 
 
 def fit_family(
     family: type[Noise],
     question: Question,
-    ways: Sequence[Way],
+    constructions: Sequence[Construction],
     *,
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
 ) -> list[Candidate]:
-    """Return `family`, calibrated and proved, in each of `ways` that it can serve; best first.
+    """Calibrate and prove `family` in each of the `constructions` that it can serve; best first.
 
-    Of several plain balls the smallest in the family's norm is used, of several bodies the best
-    whose noise is `usable`. `effort` is what a family that is designed is worth. Raises Refused
-    with the last reason if no way is left.
+    Of several plain balls, the smallest in the family's norm is used; of several bodies, the best
+    whose noise is `usable`. `effort` limits the design of a designed family. Raises Refused with
+    the last reason if no construction can be served.
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     reasons: list[Refused] = []
-    for way in _drop_dominated(family, question, ways):
+    for construction in _drop_dominated(family, question, constructions):
         try:
-            found.append(_candidate(family, question, way, effort or Effort()))
+            candidates.append(_candidate(family, question, construction, effort or Effort()))
         except Refused as error:
             reasons.append(error)
-    if not found:
+    if not candidates:
         no_norm = NotApplicable(family=family.name, why=needs_norm(family.norm))
         raise reasons[-1] if reasons else no_norm
-    found = [one for one in found if usable(one.mechanism.noise)]
-    found.sort(key=lambda one: question.loss.of(one.mechanism))
-    # bodies of several sensitivities have no names of their own
-    return found[:1] if issubclass(family, VectorNoise) else found
+    candidates = [candidate for candidate in candidates if usable(candidate.mechanism.noise)]
+    candidates.sort(key=lambda candidate: question.loss.of(candidate.mechanism))
+    # results couldn't tell bodies of several sensitivities apart by name
+    return candidates[:1] if issubclass(family, VectorNoise) else candidates
 
 
-def _drop_dominated(family: type[Noise], question: Question, ways: Sequence[Way]) -> list[Way]:
-    """Drop dominated pairs: larger balls, and cells where a ball serves vectors."""
+def _drop_dominated(
+    family: type[Noise], question: Question, constructions: Sequence[Construction]
+) -> list[Construction]:
+    """Drop larger balls, and cells if the family serves vectors in a ball."""
     if issubclass(family, VectorNoise):
-        return _list_shapes(family, question, ways)
+        return _list_shapes(family, question, constructions)
     dimension = question.dimension
     balls = [
         (radius, index)
-        for index, way in enumerate(ways)
-        if way.geometry is None
-        and (radius := way.sensitivity.radius(family.norm, dimension=dimension)) is not None
+        for index, construction in enumerate(constructions)
+        if construction.geometry is None
+        and (radius := construction.sensitivity.radius(family.norm, dimension=dimension))
+        is not None
     ]
-    kept = [ways[min(balls)[1]]] if balls else []
+    kept = [constructions[min(balls)[1]]] if balls else []
     vectors = family.why_not(dimension=dimension, delta=question.budget.delta) is None
     kept += [
-        way
-        for way in ways
-        if way.geometry is not None
-        and (way.geometry.noise_dimension == dimension or not (vectors and balls))
+        construction
+        for construction in constructions
+        if construction.geometry is not None
+        and (construction.geometry.noise_dimension == dimension or not (vectors and balls))
     ]
     return kept
 
 
-def _list_shapes(family: type[VectorNoise], question: Question, ways: Sequence[Way]) -> list[Way]:
-    """Return one way for each shape that the sensitivities have; maps are for spheres.
+def _list_shapes(
+    family: type[VectorNoise], question: Question, constructions: Sequence[Construction]
+) -> list[Construction]:
+    """One construction for each shape of the sensitivities; maps are for spheres only.
 
-    Raises NotApplicable if none has one.
+    Raises NotApplicable if no sensitivity has a shape for the family.
     """
-    forms: dict[object, Way] = {}
+    forms: dict[object, Construction] = {}
     why = needs_norm(family.norm)
-    for way in ways:
-        if way.geometry is None:
-            form = family.form_of(way.sensitivity, dimension=question.dimension)
-            why = why if form else family.no_form(way.sensitivity)
-            forms.setdefault(form, way)
+    for construction in constructions:
+        if construction.geometry is None:
+            form = family.form_of(construction.sensitivity, dimension=question.dimension)
+            why = why if form else family.no_form(construction.sensitivity)
+            forms.setdefault(form, construction)
     forms.pop(None, None)
     if not forms:
         raise NotApplicable(family=family.name, why=why)
     return list(forms.values())
 
 
-def _candidate(family: type[Noise], question: Question, way: Way, effort: Effort) -> Candidate:
-    design = registered(family).part("design")
+def _candidate(
+    family: type[Noise], question: Question, construction: Construction, effort: Effort
+) -> Candidate:
+    design = registered_family(family).part("design")
     calibrated = calibrate_family(
         family,
-        question.through(way.sensitivity, way.geometry),
+        question.through(construction.sensitivity, construction.geometry),
         search=partial(design, effort=effort) if design else None,
     )
     return Candidate(
         mechanism=Mechanism(calibrated.certificate),
-        construction=way.construction,
+        construction=construction.name,
         search_seconds=calibrated.search_seconds,
         proof_seconds=calibrated.proof_seconds,
         note=calibrated.note,

@@ -19,7 +19,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Question
-from leastnoise.noise.registry import family_named, registered
+from leastnoise.noise.registry import family_named, registered_family
 from leastnoise.selection.ask import (
     Sensitivities,
     Setting,
@@ -36,11 +36,11 @@ from leastnoise.selection.comparison import (
     find_best_possible,
     find_fine_gap,
 )
-from leastnoise.selection.constructions import Way, list_ways
+from leastnoise.selection.constructions import Construction, list_constructions
 from leastnoise.selection.fit import fit_family
 from leastnoise.selection.rivals import list_quick, list_slow, list_worthwhile
 
-_WORK = WORK // 12  # that a comparison gives one family to design its law: five seconds
+_WORK = WORK // 12  # for the design of one family in a comparison: about five seconds
 
 
 def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
@@ -57,29 +57,51 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> Mechanism:
-    """Return the mechanism of the family `noise` with the smallest scale proved for the budget.
+    """Calibrate one noise family: the smallest scale that meets the budget, with its proof.
 
-    A family with more parameters than its scale takes what its source says of them: steps and
-    weights fall by ε (`decay`), `truncated-laplace` has b = Δ/ε, kernels are a sensitivity apart,
-    and `cactus` is the best in its own sense. What is left open (γ, a core, a radius, modes, a
-    corner, α and p) minimises `loss`. `parameters` sets others, which may have less loss, mostly
-    where δ is large: the table is in docs/noise.md. The scale is at least the exact minimum and at
-    most 1e-9 (relative) above it. With `compositions` = k the budget is that of k releases
-    together; where a family is a scale alone it is at most about 1e-4 above the minimum (l2: 1e-9).
-    In one dimension "l2" gives `laplace`, the same law; in several, "optimal" gives
-    `optimal-radial`. With `sampling_rate` < 1 every release is of a Poisson sample, which each
-    record is in with that probability, and neighbours differ by one record that is there or not.
-    Noise that a linear program designs (`optimal`, `discrete-staircase`) is refined until it is
-    within `gap` of the best possible (0.005 if you don't say: half a per cent; 0.02 beyond ε = 5),
-    or the best there is after some work, about a minute's and the same on every machine, or after
-    `time_limit` seconds if you set them.
-    Raises InvalidArgument for a malformed argument, NotApplicable if the family can't serve,
-    NotCertified if no proof was found.
+    The scale is never below the exact minimum, and at most 1e-9 (relative) above it. For several
+    releases of a family whose only parameter is its scale the limit is about 1e-4 (l2: 1e-9).
+    docs/noise.md lists the other exceptions.
 
-    >>> from leastnoise.guarantees.sensitivity import L2
-    >>> m = calibrate("l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
-    >>> round(float(m.noise.scale), 9), m.certificate.delta.certainly_at_most("1e-5")
-    (0.933639567, True)
+    Parameters beside the scale follow the family's source: steps and weights decay with ε
+    (`decay`), `truncated-laplace` has b = Δ/ε, kernels are a sensitivity apart, and `cactus` is
+    optimal in its own sense. Parameters that the source leaves open minimise `loss`.
+
+    In one dimension "l2" gives `laplace`, which is the same law. In several, "optimal" gives
+    `optimal-radial`.
+
+    Args:
+        noise: Name of the family, such as "gaussian"; `leastnoise.noise.families()` lists them.
+        epsilon: Privacy budget ε ≥ 0, as an exact decimal (str, int, Fraction) or a float, which is
+            read as the decimal that it prints.
+        delta: Privacy budget δ, 0 ≤ δ < 1, in the same forms.
+        sensitivity: The largest change by one unit, such as `L2(1)`; or several that all hold.
+        dimension: Number of coordinates that are released together.
+        loss: Expected error to minimise: "mse" (E‖X‖₂²) or "mae" (E‖X‖₁).
+        compositions: Number of releases that share the budget.
+        sampling_rate: With a rate below 1, each release uses a Poisson sample that contains each
+            record with that probability. Neighbours then differ by one added or removed record.
+        parameters: Values for the family's other parameters; docs/noise.md has the table. They may
+            reduce the loss, mostly for a large δ.
+        gap: Designed noise (`optimal`, `discrete-staircase`) is refined until its loss is within
+            this fraction of the best possible. The default is 0.005, and 0.02 for ε > 5.
+        time_limit: Seconds after which the design stops. Without a limit it stops after an amount
+            of work that is the same on every machine, about a minute.
+
+    Returns:
+        The mechanism, with a certificate that `verify()` proves again.
+
+    Raises:
+        InvalidArgument: An argument is malformed.
+        NotApplicable: The family can't serve this question, such as δ = 0 for a Gaussian.
+        NotCertified: No proof was found.
+
+    Examples:
+        >>> from leastnoise.guarantees.sensitivity import L2
+        >>> m = calibrate("l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
+        >>> round(float(m.noise.scale), 9), m.certificate.delta.certainly_at_most("1e-5")
+        (0.933639567, True)
+
     """
     question = ask(
         Budget(epsilon=epsilon, delta=delta),
@@ -108,24 +130,40 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> Comparison:
-    """Return every noise family, calibrated and proved, best first by `loss`.
+    """Calibrate and prove every noise family, and rank them by expected error.
 
-    `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁), of one release; the budget is that of all
-    `compositions` together, each of a Poisson sample if `sampling_rate` < 1. Families that can't
-    serve come with the reason.
-    `best_possible` is a proved lower bound on the loss of any noise. At δ = 0 it follows from the
-    volume of the shifts, at once. Else it is there for one number, where the best noise is designed
-    with it, and with `bound` for the mse of a vector with an l2 sensitivity, which takes about a
-    quarter of a minute (`progress` is told the stages, and the families in turn). The bound on one
-    number, and the noise designed with it, are refined until they are within `gap` of each other
-    (if you don't say: 0.005 up to ε = 5, 0.02 beyond; with `bound` 0.0005 up to ε = 2), or for some
-    work: about a minute's with `bound`, 5 seconds' without, the same on every machine. `time_limit`
-    sets seconds in place of that work.
+    The result has a proved lower bound on the loss of any noise, if one is known. At δ = 0 it
+    follows from the volume of the shifts. At δ > 0 there is one for a single number, found together
+    with the best noise; for a vector only with `bound`.
 
-    `parameters` sets parameters by the name of the family. Spherical families that take seconds
-    are left out, with the reason, where noise in the shape of the body is far ahead of `l2` and
-    `gaussian`; one that `parameters` names is always tried.
-    Raises InvalidArgument for a malformed argument.
+    Spherical families whose search takes seconds are skipped, with the reason, if noise in the
+    shape of the sensitivity is far ahead of `l2` and `gaussian`. A family that `parameters` names
+    is always searched.
+
+    Args:
+        epsilon: Privacy budget ε ≥ 0, as in `calibrate`.
+        delta: Privacy budget δ, 0 ≤ δ < 1.
+        sensitivity: The largest change by one unit, such as `L2(1)`; or several that all hold.
+        dimension: Number of coordinates that are released together.
+        loss: Expected error of one release, by which families are ranked: "mse" or "mae".
+        compositions: Number of releases that share the budget.
+        sampling_rate: Probability of a record to be in the Poisson sample of each release.
+        bound: Also find a lower bound for the mse of a vector with an l2 sensitivity, which takes
+            about 15 seconds, and refine the bound for one number.
+        progress: Function that is called with a text for each family and stage.
+        parameters: Values for parameters, by the name of the family.
+        gap: Designed noise and its bound are refined until they are within this fraction of each
+            other. The default is 0.005 up to ε = 5 and 0.02 beyond; with `bound` it is 0.0005 up to
+            ε = 2.
+        time_limit: Seconds after which a design stops. Without a limit it stops after an amount of
+            work that is the same on every machine: about 5 seconds, or a minute with `bound`.
+
+    Returns:
+        The candidates, best first, and the skipped families with the reasons.
+
+    Raises:
+        InvalidArgument: An argument is malformed.
+
     """
     question = ask(
         Budget(epsilon=epsilon, delta=delta),
@@ -146,10 +184,10 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         name: fix_parameters(family_named(name), values)
         for name, values in _validate.table(parameters, name="parameters").items()
     }
-    found = compare_families(question, fixed=fixed, effort=effort)
-    if not found.candidates:
-        return found
-    return replace(found, best_possible=find_best_possible(question, effort, vectors=bound))
+    comparison = compare_families(question, fixed=fixed, effort=effort)
+    if not comparison.candidates:
+        return comparison
+    return replace(comparison, best_possible=find_best_possible(question, effort, vectors=bound))
 
 
 def compare_families(
@@ -160,18 +198,21 @@ def compare_families(
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
     known: Comparison | None = None,
-    ways: Sequence[Way] | None = None,
+    constructions: Sequence[Construction] | None = None,
     to_beat: float | None = None,
 ) -> Comparison:
-    """Return the `known` candidates and those of `families`, if their noise is `usable`.
+    """Calibrate `families`, or all, and merge the candidates into the `known` comparison.
 
-    All families, if none are named; in each of `ways`, or in all. What is far behind the others
-    isn't searched, unless `fixed` names it; with a loss `to_beat` nothing is that can't have less
-    than that and all others.
+    Only candidates whose noise is `usable` are kept. Without `constructions`, all are tried.
+    Families that are far behind the others aren't searched unless `fixed` names them. With a loss
+    `to_beat`, a family is searched only if it might have less than that and less than all others.
     """
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []
-    every, asked = list_ways(question) if ways is None else ways, fixed or {}
+    every, asked = (
+        list_constructions(question) if constructions is None else constructions,
+        fixed or {},
+    )
     effort = effort or Effort(work=_WORK)
     for family in (*list_quick(), *list_slow()) if families is None else families:
         shape = asked.get(family.name)
@@ -182,15 +223,15 @@ def compare_families(
             if shape is None:
                 tried = list_worthwhile(family, question, every, candidates, to_beat=to_beat)
             asked_of = replace(question, fixed=shape or {})
-            found = fit_family(family, asked_of, tried, effort=effort, usable=usable)
+            fitted = fit_family(family, asked_of, tried, effort=effort, usable=usable)
         except NotApplicable as error:
             skipped.append(Skipped(name=family.name, why=error.why))
         except Refused as error:
             skipped.append(Skipped(name=family.name, why=str(error)))
         else:
-            candidates += found
-    candidates.sort(key=lambda found: question.loss.of(found.mechanism))
-    skipped.sort(key=lambda one: one.name)
+            candidates += fitted
+    candidates.sort(key=lambda candidate: question.loss.of(candidate.mechanism))
+    skipped.sort(key=lambda family: family.name)
     return Comparison(
         loss=question.loss,
         candidates=tuple(candidates),
@@ -201,11 +242,11 @@ def compare_families(
 def choose_effort(
     noise: str, *, gap: float | None, time_limit: float | None, progress: Progress | None = None
 ) -> Effort | None:
-    """Return the effort to design `noise` with, None if nothing designs it.
+    """The effort to design `noise`; None if the family isn't designed.
 
-    Raises InvalidArgument for a gap or a time that isn't positive, or that `noise` has no use for.
+    Raises InvalidArgument for a gap or a time that isn't positive, or that `noise` doesn't use.
     """
-    if registered(family_named(noise)).design:
+    if registered_family(family_named(noise)).design:
         return Effort(gap=gap, seconds=time_limit, progress=progress)
     for name, value in (("gap", gap), ("time_limit", time_limit)):
         if value is not None:
@@ -227,11 +268,26 @@ def least_noise(
     compositions: int = 1,
     sampling_rate: Exact = 1,
 ) -> Mechanism:
-    """Return the proved mechanism with the least expected error; the first of `compare`.
+    """Find the proved mechanism with the least expected error, the first of `compare`.
 
-    Raises InvalidArgument for a malformed argument, Refused if no family can serve.
+    Args:
+        epsilon: Privacy budget ε ≥ 0, as in `calibrate`.
+        delta: Privacy budget δ, 0 ≤ δ < 1.
+        sensitivity: The largest change by one unit, such as `L2(1)`; or several that all hold.
+        dimension: Number of coordinates that are released together.
+        loss: Expected error to minimise: "mse" (E‖X‖₂²) or "mae" (E‖X‖₁).
+        compositions: Number of releases that share the budget.
+        sampling_rate: Probability of a record to be in the Poisson sample of each release.
+
+    Returns:
+        The mechanism, with a certificate that `verify()` proves again.
+
+    Raises:
+        InvalidArgument: An argument is malformed.
+        Refused: No family can serve; the message has each family's reason.
+
     """
-    found = compare(
+    comparison = compare(
         epsilon=epsilon,
         delta=delta,
         sensitivity=sensitivity,
@@ -240,9 +296,9 @@ def least_noise(
         compositions=compositions,
         sampling_rate=sampling_rate,
     )
-    if not found.mechanisms:
-        raise Refused(found.why_none)
-    return found.mechanisms[0]
+    if not comparison.mechanisms:
+        raise Refused(comparison.why_none)
+    return comparison.mechanisms[0]
 
 
 def find_candidate(
@@ -252,11 +308,11 @@ def find_candidate(
     parameters: Mapping[str, Setting] | None = None,
     effort: Effort | None = None,
 ) -> Candidate:
-    """Return the calibrated family `noise` with its timings, and the mechanism in it."""
-    in_cells = all(isinstance(one, Linf) for one in question.sensitivities)
+    """Calibrate the family `noise`, and return the best candidate with its timings."""
+    in_cells = all(isinstance(sensitivity, Linf) for sensitivity in question.sensitivities)
     family = choose_family(noise, dimension=question.dimension, in_cells=in_cells)
     question = replace(question, fixed=fix_parameters(family, parameters))
-    return fit_family(family, question, list_ways(question), effort=effort)[0]
+    return fit_family(family, question, list_constructions(question), effort=effort)[0]
 
 
 def privacy_profile(
@@ -270,13 +326,25 @@ def privacy_profile(
     sampling_rate: Exact = 1,
     parameters: Mapping[str, Setting] | None = None,
 ) -> tuple[Interval, ...]:
-    """Return an interval that contains δ(ε) for each of `epsilons`, at a scale you give.
+    """Enclose δ(ε) of noise with a given scale.
 
-    With `compositions` it is the δ of so many releases together, and with `sampling_rate` < 1 each
-    is of a Poisson sample.
+    Args:
+        noise: Name of the family, such as "gaussian".
+        scale: Scale of the noise, in the unit of the query.
+        epsilons: The ε at which to compute δ.
+        sensitivity: The largest change by one unit, such as `L2(1)`.
+        dimension: Number of coordinates that are released together.
+        compositions: Number of releases together.
+        sampling_rate: Probability of a record to be in the Poisson sample of each release.
+        parameters: Values for the family's other parameters.
 
-    Raises InvalidArgument for a malformed argument, NotApplicable if the sensitivity isn't known in
-    the family's norm.
+    Returns:
+        For each ε, an interval that contains δ(ε) of all releases together.
+
+    Raises:
+        InvalidArgument: An argument is malformed, or a parameter is missing.
+        NotApplicable: The sensitivity isn't known in the family's norm.
+
     """
     dimension = check_dimension((check_sensitivity(sensitivity),), dimension)
     family = choose_family(noise, dimension=dimension)
@@ -291,8 +359,8 @@ def privacy_profile(
             expected=f"the parameters of {family.name}: {', '.join(missing)}",
         )
     law = family.made_for(sensitivity, dimension=dimension, scale=scale, parameters=shape)
-    one = one_release(law, sensitivity, None, sampling_rate_of(sampling_rate))
-    parts = (one.times(check_compositions(compositions)),)
+    release = one_release(law, sensitivity, None, sampling_rate_of(sampling_rate))
+    parts = (release.times(check_compositions(compositions)),)
     listed = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
     budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in listed]
     return tuple(prove_composed(parts, budget.epsilon).interval for budget in budgets)

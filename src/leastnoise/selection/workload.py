@@ -1,7 +1,7 @@
-"""Linear questions about counts in public cells: which sums get noise, and what each answer has.
+"""Linear queries about counts in public cells: the sums that get noise, and the answers' errors.
 
-notation: W the questions, shape (m, n); A the strategy, shape (p, n); y = A x + noise. An answer is
-W A⁺ y: all answers come from one estimate of the cells, and agree.
+notation: W the queries, shape (m, n); A the strategy, shape (p, n); y = A x + noise. The answers
+are W A⁺ y: they all come from one estimate of the cells, and so are consistent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _IN_CELLS = ("geometric", "discrete-staircase", "laplace", "gaussian")
 
 
 def read_queries(queries: ArrayLike) -> Floats:
-    """Copy W to floats; raises InvalidArgument."""
+    """Copy W to floats. Raises InvalidArgument."""
     name = "queries"
     hint = "Give an array of shape (questions, cells), such as numpy.tri(12)."
     try:
@@ -75,32 +75,42 @@ def read_queries(queries: ArrayLike) -> Floats:
             raise InvalidArgument(name=name, value=f"{count:,} {what}", expected=expected)
     bits = exact.bits if isinstance(exact, ScaledIntegers) else 0
     with np.errstate(all="ignore"):
-        found = np.ldexp(np.array(given, dtype=np.float64), -bits)
-        sizes = np.abs(found[found != 0])  # NaN, too
+        matrix = np.ldexp(np.array(given, dtype=np.float64), -bits)
+        sizes = np.abs(matrix[matrix != 0])  # includes NaN
         fits = bool(((sizes >= LEAST_WEIGHT) & (sizes <= LARGEST_WEIGHT)).all())
     if not fits:
         value = "NaN, or a number out of range"
         expected = f"numbers that are 0 or from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g} in size"
         raise InvalidArgument(name=name, value=value, expected=expected)
-    if not found.any(axis=1).all():
+    if not matrix.any(axis=1).all():
         expected = "rows with a number that isn't 0"
         raise InvalidArgument(name=name, value="a row of zeros", expected=expected)
-    found.setflags(write=False)
-    return found
+    matrix.setflags(write=False)
+    return matrix
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadNoise:
-    """Noise for the sums of cells that make the answers to `queries` least noisy, proved.
+    """Noise for answers to linear `queries`, proved.
 
-    `queries` is W, shape (questions, cells). With a `strategy` A the mechanism's noise is added to
-    A x, without one to the cells x as they are. `rms_by_strategy` has the root mean square of the
-    answers' standard deviations for each strategy that was tried. `bound`: no additive noise for
-    this budget has less, as is proved (theory/marginals.md §8).
+    With a `strategy` A the noise is added to A x, without one to the cells x themselves.
 
-    Raises CertificateRejected where the mechanism's sensitivity isn't what A, a unit of `max_rows`
-    rows and the neighbours make it, in exact numbers.
+    Attributes:
+        queries: W, shape (questions, cells).
+        mechanism: The mechanism that adds noise to A x or x.
+        strategy: The sums A that get noise; None for noise in the cells.
+        neighbours: "add-remove" or "replace-one".
+        max_rows: Largest number of rows of one unit.
+        rms_by_strategy: Root mean square of the answers' standard deviations, for each strategy
+            that was tried.
+        bound: Lower bound on the root mean square for any additive noise with this budget
+            (theory/marginals.md §8).
+
+    Raises:
+        CertificateRejected: The mechanism's sensitivity doesn't follow from A, `max_rows` and the
+            neighbours, in exact numbers.
+
     """
 
     queries: Floats
@@ -119,25 +129,25 @@ class WorkloadNoise:
         stated = certificate.sensitivity in known and certificate.neighbours == self.neighbours
         if not stated or shape != (certificate.dimension, cells):
             raise CertificateRejected(
-                "The certificate isn't about the sums that the strategy makes of the cells, or not "
-                "about how far a unit moves them."
+                "The certificate must be about the strategy's sums of the cells, and about the "
+                "largest change of these sums by a unit."
             )
 
     def __repr__(self) -> str:
-        count = _words.counted(len(self.queries), "answer")
-        said = f"{count} of rms {_words.number(self.rms)}, {noise_of(self.certificate)} noise"
-        return _words.line("WorkloadNoise", f"{said}; {statement(self.certificate)}")
+        count = _words.count_noun(len(self.queries), "answer")
+        text = f"{count} with rms {_words.number(self.rms)}, {noise_of(self.certificate)} noise"
+        return _words.line("WorkloadNoise", f"{text}; {statement(self.certificate)}")
 
     def __str__(self) -> str:
-        """Return a table, a line a strategy, and the bound."""
-        ranked = sorted(self.rms_by_strategy.items(), key=lambda one: one[1])
-        lines = [f"{name:<32}{_words.at_least(rms):>8}" for name, rms in ranked]
-        bound = f"{'no additive noise has less than':<32}{_words.at_most(self.bound):>8}"
+        """Format a table with one line per strategy, and the bound."""
+        ranked = sorted(self.rms_by_strategy.items(), key=lambda item: item[1])
+        lines = [f"{name:<32}{_words.round_up(rms):>8}" for name, rms in ranked]
+        bound = f"{'no additive noise has less than':<32}{_words.round_down(self.bound):>8}"
         return "\n".join([f"{'noise in':<32}{'rms':>8}", *lines, bound])
 
     @property
     def certificate(self) -> Certificate:
-        """The proof: of noise in A x, whose sensitivity the strategy has in exact numbers."""
+        """The proof about noise in A x, whose sensitivity follows exactly from the strategy."""
         return self.mechanism.certificate
 
     @cached_property
@@ -147,7 +157,7 @@ class WorkloadNoise:
 
     @cached_property
     def std(self) -> Floats:
-        """The standard deviation of each answer, before rounding, shape (questions,)."""
+        """The standard deviation of each answer before rounding, shape (questions,)."""
         return self.least_squares.find_stds(self.mechanism.variances)
 
     @cached_property
@@ -156,15 +166,23 @@ class WorkloadNoise:
         return float(np.sqrt(np.mean(self.std**2)))
 
     def release(self, values: Values) -> Released:
-        """Return noisy answers, shape (questions,), for the counts in the cells, shape (cells,).
+        """Release noisy answers. Every call spends the budget again.
 
-        Every call spends the budget again. The noisy sums y are multiples of the mechanism's grid.
-        The cells are estimated as A⁺ y, rounded to 2^−16 of that grid; each answer is W times the
-        estimate, worked out exactly and rounded once, to the nearest double. All of it is
-        post-processing. So answers add up as the questions do, and with noise in the cells alone
-        they are whole where W is. Values are exact numbers as `Mechanism.release` takes them; NaN
-        and ±inf count as 0.
-        Raises InvalidArgument for another shape or type.
+        The noisy sums y are multiples of the mechanism's grid. The cells are estimated as A⁺ y,
+        rounded to 2^−16 of that grid. Each answer is W times the estimate, computed exactly and
+        rounded once, to the nearest double. All of this is post-processing. So answers add up like
+        the queries; with noise in the cells they are whole numbers if W is.
+
+        Args:
+            values: Counts in the cells, shape (cells,), in the forms that `Mechanism.release`
+                accepts. NaN and ±inf count as 0.
+
+        Returns:
+            The noisy answers, shape (questions,).
+
+        Raises:
+            InvalidArgument: `values` has another shape or type.
+
         """
         exact = as_exact(values)
         shape, cells = flat(exact).shape, self.queries.shape[1]
@@ -180,9 +198,13 @@ class WorkloadNoise:
         return replace(released, values=answers)
 
     def verify(self) -> None:
-        """Prove the guarantee again, from A's numbers on; raises CertificateRejected.
+        """Prove the guarantee again, starting from A's numbers.
 
-        `certificate.verify()` does so but for the sensitivity, which it takes as stated.
+        `certificate.verify()` proves the same, except that it trusts the stated sensitivity.
+
+        Raises:
+            CertificateRejected: Some part is false or not proved.
+
         """
         self.__post_init__()
         self.certificate.verify()
@@ -196,63 +218,80 @@ def workload(
     neighbours: Neighbours = "add-remove",
     max_rows: int = 1,
 ) -> WorkloadNoise:
-    """Return the noise with the least total variance in linear `queries` about public cells.
+    """Find noise with the least total variance for linear queries about public cells.
 
-    `queries` is W, shape (questions, cells), of up to 1,000 cells and 10,000 questions: ranges,
-    cumulative counts, weighted sums. A unit adds 1 to one cell at most; with `max_rows` R, up to R
-    to all cells together. Tried are noise in the cells alone (geometric, the truncated geometric
-    noise of discrete-staircase, Laplace and Gaussian); Laplace noise in the answers, if W has
-    numbers of 24 bits, and in cells and sums of them (a p-identity: McKenna et al. 2018); and, at
-    δ > 0, Gaussian noise in the sums that are best for it. What has the least root mean square std
-    is returned, with that of the others, and a proved bound that no additive noise is below. For
-    1,000 cells it takes about a minute.
+    Tries noise in the cells (geometric, discrete-staircase, Laplace and Gaussian), Laplace noise in
+    the answers (if W's numbers have at most 24 bits), Laplace noise in cells and sums of cells (a
+    p-identity), and for δ > 0 Gaussian noise in the best sums. Returns the strategy with the
+    smallest root-mean-square standard deviation, the figures of the others, and a proved bound that
+    no additive noise is below. The p-identity may not be the best one; the bound limits how much
+    better another can be. For 1,000 cells it takes about a minute.
 
-    With neighbours="replace-one" a unit may also move from cell to cell, or out of all cells. Sums
-    are those for "add-remove" then, with their total as far as it is free; the bound is the same.
-    Not promised: that the p-identity is the best one. The bound says how far it is from it at most.
+    Args:
+        queries: W, shape (questions, cells), at most 10,000 questions and 1,000 cells: ranges,
+            cumulative counts, weighted sums.
+        epsilon: Privacy budget ε ≥ 0.
+        delta: Privacy budget δ, 0 ≤ δ < 1.
+        neighbours: With "add-remove" a unit adds its rows to the cells; with "replace-one" it may
+            also move its rows to other cells or out of all cells.
+        max_rows: Largest number of rows of one unit.
 
-    Raises InvalidArgument for a malformed argument, Refused if no noise serves the budget.
+    Returns:
+        The noise, with the figures of all strategies.
 
-    >>> import numpy as np
-    >>> found = workload(np.tri(50), epsilon=1)
-    >>> round(found.rms, 1), round(found.rms_by_strategy["cells"], 1), round(found.bound, 1)
-    (5.0, 6.9, 2.7)
-    >>> found.release(np.full(50, 20)).values.shape
-    (50,)
+    Raises:
+        InvalidArgument: An argument is malformed.
+        Refused: No noise can serve the budget.
+
+    Source:
+        McKenna et al. (2018) for p-identities; theory/marginals.md §8 for the bound.
+
+    Examples:
+        >>> import numpy as np
+        >>> noise = workload(np.tri(50), epsilon=1)
+        >>> round(noise.rms, 1), round(noise.rms_by_strategy["cells"], 1), round(noise.bound, 1)
+        (5.0, 6.9, 2.7)
+        >>> noise.release(np.full(50, 20)).values.shape
+        (50,)
+
     """
     asked = read_queries(queries)
     budget = Budget(epsilon=epsilon, delta=delta)
     related = cast("Neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours"))
     rows = _validate.whole(max_rows, name="max_rows", most=10**9)
-    tries, prices = list_tries(asked, related, pure=not budget.delta)
-    found: dict[str, WorkloadNoise] = {}
+    attempts, prices = list_attempts(asked, related, pure=not budget.delta)
+    candidates: dict[str, WorkloadNoise] = {}
     reasons: list[Refused] = []
-    for attempt in tries:
+    for attempt in attempts:
         try:
-            one = _noise(asked, attempt, budget=budget, neighbours=related, max_rows=rows)
+            noise = _noise(asked, attempt, budget=budget, neighbours=related, max_rows=rows)
         except Refused as error:
             reasons.append(error)
             continue
         name = attempt.name
-        if name not in found or one.rms < found[name].rms:
-            found[name] = one
-    best = min(found.values(), key=lambda one: rank(one.rms, one.strategy), default=None)
+        if name not in candidates or noise.rms < candidates[name].rms:
+            candidates[name] = noise
+    best = min(
+        candidates.values(),
+        key=lambda noise: figure_of_merit(noise.rms, noise.strategy),
+        default=None,
+    )
     if best is None:
         raise reasons[-1]
     if not 0 < best.rms < 1e100:
         value = _words.number(best.rms)
-        raise Refused(f"An rms of {value} is out of range: give another epsilon.")
+        raise Refused(f"An rms of {value} is out of range. Use another epsilon.")
     return replace(
         best,
-        rms_by_strategy={name: one.rms for name, one in found.items()},
+        rms_by_strategy={name: noise.rms for name, noise in candidates.items()},
         bound=least_rms(asked, prices, budget=budget, max_rows=rows),
     )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Try:
-    """Noise of a `family` in the sums of a `strategy`, or in the cells themselves without one."""
+class Attempt:
+    """Noise of a `family` in the sums of a `strategy`; in the cells themselves without one."""
 
     where: str
     strategy: Strategy | None
@@ -260,42 +299,42 @@ class Try:
 
     @property
     def name(self) -> str:
-        """The name of the way; the families of noise in the cells share one."""
+        """The name of the strategy; all families of noise in the cells share one."""
         return self.where if self.strategy is None else f"{self.where}, {self.family}"
 
     @property
     def norm(self) -> StrategyNorm:
-        """The norm of shifts that the family hides."""
+        """The norm of the shifts that the family hides."""
         return "l2" if self.family == "gaussian" else "l1"
 
 
-def list_tries(
+def list_attempts(
     queries: Floats, neighbours: Neighbours, *, pure: bool
-) -> tuple[tuple[Try, ...], Floats]:
-    """List the ways to make answers, with Gaussian noise unless `pure`; and prices of the cells.
+) -> tuple[tuple[Attempt, ...], Floats]:
+    """The strategies to try, with Gaussian noise unless `pure`; and prices of the cells.
 
     The prices prove a bound: see `least_rms`.
     """
     gram = np.asarray(queries.T @ queries, dtype=np.float64)
     sums, prices = gaussian_strategy(gram)
-    tries = [Try(where="cells", strategy=None, family=name) for name in _IN_CELLS]
+    attempts = [Attempt(where="cells", strategy=None, family=name) for name in _IN_CELLS]
     if (answers := _as_strategy(queries)) is not None:
-        tries.append(Try(where="answers", strategy=answers, family="laplace"))
+        attempts.append(Attempt(where="answers", strategy=answers, family="laplace"))
     identity = _strategy(p_identity(queries, gram), "l1", neighbours)
-    tries.append(Try(where="sums", strategy=identity, family="laplace"))
+    attempts.append(Attempt(where="sums", strategy=identity, family="laplace"))
     if not pure:
         best = _strategy(sums, "l2", neighbours)
-        tries.append(Try(where="sums", strategy=best, family="gaussian"))
-    return tuple(tries), prices
+        attempts.append(Attempt(where="sums", strategy=best, family="gaussian"))
+    return tuple(attempts), prices
 
 
-def rank(rms: float, strategy: Strategy | None) -> float:
-    """The figure by which ways are ranked: noise in the cells wins if others gain below 1e-6."""
+def figure_of_merit(rms: float, strategy: Strategy | None) -> float:
+    """The figure by which strategies are ranked; others must beat noise in the cells by 1e-6."""
     return rms * (1 if strategy is None else 1 + 1e-6)
 
 
 def _as_strategy(queries: Floats) -> Strategy | None:
-    """Return W times a power of two, so that noise is in the answers; None if W has more digits."""
+    """W times a power of two, for noise in the answers; None if W has too many digits."""
     shift = BITS - math.frexp(float(np.abs(queries).max()))[1]
     scaled = np.ldexp(queries, shift)
     if len(queries) > MOST_SUMS or not np.array_equal(scaled, np.rint(scaled)):
@@ -304,14 +343,14 @@ def _as_strategy(queries: Floats) -> Strategy | None:
 
 
 def _strategy(matrix: Floats, norm: StrategyNorm, neighbours: Neighbours) -> Strategy:
-    found = Strategy.within(matrix)
-    return found.with_total(norm) if neighbours == "replace-one" else found
+    strategy = Strategy.within(matrix)
+    return strategy.with_total(norm) if neighbours == "replace-one" else strategy
 
 
 def _noise(
-    queries: Floats, attempt: Try, *, budget: Budget, neighbours: Neighbours, max_rows: int
+    queries: Floats, attempt: Attempt, *, budget: Budget, neighbours: Neighbours, max_rows: int
 ) -> WorkloadNoise:
-    """Return a candidate, calibrated and proved; raises Refused."""
+    """Calibrate and prove a candidate. Raises Refused."""
     strategy = attempt.strategy
     question = Question(
         budget=budget,
@@ -331,10 +370,10 @@ def _noise(
 def _sensitivities(
     strategy: Strategy | None, cells: int, neighbours: Neighbours, max_rows: int
 ) -> tuple[Sensitivity, ...]:
-    """Return what is true of every shift of A x, or of the cells, by a unit."""
+    """The sensitivities that hold for A x, or for the cells."""
     if strategy is not None:
         norms: tuple[StrategyNorm, ...] = ("l1", "l2")
-        return tuple(strategy.sensitivity(one, neighbours, max_rows) for one in norms)
+        return tuple(strategy.sensitivity(norm, neighbours, max_rows) for norm in norms)
     moved = 2 if neighbours == "replace-one" and cells > 1 else 1
     if max_rows == 1:
         return (Linf(1, l0=moved, whole=True),)

@@ -3,13 +3,14 @@
 | file | what |
 |---|---|
 | `base` | tables as partitions of cells, and the protocol of a way to draw noise for them |
-| `marginal` | tables by any of several columns, from noise in some of them |
+| `lattice` | tables of which some are sums of others: the variances from noise in some |
+| `marginal` | tables by any of several columns |
 | `contrasts` | the part of a table that tables by fewer columns lack, in whole numbers |
 | `marginal_bounds` | the least noise of any kind in such tables, proved |
 | `tree` | whole-number noise on a tree of the cells: the laws of the numbers of tables |
-| `tree_search` | which tree and shares are best, and what a certificate of its noise must say |
-| `ranks` | how far off quantiles are that are read off such counts |
+| `tree_search` | the search for a tree and its shares, and the check of its certificate |
+| `ranks` | errors in ranks of quantiles that are read off such counts |
 | `nested` | tables by the levels of a tree and by other columns |
-| `matrix`, `matrix_search` | questions with weights: least squares, and which sums get noise |
+| `matrix`, `matrix_search` | questions with weights: least squares, and the sums with noise |
 | `laplace_sums` | half-widths of sums of Laplace noise |
 """

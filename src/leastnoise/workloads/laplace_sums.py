@@ -17,7 +17,7 @@ from leastnoise.numerics.bisection import Bisection
 
 _KNOTS = 400
 _WIDTH = Bisection(halvings=40)
-_WIDEST = 8.0  # for probabilities up to 1 − 1e-4
+_MOST_STDS = 8.0  # for probabilities up to 1 − 1e-4
 _MOST = 1 << 12  # from where on the law is normal to three digits
 
 
@@ -36,7 +36,7 @@ def half_width_of_laplace_sum(probability: float, largest: float) -> float:
 @lru_cache(maxsize=256)
 def _half_width(probability: float, parts: int) -> float:
     enough = partial(_is_enough, 1 - probability, parts)
-    return _WIDTH.close(enough, 0.0, _WIDEST)[1]
+    return _WIDTH.close(enough, 0.0, _MOST_STDS)[1]
 
 
 def _is_enough(outside: float, parts: int, t: float) -> bool:

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
+
+from leastnoise.workloads.lattice import Lattice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,15 +31,11 @@ MOST_CELLS = 2**16
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Marginals:
+class Marginals(Lattice):
     """Attributes of `sizes`, and the `tables` that are published, as bit masks, distinct.
 
     With `total_is_known` the sum of all cells is public, and P_∅ is estimated without noise.
     """
-
-    sizes: tuple[int, ...]
-    tables: tuple[int, ...]
-    total_is_known: bool = False
 
     @property
     def whole(self) -> int:
@@ -81,11 +79,11 @@ class Marginals:
         return tuple(i for i in range(len(self.sizes)) if table >> i & 1)
 
     def cells(self, table: int) -> int:
-        """n_B."""
+        """The number n_B of cells of a table."""
         return math.prod(self.sizes[i] for i in self.axes(table))
 
     def contrasts(self, table: int) -> int:
-        """r_A."""
+        """The number r_A of contrasts of a table."""
         return math.prod(self.sizes[i] - 1 for i in self.axes(table))
 
     @cached_property
@@ -94,23 +92,6 @@ class Marginals:
         masks = np.array(self.every)
         return (masks[:, None] & masks[None, :]) == masks[:, None]
 
-    @cached_property
-    def carried(self) -> Floats:
-        """N/n_M where A ⊆ M, shape (A, M): θ = carried·τ."""
-        counts = np.array([self.cells(table) for table in self.every], dtype=float)
-        return self.within * (counts[-1] / counts)
-
-    @cached_property
-    def spread(self) -> Floats:
-        """N r_A/n_B² where A ⊆ B, shape (published tables, A): v_B = Σ_A this/θ_A."""
-        counts = np.array([self.cells(table) for table in self.tables], dtype=float)
-        contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)
-        inside = self.within[:, [self.places[table] for table in self.tables]].T
-        spread = inside * contrasts * (self.cells(self.whole) / counts**2)[:, None]
-        if self.total_is_known:
-            spread[:, 0] = 0
-        return spread
-
     def has_noise(self, table: int) -> bool:
         """True unless all numbers of a table are the known total."""
         return not self.total_is_known or self.cells(table) > 1
@@ -118,13 +99,6 @@ class Marginals:
     def with_noise(self) -> Marginals:
         """The published tables without those that are the known total."""
         return replace(self, tables=tuple(filter(self.has_noise, self.tables)))
-
-    def variances(self, theta: Floats) -> Floats:
-        """v_B of each published table; infinite if θ doesn't determine it."""
-        needed = (self.spread > 0).any(axis=0)
-        if (theta[needed] <= 0).any():
-            return np.full(len(self.tables), math.inf)
-        return self.spread @ (1 / np.where(needed, theta, 1.0))
 
     def cell_variance(self, theta: Floats) -> float:
         """The variance of the estimate of a cell, from the P_A with θ_A > 0 alone."""
@@ -246,58 +220,8 @@ PARTS = 1000
 _SCATTERED = 32  # starts beside the others: the largest variance has many local optima
 
 
-class TableLattice(Protocol):
-    """The tables that a search for shares weighs: by columns, or by levels of a tree.
-
-    `every` table may be measured; the cells are the last. The others are as in `Marginals`.
-    """
-
-    @property
-    def every(self) -> Sequence[int]:
-        """All tables."""
-        ...
-
-    @property
-    def places(self) -> Mapping[int, int] | Sequence[int]:
-        """The place of each table in `every`."""
-        ...
-
-    @property
-    def tables(self) -> tuple[int, ...]:
-        """The published tables."""
-        ...
-
-    @property
-    def carried(self) -> Floats:
-        """N/n_M where A is a sum of M, shape (A, M)."""
-        ...
-
-    @property
-    def spread(self) -> Floats:
-        """The factor of 1/θ_A in v_B, shape (published tables, A)."""
-        ...
-
-    @property
-    def has_cells(self) -> bool:
-        """True if the cells may have noise."""
-        ...
-
-    @property
-    def is_small(self) -> bool:
-        """True if a search may begin with many tables."""
-        ...
-
-    def variances(self, theta: Floats) -> Floats:
-        """v_B of each published table; infinite where θ doesn't determine one."""
-        ...
-
-    def rank(self, table: int) -> int:
-        """The number of attributes that a table is by."""
-        ...
-
-
 def best_shares(
-    marginals: TableLattice, weights: Sequence[float] | None, information: Information
+    marginals: Lattice, weights: Sequence[float] | None, information: Information
 ) -> Shares:
     """Shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
 
@@ -322,7 +246,7 @@ def best_shares(
 
 
 def log_variance(
-    marginals: TableLattice,
+    marginals: Lattice,
     shares: Mapping[int, Fraction],
     weights: Sequence[float] | None,
     information: Information,
@@ -379,7 +303,7 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
     return lambda shares: (each * shares, each)
 
 
-def _list_starts(marginals: TableLattice) -> list[Floats]:
+def _list_starts(marginals: Lattice) -> list[Floats]:
     """Shares to begin with: the cells and one more table, the published tables, and levels."""
     last = len(marginals.every) - 1
     depth = marginals.rank(marginals.every[last])
@@ -400,7 +324,7 @@ def _list_starts(marginals: TableLattice) -> list[Floats]:
     return list(np.unique(starts, axis=0))
 
 
-def _scatter(marginals: TableLattice) -> list[Floats]:
+def _scatter(marginals: Lattice) -> list[Floats]:
     """Shares to begin with that are spread evenly, from multiples of the golden ratio."""
     tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
@@ -411,9 +335,7 @@ def _scatter(marginals: TableLattice) -> list[Floats]:
     return list(scattered / scattered.sum(axis=1, keepdims=True))
 
 
-def _descend(
-    marginals: TableLattice, shares: Floats, loss: Loss, information: Information
-) -> Floats:
+def _descend(marginals: Lattice, shares: Floats, loss: Loss, information: Information) -> Floats:
     """A local optimum near some shares, of tables that have one; small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 

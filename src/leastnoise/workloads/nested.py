@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from leastnoise.workloads.lattice import Lattice
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Nested:
+class Nested(Lattice):
     """The published `tables` of a tree and of other columns, by number, distinct.
 
     `parents` has, for each level from 1 on, the node above each of its nodes; every node above the
@@ -37,8 +39,6 @@ class Nested:
     """
 
     parents: tuple[tuple[int, ...], ...]
-    sizes: tuple[int, ...]
-    tables: tuple[int, ...]
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -74,16 +74,6 @@ class Nested:
     def places(self) -> Sequence[int]:
         """The place of each table in `every`."""
         return self.every
-
-    @property
-    def has_cells(self) -> bool:
-        """True: the cells are few enough to have noise."""
-        return True
-
-    @property
-    def is_small(self) -> bool:
-        """True: every table may be measured."""
-        return True
 
     def split(self, table: int) -> tuple[int, int]:
         """The level and the other columns of a table."""
@@ -144,34 +134,11 @@ class Nested:
         columns = (masks[:, None] & masks[None, :]) == masks[:, None]
         return columns & (levels[:, None] <= levels[None, :])
 
-    @cached_property
-    def carried(self) -> Floats:
-        """N/(cells of M) where A is a sum of M, shape (A, M)."""
-        cells = np.array([self.cells(table) for table in self.every], dtype=float)
-        return self.within * (cells[-1] / cells)
-
-    @cached_property
-    def spread(self) -> Floats:
-        """N·(contrasts of A)/(cells of B)² where A is a sum of B; shape (published tables, A)."""
-        cells = np.array([self.cells(table) for table in self.tables], dtype=float)
-        contrasts = np.array([self._contrasts(table) for table in self.every], dtype=float)
-        inside = self.within[:, list(self.tables)].T
-        return inside * contrasts * (self.cells(self.every[-1]) / cells**2)[:, None]
-
-    def _contrasts(self, table: int) -> int:
+    def contrasts(self, table: int) -> int:
+        """The number of contrasts of a table: of its level beside the level above."""
         level, mask = self.split(table)
         new = self.counts[level] - (self.counts[level - 1] if level else 0)
         return new * math.prod(size - 1 for size in self._sizes(mask))
-
-    def variances(self, theta: Floats) -> Floats:
-        """The variance of a number of each published table in the even tree; infinite if unknown.
-
-        `theta` is `carried` times 1/variance of each measured table.
-        """
-        needed = (self.spread > 0).any(axis=0)
-        if (theta[needed] <= 0).any():
-            return np.full(len(self.tables), math.inf)
-        return self.spread @ (1 / np.where(needed, theta, 1.0))
 
     # The tree as it is.
 

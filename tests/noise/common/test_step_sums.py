@@ -84,7 +84,7 @@ def test_the_total_variation_is_that_of_the_steps(decay: str, gamma: str, dimens
     law = KStaircase(scale=1, body=Ball(bound=1, coordinates=dimension), gamma=gamma, decay=decay)
     with precision(192):
         found = bodies_proof._total_variation(law, 192)
-        stepwise = bodies_proof._summed_variation(law)
+        stepwise = bodies_proof._variation_by_steps(law)
         more = float((stepwise - found).mid())
     assert -1e-50 < more < 1e-34
 
@@ -92,5 +92,5 @@ def test_the_total_variation_is_that_of_the_steps(decay: str, gamma: str, dimens
 def test_it_is_known_where_steps_are_short() -> None:
     law = KStaircase(scale=1, body=Ball(bound=1, coordinates=3), gamma="0.4", decay="0.002")
     with precision(192):
-        assert bodies_proof._summed_variation(law) == 1
-        assert bodies_proof.frequent_loss(law) < float(Fraction(51, 100))
+        assert bodies_proof._variation_by_steps(law) == 1
+        assert bodies_proof.largest_loss_probability(law) < float(Fraction(51, 100))

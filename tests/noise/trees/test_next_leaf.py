@@ -81,7 +81,9 @@ def test_a_word_draws_its_quantile(noise: Agreeing) -> None:
         assert draw_next_leaf(noise, 1, [sums], entropy) == [values[index]]
 
 
-def boundary(noise: Agreeing, leaf: int, sums: tuple[int, ...], value: int, bits: int) -> int:
+def boundary(  # noqa: PLR0917 (one call)
+    noise: Agreeing, leaf: int, sums: tuple[int, ...], value: int, bits: int
+) -> int:
     """The first bits of P(z < value), which falls between two words."""
     law = next_leaf._Law(noise=noise, leaf=leaf, cut=400, bits=600)
     with precision(600):
@@ -93,7 +95,7 @@ def boundary(noise: Agreeing, leaf: int, sums: tuple[int, ...], value: int, bits
 @pytest.mark.parametrize("value", [-2, 0, 1])
 def test_a_word_at_a_boundary_takes_more_bits_and_a_wider_cut(value: int) -> None:
     noise, leaf, sums = TREES[1], 1, (1, 1)
-    whole = boundary(noise, leaf, sums, value, 192)
+    whole = boundary(noise, leaf, sums, value, bits=192)
     word = whole >> 64
     for end, expected in ((0, value - 1), ((1 << 64) - 1, value)):
         entropy = Words(word, end)

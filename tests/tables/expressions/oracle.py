@@ -1,4 +1,4 @@
-"""Random row expressions, each as text and as what it means in plain Python."""
+"""Random row expressions, each as text and as a function in plain Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Expression:
 
 
 def random_expression(random: random.Random, kind: str, depth: int) -> Expression:
-    """Return an expression of that type, of at most so many levels."""
+    """Draw an expression of this type, with at most `depth` levels."""
     if depth == 0 or random.random() < 0.15:
         return _leaf(random, kind)
     makers = {"number": _number, "text": _text, "bool": _bool, "date": _date}
@@ -37,13 +37,15 @@ def _leaf(random: random.Random, kind: str) -> Expression:
         return Expression(written, "date", lambda row: _if(row["at"], datetime.date))
     if random.random() < 0.6:
         types = ("int", "float") if kind == "number" else (kind,)
-        name = random.choice([name for name, own in TYPES.items() if own in types])
+        name = random.choice(
+            [name for name, kind_of_number in TYPES.items() if kind_of_number in types]
+        )
         quoted = f'"{name}"' if " " in name else name
         return Expression(quoted, TYPES[name], lambda row: row[name])
     if kind == "number":
         number = random.choice(_NUMBERS)
-        own = "float" if isinstance(number, float) else "int"
-        return Expression(repr(number), own, lambda _: float(number))
+        kind_of_number = "float" if isinstance(number, float) else "int"
+        return Expression(repr(number), kind_of_number, lambda _: float(number))
     if kind == "text":
         text = random.choice(TEXTS)
         return Expression("'" + text.replace("'", "''") + "'", "text", lambda _: text)
@@ -65,13 +67,15 @@ def _number(random: random.Random, depth: int) -> Expression:
         case 0 | 1 | 2:
             return _arithmetic(random, depth)
         case 7:
-            one = random_expression(random, "number", depth)
+            operand = random_expression(random, "number", depth)
             negated = lambda value: 0.0 - float(value)  # noqa: E731  # as it is computed
-            return Expression(f"-({one.text})", one.type, lambda row: _if(one.value(row), negated))
+            return Expression(
+                f"-({operand.text})", operand.type, lambda row: _if(operand.value(row), negated)
+            )
         case 3:
-            one = random_expression(random, "date", depth)
+            operand = random_expression(random, "date", depth)
             if random.random() < 0.2:  # a timestamp is its date
-                one = Expression("at", "date", lambda row: _if(row["at"], datetime.date))
+                operand = Expression("at", "date", lambda row: _if(row["at"], datetime.date))
             word, part = random.choice(
                 [
                     ("year", lambda day: day.year),
@@ -83,16 +87,16 @@ def _number(random: random.Random, depth: int) -> Expression:
                     ("weekday", lambda day: day.isoweekday()),
                 ]
             )
-            text = f"{word}({one.text})"
+            text = f"{word}({operand.text})"
             if word != "weekday" and random.random() < 0.3:
-                text = f"extract({word} from {one.text})"
-            return Expression(text, "int", lambda row: _if(one.value(row), part))
+                text = f"extract({word} from {operand.text})"
+            return Expression(text, "int", lambda row: _if(operand.value(row), part))
         case 4:
-            return _rounded(random, depth)
+            return _rounding(random, depth)
         case 5:
             return _extreme(random, depth)
         case _:
-            return _chosen(random, "number", depth)
+            return _choice(random, "number", depth)
 
 
 def _if(value: Any, then: Callable[[Any], Any]) -> Any:
@@ -101,12 +105,12 @@ def _if(value: Any, then: Callable[[Any], Any]) -> Any:
 
 def _arithmetic(random: random.Random, depth: int) -> Expression:
     word = random.choice("+-*/%")
-    one, two = (random_expression(random, "number", depth) for _ in range(2))
-    whole = word != "/" and one.type == two.type == "int"
+    left, right = (random_expression(random, "number", depth) for _ in range(2))
+    whole = word != "/" and left.type == right.type == "int"
     kind = "int" if whole else "float"
 
     def value(row: Row) -> float | None:
-        first, second = one.value(row), two.value(row)
+        first, second = left.value(row), right.value(row)
         if first is None or second is None or (word in "/%" and second == 0):
             return None
         if whole:  # exactly, in Python's own integers
@@ -125,7 +129,7 @@ def _arithmetic(random: random.Random, depth: int) -> Expression:
             return None
         return _whole_or_none(result, kind)
 
-    return Expression(f"({one.text}) {word} ({two.text})", kind, value)
+    return Expression(f"({left.text}) {word} ({right.text})", kind, value)
 
 
 def _exactly(word: str, first: int, second: int) -> int:
@@ -134,20 +138,24 @@ def _exactly(word: str, first: int, second: int) -> int:
     return {"+": first + second, "-": first - second, "*": first * second}[word]
 
 
-def _rounded(random: random.Random, depth: int) -> Expression:
-    one = random_expression(random, "number", depth)
+def _rounding(random: random.Random, depth: int) -> Expression:
+    operand = random_expression(random, "number", depth)
     word = random.choice(["floor", "ceil", "abs", "round", "round2"])
     if word == "abs":
-        return Expression(f"abs({one.text})", one.type, lambda row: _if(one.value(row), abs))
+        return Expression(
+            f"abs({operand.text})", operand.type, lambda row: _if(operand.value(row), abs)
+        )
     if word == "round2":
-        return Expression(f"round({one.text}, 2)", "float", lambda row: _if(one.value(row), _cents))
+        return Expression(
+            f"round({operand.text}, 2)", "float", lambda row: _if(operand.value(row), _cents)
+        )
     exact = {"floor": math.floor, "ceil": math.ceil, "round": _nearest}[word]
 
     def value(row: Row) -> float | None:
-        number = one.value(row)
+        number = operand.value(row)
         return None if number is None or abs(number) > LARGEST else float(exact(number))
 
-    return Expression(f"{word}({one.text})", "int", value)
+    return Expression(f"{word}({operand.text})", "int", value)
 
 
 def _nearest(number: float) -> int:
@@ -162,39 +170,41 @@ def _cents(number: float) -> float:
 def _extreme(random: random.Random, depth: int) -> Expression:
     word = random.choice(["least", "greatest"])
     parts = [random_expression(random, "number", depth) for _ in range(random.randrange(2, 4))]
-    kind = "int" if all(one.type == "int" for one in parts) else "float"
+    kind = "int" if all(part.type == "int" for part in parts) else "float"
 
     def value(row: Row) -> float | None:
-        found = [float(part) for one in parts if (part := one.value(row)) is not None]
-        return (min if word == "least" else max)(found) if found else None
+        values = [float(value) for part in parts if (value := part.value(row)) is not None]
+        return (min if word == "least" else max)(values) if values else None
 
-    return Expression(f"{word}({', '.join(one.text for one in parts)})", kind, value)
+    return Expression(f"{word}({', '.join(part.text for part in parts)})", kind, value)
 
 
 def _text(random: random.Random, depth: int) -> Expression:
-    one = random_expression(random, "text", depth)
+    operand = random_expression(random, "text", depth)
     match random.randrange(5):
         case 0:
             word = random.choice(["lower", "upper"])
 
             def value(row: Row) -> str | None:
-                text = one.value(row)
+                text = operand.value(row)
                 return _if(text, lambda text: "".join(_cased(letter, word) for letter in text))
 
-            return Expression(f"{word}({one.text})", "text", value)
+            return Expression(f"{word}({operand.text})", "text", value)
         case 1:
             return Expression(
-                f"trim({one.text})", "text", lambda row: _if(one.value(row), lambda s: s.strip(" "))
+                f"trim({operand.text})",
+                "text",
+                lambda row: _if(operand.value(row), lambda s: s.strip(" ")),
             )
         case 2:
             first, length = random.randrange(1, 4), random.randrange(4)
             return Expression(
-                f"substr({one.text}, {first}, {length})",
+                f"substr({operand.text}, {first}, {length})",
                 "text",
-                lambda row: _if(one.value(row), lambda s: s[first - 1 : first - 1 + length]),
+                lambda row: _if(operand.value(row), lambda s: s[first - 1 : first - 1 + length]),
             )
         case _:
-            return _chosen(random, "text", depth)
+            return _choice(random, "text", depth)
 
 
 def _cased(letter: str, word: str) -> str:
@@ -204,20 +214,22 @@ def _cased(letter: str, word: str) -> str:
 def _date(random: random.Random, depth: int) -> Expression:
     match random.randrange(3):
         case 0:
-            one = random_expression(random, "text", depth)
-            if one.text.startswith("'"):  # a text that is no date is refused
-                one = Expression("t", "text", lambda row: row["t"])
-            return Expression(f"date({one.text})", "date", lambda row: _if(one.value(row), _day))
+            operand = random_expression(random, "text", depth)
+            if operand.text.startswith("'"):  # a text that is no date is refused
+                operand = Expression("t", "text", lambda row: row["t"])
+            return Expression(
+                f"date({operand.text})", "date", lambda row: _if(operand.value(row), _day)
+            )
         case 1:
-            one = random_expression(random, "date", depth)
+            operand = random_expression(random, "date", depth)
             unit = random.choice(["year", "quarter", "month", "week"])
             return Expression(
-                f"date_trunc('{unit}', {one.text})",
+                f"date_trunc('{unit}', {operand.text})",
                 "date",
-                lambda row: _if(one.value(row), lambda day: _cut(day, unit)),
+                lambda row: _if(operand.value(row), lambda day: _cut(day, unit)),
             )
         case _:
-            return _chosen(random, "date", depth)
+            return _choice(random, "date", depth)
 
 
 def _day(text: str) -> date | None:
@@ -239,99 +251,103 @@ def _cut(day: date, unit: str) -> date:
             return day - timedelta(days=day.weekday())
 
 
-def _chosen(random: random.Random, kind: str, depth: int) -> Expression:
-    one, two = (random_expression(random, kind, depth) for _ in range(2))
-    types = {one.type, two.type}
-    own = one.type if len(types) == 1 else "float"
+def _choice(random: random.Random, kind: str, depth: int) -> Expression:
+    first, second = (random_expression(random, kind, depth) for _ in range(2))
+    types = {first.type, second.type}
+    result_type = first.type if len(types) == 1 else "float"
     if random.random() < 0.4:
 
-        def first(row: Row) -> Any:
-            value = one.value(row)
-            return two.value(row) if value is None else value
+        def find_first(row: Row) -> Any:
+            value = first.value(row)
+            return second.value(row) if value is None else value
 
-        return Expression(f"coalesce({one.text}, null, {two.text})", own, first)
+        return Expression(f"coalesce({first.text}, null, {second.text})", result_type, find_first)
     if random.random() < 0.3:
-        return _switched(random, depth, (one, two), own)
+        return _switch(random, depth, (first, second), result_type)
     when = random_expression(random, "bool", depth)
-    text = f"case when {when.text} then {one.text} else {two.text} end"
+    text = f"case when {when.text} then {first.text} else {second.text} end"
     if random.random() < 0.3:
-        text = f"if({when.text}, {one.text}, {two.text})"
-    return Expression(text, own, lambda row: one.value(row) if when.value(row) else two.value(row))
+        text = f"if({when.text}, {first.text}, {second.text})"
+    return Expression(
+        text, result_type, lambda row: first.value(row) if when.value(row) else second.value(row)
+    )
 
 
-def _switched(
-    random: random.Random, depth: int, pair: tuple[Expression, Expression], own: str
+def _switch(
+    random: random.Random, depth: int, pair: tuple[Expression, Expression], result_type: str
 ) -> Expression:
     """`case x when y then …`, and without `else`: the second of two that hold is left out."""
-    one, two = pair
+    first, second = pair
     subject, *keys = (random_expression(random, "number", depth) for _ in range(3))
-    text = f"case {subject.text} when {keys[0].text} then {one.text} when {keys[1].text} then "
+    text = f"case {subject.text} when {keys[0].text} then {first.text} when {keys[1].text} then "
 
     def value(row: Row) -> Any:
         given = subject.value(row)
-        for key, then in zip(keys, (one, two), strict=True):
+        for key, then in zip(keys, (first, second), strict=True):
             if given is not None and given == key.value(row):
                 return then.value(row)
         return None
 
-    return Expression(f"{text}{two.text} end", own, value)
+    return Expression(f"{text}{second.text} end", result_type, value)
 
 
 def _bool(random: random.Random, depth: int) -> Expression:
-    makers = [_compared, _compared, _both, _not, _is_null, _is_true, _among, _within]
-    return random.choice([*makers, lambda rng, left: _chosen(rng, "bool", left)])(random, depth)
+    makers = [_comparison, _comparison, _connective, _not, _is_null, _is_true, _among, _within]
+    return random.choice([*makers, lambda rng, left: _choice(rng, "bool", left)])(random, depth)
 
 
-def _both(random: random.Random, depth: int) -> Expression:
-    one, two = (random_expression(random, "bool", depth) for _ in range(2))
+def _connective(random: random.Random, depth: int) -> Expression:
+    first, second = (random_expression(random, "bool", depth) for _ in range(2))
     word = random.choice(["and", "or"])
 
     def value(row: Row) -> bool | None:
-        values = {one.value(row), two.value(row)}
+        values = {first.value(row), second.value(row)}
         decides = word == "or"
         if decides in values:
             return decides
         return None if None in values else not decides
 
-    return Expression(f"({one.text}) {word} ({two.text})", "bool", value)
+    return Expression(f"({first.text}) {word} ({second.text})", "bool", value)
 
 
 def _not(random: random.Random, depth: int) -> Expression:
-    one = random_expression(random, "bool", depth)
-    return Expression(f"not ({one.text})", "bool", lambda row: _if(one.value(row), lambda p: not p))
+    operand = random_expression(random, "bool", depth)
+    return Expression(
+        f"not ({operand.text})", "bool", lambda row: _if(operand.value(row), lambda p: not p)
+    )
 
 
 def _is_null(random: random.Random, depth: int) -> Expression:
-    one = random_expression(random, random.choice(["number", "text", "date"]), depth)
+    operand = random_expression(random, random.choice(["number", "text", "date"]), depth)
     if random.random() < 0.2:
-        one = Expression("at", "timestamp", lambda row: row["at"])
+        operand = Expression("at", "timestamp", lambda row: row["at"])
     negated = random.choice([True, False])
     return Expression(
-        f"({one.text}) is {'not ' if negated else ''}null",
+        f"({operand.text}) is {'not ' if negated else ''}null",
         "bool",
-        lambda row: (one.value(row) is None) != negated,
+        lambda row: (operand.value(row) is None) != negated,
     )
 
 
 def _is_true(random: random.Random, depth: int) -> Expression:
-    one = random_expression(random, "bool", depth)
+    operand = random_expression(random, "bool", depth)
     truth, negated = random.choice([True, False]), random.choice([True, False])
     word = f"is {'not ' if negated else ''}{str(truth).lower()}"
     return Expression(
-        f"({one.text}) {word}", "bool", lambda row: (one.value(row) is truth) != negated
+        f"({operand.text}) {word}", "bool", lambda row: (operand.value(row) is truth) != negated
     )
 
 
-def _compared(random: random.Random, depth: int) -> Expression:
+def _comparison(random: random.Random, depth: int) -> Expression:
     kind = random.choice(["number", "text", "date"])
-    one, two = (random_expression(random, kind, depth) for _ in range(2))
+    left, right = (random_expression(random, kind, depth) for _ in range(2))
     word = random.choice(["=", "<>", "<", "<=", ">", ">="])
 
     def value(row: Row) -> bool | None:
-        pair = [one.value(row), two.value(row)]
+        pair = [left.value(row), right.value(row)]
         if None in pair:
             return None
-        first, second = (one.encode() if isinstance(one, str) else one for one in pair)
+        first, second = (item.encode() if isinstance(item, str) else item for item in pair)
         return {
             "=": first == second,
             "<>": first != second,
@@ -341,30 +357,32 @@ def _compared(random: random.Random, depth: int) -> Expression:
             ">=": first >= second,
         }[word]
 
-    return Expression(f"({one.text}) {word} ({two.text})", "bool", value)
+    return Expression(f"({left.text}) {word} ({right.text})", "bool", value)
 
 
 def _among(random: random.Random, depth: int) -> Expression:
     """`x in (…)`: true where one is equal, else NULL where one is NULL, else false."""
     kind = random.choice(["number", "text", "date"])
-    one, *listed = (random_expression(random, kind, depth) for _ in range(random.randrange(2, 5)))
-    word, found = random.choice([("in", True), ("not in", False)])
+    subject, *listed = (
+        random_expression(random, kind, depth) for _ in range(random.randrange(2, 5))
+    )
+    word, expected = random.choice([("in", True), ("not in", False)])
 
     def value(row: Row) -> bool | None:
-        given, keys = one.value(row), [key.value(row) for key in listed]
+        given, keys = subject.value(row), [key.value(row) for key in listed]
         if given is None or (None in keys and given not in keys):
             return None
-        return found if given in keys else not found
+        return expected if given in keys else not expected
 
     keys = ", ".join(key.text for key in listed)
-    return Expression(f"({one.text}) {word} ({keys})", "bool", value)
+    return Expression(f"({subject.text}) {word} ({keys})", "bool", value)
 
 
 def _within(random: random.Random, depth: int) -> Expression:
     """`x between a and b`: false as soon as one end says so, even if the other is NULL."""
     kind = random.choice(["number", "text", "date"])
-    one, low, high = (random_expression(random, kind, depth) for _ in range(3))
-    word, found = random.choice([("between", True), ("not between", False)])
+    subject, low, high = (random_expression(random, kind, depth) for _ in range(3))
+    word, expected = random.choice([("between", True), ("not between", False)])
 
     def at_most(first: Any, second: Any) -> bool | None:
         if first is None or second is None:
@@ -374,10 +392,10 @@ def _within(random: random.Random, depth: int) -> Expression:
         return first <= second
 
     def value(row: Row) -> bool | None:
-        given = one.value(row)
+        given = subject.value(row)
         holds = {at_most(low.value(row), given), at_most(given, high.value(row))}
         if False in holds:
-            return not found
-        return None if None in holds else found
+            return not expected
+        return None if None in holds else expected
 
-    return Expression(f"({one.text}) {word} ({low.text}) and ({high.text})", "bool", value)
+    return Expression(f"({subject.text}) {word} ({low.text}) and ({high.text})", "bool", value)

@@ -18,7 +18,7 @@ SQL = {
     "date": "DATE",
     "timestamp": "TIMESTAMP",
 }
-"""What a table has for each type."""
+"""The type of a DuckDB column for each type of expressions."""
 TYPES: dict[str, Type] = {
     "a": "int",
     "b": "int",

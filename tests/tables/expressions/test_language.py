@@ -1,4 +1,4 @@
-"""What an expression may say, and what it is told where it may not."""
+"""The row expressions that are allowed, and the messages for others."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ def test_every_expression_has_one_type(text: str, kind: str) -> None:
 
 
 def test_columns_that_use_one_twice_are_read_in_steps() -> None:
-    names = [f"x{place}" for place in range(40)]
+    names = [f"x{index}" for index in range(40)]
     derive = {
         name: f"{before} + {before}" for before, name in zip(["a", *names], names, strict=False)
     }
-    found, problems = compute(derive, {}, {"a": "float"}, {})
-    assert list(found.columns) == names
+    computed, problems = compute(derive, {}, {"a": "float"}, {})
+    assert list(computed.columns) == names
     assert not problems

@@ -24,8 +24,8 @@ def test_week_52_of_a_year_has_its_own_days_alone(word: str, rows: list[int]) ->
         query=[{"name": "q", "statistics": ["count"], "group_by": keys}],
     )
     table = release.run().tables["q"].columns
-    assert [round(one) for one in table["count"]] == rows
+    assert [round(count) for count in table["count"]] == rows
     plan = release.plan()
-    for said in (plan.notes, list_sentences(plan)):
-        warned = any("Write isoyear() in place of year()." in one for one in said)
+    for sentences in (plan.notes, list_sentences(plan)):
+        warned = any("Write isoyear() in place of year()." in count for count in sentences)
         assert warned is (word == "year")

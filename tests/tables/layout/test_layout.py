@@ -49,19 +49,19 @@ def layout(
     statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
 ) -> Layout:
     spec = parsed(statistics, keys=keys, unit=unit, clip=clip)
-    ((found, *_),) = lay_out_query(spec, spec.query[0])  # as the limits say; others fill all cells
-    return found
+    ((first, *_),) = lay_out_query(spec, spec.query[0])  # as the limits say; others fill all cells
+    return first
 
 
-def largest(found: Layout, norm: str, *, rows: int) -> Fraction:
-    """The largest norm of what so many rows add, over every way to spread them."""
+def largest(shape: Layout, norm: str, *, rows: int) -> Fraction:
+    """The largest norm of a shift by this number of rows, over every way to spread them."""
     sizes = []
-    for spread in itertools.combinations_with_replacement(range(found.cells), rows):
+    for spread in itertools.combinations_with_replacement(range(shape.cells), rows):
         counts = [spread.count(cell) for cell in set(spread)]
         if norm == "gauge":
             sizes.append(sum(counts))
         else:
-            sizes.append(sum(len(found.components) * count**2 for count in counts))
+            sizes.append(sum(len(shape.components) * count**2 for count in counts))
     return Fraction(max(sizes))
 
 
@@ -81,17 +81,17 @@ def largest(found: Layout, norm: str, *, rows: int) -> Fraction:
 def test_several_numbers_of_a_cell_move_within_boxes(
     *, rows: int, keys: int, statistics: list[str], numbers: int
 ) -> None:
-    """Exactly the hull of what so many rows can do, and the least ball around it."""
-    found = layout(statistics, keys=keys, clip={"max_rows": rows})
-    assert found.dimension == keys * numbers
-    *shaped, ball = found.sensitivities
+    """The body is exactly the hull of the shifts by these rows, and the ball is the least."""
+    shape = layout(statistics, keys=keys, clip={"max_rows": rows})
+    assert shape.dimension == keys * numbers
+    *shaped, ball = shape.sensitivities
     (within,) = shaped
     assert isinstance(within, Within)
     assert isinstance(ball, L2)
     box = Box(bounds=[rows] * numbers)
     assert within.hull == (box if keys == 1 else Cells(bodies=[box], copies=[keys]))
-    assert largest(found, "gauge", rows=rows) == rows
-    assert ball.bound == root_above(largest(found, "l2", rows=rows))
+    assert largest(shape, "gauge", rows=rows) == rows
+    assert ball.bound == root_above(largest(shape, "l2", rows=rows))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])
@@ -107,11 +107,11 @@ def test_several_numbers_of_a_cell_move_within_boxes(
 def test_rows_with_a_value_and_rows_without_move_within_the_hull_of_a_box_and_one_number(
     *, rows: int, keys: int, statistics: list[str], values: int
 ) -> None:
-    found = layout(statistics, keys=keys, clip={"max_rows": rows})
-    within, ball = found.sensitivities
+    shape = layout(statistics, keys=keys, clip={"max_rows": rows})
+    within, ball = shape.sensitivities
     assert isinstance(within, Within)
     assert isinstance(ball, L2)
-    root = found.numbers.without
+    root = shape.numbers.without
     assert 0 <= values - root**2 < values / 2**6
     parts = [Box(bounds=[rows] * values), Box(bounds=[rows * root])]
     cell = Cells(bodies=parts, copies=[1, 1])
@@ -129,7 +129,7 @@ def test_persons_and_rows_of_a_query_are_two_parts() -> None:
     assert rows.sensitivities[0] == Within(Cells(bodies=[box], copies=[3]))
     assert persons.sensitivities[0] == counting(3, 3)
     spec = parsed(["count_units", "count"], keys=3, clip={"max_rows": 5})
-    assert [one.label for (one,) in lay_out_query(spec, spec.query[0])] == ["q.persons", "q.rows"]
+    assert [part.label for (part,) in lay_out_query(spec, spec.query[0])] == ["q.persons", "q.rows"]
 
 
 COUNT_OF_5 = InCells(per_cell=Fraction(5), total=Fraction(5))
@@ -181,16 +181,16 @@ def test_what_one_person_can_do(
 
 
 def test_a_box_where_all_cells_may_move_at_once() -> None:
-    found = layout(["count", "sum(a)"], keys=3, clip={"max_rows_per_group": 2})
+    shape = layout(["count", "sum(a)"], keys=3, clip={"max_rows_per_group": 2})
     cells = Within(Cells(bodies=[Box(bounds=[6, 6])], copies=[3]))
-    assert found.sensitivities[:2] == (cells, Within(Box(bounds=[2] * 6)))
+    assert shape.sensitivities[:2] == (cells, Within(Box(bounds=[2] * 6)))
 
 
 def test_each_kind_of_limit_is_a_way_of_its_own() -> None:
     spec = parsed(["count"], keys=9, clip={"max_rows": 5, "l1": 4, "l2": 3})
-    ways = [one.bounding for one in lay_out_query(spec, spec.query[0])[0]]
-    assert ways == [COUNT_OF_5, InCells(per_cell=Fraction(4), total=Fraction(4), by_number=True),
-                    InBall(squared=Fraction(9))]  # fmt: skip
+    boundings = [shape.bounding for shape in lay_out_query(spec, spec.query[0])[0]]
+    by_number = InCells(per_cell=Fraction(4), total=Fraction(4), by_number=True)
+    assert boundings == [COUNT_OF_5, by_number, InBall(squared=Fraction(9))]
 
 
 def test_limits_that_bound_nobody_are_refused() -> None:
@@ -214,7 +214,7 @@ def test_one_count_moves_by_whole_numbers(
 ) -> None:
     assert layout(statistics, keys=1, clip=clip).sensitivities == (sensitivity,)
     grouped = layout(statistics, keys=2, clip=clip)
-    assert not any(isinstance(one, Integer) for one in grouped.sensitivities)
+    assert not any(isinstance(item, Integer) for item in grouped.sensitivities)
 
 
 def test_rows_as_units() -> None:
@@ -223,28 +223,28 @@ def test_rows_as_units() -> None:
     assert counts.sensitivities == (Linf(1, whole=True),)
     assert layout(["sum(a)"], unit="row", keys=5).sensitivities == (Linf(1),)
     assert layout(["count(gaps)"], unit="row", keys=1).sensitivities == (Integer(1),)
-    found = layout(["count", "mean(a)"], unit="row", keys=5)
+    shape = layout(["count", "mean(a)"], unit="row", keys=5)
     cells = Within(Cells(bodies=[Box(bounds=[1, 1])], copies=[5]))
-    assert found.sensitivities == (cells, L2(root_above(Fraction(2))))
-    assert found.bits == 28
+    assert shape.sensitivities == (cells, L2(root_above(Fraction(2))))
+    assert shape.bits == 28
 
 
 @pytest.mark.parametrize(("keys", "rows"), [(1, 1), (10, 5), (1000, 100), (100_000, 10)])
 @pytest.mark.parametrize("clip", ["max_rows", "l2", "l1"])
 def test_sizes_and_totals_stay_exact(keys: int, rows: int, clip: str) -> None:
-    found = layout(["count", "sum(a)"], keys=keys, clip={clip: rows})
-    assert not isinstance(found.bounding, FirstCells)
-    most, limit = integer_limits(found.bounding, bits=found.bits)
+    shape = layout(["count", "sum(a)"], keys=keys, clip={clip: rows})
+    assert not isinstance(shape.bounding, FirstCells)
+    most, limit = integer_limits(shape.bounding, bits=shape.bits)
     if clip == "l2":
-        sizes = found.dimension * most**2
+        sizes = shape.dimension * most**2
     else:
-        sizes = (found.dimension if clip == "l1" else found.cells) * most
+        sizes = (shape.dimension if clip == "l1" else shape.cells) * most
     assert sizes < 2**53
     assert limit < 2**53
-    assert 2**34 * 2**found.bits < 2**63
+    assert 2**34 * 2**shape.bits < 2**63
     assert 2**34 * most < 2**63
     finer = sizes * (4 if clip == "l2" else 2) * 1.01 >= 2**53 or 2 * most * 2**34 >= 2**63
-    assert found.bits == 28 or finer  # no bit is wasted
+    assert shape.bits == 28 or finer  # no bit is wasted
 
 
 @pytest.mark.parametrize("clip", [{"l1": "1e30"}, {"l2": "1e30"}, {"l2": "1e-9"}, {"l1": "1e-9"}])
@@ -261,8 +261,8 @@ PROMISED = (
 
 def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
     spec = parsed(["mean(gaps)", "count(gaps)", "sum(b)", "mean(a)", "count(name)"])
-    ((found,),) = lay_out_query(spec, spec.query[0])
-    assert found.missing == (
+    ((shape,),) = lay_out_query(spec, spec.query[0])
+    assert shape.missing == (
         "Rows without a value of gaps are left out of its mean and count.",
         "A missing value of b counts as 0.",
         PROMISED,
@@ -277,8 +277,8 @@ def test_a_number_for_missing_values_is_in_no_list_of_keys() -> None:
     query = spec_file.parse(
         spec_file.to_dict(spec) | {"query": [{"name": "q", "conditions": where}]}
     )
-    ((found,),) = lay_out_query(spec, query.query[0])
-    assert found.missing == (
+    ((shape,),) = lay_out_query(spec, query.query[0])
+    assert shape.missing == (
         "A missing value of b counts as 0.",
         "Where other is missing, no condition on it holds.",
         "Where b is missing, no condition on its keys holds.",
@@ -299,5 +299,5 @@ def test_a_number_for_missing_values_that_would_be_clamped_is_refused() -> None:
         with pytest.raises(SpecError, match=r'columns\.x\.missing: Expected "skip", a number'):
             spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
     for missing in ("skip", "none", 5, "7.5", 30):
-        found = spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
-        assert spec_file.loads(spec_file.dumps(found)) == found
+        spec = spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
+        assert spec_file.loads(spec_file.dumps(spec)) == spec

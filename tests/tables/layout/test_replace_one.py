@@ -1,4 +1,4 @@
-"""One unit replaced by another: what its rows can do, the noise for it, and what is said of it."""
+"""One unit replaced by another: its shifts, their declared sensitivities, and the noise."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ WHO: dict[str, Any] = {"name": "who", "statistics": ["count"], "group_by": {"per
 
 
 class Bounded:
-    """What each of many persons adds to a block, by the code that releases."""
+    """The vector that each of many persons adds to a query, by the code that releases."""
 
     def __init__(self, folder: Path, raw: Any, rows: pd.DataFrame) -> None:
         rows.to_parquet(folder / "rows.parquet")
@@ -114,23 +114,23 @@ class Bounded:
         self.spec = spec_file.parse(raw | {"query": [*raw["query"], WHO]})
 
     def layouts(self) -> list[Layout]:
-        return [one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part]
+        return [shape for part in lay_out_query(self.spec, self.spec.query[0]) for shape in part]
 
     def vectors(self, layout: Layout) -> list[list[Fraction]]:
         """Return a vector a person: each in cells of their own, or, of conditions, alone."""
         if layout.conditions:
-            return [self._alone(person, layout) for person in self.persons]
+            return [self._sum_alone(person, layout) for person in self.persons]
         who = KeyColumn(column="person", values=tuple(self.persons))
-        moved = self._summed(replace(layout, axes=(who, *layout.axes)))
+        moved = self._sum_rows(replace(layout, axes=(who, *layout.axes)))
         return np.array(moved, dtype=object).reshape(len(self.persons), -1).tolist()
 
-    def _alone(self, person: int, layout: Layout) -> list[Fraction]:
+    def _sum_alone(self, person: int, layout: Layout) -> list[Fraction]:
         self.rows[self.rows["person"] == person].to_parquet(self.folder / "rows.parquet")
-        return self._summed(layout)
+        return self._sum_rows(layout)
 
-    def _summed(self, layout: Layout) -> list[Fraction]:
-        found = source.find_source(self.spec, self.folder)
-        with source.open_engine(found, threads=1) as engine:
+    def _sum_rows(self, layout: Layout) -> list[Fraction]:
+        rows = source.find_source(self.spec, self.folder)
+        with source.open_engine(rows, threads=1) as engine:
             moved = bounding.query_vector(engine, self.spec, layout, salt=SALT)
         return [Fraction(int(value), 2**layout.bits) for value in moved]
 
@@ -169,8 +169,8 @@ OFTEN = [{"max_rows": 3}, {"max_rows_per_group": 2, "max_groups": 2}, {"l1": 3},
 @pytest.mark.parametrize("query", QUERIES, ids=NAMES)
 @pytest.mark.parametrize(
     "limits",
-    [one if one in OFTEN else pytest.param(one, marks=pytest.mark.slow) for one in LIMITS],
-    ids=lambda one: ",".join(map(str, one)),
+    [case if case in OFTEN else pytest.param(case, marks=pytest.mark.slow) for case in LIMITS],
+    ids=lambda case: ",".join(map(str, case)),
 )
 def test_no_two_persons_are_further_apart_than_declared(
     tmp_path: Path, limits: dict[str, Any], query: dict[str, Any]
@@ -197,14 +197,14 @@ def test_no_two_rows_are_further_apart_than_declared(tmp_path: Path, query: dict
 
 
 def test_a_whole_table_moves_as_one_person_does(tmp_path: Path) -> None:
-    """Persons beside others, in one table, add what they do in cells of their own."""
+    """Persons in one table add the same vectors as each person in a table alone."""
     raw, rows = raw_spec({"max_rows": 3}, [QUERIES[9]]), hostile_rows(3, 6, most=8)
     bounded = Bounded(tmp_path, raw, rows)
     (layout,) = bounded.layouts()
     added = np.array(bounded.vectors(layout), dtype=object)
     for person in (4, 5):
         rest = Bounded(tmp_path, raw, pd.DataFrame(rows[rows["person"] != person]))
-        assert rest._summed(layout) == (added.sum(axis=0) - added[person]).tolist()
+        assert rest._sum_rows(layout) == (added.sum(axis=0) - added[person]).tolist()
 
 
 def of(statistics: list[str], limits: dict[str, Any] | None, *, towns: int) -> Layout:
@@ -286,8 +286,8 @@ def test_what_replacing_one_unit_can_do(
 def test_the_norms_of_five_rows_replaced(
     statistics: list[str], towns: int, l1: int, squared: int
 ) -> None:
-    found = of(statistics, {"max_rows": 5}, towns=towns)
-    assert (found.l1, found.l2) == (l1, root_above(Fraction(squared)))
+    shape = of(statistics, {"max_rows": 5}, towns=towns)
+    assert (shape.l1, shape.l2) == (l1, root_above(Fraction(squared)))
 
 
 def test_the_pairs_that_meet_these_norms(tmp_path: Path) -> None:
@@ -300,24 +300,24 @@ def test_the_pairs_that_meet_these_norms(tmp_path: Path) -> None:
         bounded = Bounded(tmp_path, raw_spec({"max_rows": 5}, [query]), rows)
         (layout,) = bounded.layouts()
         (moved,) = differences(bounded, layout)
-        one, two = sum(map(abs, moved)), sum(value**2 for value in moved)
-        assert float(one) == pytest.approx(worst[query["name"]][0], rel=1e-5)
-        assert float(two) == pytest.approx(worst[query["name"]][1], rel=1e-5)
-        assert one <= layout.l1
-        assert two <= layout.l2**2
+        l1, squared = sum(map(abs, moved)), sum(value**2 for value in moved)
+        assert float(l1) == pytest.approx(worst[query["name"]][0], rel=1e-5)
+        assert float(squared) == pytest.approx(worst[query["name"]][1], rel=1e-5)
+        assert l1 <= layout.l1
+        assert squared <= layout.l2**2
 
 
 def test_the_example_of_bodies_4(tmp_path: Path) -> None:
     """(c, y) = (2, 2), (3, 3) and c = 5 in another block, under 3 rows (theory/bodies.md §4).
 
     With signs the gauge of a person's vector would rise where it is cut to whole numbers; here
-    nothing is bounded in that gauge, and differences stay in what is declared.
+    nothing is bounded in that gauge, and differences stay within the declared sets.
     """
     up = [
         {"person": 0, "town": t, "x": 0, "y": 0, "z": 1.0, "v": 0}
         for t in ("a", "a", "b", "b", "b")
     ]
-    down = [one | {"person": 1, "z": -1.0} for one in up]
+    down = [row | {"person": 1, "z": -1.0} for row in up]
     rows = pd.DataFrame([*up, *down])
     for query in (QUERIES[9], QUERIES[0]):
         bounded = Bounded(tmp_path, raw_spec({"max_rows": 3}, [query]), rows)

@@ -72,9 +72,9 @@ def test_rows_and_persons_of_one_query(tmp_path: Path) -> None:
 def test_a_unit_that_is_replaced_may_raise_one_and_lower_another(tmp_path: Path) -> None:
     privacy = {"unit": "row", "epsilon": 3, "neighbours": "replace-one"}
     plan = release(tmp_path, SIX, privacy=privacy).plan()
-    claims = [one for _, one in plan.certificate.blocks]
+    claims = [claim for _, claim in plan.certificate.blocks]
     assert not any(
-        isinstance(one, Certificate) and isinstance(one.sensitivity, Added) for one in claims
+        isinstance(claim, Certificate) and isinstance(claim.sensitivity, Added) for claim in claims
     )
     assert all(not block.layout.additions for block in plan.blocks)
 
@@ -88,12 +88,12 @@ def test_sums_may_be_lowered_by_who_is_added(tmp_path: Path, statistics: list[st
 
 
 def test_what_is_released_together_verifies(tmp_path: Path) -> None:
-    made = release(tmp_path, SIX).run()
-    for table in made.tables.values():
+    result = release(tmp_path, SIX).run()
+    for table in result.tables.values():
         assert list(table.columns["count"]) == pytest.approx(
             [1500] * 2, abs=15
         )  # ten standard deviations
-    assert verify_directory(tmp_path / "out").certificate == made.certificate
+    assert verify_directory(tmp_path / "out").certificate == result.certificate
 
 
 @pytest.mark.dense
@@ -104,7 +104,7 @@ def test_of_what_is_true_the_least_is_taken(tmp_path: Path) -> None:
         for name, cells in (("a", 1), ("b", 5), ("c", 2))
     ]
     who: dict[str, Any] = {"privacy": {"unit": "who", "epsilon": 1}}
-    found = [
+    estimates = [
         stds(release(tmp_path, query, contribution=given, **who).plan())
         for given in (
             {"max_rows_per_group": 2, "max_groups": 5},
@@ -113,8 +113,8 @@ def test_of_what_is_true_the_least_is_taken(tmp_path: Path) -> None:
             {"l1": 1, "max_rows": 10},
         )
     ]
-    assert found[1] == pytest.approx(found[0], rel=1e-9)
-    assert found[3] == pytest.approx(found[2], rel=1e-9)
+    assert estimates[1] == pytest.approx(estimates[0], rel=1e-9)
+    assert estimates[3] == pytest.approx(estimates[2], rel=1e-9)
 
 
 @pytest.mark.dense
@@ -157,7 +157,7 @@ def test_layouts_are_found_for_what_is_true_of_them(parts: list[Counts], known: 
         {"name": name, "statistics": ["count"], "group_by": {"x": [*range(cells)]}}
         for name, cells in (("a", 2), ("b", 3))
     ]
-    laid = spec_file.lay_out(
+    layout = spec_file.lay_out(
         {
             "version": 1,
             "data": {"source": "x.csv", "types": {"x": "int"}},
@@ -166,7 +166,7 @@ def test_layouts_are_found_for_what_is_true_of_them(parts: list[Counts], known: 
         }
     )
     asked = Added(Jointly(parts=parts, radii=[1] * len(parts), exponent=None))
-    assert (find_layouts(list_draw_queries(laid), asked) is not None) == known
+    assert (find_layouts(list_draw_queries(layout), asked) is not None) == known
 
 
 def _bound(parts: list[Any]) -> None:
@@ -218,6 +218,6 @@ def test_the_estimates_are_those_of_the_law(parts: list[Counts], epsilon: str) -
         for core in np.geomspace(0.01, 2.0, 24).tolist()
     ]
     best = min(laws, key=lambda law: law.variance).variances
-    firsts = np.cumsum([0] + [one.queries for one in parts[:-1]])
-    found = log_of_additions(parts, float(e))
-    assert found == pytest.approx([math.log(best[first]) for first in firsts], rel=1e-9)
+    firsts = np.cumsum([0] + [part.queries for part in parts[:-1]])
+    estimates = log_of_additions(parts, float(e))
+    assert estimates == pytest.approx([math.log(best[first]) for first in firsts], rel=1e-9)

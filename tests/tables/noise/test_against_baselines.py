@@ -1,7 +1,7 @@
-"""Plans against the standard ways, from closed forms of their own: none has less noise.
+"""Plans against standard noise from independent closed forms: no standard noise is less.
 
-The objective is that of docs/tables-reference.md: Σ weight·ln(variance), over numbers that are
-scaled to what one row adds. In it Laplace noise has the scale that is best for each number of a
+The objective is in docs/tables-reference.md: Σ weight·ln(variance), over numbers that are
+scaled to the shift by one row. In it Laplace noise has the scale that is best for each number of a
 cell: Δ/b is as much for a number of persons as for one of rows. No standard way may be better,
 unless one block would have more noise than its own share of the budget gives it: a plan never does
 that.
@@ -20,7 +20,7 @@ from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import NoisyPart, Plan
 
 CLOSE = 1e-3  # of the objective: what scales are rounded up by, and coarse accounting
-_ALONE = 4  # blocks of a spec that are planned alone, too: each takes seconds
+_ALONE = 4  # blocks of a spec that are planned separately, too: each takes seconds
 LIMITS: tuple[dict[str, Any], ...] = (
     {"max_rows": 1},
     {"max_rows": 4},
@@ -30,7 +30,7 @@ LIMITS: tuple[dict[str, Any], ...] = (
 )
 
 
-def drawn(random: Random) -> dict[str, Any]:
+def draw_spec(random: Random) -> dict[str, Any]:
     query = [_block(random, i) for i in range(random.randint(1, 5))]
     unit = random.choice(("person", "person", "person", "row"))
     limits = {"contribution": random.choice(LIMITS)} if unit == "person" else {}
@@ -84,7 +84,7 @@ def norms(raw: dict[str, Any], block: NoisyPart) -> tuple[float, float]:
     squared = min(q * rows**2, float(limits.get("l2", math.inf)) ** 2)
     if not replaced:
         return q * rows, math.sqrt(squared)
-    signed = sum(one.lowers for one in layout.components)
+    signed = sum(component.lowers for component in layout.components)
     # a sum that rows may lower is no larger than the count, which moves by less where it does
     others = q - signed - (1 if signed else 0)
     return min(2 * q, cells * (2 * signed + others)) * rows, 2 * math.sqrt(squared)
@@ -123,60 +123,63 @@ def standard(raw: dict[str, Any], blocks: tuple[NoisyPart, ...]) -> dict[str, li
     """The variances of each block in the standard ways."""
     epsilon, delta = float(raw["privacy"]["epsilon"]), float(raw["privacy"]["delta"])
     shares, sizes = shares_of(raw, blocks), [norms(raw, block) for block in blocks]
-    found = {
+    stds = {
         "laplace": [2 * (l1 / (epsilon * w)) ** 2 for (l1, _), w in zip(sizes, shares, strict=True)]
     }
     if delta:
-        found["gaussian apart"] = [
+        stds["gaussian apart"] = [
             (l2 * gaussian(epsilon * w, delta * w)) ** 2
             for (_, l2), w in zip(sizes, shares, strict=True)
         ]
-        found["gaussian together"] = [
+        stds["gaussian together"] = [
             (l2 * gaussian(epsilon, delta)) ** 2 / w
             for (_, l2), w in zip(sizes, shares, strict=True)
         ]
-    return found
+    return stds
 
 
 def variances(block: NoisyPart) -> list[float]:
     return [error.std**2 for error in block.noise_errors]
 
 
-def alone(raw: dict[str, Any], block: NoisyPart) -> list[float]:
-    """The variances that a block has in a release of its own, with its share of the budget."""
+def variances_alone(raw: dict[str, Any], block: NoisyPart) -> list[float]:
+    """The variances of a query in a separate release with its share of the budget."""
     budget = {"epsilon": str(block.budget.epsilon), "delta": str(block.budget.delta)}
-    (query,) = [one for one in raw["query"] if one["name"] == block.name]
+    (query,) = [candidate for candidate in raw["query"] if candidate["name"] == block.name]
     if block.layout.part:
         query = query | {"statistics": [query["statistics"][i] for i in block.layout.places]}
-    (found,) = plan(
+    (separate,) = plan(
         spec_file.lay_out(raw | {"privacy": raw["privacy"] | budget, "query": [query]})
     ).blocks
-    return variances(found)
+    return variances(separate)
 
 
 def check(seed: int) -> None:
-    raw = drawn(Random(seed))  # of specs, not of noise
-    made: Plan = plan(spec_file.lay_out(raw))
-    ways, ours = standard(raw, made.blocks), [variances(block) for block in made.blocks]
+    raw = draw_spec(Random(seed))  # of specs, not of noise
+    planned: Plan = plan(spec_file.lay_out(raw))
+    ways, ours = standard(raw, planned.blocks), [variances(block) for block in planned.blocks]
     apart = [
-        min(one) for one in zip(*(ways[k] for k in ways if k != "gaussian together"), strict=True)
+        min(stds) for stds in zip(*(ways[k] for k in ways if k != "gaussian together"), strict=True)
     ]
-    for found, least in zip(ours, apart, strict=True):
-        assert max(found) <= least * (1 + CLOSE), (raw, ours, apart)
-    if len(made.blocks) > 1:
+    for std, least in zip(ours, apart, strict=True):
+        assert max(std) <= least * (1 + CLOSE), (raw, ours, apart)
+    if len(planned.blocks) > 1:
         for i in Random(seed).sample(range(len(ours)), min(_ALONE, len(ours))):
-            own = alone(raw, made.blocks[i])
-            assert all(a <= b * (1 + 1e-6) for a, b in zip(ours[i], own, strict=True)), (raw, own)
+            separate = variances_alone(raw, planned.blocks[i])
+            assert all(a <= b * (1 + 1e-6) for a, b in zip(ours[i], separate, strict=True)), (
+                raw,
+                separate,
+            )
     joint = ways.get("gaussian together")
     if joint and all(a < b for a, b in zip(joint, apart, strict=True)):
-        shares = shares_of(raw, made.blocks)
+        shares = shares_of(raw, planned.blocks)
         cost = sum(w * math.log(v) for w, v in zip(shares, joint, strict=True))
-        found = sum(
+        std = sum(
             w * sum(map(math.log, some)) / len(some) for w, some in zip(shares, ours, strict=True)
         )
-        if found > cost + CLOSE:  # then a block would have more noise in it than alone
-            own = [alone(raw, block) for block in made.blocks]
-            assert any(max(some) < v for some, v in zip(own, joint, strict=True)), (raw, ours)
+        if std > cost + CLOSE:  # then a block would have more noise in it than alone
+            separate = [variances_alone(raw, block) for block in planned.blocks]
+            assert any(max(some) < v for some, v in zip(separate, joint, strict=True)), (raw, ours)
 
 
 # in 480 noise of one block that is found late leaves another with more than it would have alone

@@ -1,4 +1,4 @@
-"""What two mutations changed that no fast test saw: importances together, and plain noise."""
+"""Importances of queries that are accounted for together, and plain noise."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_noise_together_has_precisions_as_importances_are() -> None:
         )
         for share in shares
     ]
-    found = scale_jointly(budget, offers)
-    assert found is not None
-    first, second = (one.mse for one in found[0])
+    scaled = scale_jointly(budget, offers)
+    assert scaled is not None
+    first, second = (mechanism.mse for mechanism in scaled[0])
     assert second / first == pytest.approx(4, rel=0.01)
     assert 1 / first + 1 / second == pytest.approx(gaussian(1, 1e-6) ** -2, rel=1e-3)
 

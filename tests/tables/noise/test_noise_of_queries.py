@@ -1,4 +1,4 @@
-"""Which noise a block gets for what a unit can do to it, and the error that a table states."""
+"""The noise of a query for the shifts by one unit, and the error that its table states."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     plan = release(folder).plan()
     mechanism = plan.blocks[0].mechanism
     coarse = mechanism.on_grid(2 * Fraction(2) ** round(math.log2(mechanism.noise.variance) / 2))
-    grid, found = float(coarse.grid), measure_error(coarse.certificate)
+    grid, error = float(coarse.grid), measure_error(coarse.certificate)
     variance = coarse.noise.variance_at(0)
-    assert found.std**2 == pytest.approx(variance + grid**2 / 12)
-    assert found.std > 1.001 * math.sqrt(variance)
+    assert error.std**2 == pytest.approx(variance + grid**2 / 12)
+    assert error.std > 1.001 * math.sqrt(variance)
     fine = measure_error(mechanism.certificate)
-    assert found.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
+    assert error.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
 
 
 def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path) -> None:
@@ -74,15 +74,15 @@ def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path
     )
     assert block.errors[0].plain_gaussian_std == math.sqrt(plain.noise.variance)
     frame = pd.read_parquet(folder / "rows.parquet")
-    for name, held in [
+    for name, count in [
         ("low", frame["x"] < 4),
         ("high", frame["x"] >= 3),
         ("plan", frame["plan"] <= 2),
     ]:
-        truth = len(set(frame.loc[held, "who"]))
-        place = table["condition"].index(name)
-        assert abs(table["count_units"][place] - truth) < 12 * error.std
-        assert table["count_units_std"][place] == error.std
+        truth = len(set(frame.loc[count, "who"]))
+        index = table["condition"].index(name)
+        assert abs(table["count_units"][index] - truth) < 12 * error.std
+        assert table["count_units_std"][index] == error.std
     assert verify_directory(folder / "out").delta.upper <= 1e-6
 
 
@@ -106,7 +106,7 @@ def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> Non
 
 
 def test_what_the_shape_saves_is_of_all_numbers_in_any_order(folder: Path) -> None:
-    """Of a count and a sum that rows may lower a replaced person moves the sum by twice as much."""
+    """A replaced person moves a lowered sum by twice as much as a count."""
     saved: list[float | None] = []
     for statistics in (["count", "count(x)", "sum(x)"], ["sum(x)", "count(x)", "count"]):
         query = [{"name": "all", "statistics": statistics}]
@@ -170,9 +170,9 @@ def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     error = measure_error(certificate)
     assert error.std == math.sqrt(certificate.noise.variance)  # nothing is lost to the grid
     assert error.half95.is_integer()
-    found = pd.read_csv(folder / "out" / "rows.csv").iloc[0]
-    assert found["count"] % 1 == 0
-    assert abs(found["count"] - 20_000) < 12 * error.std
+    row = pd.read_csv(folder / "out" / "rows.csv").iloc[0]
+    assert row["count"] % 1 == 0
+    assert abs(row["count"] - 20_000) < 12 * error.std
     verify_directory(folder / "out")
 
 
@@ -182,9 +182,11 @@ def test_plain_noise_is_handed_on_only_where_the_very_question_was_proved(folder
     (block,) = release(folder, query=query).plan().blocks
     ways, budget = (block.layout,), block.budget
     offered, least = block.layout.sensitivities, block.layout.l2
-    smallest = next(one for one in offered if one.radius("l2", dimension=3) == least)
-    own = Baselines.of(ways, budget)
-    assert own == block.baselines  # which the search had proved
+    smallest = next(
+        sensitivity for sensitivity in offered if sensitivity.radius("l2", dimension=3) == least
+    )
+    baselines = Baselines.of(ways, budget)
+    assert baselines == block.baselines  # which the search had proved
 
     def wide(shifts: Sensitivity = smallest, budget: Budget = budget) -> Certificate:
         noise = Gaussian(scale=500, dimension=3)
@@ -193,7 +195,7 @@ def test_plain_noise_is_handed_on_only_where_the_very_question_was_proved(folder
     assert Baselines.of(ways, budget, known=[wide()]).gaussian == wide().noise
     half = budget.share(Fraction(1, 2))
     others = [wide(L2(least / 2)), wide(budget=half), replace(wide())]  # copies start unproved
-    assert Baselines.of(ways, budget, known=others) == own
+    assert Baselines.of(ways, budget, known=others) == baselines
     assert Baselines.of(ways, budget, 2, known=[wide()]) == Baselines.of(ways, budget, 2)
 
 
@@ -230,4 +232,4 @@ def test_an_epsilon_for_which_no_lattice_is_wide_enough(name: str, epsilon: str)
         with pytest.raises(Refused, match=r"^The query 'q': "):
             plan(spec)
     else:
-        assert min(one.std for one in plan(spec).blocks[0].noise_errors) > 1 / float(epsilon)
+        assert min(error.std for error in plan(spec).blocks[0].noise_errors) > 1 / float(epsilon)

@@ -71,21 +71,21 @@ def test_three_conditions_are_three_counting_queries(tmp_path: Path) -> None:
 
 @pytest.mark.dense
 def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -> None:
-    made = release(tmp_path, [CONDITIONS[0], BINS, CONDITIONS[1]]).run()
-    assert [name for name, _ in made.certificate.blocks] == ["c0+bins+c1"]
-    assert list(made.tables) == ["c0", "bins", "c1"]
+    result = release(tmp_path, [CONDITIONS[0], BINS, CONDITIONS[1]]).run()
+    assert [name for name, _ in result.certificate.blocks] == ["c0+bins+c1"]
+    assert list(result.tables) == ["c0", "bins", "c1"]
     for name, true in (("c0", 1000), ("c1", 1000)):  # each has three of the seven values
-        (row,) = made.tables[name].rows
+        (row,) = result.tables[name].rows
         assert abs(row[1] - true) < 60
-        assert row[2] == pytest.approx(math.sqrt(variances(made.plan)[name]), rel=1e-6)
-    assert list(made.tables["bins"].columns["count"]) == pytest.approx([857, 1714], abs=300)
-    assert verify_directory(tmp_path / "out").certificate == made.certificate
+        assert row[2] == pytest.approx(math.sqrt(variances(result.plan)[name]), rel=1e-6)
+    assert list(result.tables["bins"].columns["count"]) == pytest.approx([857, 1714], abs=300)
+    assert verify_directory(tmp_path / "out").certificate == result.certificate
 
 
 def members(release: Release) -> list[tuple[int, ...]]:
-    """Which blocks are drawn together."""
+    """The indices of the parts of each draw."""
     plan = release.plan()
-    return [tuple(map(plan.parts.index, one.parts)) for one in plan.answered]
+    return [tuple(map(plan.parts.index, answer.parts)) for answer in plan.answered]
 
 
 @pytest.mark.dense
@@ -177,11 +177,11 @@ def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
 
 @pytest.mark.dense
 def test_rows_drawn_together_are_released_and_verify(tmp_path: Path) -> None:
-    made = of_rows(tmp_path, UNLIKE).run()
-    assert [name for name, _ in made.certificate.blocks] == ["a+b", "c"]
-    stds = [made.tables[name].columns["count_std"][0] for name in "ab"]
+    result = of_rows(tmp_path, UNLIKE).run()
+    assert [name for name, _ in result.certificate.blocks] == ["a+b", "c"]
+    stds = [result.tables[name].columns["count_std"][0] for name in "ab"]
     assert stds[0] < stds[1]
-    assert verify_directory(tmp_path / "out").certificate == made.certificate
+    assert verify_directory(tmp_path / "out").certificate == result.certificate
 
 
 def _radii(hull: dict[str, Any]) -> None:
@@ -223,7 +223,9 @@ def test_a_smaller_body_than_the_spec_implies_is_rejected(
 def test_no_block_has_more_noise_than_its_own_share_gives(
     tmp_path: Path, weights: tuple[int, int]
 ) -> None:
-    query = [one | {"importance": w} for one, w in zip(CONDITIONS, weights, strict=False)]
+    query = [
+        condition | {"importance": w} for condition, w in zip(CONDITIONS, weights, strict=False)
+    ]
     plan = release(tmp_path, query).plan()
     for block in plan.blocks:
         alone = least_noise(
@@ -250,13 +252,13 @@ def test_counts_that_whole_numbers_serve_better_are_drawn_apart(
     """Steps that keep signs have .0256 at ε = 8, where whole numbers alone have .0380."""
     pd.DataFrame({"who": [1, 2]}).to_parquet(tmp_path / "rows.parquet")
     query = [rows_of(name, 2) for name in ("a", "b")]
-    made = Release(
+    result = Release(
         data={"source": "rows.parquet"},
         privacy={"unit": "row", "epsilon": epsilon, "delta": delta},
         query=query,
         folder=tmp_path,
     )
-    for block in made.plan().blocks:
+    for block in result.plan().blocks:
         assert (len(block.group) > 1) == together
         (counts,) = block.layout.sensitivities
         alone = least_noise(
@@ -314,7 +316,7 @@ def test_noise_for_fewer_queries_is_rejected(tmp_path: Path) -> None:
 
 
 def test_a_person_moves_all_blocks_of_a_draw_by_what_is_certified(tmp_path: Path) -> None:
-    """Of all the ways in which a person's rows meet three conditions."""
+    """The largest shift over all the ways in which a person's rows meet three conditions."""
     certificate = release(tmp_path, CONDITIONS).plan().certificate.blocks[0][1]
     assert isinstance(certificate, Certificate)
     sensitivity = certificate.sensitivity
@@ -326,7 +328,7 @@ def test_a_person_moves_all_blocks_of_a_draw_by_what_is_certified(tmp_path: Path
 
 @pytest.mark.dense
 def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
-    """Of two means in one draw, by the law of each coordinate, from what is published."""
+    """The intervals of two means in one draw, from published values and each coordinate's law."""
     values = np.random.default_rng(1).integers(-3, 4, 4000) / 3  # makes the table, no noise
     pd.DataFrame({"g": 1, "x": values, "y": values}).to_parquet(tmp_path / "rows.parquet")
     release = Release(
@@ -340,14 +342,14 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
         ],
         folder=tmp_path,
     )
-    made = release.run()
-    assert len(made.plan.answered) == 1
-    draw = made.plan.blocks
+    result = release.run()
+    assert len(result.plan.answered) == 1
+    draw = result.plan.blocks
     halves = draw[0].mechanism.accuracy(0.95)
-    own = {block.name: halves[block.first] for block in draw}
-    assert own["b"] > 1.2 * own["a"]
+    half_widths = {block.name: halves[block.first] for block in draw}
+    assert half_widths["b"] > 1.2 * half_widths["a"]
     for block, column in zip(draw, "xy", strict=True):
-        table = made.tables[block.name].columns
+        table = result.tables[block.name].columns
         count, mean = table["count"][0], table[f"mean_{column}"][0]
         for end in ("low", "high"):
             a = table[f"mean_{column}_{end}"][0]
@@ -355,7 +357,7 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
             next_ratio = math.ceil(abs(a) * 16) / 16
             width = half_width_of_quotient(block.certificate, 0.95, places, next_ratio)
             assert width is not None
-            assert width >= own[block.name] * (1 - 1e-9)
+            assert width >= half_widths[block.name] * (1 - 1e-9)
             assert abs(mean - a) * count == pytest.approx(width, rel=1e-6)
 
 
@@ -369,14 +371,14 @@ def test_three_queries_over_many_groups_are_planned(tmp_path: Path, groups: int)
         {"name": "b", "statistics": ["mean(x)"], **by},
         {"name": "c", "statistics": ["sum(x)"], **by},
     ]
-    few = [one | {"group_by": {"who": list(range(1000))}} for one in query]
+    few = [raw | {"group_by": {"who": list(range(1000))}} for raw in query]
     columns = {"x": {"bounds": [0, 10], "missing": 0}}
-    found, other = (
+    first, other = (
         release(tmp_path, asked, epsilon=1, delta=0, limits=1, columns=columns).plan()
         for asked in (query, few)
     )
     if groups == 3000:  # of still more, no two are planned together
-        assert any(len(block.group) > 1 for block in found.blocks)
-    for block, beside in zip(found.blocks, other.blocks, strict=True):
+        assert any(len(block.group) > 1 for block in first.blocks)
+    for block, beside in zip(first.blocks, other.blocks, strict=True):
         for error, near in zip(block.noise_errors, beside.noise_errors, strict=True):
             assert error.half95 == pytest.approx(near.half95, rel=1e-2)

@@ -45,12 +45,12 @@ _LISTED = {"region": ["n", "s"], "age": {"edges": [0, 18, 65]}}
 
 
 def where(text: str, folder: Path | None = None) -> dict[str, tuple[str, int | None]]:
-    """What is wrong by key, with the line that is said."""
+    """The message of each problem by key, with its line."""
     with pytest.raises(SpecError) as caught:
         spec_file.loads(text, folder=folder)
-    found = caught.value.problems
-    lines = spec_text.lines(text, found)
-    return {key: (why, line) for (key, why), line in zip(found, lines, strict=True)}
+    problems = caught.value.problems
+    lines = spec_text.lines(text, problems)
+    return {key: (why, line) for (key, why), line in zip(problems, lines, strict=True)}
 
 
 def test_it_is_the_release_of_listed_keys() -> None:
@@ -114,11 +114,11 @@ def test_what_is_wrong_is_told_on_the_line_that_says_it(
     *, old: str, new: str, key: str, why: str, line: int
 ) -> None:
     assert SPEC.count(old) == 1
-    found = where(SPEC.replace(old, new))
-    assert key in found, found
-    message, place = found[key]
+    problems = where(SPEC.replace(old, new))
+    assert key in problems, problems
+    message, position = problems[key]
     assert why in message
-    assert place == line
+    assert position == line
 
 
 def test_a_key_of_another_type_is_told_once_whatever_groups_by_it() -> None:

@@ -33,7 +33,7 @@ def raw_of(entry: Any, column: str = "region", types: Any = TYPES) -> dict[str, 
 
 
 def keys(folder: Path, name: str, column: str = "region", types: Any = TYPES) -> Any:
-    """What the spec has for the column where it names this file."""
+    """The grouping of the column in a spec that names this file."""
     raw = raw_of({"file": name}, column, types)
     spec = spec_file.parse(raw, folder=folder)
     return spec.groupings(spec.query[0])[column]
@@ -64,9 +64,9 @@ def test_lines_are_keys_of_the_type_that_is_declared(
     *, tmp_path: Path, column: str, name: str, content: str, wanted: tuple[Any, ...]
 ) -> None:
     (tmp_path / name).write_bytes(content.encode())
-    found = keys(tmp_path, name, column)
-    assert found == wanted
-    assert list(map(type, found)) == list(map(type, wanted))
+    result = keys(tmp_path, name, column)
+    assert result == wanted
+    assert list(map(type, result)) == list(map(type, wanted))
 
 
 @pytest.mark.parametrize("types", [TYPES, {}])
@@ -87,9 +87,9 @@ def test_a_parquet_file_has_types_of_its_own(
     raw = raw_of({"file": "a.parquet"}, column, types)
     raw["data"]["source"] = "rows.parquet"
     spec = spec_file.parse(raw, folder=tmp_path)
-    found: Any = spec.groupings(spec.query[0])[column]
-    assert found == wanted
-    assert list(map(type, found)) == list(map(type, wanted))
+    result: Any = spec.groupings(spec.query[0])[column]
+    assert result == wanted
+    assert list(map(type, result)) == list(map(type, wanted))
 
 
 @pytest.mark.dense
@@ -121,9 +121,9 @@ def test_a_file_that_holds_no_keys_is_told_without_being_quoted(
     *, tmp_path: Path, column: str, name: str, content: bytes, why: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    told = why_not(tmp_path, name, column)
-    assert why in told
-    assert "secret" not in told
+    message = why_not(tmp_path, name, column)
+    assert why in message
+    assert "secret" not in message
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_hostile_files_are_refused_at_once(tmp_path: Path, name: str, what: str)
     elif what == "huge":
         with path.open("wb") as sparse:
             sparse.truncate(2**41)
-    told = {
+    messages = {
         "none": "found none", "folder": "it is a folder", "huge": "more than 10,000,000 bytes",
     }  # fmt: skip
-    assert told.get(what, "not a regular file") in why_not(tmp_path, name)
+    assert messages.get(what, "not a regular file") in why_not(tmp_path, name)
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,8 @@ def test_the_release_holds_the_keys_and_needs_the_file_no_more(tmp_path: Path) -
     assert from_file.spec == listed.spec
     assert from_file.to_toml() == listed.to_toml()
     (folder / "keys.csv").unlink()
-    made = from_file.run()
-    assert made.tables["q"].columns["region"] == ["n", "s"]
+    result = from_file.run()
+    assert result.tables["q"].columns["region"] == ["n", "s"]
     assert verify_directory(folder / "out").spec == listed.spec
     spec = folder / "out" / "spec.toml"
     text = spec.read_text()

@@ -108,16 +108,16 @@ def test_whatever_is_toml_can_be_looked_through() -> None:
     for _ in range(6_000):
         text = list(TEXT)
         for _ in range(random.randint(1, 3)):
-            place = random.randrange(len(text))
-            text[place : place + random.randint(0, 1)] = random.choice(letters)
+            index = random.randrange(len(text))
+            text[index : index + random.randint(0, 1)] = random.choice(letters)
         changed = "".join(text)
         try:
             parsed = tomllib.loads(changed)
         except tomllib.TOMLDecodeError:
             continue
         read += 1
-        found = spec_text.lines(changed, [(key, "") for key in parsed])
-        for key, line in zip(parsed, found, strict=True):
+        numbers = spec_text.lines(changed, [(key, "") for key in parsed])
+        for key, line in zip(parsed, numbers, strict=True):
             if line is None:
                 assert not key or set(".[]") & set(key), changed
             else:

@@ -115,9 +115,9 @@ def test_it_needs_nothing_else() -> None:
 
 
 MODELS = [
-    one
-    for one in (vars(models) | vars(of_a_query)).values()
-    if isinstance(one, type) and issubclass(one, BaseModel) and one not in {BaseModel, Section}
+    kind
+    for kind in (vars(models) | vars(of_a_query)).values()
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in {BaseModel, Section}
 ]
 
 

@@ -16,10 +16,10 @@ def test_of_many_problems_a_hundred_are_told_and_all_are_counted() -> None:
         spec_file.loads(keys)
     unknown = [key for key, why in caught.value.problems if why.startswith("Unknown key")]
     assert unknown == [f"key{i}" for i in range(5000)]
-    told = str(caught.value).splitlines()
-    assert told[0] == "The spec has 5,004 problems:"
-    assert len(told) == 102
-    assert told[-1] == "  … and 4,904 more."
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "The spec has 5,004 problems:"
+    assert len(lines) == 102
+    assert lines[-1] == "  … and 4,904 more."
     assert spec_text.lines(keys, caught.value.problems)[:5000] == list(range(1, 5001))
 
 
@@ -28,8 +28,8 @@ def test_many_bad_queries_are_all_counted() -> None:
     spec += "[[query]]\nname = 1\n" * 150
     with pytest.raises(SpecError) as caught:
         spec_file.loads(spec)
-    found = [key for key, why in caught.value.problems if why.startswith("Expected a text")]
-    assert found == [f"query[{index}].name" for index in range(150)]
+    keys = [key for key, why in caught.value.problems if why.startswith("Expected a text")]
+    assert keys == [f"query[{index}].name" for index in range(150)]
 
 
 def test_what_is_nested_deep_is_a_problem_wherever_it_is_written() -> None:

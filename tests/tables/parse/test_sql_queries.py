@@ -1,4 +1,4 @@
-"""Queries of SQL: the keys that each becomes, and what is refused by name."""
+"""Queries in SQL: their keys, and the parts that are refused by name."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def test_a_query_becomes_the_keys_of_the_same_meaning(
     sql: str, beside: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert accepts(json_schema(), raw({"sql": sql, **beside}))
-    found = spec_file.parse(raw({"sql": sql, **beside}))
-    (block,), (wanted,) = found.query, spec_file.parse(raw(expected)).query
+    spec = spec_file.parse(raw({"sql": sql, **beside}))
+    (block,), (wanted,) = spec.query, spec_file.parse(raw(expected)).query
     if wanted.filter is not None:
         assert language.parse(block.filter or "") == language.parse(wanted.filter)
     unlike = {"filter": None}
     assert block.model_copy(update=unlike) == wanted.model_copy(update=unlike)
-    assert spec_file.loads(spec_file.dumps(found)) == found
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
 
 
 _REFUSED = {
@@ -213,8 +213,8 @@ _SAME = {
 
 
 def _aggregates() -> list[str]:
-    kinds = (one for one in exp.ALL_FUNCTIONS if issubclass(one, exp.AggFunc))
-    return sorted({name for one in kinds for name in one.sql_names()})
+    kinds = (function for function in exp.ALL_FUNCTIONS if issubclass(function, exp.AggFunc))
+    return sorted({name for function in kinds for name in function.sql_names()})
 
 
 def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() -> None:
@@ -296,10 +296,10 @@ def test_a_spec_without_queries_takes_one(tmp_path: Path) -> None:
         ]
     )
     (tmp_path / "spec.toml").write_text(text, encoding="utf-8")
-    made = ln.Release.from_toml(
+    result = ln.Release.from_toml(
         tmp_path / "spec.toml", sql="select count(*), avg(x) from data where age >= 18", assume=2
     )
-    table = made.run().tables["result"]
+    table = result.run().tables["result"]
     assert round(table.columns["count"][0]) == 2
     assert round(table.columns["mean_x"][0], 1) == 1
     (tmp_path / "more.toml").write_text(

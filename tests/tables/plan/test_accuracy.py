@@ -1,4 +1,4 @@
-"""Accuracies that blocks ask for: the errors shown, the least ε, and what is refused."""
+"""Accuracies that queries ask for: the errors shown, the least ε, and refusals."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def worst(plan: Any) -> float:
 @pytest.mark.parametrize("rows", [1, 3, 40, 55, 90, 5000])
 def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, rows: int) -> None:
     """Over all noisy sums beside a count of `rows`, the widest interval and the largest std."""
-    made = release(folder, USE)
-    layout = lay_out_query(made.spec, made.spec.query[0])[0][0]
+    planned = release(folder, USE)
+    layout = lay_out_query(planned.spec, planned.spec.query[0])[0][0]
     uses = layout.uses[-1]
     noise = [NoiseError(std=1.0, half95=2.0, half975=3.0, half983=3.5)] * len(layout.components)
     total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0, half983=27.0)
@@ -87,17 +87,17 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
     cells[:, uses[0]] = np.linspace(-1.5, 1.5, 30_001) * rows
     cells[:, uses[1]] = rows
     _, std, low, high = values_of(layout, cells, noise)[-1]
-    mean, own = layout.statistics[-1], layout.ingredients(noise)[-1]
-    shown_std = mean.expected_std(own, [total.std, count.std], rows)
-    shown_half = mean.expected_half_width(own, rows)
+    mean, ingredients = layout.statistics[-1], layout.ingredients(noise)[-1]
+    shown_std = mean.expected_std(ingredients, [total.std, count.std], rows)
+    shown_half = mean.expected_half_width(ingredients, rows)
     assert std.max() == pytest.approx(shown_std, rel=1e-6)
     assert ((high - low) / 2).max() == pytest.approx(shown_half, rel=1e-3)
 
 
 @pytest.mark.dense
 def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None:
-    made = release(folder, USE, PEOPLE)
-    plan = made.plan()
+    planned = release(folder, USE, PEOPLE)
+    plan = planned.plan()
     assert {wish.statistic for block in plan.blocks for wish in block.wishes} == {
         "mean_visits",
         "count_units",
@@ -132,8 +132,8 @@ def test_the_range_is_checked_of_the_plan_that_is_taken_alone(
 ) -> None:
     checked: list[Plan] = []
     monkeypatch.setattr(least_epsilon, "check_range", checked.append)
-    made = release(folder, PEOPLE)
-    assert checked == [made.plan()]
+    planned = release(folder, PEOPLE)
+    assert checked == [planned.plan()]
 
 
 @pytest.mark.slow
@@ -153,7 +153,9 @@ STEPS = [
 
 
 def _wished(*measures: dict[str, Any]) -> list[dict[str, Any]]:
-    return [block | {"accuracy": one} for block, one in zip(STEPS, measures, strict=False)]
+    return [
+        block | {"accuracy": accuracy} for block, accuracy in zip(STEPS, measures, strict=False)
+    ]
 
 
 @pytest.mark.dense
@@ -191,14 +193,14 @@ def test_the_epsilon_that_would_do_is_the_least_where_errors_go_by_steps(folder:
 
 @pytest.mark.dense
 def test_what_is_released_is_the_plan_that_was_shown(folder: Path) -> None:
-    made = release(folder, USE, PEOPLE, BINS)
-    plan = made.plan()
-    made.run()
+    planned = release(folder, USE, PEOPLE, BINS)
+    plan = planned.plan()
+    planned.run()
     record = json.loads((folder / "out" / "plan.json").read_text())
     assert record == json.loads(plan.to_json())
-    found = ln.verify_directory(folder / "out")
-    assert found.spec.budget == plan.budget
-    assert found.delta.certainly_at_most("1e-6")
+    verified = ln.verify_directory(folder / "out")
+    assert verified.spec.budget == plan.budget
+    assert verified.delta.certainly_at_most("1e-6")
     assert 'epsilon = "least"' not in (folder / "out" / "spec.toml").read_text()
 
 
@@ -212,11 +214,11 @@ def test_an_edited_wish_does_not_verify(folder: Path) -> None:
 
 @pytest.mark.dense
 def test_a_fixed_epsilon_says_which_would_do(folder: Path) -> None:
-    made = release(folder, USE, PEOPLE, epsilon="0.1")
-    assert [wish.met for block in made.plan().blocks for wish in block.wishes] == [False, False]
-    needed = made.needed_epsilon()
+    planned = release(folder, USE, PEOPLE, epsilon="0.1")
+    assert [wish.met for block in planned.plan().blocks for wish in block.wishes] == [False, False]
+    needed = planned.needed_epsilon()
     assert needed is not None
-    assert needed > made.plan().budget.epsilon
+    assert needed > planned.plan().budget.epsilon
     assert worst(release(folder, USE, PEOPLE, epsilon=str(needed)).plan()) <= 1
     assert worst(release(folder, USE, PEOPLE, epsilon=str(needed * 99 / 100)).plan()) > 1
     assert release(folder, USE, PEOPLE, epsilon=str(needed)).needed_epsilon() is None
@@ -240,9 +242,9 @@ def test_what_no_epsilon_gives_is_refused(folder: Path) -> None:
 def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
     ledger = ln.Ledger(folder / "budget.db")
     ledger.open_account("rows", unit="person", budget=ln.Budget(epsilon=1, delta="1e-5"))
-    made = release(folder, PEOPLE, ledger={"path": "budget.db"})
-    made.run()
-    assert ledger.history()[-1].body["epsilon"] == str(float(made.plan().budget.epsilon))
+    planned = release(folder, PEOPLE, ledger={"path": "budget.db"})
+    planned.run()
+    assert ledger.history()[-1].body["epsilon"] == str(float(planned.plan().budget.epsilon))
     (folder / "out").rename(folder / "first")
     greedy = PEOPLE | {"accuracy": {"std": "0.5"}}
     over = release(folder, greedy, ledger={"path": "budget.db"})
@@ -289,10 +291,10 @@ def test_what_the_spec_can_not_mean(
 
 
 def test_assumed_sizes_of_a_file(folder: Path) -> None:
-    made = release(folder, USE | {"assume": None, "accuracy": None}, epsilon="1")
+    planned = release(folder, USE | {"assume": None, "accuracy": None}, epsilon="1")
     path = folder / "spec.toml"
-    path.write_text(made.to_toml())
-    sizes = [error.rows for error in made.plan().blocks[0].errors]
+    path.write_text(planned.to_toml())
+    sizes = [error.rows for error in planned.plan().blocks[0].errors]
     assert sizes == [None, 100, 1_000, 10_000]
     assumed = ln.Release.from_toml(path, assume=4000).plan().blocks[0].errors
     assert [error.rows for error in assumed] == [None, 4000]
@@ -301,8 +303,8 @@ def test_assumed_sizes_of_a_file(folder: Path) -> None:
 
 
 def test_an_assumed_size_is_for_errors_that_depend_on_it(folder: Path) -> None:
-    """A sum of a column that is called mean_age is none; without any, the option says so."""
-    made = ln.Release(
+    """A sum of a column called mean_age needs no size; the option is refused if no error does."""
+    planned = ln.Release(
         data={"source": "rows.csv", "types": {"person": "int", "mean_age": "float"}},
         privacy={"unit": "person", "epsilon": "1"},
         contribution={"max_rows": 2},
@@ -311,25 +313,25 @@ def test_an_assumed_size_is_for_errors_that_depend_on_it(folder: Path) -> None:
         folder=folder,
     )
     path = folder / "spec.toml"
-    path.write_text(made.to_toml())
+    path.write_text(planned.to_toml())
     with pytest.raises(ln.errors.InvalidArgument, match="no error depends on it"):
         ln.Release.from_toml(path, assume=10)
     for text in ("mean(mean_age)", "std(mean_age)", "ratio(sum(mean_age), count)"):
-        path.write_text(made.to_toml().replace("sum(mean_age)", text))
+        path.write_text(planned.to_toml().replace("sum(mean_age)", text))
         (query,) = ln.Release.from_toml(path, assume=10).spec.query
         assert query.assume is not None
-    path.write_text(made.to_toml().replace("sum(mean_age)", "median(mean_age)"))
+    path.write_text(planned.to_toml().replace("sum(mean_age)", "median(mean_age)"))
     with pytest.raises(SpecError, match="statistics"):
         ln.Release.from_toml(path, assume=10)
 
 
 def test_a_budget_that_no_noise_can_meet_is_refused(folder: Path) -> None:
     """The variance of Laplace noise there is no float."""
-    made = ln.Release(
+    planned = ln.Release(
         data={"source": "rows.csv", "types": {"person": "int"}},
         privacy={"unit": "row", "epsilon": "1e-300"},
         query=[{"name": "all", "statistics": ["count"]}],
         folder=folder,
     )
     with pytest.raises(ln.errors.Refused, match="out of range"):
-        made.plan()
+        planned.plan()

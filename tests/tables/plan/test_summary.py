@@ -1,4 +1,4 @@
-"""What people read of a plan: shares that add up, and what plain noise would really cost."""
+"""The text of a plan: shares that add up, and the true cost of plain noise."""
 
 from __future__ import annotations
 
@@ -98,20 +98,20 @@ def test_without_delta_only_epsilon_is_shared(tmp_path: Path) -> None:
 
 def test_replaced_records_protect_no_number_of_them(tmp_path: Path) -> None:
     plan = planned(tmp_path, [ALL], neighbours="replace-one")
-    assert "Protected: all that is said of any one who, but not how many there are." in str(plan)
+    assert "Protected: all data of any one who, but not how many there are." in str(plan)
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))
 def test_shares_add_up_to_the_whole(weights: list[int]) -> None:
-    shares = [Fraction(one, sum(weights)) for one in weights]
+    shares = [Fraction(weight, sum(weights)) for weight in weights]
     shown = summary._percentages(shares)
-    assert sum(Fraction(one.removesuffix(" %")) for one in shown) == 100
+    assert sum(Fraction(weight.removesuffix(" %")) for weight in shown) == 100
     for share, text in zip(shares, shown, strict=True):
         assert abs(100 * share - Fraction(text.removesuffix(" %"))) < Fraction(1, 10)
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("keys", ["private", [f"town {place}" for place in range(40)]])
+@pytest.mark.parametrize("keys", ["private", [f"town {number}" for number in range(40)]])
 @pytest.mark.parametrize("most", [1, 2])
 def test_groups_that_chance_leaves_out_may_be_far_too_low(
     tmp_path: Path, keys: Any, most: int
@@ -128,8 +128,8 @@ def test_groups_that_chance_leaves_out_may_be_far_too_low(
         ],
         folder=tmp_path,
     ).plan()
-    said = "So all cells may be far too low in towns."
-    assert (said in str(plan)) is (most > 1)
+    sentence = "So all cells may be far too low in towns."
+    assert (sentence in str(plan)) is (most > 1)
 
 
 def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) 
     assert "another format of a date, a row is in no group. See homes.\n" in shown
 
 
-@pytest.mark.parametrize(("epsilon", "said"), [(0, True), ("0.001", False)])
+@pytest.mark.parametrize(("epsilon", "warned"), [(0, True), ("0.001", False)])
 def test_a_plan_without_epsilon_says_that_it_is_noise(
-    tmp_path: Path, epsilon: Any, said: bool
+    tmp_path: Path, epsilon: Any, warned: bool
 ) -> None:
     plan = planned(tmp_path, [ALL], epsilon=epsilon, delta="1e-6")
-    assert ("hardly more than noise" in str(plan)) == said
+    assert ("hardly more than noise" in str(plan)) == warned

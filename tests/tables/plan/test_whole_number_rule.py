@@ -15,7 +15,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 
 
-def drawn(random: Random) -> dict[str, Any]:
+def draw_spec(random: Random) -> dict[str, Any]:
     return {
         "version": 1,
         "data": {"source": "x.parquet"},
@@ -38,8 +38,8 @@ def _query(random: Random, name: str) -> dict[str, Any]:
 
 
 def find_stds(raw: dict[str, Any]) -> list[float]:
-    found = plan(spec_file.lay_out(raw))
-    return [error.std for block in found.blocks for error in block.errors]
+    planned = plan(spec_file.lay_out(raw))
+    return [error.std for block in planned.blocks for error in block.errors]
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def find_stds(raw: dict[str, Any]) -> list[float]:
 def test_whole_numbers_lose_nothing_to_the_numbers_between(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    raw = drawn(Random(seed))
+    raw = draw_spec(Random(seed))
     stds = find_stds(raw)
     monkeypatch.setattr(rivals, "_ON_THE_LINE", set[str]())
     for std, least in zip(stds, find_stds(raw), strict=True):

@@ -231,7 +231,7 @@ def _plan(out: Path) -> str:
 def test_what_has_no_use_is_refused() -> None:
     found = problems(statistics=["mean(x)"], min_count=3, top=2, round_to=5)
     assert set(found) == {f"query[0].{name}" for name in ("min_count", "top", "round_to")}
-    assert "decides" in found["query[0].top"]
+    assert "to choose the groups" in found["query[0].top"]
     assert "beside round" in problems(round=True, round_to=5)["query[0].round_to"]
     for name in ("min_count", "top", "round_to"):
         for value in (0, -1, 2.5, True, "10", 2**34 + 1):

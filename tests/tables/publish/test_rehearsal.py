@@ -251,7 +251,7 @@ def test_a_column_called_row_is_asked_about_and_each_answer_is_kept(folder: Path
 
 def test_unit_is_answers_no_other_question(folder: Path) -> None:
     privacy = {"unit": "who", "unit_is": "each-row", "epsilon": "1"}
-    with pytest.raises(SpecError, match=r'unit = "row" alone'):
+    with pytest.raises(SpecError, match=r'only with unit = "row"'):
         release(folder, privacy=privacy, contribution={"max_rows": 1})
 
 

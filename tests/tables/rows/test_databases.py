@@ -121,9 +121,9 @@ def test_what_sqlite_stores_in_a_column_is_data(tmp_path: Path) -> None:
     ("name", "table", "why"),
     [
         ("shop.duckdb", None, "data.table: Missing"),
-        ("rows.csv", "visits", "data.table: Used with a database alone"),
-        (["a.duckdb", "b.duckdb"], "visits", "data.table: Expected one database"),
-        ("shop.sqlite", "visits", "data.types: Missing: SQLite needs"),
+        ("rows.csv", "visits", "data.table: Only a database has tables"),
+        (["a.duckdb", "b.duckdb"], "visits", "data.table: Expected either a single database"),
+        ("shop.sqlite", "visits", "data.types: Missing: SQLite source needs"),
     ],
 )
 def test_a_table_belongs_to_a_database(name: Any, table: str | None, why: str) -> None:

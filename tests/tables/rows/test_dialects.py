@@ -155,8 +155,11 @@ def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> 
         ({"decimal": ";"}, r"data\.decimal"),
         ({"header": False}, r"data\.header: Expected the names of all columns in order"),
         ({"header": []}, r"data\.header"),
-        ({"source": "rows.parquet", "delimiter": ";"}, r"data\.delimiter: Used with CSV alone"),
-        ({"source": "rows.parquet", "header": ["who"]}, r"data\.header: Used with CSV alone"),
+        (
+            {"source": "rows.parquet", "delimiter": ";"},
+            r"data\.delimiter: Used with CSV files only",
+        ),
+        ({"source": "rows.parquet", "header": ["who"]}, r"data\.header: Used with CSV files only"),
     ],
 )
 def test_what_can_not_be_told_is_refused_with_its_key(told: dict[str, Any], why: str) -> None:

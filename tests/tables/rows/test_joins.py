@@ -147,13 +147,13 @@ _PERSONS = {"source": "persons.parquet", "on": "who"}
 _WRONG: list[Wrong] = [
     ({"on": "place"}, {}, "on", "could change what others add. Join by 'who'"),
     ({}, {"privacy": {"unit": "row", "epsilon": 1}, "contribution": None}, "on", "several rows"),
-    ({}, {"derive": {"old": "true", "who": "1"}}, "on", "is derived, and joins come first"),
+    ({}, {"derive": {"old": "true", "who": "1"}}, "on", "is derived, and joins come before"),
     ({"on": "whom", "public": True}, {}, "on", "persons.parquet has no column 'whom'. Did you"),
     ({"on": "spent", "public": True}, {}, "on", "persons.parquet has no column 'spent'"),
     ({"source": "<frame>"}, {}, "source", "A frame can't be joined"),
     ({"source": "persons.xlsx"}, {}, "source", "Expected a file ending in"),
     ({"source": "persons.duckdb"}, {}, "table", "a database needs the name of a table"),
-    ({"encoding": "latin-1"}, {}, "encoding", "Used with CSV alone"),
+    ({"encoding": "latin-1"}, {}, "encoding", "Used with CSV files only"),
     ({"how": "inner"}, {}, "how", "Unknown key"),
 ]
 
@@ -174,7 +174,7 @@ def test_what_does_not_keep_the_guarantee_is_refused(tmp_path: Path, wrong: Wron
 
 def test_spark_reads_no_join(tmp_path: Path) -> None:
     given = raw({"source": "visits.parquet"}, {"persons": _PERSONS})
-    with pytest.raises(SpecError, match=r"data\.join: Spark reads no join"):
+    with pytest.raises(SpecError, match=r"data\.join: Spark sources can.t have joins"):
         integers(given, tmp_path, engine="spark")
 
 

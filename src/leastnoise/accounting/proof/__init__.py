@@ -1,10 +1,10 @@
-"""Proofs of what releases leak, one or many, in ball arithmetic.
+"""Proofs in ball arithmetic of the δ of releases, single or composed.
 
-| file | what |
+| file | content |
 |---|---|
-| `composed` | one release: the family's own proof; several: which of the ways below serves |
-| `by_losses` | by the law of their losses |
-| `common_lattice` | the lattice that they share, from both sides; infinite losses |
+| `composed` | one release: the family's own proof; several: the choice among the methods below |
+| `by_losses` | composition by the law of the privacy losses |
+| `common_lattice` | a lattice for the losses of all parts, from both sides; infinite losses |
 | `moment_sum`, `moment_sum_laws` | l2 mechanisms and Gaussians, by moment generating functions |
 | `sampled` | Poisson samples |
 """

@@ -1,11 +1,11 @@
-"""Proof of δ(ε) of several releases, or of samples, by the law of their losses.
+"""Prove δ(ε) of several releases, or of samples, by the law of their privacy losses.
 
-l2 mechanisms, and Gaussians beside them, go through their moment generating functions
-(`moment_sum`). All else goes through loss lattices from both sides (`common_lattice`), convolved
-with a proved allowance for rounding (`composition`).
+l2 mechanisms, and Gaussians beside them, are composed through their moment generating functions
+(`moment_sum`). All others go through loss lattices from both sides (`common_lattice`), convolved
+with a proved allowance for rounding (`balls.convolution`).
 
-With Poisson subsampling the pair for a record that is removed and the pair for one that is added
-are not each other's mirror images: each is composed alone, and the larger δ counts.
+With Poisson subsampling, the pair for a removed record and the pair for an added one aren't mirror
+images of each other: each is composed alone, and the larger δ counts.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import BITS
 from leastnoise.noise.question import ProvedDelta, Releases
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 
 
 def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
     """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
-    parts = _merged(parts)
+    parts = _merge_equal_laws(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon)
-    if serves(parts) and (found := prove_by_moments(parts, epsilon)):
-        return found
-    summed = _summed(parts, epsilon)
+    if serves(parts) and (by_moments := prove_by_moments(parts, epsilon)):
+        return by_moments
+    summed = _basic_composition(parts, epsilon)
     if summed.is_zero():
         return ProvedDelta.within(summed)
     pairs = [
@@ -56,21 +56,21 @@ def enclose_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
     """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
-    parts = _merged(parts)
+    parts = _merge_equal_laws(parts)
     if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
             return enclose(parts, epsilon, points_per_std=points_per_std)
-        summed = _summed(parts, epsilon)
+        summed = _basic_composition(parts, epsilon)
         if summed.is_zero():
             return ProvedDelta.within(summed)
-        found = _by_lattices(parts, epsilon, removed=removed, points_per_std=points_per_std)
+        composed = _by_lattices(parts, epsilon, removed=removed, points_per_std=points_per_std)
         with precision(BITS):
-            return ProvedDelta(lower=found.lower, upper=found.upper.min(summed))
-    one = _prove_direction(parts[0], epsilon, removed=removed)
-    if registered(type(parts[0].noise)).longest_is_worst:
-        return one
+            return ProvedDelta(lower=composed.lower, upper=composed.upper.min(summed))
+    proved = _prove_direction(parts[0], epsilon, removed=removed)
+    if registered_family(type(parts[0].noise)).longest_is_worst:
+        return proved
     below = make_lower_parts(parts, points_per_std=points_per_std, removed=removed)
-    return ProvedDelta(lower=composed_lower(below, epsilon), upper=one.upper)
+    return ProvedDelta(lower=composed_lower(below, epsilon), upper=proved.upper)
 
 
 def _by_lattices(
@@ -81,49 +81,51 @@ def _by_lattices(
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=composed_upper(above, epsilon))
 
 
-def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
-    """Return a bound from above on δ(epsilon), for `composed.bound_composed`."""
-    parts = _merged(parts)
+def bound_above(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
+    """Bound δ(epsilon) from above, for `composed.bound_composed`."""
+    parts = _merge_equal_laws(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
     if serves(parts) and (by_moments := prove_by_moments(parts, epsilon)):
         return by_moments.upper
-    summed = _summed(parts, epsilon)
+    summed = _basic_composition(parts, epsilon)
     if summed.is_zero():
         return summed
-    found = [
+    bounds = [
         composed_upper(
             make_upper_parts(parts, points_per_std=points_per_std, removed=removed), epsilon
         )
         for removed in directions(parts)
     ]
-    return found[0].max(found[-1]).min(summed)
+    return bounds[0].max(bounds[-1]).min(summed)
 
 
-def _merged(parts: Sequence[Releases]) -> list[Releases]:
-    """Return the same releases, with releases of one law and the same shifts as one part."""
+def _merge_equal_laws(parts: Sequence[Releases]) -> list[Releases]:
+    """Merge parts with the same law and shifts into one part with all their compositions."""
     counts: Counter[Releases] = Counter()
     for part in parts:
         counts[replace(part, compositions=1)] += part.compositions
-    return [one.times(count) for one, count in counts.items()]
+    return [part.times(count) for part, count in counts.items()]
 
 
 def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
-    """Return for which pairs to account: that for a record removed, and the other if it differs."""
+    """The pairs to account for: a record removed (True), and one added (False) if that differs."""
     return (True, False) if any(part.sampling_rate != 1 for part in parts) else (True,)
 
 
 def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
-    """Enclose δ of one release, of any law: both pairs at once are worst at the worst shift."""
+    """Enclose δ of one release of any law: both pairs have their largest δ at the worst shift."""
     if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
-    one, other = (_prove_direction(part, epsilon, removed=removed) for removed in (True, False))
+    removal, addition = (
+        _prove_direction(part, epsilon, removed=removed) for removed in (True, False)
+    )
     with precision(BITS):
-        return ProvedDelta.within(one.enclosure.max(other.enclosure))
+        return ProvedDelta.within(removal.enclosure.max(addition.enclosure))
 
 
 def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
-    """Enclose δ of one release, of the pair for a record `removed` or added, at the worst shift."""
+    """Enclose δ of one release at the worst shift, for a record that is `removed` or else added."""
     if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
 
@@ -136,13 +138,14 @@ def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> Pro
         )
 
 
-def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
-    """Return a ball no point of which is below Σkᵢδᵢ(εᵢ), Σkᵢεᵢ = ε: basic composition.
+def _basic_composition(parts: Sequence[Releases], epsilon: Fraction) -> arb:
+    """Bound δ by basic composition, Σkᵢδᵢ(εᵢ) with Σkᵢεᵢ = ε: no point of the ball is below it.
 
-    The shares are as the largest losses are; any would be right. Where none leaks beyond its share
-    that is 0, and next to there it is closer than a lattice. 1 for laws whose proof takes time.
+    The shares εᵢ are in proportion to the largest losses; any shares would be right. The bound is 0
+    if no part has losses beyond its share, and near that case it is tighter than a lattice. It is 1
+    for laws whose proof takes long.
     """
-    if any(registered(type(part.noise)).lengthy for part in parts):
+    if any(registered_family(type(part.noise)).lengthy for part in parts):
         return arb(1)
     largest = [find_largest_finite_loss(*law_of(part)) for part in parts]
     whole = sum(loss * part.compositions for loss, part in zip(largest, parts, strict=True))

@@ -1,7 +1,7 @@
 """A common lattice for the losses of several releases: its step and range, from both sides.
 
-Most laws come by way of their profile (`losses`), some bring losses of their own; those of samples
-are made from the lattice of the whole data (`sampled`).
+Most laws are placed by their profile (`balls.losses`); some families have loss lattices of their
+own. Lattices of samples are derived from the lattice of the whole data (`sampled`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from flint import arb
 
-from leastnoise.accounting.proof.composed import attained, method_of
+from leastnoise.accounting.proof.composed import is_attained, method_of
 from leastnoise.accounting.proof.sampled import (
     find_sampled_spread,
     loss_range,
@@ -37,7 +37,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 6000  # lattice points above 0
 _MOST_QUICK_POINTS = 16_000  # the same for samples, where the law's δ takes microseconds
-_FINER_UPPER = 4  # times as many from above, which is what noise is scaled by, and costs least
-_MOST_OF_ALL = 1 << 17  # of still more, the window of a sum leaves out too much
+_FINER_UPPER = 4  # times as many in upper lattices, which scale noise and cost least
+_MOST_OF_ALL = 1 << 17  # with more points, the window of a sum leaves out too much
 _LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
-_ROUGHLY = Bisection(halvings=6)  # for the largest loss: what is enough in a tail
+_ROUGHLY = Bisection(halvings=6)  # accuracy of the largest loss in a tail
 _EDGE = Bisection(halvings=42)
 
 
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Return an upper lattice for each law, all of one step, of the pair for a record `removed`.
+    """Upper lattices with a common step, one per law, of the pair for a record `removed` or added.
 
-    `coarser` is as in `coarsest`.
+    `coarser` is as in `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
@@ -68,9 +68,9 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Return cells from below for each law, all of one step, of the pair for a record `removed`.
+    """Lower cells with a common step, one per law, of the pair for a record `removed` or added.
 
-    `coarser` is as in `coarsest`.
+    `coarser` is as in `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=False, coarser=coarser)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
@@ -80,22 +80,22 @@ def make_lower_parts(
     ]
 
 
-def coarsest(parts: Sequence[Releases], points_per_std: int) -> float:
-    """Return by how much the step of the first lattices may be longer; 1 if they are coarse anyway.
+def coarsest_factor(parts: Sequence[Releases], points_per_std: int) -> float:
+    """The factor by which the first lattices may be coarser; 1 if they are coarse anyway.
 
     Laws whose δ takes microseconds get many times the points that `points_per_std` asks for. A
-    sixteenth of them is often enough, where most outputs have a loss that is a lattice point.
+    sixteenth of them often suffices, if most outputs have a loss that is a lattice point.
     """
     return 16.0 if _is_fine(parts, points_per_std) else 1.0
 
 
 def law_of(part: Releases) -> tuple[Noise, Sensitivity, Fraction]:
-    """Return the law, the shifts and the sampling rate: the losses of a release depend on these."""
+    """The law, shifts and sampling rate, which determine the losses of a release."""
     return part.noise, part.shifts.outer, part.sampling_rate
 
 
 def _own_losses(noise: Noise) -> OwnLosses | None:
-    return registered(type(noise)).part("losses")
+    return registered_family(type(noise)).part("losses")
 
 
 def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
@@ -107,17 +107,16 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 def _step(
     parts: Sequence[Releases], points_per_std: int, *, upper: bool, coarser: float = 1.0
 ) -> Fraction:
-    """Return the common step: a whole fraction of a frequent loss, of the law that it matters to.
+    """The common step: a fraction 1/n of a frequent loss, of the law to which that matters most.
 
-    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/n², where n is
-    points_per_std. Laws whose δ takes microseconds get a smaller one, as long as there are not too
-    many points of it in the largest loss and in the width of the sum. How many are too many grows
-    with points_per_std beyond the default. Where all losses are multiples of one number, that is
-    the step, and nothing is lost.
+    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/n², with n =
+    points_per_std. Laws whose δ takes microseconds get a smaller step, as long as the largest loss
+    and the width of the sum don't have too many points. That limit grows with points_per_std beyond
+    the default. If all losses are multiples of one number, it is the step, and nothing is lost.
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
-    quick = sampled and all(registered(type(part.noise)).quick for part in parts)
+    quick = sampled and all(registered_family(type(part.noise)).quick for part in parts)
     most = _MOST_QUICK_POINTS if quick else _MOST_POINTS
     if quick and upper and points_per_std >= POINTS_PER_STD:
         most *= _FINER_UPPER
@@ -140,7 +139,7 @@ def _step(
     frequent = [
         (part.compositions * loss**2, loss) for part in parts if (loss := find_frequent_loss(part))
     ]
-    _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
+    _, whole = max((pair for pair in frequent if pair[1] > wanted), default=(0, widths[0]))
     common = _greatest_divisor([loss for _, loss in frequent])
     finer = 4  # how much finer a lattice may be so that all frequent losses lie on it
     if common > max(wanted / finer, least):
@@ -149,30 +148,32 @@ def _step(
 
 
 def _greatest_divisor(losses: Sequence[Fraction]) -> Fraction:
-    """Return the largest number of which all `losses` are whole multiples; 0 if there are none."""
+    """The largest number of which all `losses` are whole multiples; 0 without losses."""
     denominator = math.lcm(*(loss.denominator for loss in losses))
     return Fraction(math.gcd(*(int(loss * denominator) for loss in losses)), denominator)
 
 
 def find_frequent_loss(part: Releases) -> Fraction | None:
-    """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
+    """A loss that many outputs have, which should be a lattice point; None if unknown."""
     if part.sampling_rate != 1:  # lattices of samples have origins of their own
         return None
     shift = part.noise.worst_shift(part.shifts.outer)
-    if (own := _own_losses(part.noise)) and own.frequent:
-        return own.frequent(part.noise, shift)
+    if (losses := _own_losses(part.noise)) and losses.frequent:
+        return losses.frequent(part.noise, shift)
     return largest_loss(part.noise, shift)
 
 
 def _even_loss(part: Releases) -> Fraction | None:
-    """Return a number of which all losses but ±∞ (an atom's too) are multiples, if one is known."""
-    unit = registered(type(part.noise)).loss_unit
+    """A number of which all losses except ±∞ are multiples (atoms' too); None if unknown."""
+    unit = registered_family(type(part.noise)).loss_unit
     return getattr(part.noise, unit) if unit and part.sampling_rate == 1 else None
 
 
 def _is_fine(parts: Sequence[Releases], points_per_std: int) -> bool:
-    """True if the lattices are finer than `points_per_std` says, since that costs little."""
-    cheap = all(part.sampling_rate == 1 and registered(type(part.noise)).quick for part in parts)
+    """True if the lattices are finer than `points_per_std` asks for, because that costs little."""
+    cheap = all(
+        part.sampling_rate == 1 and registered_family(type(part.noise)).quick for part in parts
+    )
     return cheap and points_per_std >= POINTS_PER_STD
 
 
@@ -210,26 +211,26 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """Return an upper lattice of −size·step … size·step, without samples."""
-    if own := _own_losses(noise):
-        return own.upper(noise, noise.worst_shift(sensitivity), step, size)
+    """An upper lattice of −size·step … size·step, without sampling."""
+    if losses := _own_losses(noise):
+        return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
 
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Return cells from below at −size·step … size·step, without samples."""
+    """Lower cells at −size·step … size·step, without sampling."""
     shift = noise.worst_shift(sensitivity)
-    if own := _own_losses(noise):
-        return own.lower(noise, shift, step, size)
-    if not attained(noise, sensitivity):  # nothing is known from below
+    if losses := _own_losses(noise):
+        return losses.lower(noise, shift, step, size)
+    if not is_attained(noise, sensitivity):  # nothing is known from below
         return LowerCells(step=step, first=0, atoms=((0.0, 1.0),), infinity=0.0)
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     one_shift = family.part("lower_profile")
     profile = (one_shift and one_shift(noise)) or _profile(noise, sensitivity)
     upper = _whole_upper(noise, sensitivity, step, size)
     with precision(BITS):
-        infinite = certain(noise, shift=shift, profile=profile)
+        infinite = enclose_infinite(noise, shift=shift, profile=profile)
     known = family.part("tails")
     tails = partial(known, noise, shift) if known else None
     return lower_cells(profile, upper, infinite=infinite, tails=tails)
@@ -238,23 +239,23 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 def _base(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction, step: Fraction
 ) -> tuple[Fraction, int]:
-    """Return step and size of the lattice that subsampling starts from, finer than that of `step`.
+    """Step and size of the lattice from which subsampling starts, finer than `step`.
 
-    Its error adds to that of the other, as the square of the step against the spread. The largest
-    loss is a lattice point.
+    The errors of both lattices add up, each as the square of its step relative to the spread. The
+    largest loss is a lattice point.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = (
         _spread(noise, sensitivity, Fraction(1)),
         _spread(noise, sensitivity, sampling_rate),
     )
-    steps = registered(type(noise)).refinement * float(reach / step) * part
+    steps = registered_family(type(noise)).refinement * float(reach / step) * part
     size = math.ceil(steps / whole) if steps < _MOST_POINTS * whole else _MOST_POINTS
     return reach / size, size
 
 
 def _half_width(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> Fraction:
-    """Return half of the distance between the least and the largest loss."""
+    """Half the distance between the least and the largest loss."""
     if sampling_rate == 1:
         return _reach(noise, sensitivity)
     low, high = _loss_range(noise, sensitivity, sampling_rate)
@@ -282,7 +283,7 @@ def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> 
 def find_largest_finite_loss(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> Fraction:
-    """Return the largest finite loss or more, of the pair for a record removed."""
+    """An upper bound on the finite losses of the pair for a removed record."""
     return (
         _reach(noise, sensitivity)
         if sampling_rate == 1
@@ -292,64 +293,65 @@ def find_largest_finite_loss(
 
 @lru_cache(maxsize=64)
 def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
-    """Return a loss beyond which there is nothing but what is at infinity; any is right.
+    """A loss beyond which all losses are infinite, except for a negligible tail; any is right.
 
-    For a bounded loss it is the largest one, to be met by a lattice point.
+    For a bounded loss it is the largest loss, which a lattice point should meet.
     """
     if known := largest_loss(noise, noise.worst_shift(sensitivity)):
         if known > _LARGEST_LOSS:
             raise NotApplicable(family=noise.name, why=_TOO_LARGE)
         return known
-    if own := _own_losses(noise):
-        return own.reach(noise, noise.worst_shift(sensitivity))
+    if losses := _own_losses(noise):
+        return losses.reach(noise, noise.worst_shift(sensitivity))
     profile = _profile(noise, sensitivity)
     with precision(BITS):
-        settled = partial(_settled, profile)
+        is_constant = partial(_is_constant_beyond, profile)
         most = Fraction(_LARGEST_LOSS)
-        ends = _ROUGHLY.beyond(settled, Fraction(0), Fraction(1, 8), most=most)
+        ends = _ROUGHLY.beyond(is_constant, Fraction(0), Fraction(1, 8), most=most)
         if not ends:
             raise NotApplicable(family=noise.name, why=_TOO_LARGE)
 
         def in_tail(low: Fraction, _: Fraction) -> bool:
             return bool(profile(low) < arb(NOTHING) * 2**20)
 
-        return _EDGE.close(settled, *ends, until=in_tail)[1]
+        return _EDGE.close(is_constant, *ends, until=in_tail)[1]
 
 
-def _settled(profile: Profile, epsilon: Fraction) -> bool:
-    """Whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
+def _is_constant_beyond(profile: Profile, epsilon: Fraction) -> bool:
+    """True if δ is negligible or constant beyond `epsilon`."""
     here = profile(epsilon)
     return bool(here.is_zero() or here < arb(NOTHING) or here.overlaps(profile(2 * epsilon)))
 
 
 def check_monotone(noise: Noise) -> None:
     """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
-    if not registered(type(noise)).longest_is_worst:
+    if not registered_family(type(noise)).longest_is_worst:
         raise NotApplicable(
             family=noise.name,
             why="its worst shift may change with epsilon, and its composition isn't proved here",
         )
 
 
-# The largest losses that there are: the finite ones, and how much has an infinite one.
+# The largest finite loss, and the probability of an infinite one.
 
 
 def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
-    """Return a loss that no finite one exceeds, and that is met if noise is as large as the shift.
+    """A bound on all finite losses, attained if the noise is as large as the shift.
 
-    Norms of x and x − v differ by |v| at most, and so many whole steps lie between two of them.
-    None where it isn't as simple as that.
+    It holds because norms of x and x − v differ by at most |v|, which contains as many whole steps.
+    None if no such bound is known.
     """
-    known = registered(type(noise)).part("largest_loss")
+    known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None
 
 
-def certain(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:
-    """Enclose P(Z = ∞): δ at an ε that no finite loss exceeds; None where no such ε is known.
+def enclose_infinite(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:
+    """Enclose P(Z = ∞), which is δ at an ε that no finite loss exceeds; None if no such ε is known.
 
-    The `profile` alone can't tell it from a finite loss that is larger than all ε looked at.
+    The `profile` alone can't distinguish an infinite loss from a finite one above every ε it is
+    called with.
     """
     if (largest := largest_loss(noise, shift)) is not None:
         return profile(largest)
-    beyond = registered(type(noise)).part("no_loss_beyond")
+    beyond = registered_family(type(noise)).part("no_loss_beyond")
     return profile(beyond(noise, shift)) if beyond else None

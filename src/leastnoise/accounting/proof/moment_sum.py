@@ -2,14 +2,18 @@
 
 notation (theory/accounting.md §2): M = Π Mⱼ^kⱼ, K = ln M(c). For any c > 0 and any spacing 2π/Λ
 
-    T = (1/Λ)·Σ_n M(s)e^(−sε)/(s(s+1)), s = c + 2πin/Λ,  is  Σ_m e^(cmΛ)δ(ε + mΛ):
+```
+T = (1/Λ)·Σ_n M(s)e^(−sε)/(s(s+1)), s = c + 2πin/Λ,  is  Σ_m e^(cmΛ)δ(ε + mΛ):
+```
 
-δ(ε) and others that are not negative, so that δ <= T, and that are bounded from above by
+T is δ(ε) plus terms that aren't negative, so δ <= T. The other terms are at most
 
-    κ(c')e^(K(c')−c'ε)q/(1−q) + r/(1−r), q = e^(−(c'−c)Λ), r = e^(−cΛ), c' > c.
+```
+κ(c')e^(K(c')−c'ε)q/(1−q) + r/(1−r), q = e^(−(c'−c)Λ), r = e^(−cΛ), c' > c.
+```
 
-Of the nodes those with |u| >= U are left out, for which |M| <= M(c)·E falls: they come to less than
-e^(K−cε)E/(πU). Some 30 nodes are enough for 12 digits unless few releases are of few dimensions.
+Nodes with |u| >= U are left out. There |M| <= M(c)·E, and E falls, so they sum to less than
+e^(K−cε)E/(πU). About 30 nodes give 12 digits, except for few releases in few dimensions.
 """
 
 from __future__ import annotations
@@ -35,23 +39,23 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.question import Releases
 
-# What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
+# Pairs of a bound relative to δ and the nodes allowed for it; the first that suffices is used.
 _TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
 _NEWTON = 60
 
 
 def serves(parts: Sequence[Releases]) -> bool:
-    """Whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
-    known = all(part.sampling_rate == 1 and has_moments(part.noise) for part in parts)
-    return known and any(is_l2(part.noise) for part in parts)
+    """True for unsampled l2 mechanisms and Gaussians, with at least one l2 mechanism."""
+    is_known = all(part.sampling_rate == 1 and has_moments(part.noise) for part in parts)
+    return is_known and any(is_l2(part.noise) for part in parts)
 
 
 def prove_by_moments(
     parts: Sequence[Releases], epsilon: Fraction, *, closest: float = 0.0
 ) -> ProvedDelta | None:
-    """Enclose δ(epsilon) of parts that this module `serves`; None where it would take too long.
+    """Enclose δ(epsilon) of parts that this module `serves`; None if it would take too long.
 
-    No closer than to about `closest` of it, which takes fewer nodes.
+    The relative width may be up to about `closest`, which takes fewer nodes.
     """
     inner, outer = (laws_of(parts, inner=side) for side in (True, False))
     upper = _ends(outer, epsilon, closest)
@@ -65,10 +69,10 @@ def _ends(laws: Sequence[LossMoments], epsilon: Fraction, closest: float) -> tup
     reach = _reach(laws)
     if reach is not None and reach <= epsilon:
         return arb(0), arb(0)
-    made = MomentSum.near(laws, epsilon, closest=closest)
-    if made is None:
+    moment_sum = MomentSum.near(laws, epsilon, closest=closest)
+    if moment_sum is None:
         return None
-    lower, upper = made.delta(epsilon)
+    lower, upper = moment_sum.delta(epsilon)
     return (lower, upper) if _useful(lower, upper) else None
 
 
@@ -81,12 +85,12 @@ def _useful(lower: arb, upper: arb) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MomentSum:
-    """The nodes on one line, worked out once: they answer for every ε, best near one."""
+    """The nodes on one vertical line, computed once; they serve every ε, and one ε best."""
 
     tilt: Fraction  # c
     spacing: Fraction  # 2π/Λ, of the nodes
     log_moment: arb  # K
-    nodes: list[acb]  # Π Xⱼ^kⱼ/(s(s+1)), that at −u being the conjugate of that at u
+    nodes: list[acb]  # Π Xⱼ^kⱼ/(s(s+1)) at u >= 0; the node at −u is the conjugate
     dropped: arb  # E/(πU)
     far: tuple[Fraction, arb]  # c', K(c')
     reach: Fraction | None
@@ -95,23 +99,23 @@ class MomentSum:
     def near(
         cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
-        """Return the nodes for ε near `epsilon`; None if there would be too many."""
+        """The nodes for ε near `epsilon`; None if there would be too many."""
         with precision():
             point = _saddle(laws, float(epsilon))
             return cls._at(laws, point, epsilon, closest) if point else None
 
     @classmethod
     def for_delta(cls, laws: Sequence[LossMoments], delta: float) -> tuple[Self, float] | None:
-        """Return the nodes for δ near `delta`, and about its ε >= 0; None like `near`."""
+        """The nodes for δ near `delta`, and the approximate ε >= 0; None like `near`."""
         with precision():
             point = _saddle_of(laws, math.log(delta))
         epsilon = max(0.0, point.epsilon) if point else 0.0
-        made = cls.near(laws, Fraction(epsilon)) if point else None
-        if made is None:
+        moment_sum = cls.near(laws, Fraction(epsilon)) if point else None
+        if moment_sum is None:
             return None
-        epsilon = made.solved(delta, epsilon)
-        lower, upper = made.delta(Fraction(epsilon))
-        return (made, epsilon) if _useful(lower, upper) else None
+        epsilon = moment_sum.solve(delta, epsilon)
+        lower, upper = moment_sum.delta(Fraction(epsilon))
+        return (moment_sum, epsilon) if _useful(lower, upper) else None
 
     @classmethod
     def _at(
@@ -121,14 +125,14 @@ class MomentSum:
             if tolerance < closest:
                 continue
             spacing, far = _spacing(laws, point, epsilon, math.log(tolerance))
-            # against e^(K−cε): so that what is dropped is `tolerance` of δ
+            # relative to e^(K−cε), so that the dropped nodes are `tolerance` of δ
             room = math.log(tolerance) + point.log_weight
-            found = _node_count(laws, point, spacing, room=room, most=most)
-            if found:
+            counted = _node_count(laws, point, spacing, room=room, most=most)
+            if counted:
                 break
         else:
             return None
-        count, dropped = found
+        count, dropped = counted
         nodes = _nodes(laws, point.tilt, spacing, count)
         return cls(
             tilt=point.tilt,
@@ -141,7 +145,7 @@ class MomentSum:
         )
 
     def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Return balls below and above δ(epsilon)."""
+        """Balls below and above δ(epsilon)."""
         with precision():
             e, c = ball(epsilon), ball(self.tilt)
             scale = (self.log_moment - c * e).exp()
@@ -149,10 +153,10 @@ class MomentSum:
             dropped = scale * self.dropped
             return total - dropped - self._aliases(epsilon), total + dropped
 
-    def solved(self, delta: float, near: float) -> float:
-        """Approximate the ε >= 0 at which δ is `delta`, in floats: no part of the proof.
+    def solve(self, delta: float, near: float) -> float:
+        """Approximate the ε >= 0 at which δ is `delta`, in floats; it is no part of the proof.
 
-        Where the line is the best one for ε, ln δ falls by c for one unit of ε.
+        On the best line for ε, ln δ falls by c per unit of ε.
         """
         epsilon = near
         exact = 1e-15  # of ε
@@ -169,7 +173,9 @@ class MomentSum:
         turns = np.exp(-1j * spacing * epsilon * np.arange(len(weights)))
         total = float((weights @ turns).real) * spacing / (2 * math.pi)
         exponent = float(self.log_moment) - c * epsilon
-        return total * math.exp(min(exponent, LONGEST_LOSS))  # so much only far from the right ε
+        return total * math.exp(
+            min(exponent, LONGEST_LOSS)
+        )  # the limit only acts far from the root
 
     @cached_property
     def _weights(self) -> NDArray[np.complex128]:
@@ -180,7 +186,7 @@ class MomentSum:
     def _sum(self, epsilon: Fraction) -> arb:
         total, angle = self.nodes[0].real, ball(-self.spacing * epsilon)
         for n, node in enumerate(self.nodes[1:], start=1):
-            # not by powers of one turn: they would be balls that grow with n
+            # computed anew, because powers of one ball would widen with n
             total += 2 * (node * acb(0, n * angle).exp()).real
         return total / self._period
 
@@ -189,7 +195,7 @@ class MomentSum:
         return 2 * arb.pi() / ball(self.spacing)
 
     def _aliases(self, epsilon: Fraction) -> arb:
-        """Return a bound on what T counts beside δ."""
+        """A bound on the terms of T beside δ."""
         below = (-ball(self.tilt) * self._period).exp()
         return below / (1 - below) + self._above(epsilon)
 
@@ -204,7 +210,7 @@ class MomentSum:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tilt:
-    """One c, and what the choice of everything else is made by: no part of the proof."""
+    """One c, and approximate moments there that guide the search; no part of the proof."""
 
     tilt: Fraction
     log_moment: arb
@@ -237,12 +243,12 @@ class _Tilt:
 
     @property
     def log_weight(self) -> float:
-        """About ln of δ(ε)/e^(K−cε), by the method of the saddle point."""
+        """Approximate ln of δ(ε)/e^(K−cε), by the saddle-point method."""
         c = float(self.tilt)
         return -math.log(c) - math.log1p(c) - math.log(2 * math.pi * self.curvature) / 2
 
     def log_delta(self, epsilon: float) -> float:
-        """About ln δ(ε)."""
+        """Approximate ln δ(ε)."""
         exponent = self.log_moment - ball(self.tilt) * arb(epsilon)
         return float(exponent.mid()) + self.log_weight
 
@@ -250,13 +256,13 @@ class _Tilt:
 def _log_moments(laws: Sequence[LossMoments], tilts: Sequence[Fraction]) -> list[arb]:
     totals = [arb(0) for _ in tilts]
     for law in laws:
-        for i, found in enumerate(law.log_moments(tilts)):
-            totals[i] += law.compositions * found
+        for i, log_moment in enumerate(law.log_moments(tilts)):
+            totals[i] += law.compositions * log_moment
     return totals
 
 
 def _reach(laws: Sequence[LossMoments]) -> Fraction | None:
-    """Return the largest loss of all releases together; None if there is none."""
+    """The largest loss of all releases together; None if losses are unbounded."""
     total = Fraction(0)
     for law in laws:
         if law.reach is None:
@@ -266,7 +272,7 @@ def _reach(laws: Sequence[LossMoments]) -> Fraction | None:
 
 
 def _saddle(laws: Sequence[LossMoments], epsilon: float, start: float = 1.0) -> _Tilt | None:
-    """Approximate the c for which e^(K−cε)/(c(c+1)) is least; None if none is found."""
+    """Approximate the c for which e^(K−cε)/(c(c+1)) is least; None if the search fails."""
 
     def step(point: _Tilt) -> float:
         return (epsilon - point.epsilon) / point.curvature
@@ -286,16 +292,16 @@ def _saddle_of(laws: Sequence[LossMoments], log_delta: float) -> _Tilt | None:
 
 
 def _newton(laws: Sequence[LossMoments], step: Callable[[_Tilt], float], c: float) -> _Tilt | None:
-    settled = 1e-3  # of ln c
+    enough = 1e-3  # of ln c
     for _ in range(_NEWTON):
         point = _Tilt.of(laws, c)
         if not (point.log_moment.is_finite() and point.variance > 0):
             return None
         move = step(point) / c
-        if abs(move) < settled:
+        if abs(move) < enough:
             return point
         c *= math.exp(min(1.0, move) if move > 0 else max(-1.0, move))
-        if not 1e-9 < c < 1e24:  # where tilts are looked for
+        if not 1e-9 < c < 1e24:  # the range of the search
             return None
     return None
 
@@ -303,11 +309,11 @@ def _newton(laws: Sequence[LossMoments], step: Callable[[_Tilt], float], c: floa
 def _spacing(
     laws: Sequence[LossMoments], point: _Tilt, epsilon: Fraction, log_tolerance: float
 ) -> tuple[Fraction, tuple[Fraction, arb]]:
-    """Return 2π/Λ for which both kinds of aliases are small beside δ, and c' with K(c')."""
+    """2π/Λ for which both kinds of aliases are small beside δ, and c' with K(c')."""
     wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
     period, reach = -wanted / float(point.tilt), _reach(laws)
     far = (2 * point.tilt, _log_moments(laws, (2 * point.tilt,))[0])
-    for _ in range(12):  # longer periods, one after another
+    for _ in range(12):  # ever longer periods
         beyond = float(epsilon) + period
         if reach is not None and beyond > reach:
             break
@@ -324,7 +330,7 @@ def _spacing(
 def _node_count(
     laws: Sequence[LossMoments], point: _Tilt, spacing: Fraction, *, room: float, most: int
 ) -> tuple[int, arb] | None:
-    """Return so many nodes beside the first that E/(πU) <= e^room, and it; None above `most`."""
+    """The number of nodes beside the first with E/(πU) <= e^room, and E/(πU); None above `most`."""
     envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
 
     def dropped(count: int) -> arb:
@@ -336,10 +342,10 @@ def _node_count(
     def enough(count: int) -> bool:
         return bool(dropped(count) <= arb(room).exp())
 
-    found = Bisection().beyond(
+    bracket = Bisection().beyond(
         enough, 4, 8, most=2 * most, until=lambda low, high: high - low <= 1 + low // 16
     )
-    return (found[1], dropped(found[1])) if found and found[1] <= most else None
+    return (bracket[1], dropped(bracket[1])) if bracket and bracket[1] <= most else None
 
 
 def _nodes(laws: Sequence[LossMoments], tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
@@ -353,5 +359,5 @@ def _nodes(laws: Sequence[LossMoments], tilt: Fraction, spacing: Fraction, count
 
 
 def _kappa(c: arb) -> arb:
-    """Return the largest e^(−cy)(1 − e^(−y))₊."""
+    """The maximum of e^(−cy)(1 − e^(−y))₊ over y."""
     return (c * c.log() - (c + 1) * (c + 1).log()).exp()

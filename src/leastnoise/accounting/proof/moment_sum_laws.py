@@ -1,6 +1,6 @@
-"""Moment generating functions of privacy losses on a vertical line, and bounds far up on it.
+"""Moment generating functions of privacy losses on a vertical line, and bounds far up the line.
 
-notation: Z the loss of one release, M(s) = E e^(sZ), c the real part of s, u its imaginary one,
+notation: Z the loss of one release, M(s) = E e^(sZ), c the real part of s, u its imaginary part,
 X(u) = M(c + iu)/M(c), a = shift/scale, x = a/2, ν = (d−2)/2, F_ν(z) = ₀F₁(; ν+1; z²/4).
 """
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 
 _SERIES = 128.0  # bits that may cancel in the power series
-_LONG_SERIES = 1024.0  # the same for orders at which Bessel functions aren't enclosed well
+_LONG_SERIES = 1024.0  # the same for orders at which Bessel functions have wide enclosures
 _HIGH = 300.0
 _SHIFTS = 16
 
 
 class LossMoments(Protocol):
-    """The loss of `compositions` releases of one law."""
+    """The moments of the loss of `compositions` releases of one law."""
 
     @property
     def compositions(self) -> int:
-        """How many."""
+        """The number of releases."""
         ...
 
     @property
     def reach(self) -> Fraction | None:
-        """The largest loss of one release; None if there is none."""
+        """The largest loss of one release; None if the loss is unbounded."""
         ...
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
@@ -51,32 +51,32 @@ class LossMoments(Protocol):
         ...
 
     def envelope(self, tilt: Fraction) -> Envelope:
-        """Return a bound of |X| above any height, as a function of the height."""
+        """A bound on |X| above any height, as a function of the height."""
         ...
 
 
 class Envelope(Protocol):
-    """A bound that falls."""
+    """A decreasing bound."""
 
     def beyond(self, height: Fraction) -> arb:
-        """Return a bound on |X(u)| for all u >= `height` > 0."""
+        """A bound on |X(u)| for all u >= `height` > 0."""
         ...
 
 
 def has_moments(noise: Noise) -> bool:
-    """Whether the moments of its loss are known here: Gaussian and l2 noise, by any name."""
+    """True if the moments of the noise's loss are known here: for any Gaussian or l2 noise."""
     return noise.gaussian_square is not None or is_l2(noise)
 
 
 def is_l2(noise: Noise) -> bool:
-    """Whether it is the l2 mechanism's noise."""
+    """True for the noise of the l2 mechanism."""
     return noise.exponential and noise.norm == "l2"
 
 
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
-    """Return the losses of `parts`: all Gaussians as one, and l2 mechanisms by law.
+    """The losses of `parts`: all Gaussians as one law, and l2 mechanisms grouped by law.
 
-    For the shifts of shifts.inner of each, or those of shifts.outer.
+    The shifts are shifts.inner of each part, or else shifts.outer.
     """
     square, counts = Fraction(0), Counter[tuple[Fraction, int]]()
     for part in parts:
@@ -86,11 +86,11 @@ def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
             square += part.compositions * shift**2 / variance
         else:
             counts[shift / part.noise.scale, part.noise.dimension] += part.compositions
-    found: list[LossMoments] = [
+    spherical: list[LossMoments] = [
         SphericalMoments(ratio=ratio, dimension=dimension, compositions=compositions)
         for (ratio, dimension), compositions in counts.items()
     ]
-    return [*found, GaussianMoments(square=square)] if square else found
+    return [*spherical, GaussianMoments(square=square)] if square else spherical
 
 
 @final
@@ -113,12 +113,12 @@ class GaussianMoments:
         return [acb(-half * u * u, half * turn * u).exp() for u in heights]
 
     def envelope(self, tilt: Fraction) -> GaussianMoments:
-        """Return a bound of |X| above any height, as a function of the height."""
+        """A bound on |X| above any height, as a function of the height."""
         del tilt
         return self
 
     def beyond(self, height: Fraction) -> arb:
-        """Return a bound on |X(u)| for all u >= `height` > 0."""
+        """A bound on |X(u)| for all u >= `height` > 0."""
         return ball(-self.square * height**2 / 2).exp()
 
 
@@ -127,8 +127,8 @@ class GaussianMoments:
 class SphericalMoments:
     """M(s) = G((2s+1)x)/G(x) of the l2 mechanism, G = F_ν + βF_{ν+1}, β = xρ_ν/(2(ν+1)).
 
-    theory/accounting.md §3 with I_ν(z) = (z/2)^ν/Γ(ν+1)·F_ν(z): a factor that doesn't depend on s
-    is fixed by M(0) = 1. ρ_ν = K_ν(x)/K_{ν+1}(x).
+    theory/accounting.md §3 with I_ν(z) = (z/2)^ν/Γ(ν+1)·F_ν(z); M(0) = 1 fixes the factor that
+    doesn't depend on s. ρ_ν = K_ν(x)/K_{ν+1}(x).
     """
 
     ratio: Fraction  # a
@@ -137,7 +137,7 @@ class SphericalMoments:
 
     @property
     def reach(self) -> Fraction:
-        """The largest loss of one release; None if there is none."""
+        """The largest loss of one release."""
         return self.ratio
 
     @property
@@ -153,8 +153,8 @@ class SphericalMoments:
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
         """Enclose ln M(c) at each of `tilts`."""
         turns = [Fraction(1), *(2 * c + 1 for c in tilts)]
-        start, *found = self.g(lambda: [acb(ball(turn * self.ratio / 2)) for turn in turns])
-        return [(one.real / start.real).log() for one in found]
+        start, *values = self.g(lambda: [acb(ball(turn * self.ratio / 2)) for turn in turns])
+        return [(value.real / start.real).log() for value in values]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
         """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
@@ -164,46 +164,46 @@ class SphericalMoments:
             real, imaginary = ball(kappa), ball(step)
             return [acb(real, n * imaginary) for n in range(count + 1)]
 
-        found = self.g(points)
-        return [one / found[0] for one in found]
+        values = self.g(points)
+        return [value / values[0] for value in values]
 
     def envelope(self, tilt: Fraction) -> SphericalEnvelope:
-        """Return a bound of |X| above any height, as a function of the height."""
+        """A bound on |X| above any height, as a function of the height."""
         return SphericalEnvelope(law=self, tilt=tilt)
 
     def g(self, points: Callable[[], Sequence[acb]]) -> list[acb]:
-        """Enclose G at each of `points`, enclosed at the precision of the call.
+        """Enclose G at each of `points`, which is called at the precision that is needed.
 
-        By the power series where they aren't far from 0. It cancels, so that it takes balls around
-        them that are narrower than those at the current precision.
+        Near 0 by the power series. The series cancels, so it needs narrower balls around the points
+        than the current precision gives.
         """
         wide = points()
         squares = [float(abs(z).upper()) ** 2 / 4 for z in wide]
         lost = [self._cancelling(square) for square in squares]
         far = {i: self._by_bessel(z) for i, z in enumerate(wide) if lost[i] > self._room}
-        near = [i for i in range(len(wide)) if i not in far or self._hazy(far[i], lost[i])]
+        near = [i for i in range(len(wide)) if i not in far or self._is_wide(far[i], lost[i])]
         largest = max((squares[i] for i in near), default=0.0)
         with precision(ctx.prec + math.ceil(self._cancelling(largest))):
             narrow = points()
             sums = self._by_series([narrow[i] for i in near], largest)
-        found = far | dict(zip(near, sums, strict=True))
-        return [found[i] for i in range(len(wide))]
+        values = far | dict(zip(near, sums, strict=True))
+        return [values[i] for i in range(len(wide))]
 
-    def _hazy(self, found: acb, lost: float) -> bool:
-        """Whether Bessel functions enclose it badly, as where |z| is below ν, and a series can.
+    def _is_wide(self, enclosure: acb, lost: float) -> bool:
+        """True if Bessel functions enclose G badly, as for |z| < ν, and the series can do better.
 
         `lost` bits cancel in the series.
         """
-        return found.rel_accuracy_bits() < ctx.prec // 2 and lost <= _LONG_SERIES
+        return enclosure.rel_accuracy_bits() < ctx.prec // 2 and lost <= _LONG_SERIES
 
     @property
     def _room(self) -> float:
         return _LONG_SERIES if self.order > _HIGH else _SERIES
 
     def _cancelling(self, square: float) -> float:
-        """Return bits: the sum of all terms' sizes is G(|z|) <= e^min(|z|, |z|²/4(ν+1)).
+        """The bits that cancel: the sum of all terms' sizes is G(|z|) <= e^min(|z|, |z|²/4(ν+1)).
 
-        Products of complex balls are wider by up to √2, so that it is as if z² were √2 times that.
+        Products of complex balls are wider by up to √2, as if z² were √2 times as large.
         """
         widened = math.sqrt(2) * square
         return 1.45 * min(2 * math.sqrt(widened), widened / (self.order + 1))
@@ -217,8 +217,8 @@ class SphericalMoments:
     def _by_series(self, points: Sequence[acb], largest: float) -> list[acb]:
         """Sum Σ tₙ(1 + β(ν+1)/(ν+1+n))qⁿ, q = z²/4, tₙ = 1/(n!·(ν+1)ₙ).
 
-        From the n on at which |q| <= n(ν+n)/2 the terms halve at least, so that the rest is at most
-        twice the first term left out.
+        Once |q| <= n(ν+n)/2, each term is at most half the one before, so the rest is at most twice
+        the first omitted term.
         """
         nu, beta, bound = arb(self.order), self.weight, arb(largest) * (1 + arb(2) ** -50)
         share = beta * (nu + 1)
@@ -238,10 +238,10 @@ class SphericalMoments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class SphericalEnvelope:
-    """|X| from above, for one law and one tilt (theory/accounting.md §2, smooth l2 and far up).
+    """A bound on |X| from above, for one law and one tilt (theory/accounting.md §2, l2 far up).
 
-    notation: κ = (2c+1)x, V = ua, v = 1 − η², β' = β(ν+1)/(ν+½); the tilted density of Z/a is
-    p(η) = e^(κη)v^(ν−½)(1 + β'v)/(C·G(κ)), C = √π·Γ(ν+½)/Γ(ν+1).
+    notation: κ = (2c+1)x, V = ua, v = 1 − η², β' = β(ν+1)/(ν+½); the tilted density of Z/a is p(η)
+    = e^(κη)v^(ν−½)(1 + β'v)/(C·G(κ)), C = √π·Γ(ν+½)/Γ(ν+1).
     """
 
     law: SphericalMoments
@@ -257,9 +257,9 @@ class SphericalEnvelope:
 
     @cached_property
     def _minorant(self) -> tuple[arb, arb]:
-        """Return the mass m and a bound B on the height of a unimodal function below p.
+        """The mass m of a unimodal function below p, and a bound B on its height.
 
-        It is p itself for d >= 3, and with 1 for v^(−½) in d = 2.
+        The function is p itself for d >= 3; for d = 2, v^(−½) is replaced by 1.
         """
         nu, kappa = arb(self.law.order), self._kappa
         whole = (arb.pi().log() / 2 + (nu + arb(0.5)).lgamma() - (nu + 1).lgamma()).exp() * self._g
@@ -273,12 +273,12 @@ class SphericalEnvelope:
         return (flat + beta * round_) / whole, height / whole
 
     def beyond(self, height: Fraction) -> arb:
-        """Return a bound on |X(u)| for all u >= `height` > 0."""
+        """A bound on |X(u)| for all u >= `height` > 0."""
         v = ball(height * self.law.ratio)
         return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
 
     def _by_zeros(self, v: arb) -> arb:
-        """Return e^(−AV² + BV⁴), which falls up to V₁² = A/(2B), or what holds from V₁ on."""
+        """The bound e^(−AV² + BV⁴), which falls up to V₁² = A/(2B); from V₁ on the bound there."""
         if not self._zeros:
             return arb(1)
         a, b, last, beyond = self._zeros
@@ -286,7 +286,7 @@ class SphericalEnvelope:
 
     @cached_property
     def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
-        """Return A, B, V₁ and the bound from V₁ on."""
+        """A, B, V₁ and the bound from V₁ on."""
         nu = arb(self.law.order)
         part = self._kappa**2 / (nu * (nu + 2))
         if self.law.order < _HIGH or not part < arb(0.5):
@@ -297,7 +297,7 @@ class SphericalEnvelope:
         return a, b, last, self._far_up(last)
 
     def _overlap(self, v: arb) -> arb:
-        """Return max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))) for the best τ <= π/V."""
+        """The bound max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))) for the best τ <= π/V."""
         mass, top = self._minorant
 
         def rho(tau: arb) -> arb:
@@ -314,7 +314,7 @@ class SphericalEnvelope:
         return rho(arb(min((most * j / _SHIFTS for j in range(1, _SHIFTS + 1)), key=roughly)))
 
     def _far_up(self, v: arb) -> arb:
-        """Return the bound from |I_μ(z)| <= 2cosh(Re z)·min(1, e^|z|K_μ(|z|)/π), μ >= ½."""
+        """The bound from |I_μ(z)| <= 2cosh(Re z)·min(1, e^|z|K_μ(|z|)/π), μ >= ½."""
         nu = arb(self.law.order)
         size = (self._kappa * self._kappa + v * v).sqrt()
 
@@ -332,20 +332,20 @@ class SphericalEnvelope:
 
 @lru_cache(maxsize=256)
 def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
-    """Return β at a precision of `bits`, or about: K_0 and K_1 may cancel at first."""
-    found = arb.nan()
+    """Approximate β at a precision of `bits`, with more bits if K_0 and K_1 cancel."""
+    weight = arb.nan()
     lost = 16  # bits
     for more in (1, 2, 4, 8):
         with precision(more * bits):
             x = ball(ratio / 2)
-            found = x * bessel_k_ratio(dimension - 2, x) / dimension
-        if found.rel_accuracy_bits() >= bits - lost:
+            weight = x * bessel_k_ratio(dimension - 2, x) / dimension
+        if weight.rel_accuracy_bits() >= bits - lost:
             break
-    return found
+    return weight
 
 
 def _highest(kappa: arb, power: arb) -> arb:
-    """Return the largest e^(κη)(1−η²)^q, at η = κ/(q + √(q²+κ²)), where 1−η² = 2qη/κ."""
+    """The maximum of e^(κη)(1−η²)^q, at η = κ/(q + √(q²+κ²)), where 1−η² = 2qη/κ."""
     if power.is_zero():
         return kappa.exp()
     below = power + (power * power + kappa * kappa).sqrt()
@@ -353,7 +353,7 @@ def _highest(kappa: arb, power: arb) -> arb:
 
 
 def _scaled_k(n: int, r: arb) -> arb:
-    """Return e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j); orders below it have less."""
+    """e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j); lower orders are smaller."""
     term, total = arb(1), arb(1)
     for j in range(1, n + 1):
         term *= (n + j) * (n - j + 1) / (2 * j * r)
@@ -362,5 +362,5 @@ def _scaled_k(n: int, r: arb) -> arb:
 
 
 def _least(first: arb, second: arb) -> arb:
-    """Return `second` if it is certainly less; it may be no number at all."""
+    """`second` if it is certainly smaller, otherwise `first`; `second` may be NaN."""
     return second if second < first else first

@@ -1,15 +1,17 @@
-"""Poisson subsampling: what a release leaks of a person who is in the sample with probability γ.
+"""Poisson subsampling: δ of a release for a record that is in the sample with probability γ.
 
-notation (theory/accounting.md §4): P, Q the outputs with and without the record, Z = log dP/dQ,
-R = (1 − γ)Q + γP; the record's neighbour is removed (R against Q) or added (Q against R), and
-H_α(P‖Q) = δ(log α). Over its whole range
+notation (theory/accounting.md §4): P, Q the outputs with and without the record, Z = log dP/dQ, R =
+(1 − γ)Q + γP; the record's neighbour is removed (R against Q) or added (Q against R), and H_α(P‖Q)
+= δ(log α). For all α > 0
 
-    H_α(R‖Q) = γ H_a(P‖Q),  a = (α − 1 + γ)/γ            (1 − α where a <= 0)
-    H_α(Q‖R) = b H_a(Q‖P),  a = αγ/b, b = 1 − α(1 − γ)   (0 where b <= 0)
+```
+H_α(R‖Q) = γ H_a(P‖Q),  a = (α − 1 + γ)/γ            (1 − α where a <= 0)
+H_α(Q‖R) = b H_a(Q‖P),  a = αγ/b, b = 1 − α(1 − γ)   (0 where b <= 0)
+```
 
-and H_a(P‖Q) = H_a(Q‖P) is 1 − a + a·δ(−log a) where a < 1, as of symmetric noise. Losses of the
-first pair are log(1 − γ + γe^Z), those of the second the same with the other sign. Neither is the
-pair of a person who is replaced by another one.
+For a < 1, H_a(P‖Q) = H_a(Q‖P) = 1 − a + a·δ(−log a), because the noise is symmetric. Losses of the
+first pair are log(1 − γ + γe^Z); losses of the second have the other sign. Neither pair describes a
+person who is replaced by another.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / th
 def enclose_sampled(
     profile: Profile, sampling_rate: Fraction, epsilon: Fraction, *, removed: bool
 ) -> arb:
-    """Enclose H_α of the pair for the record removed, or added, at α = e^epsilon.
+    """Enclose H_α at α = e^epsilon of the pair for a removed record, or else for an added one.
 
-    `profile` need only be known at ε >= 0. It may be a supremum over shifts, if `epsilon` is >= 0.
+    `profile` is only called at ε >= 0. It may be a supremum over shifts if `epsilon` >= 0.
     """
     with precision(_FINE_BITS):
         alpha, gamma = ball(epsilon).exp(), ball(sampling_rate)
@@ -57,21 +59,21 @@ def enclose_sampled(
 
 
 def _divergence(profile: Profile, base: arb, log_base: arb) -> arb:
-    """Enclose H_a(P‖Q) at a = `base`, the logarithm of which is given as a very small ball.
+    """Enclose H_a(P‖Q) at a = `base`; its logarithm is given as a very small ball.
 
-    δ falls, and by at most as much as ε grows.
+    The slack uses that δ falls in ε, by at most the increase of ε.
     """
     with precision(_FINE_BITS):
         mirrored = bool(log_base < 0)
         size = -log_base if mirrored else log_base
         start = _fraction(size.lower())
         slack = size - ball(start)
-    found = profile(max(Fraction(0), start))
-    if start < 0:  # log a is too near to 0 to tell its sign
-        found = found.union(found + slack)
-    if not found.is_zero():
-        found = found.union(found - slack)
-    return 1 - base + base * found if mirrored else found
+    delta = profile(max(Fraction(0), start))
+    if start < 0:  # log a is too near to 0 to know its sign
+        delta = delta.union(delta + slack)
+    if not delta.is_zero():
+        delta = delta.union(delta - slack)
+    return 1 - base + base * delta if mirrored else delta
 
 
 def _fraction(point: arb) -> Fraction:
@@ -82,24 +84,24 @@ def _fraction(point: arb) -> Fraction:
 def loss_range(
     sampling_rate: Fraction, reach: Fraction, *, leaks: bool
 ) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest loss of the pair for the record removed, rounded outward.
+    """The least and the largest loss of the pair for a removed record, rounded outward.
 
-    Losses of (P, Q) are at most `reach`; with `leaks`, or infinite.
+    Finite losses of (P, Q) are at most `reach`; with `leaks`, some losses are infinite.
     """
     with precision(BITS):
         least = ball(-reach).exp() if not leaks else arb(0)
         low = (1 - ball(sampling_rate) + ball(sampling_rate) * least).log()
         high = (1 - ball(sampling_rate) + ball(sampling_rate) * ball(reach).exp()).log()
-        return _rounded(low, -1), _rounded(high, 1)
+        return _round_outward(low, -1), _round_outward(high, 1)
 
 
-def _rounded(value: arb, direction: int) -> Fraction:
+def _round_outward(value: arb, direction: int) -> Fraction:
     scaled = _fraction((value * _OUTWARD).mid())
     return Fraction(round(scaled) + 2 * direction, _OUTWARD)
 
 
 def find_sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
-    """Approximate the standard deviation of the loss, given that of (P, Q) on a lattice."""
+    """Approximate the standard deviation of the sampled loss from a lattice for (P, Q)."""
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
     weights = (1 - float(sampling_rate)) * p[::-1] + float(sampling_rate) * p
@@ -115,12 +117,13 @@ def sample_upper(
     step: Fraction,
     removed: bool,
 ) -> LossLattice:
-    """Return a law of losses whose δ is nowhere below that of the subsampled pair.
+    """A law of losses whose δ is nowhere below the δ of the subsampled pair.
 
-    `base` is an upper lattice of (P, Q), so that its δ is an upper bound for (Q, P) too. `ends` are
-    those of `loss_range`, and none of the losses of `base` but ∞ are outside; the largest loss is a
-    lattice point. Each atom (p, q) of the pair is put on the two lattice points around its loss
-    ("connect the dots"): b = (p − q e^z)/(1 − e^(−h)) on the upper one, the rest on z, the lower.
+    `base` is an upper lattice of (P, Q), so its δ bounds (Q, P) from above too. `ends` are the
+    numbers of `loss_range`; all finite losses of `base` lie between them, and the largest loss is a
+    lattice point. Each atom (p, q) of the pair is split between the two lattice points around its
+    loss ("connect the dots"): the upper point gets b = (p − q e^z)/(1 − e^(−h)), the lower point z
+    the rest.
     """
     origin, size = _points(ends, step, removed=removed)
     with precision(BITS):
@@ -130,12 +133,12 @@ def sample_upper(
     beyond = p > q * ratios[-1] * (1 + 2.0**-40)
     infinity += float(p[beyond].sum()) * (1 + 2.0**-20)
     p, q = p[~beyond], q[~beyond]
-    # floats of ratios are within 5u and quotients within u, so that no atom comes below its cell
+    # floats of ratios are within 5u and quotients within u, so that no atom falls below its cell
     index = np.searchsorted(ratios, p / q * (1 + 2.0**-44), side="right") - 1
     index = np.clip(index, 0, size - 1)
     lower = ratios[index]
-    # less Q is more loss: what is just below its cell is lifted to the end of it, and q too small
-    # for a float is what it is at the largest loss
+    # Less Q means more loss: an atom just below its cell is lifted to the cell's end, and a q too
+    # small for a float is replaced by its value at the largest loss.
     q = np.minimum(q, p / lower * (1 - 8 * UNIT))
     raised = np.maximum((p - q * lower * (1 - 8 * UNIT)) / share * (1 + 8 * UNIT), 0.0)
     raised = np.minimum(raised, p)
@@ -158,10 +161,10 @@ def sample_lower(
     step: Fraction,
     removed: bool,
 ) -> LowerCells:
-    """Return atoms whose δ is nowhere above that of the subsampled pair.
+    """Atoms whose δ is nowhere above the δ of the subsampled pair.
 
-    `base` is a bound of (P, Q) from below, so that it is one of (Q, P) too. Its atoms are merged in
-    parts, so that they lie on the points that `sample_upper` has.
+    `base` bounds (P, Q) from below, so it bounds (Q, P) too. Its atoms are merged in parts onto the
+    lattice points of `sample_upper`.
     """
     origin, size = _points(ends, step, removed=removed)
     p, q, infinity = _lower_atoms(base, sampling_rate, removed=removed)
@@ -173,7 +176,7 @@ def sample_lower(
 def _points(
     ends: tuple[Fraction, Fraction], step: Fraction, *, removed: bool
 ) -> tuple[Fraction, int]:
-    """Return the first lattice point and the number of steps up to the last, which is an end."""
+    """The first lattice point, and the number of steps to the last, which is an end."""
     low, high = ends if removed else (-ends[1], -ends[0])
     size = math.ceil((high - low) / step)
     return high - size * step, size
@@ -182,20 +185,20 @@ def _points(
 def _upper_atoms(
     base: LossLattice, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
-    """Return atoms (p, q) of the subsampled pair, p from above and q from below, and P(Z = ∞).
+    """Atoms (p, q) of the subsampled pair, p rounded up and q rounded down, and P(Z = ∞).
 
-    With w at z in `base` and q = we^(−z) = `other`. From H_α(R‖Q) = γH_a(P‖Q): γw + (1 − γ)q over
-    q. A part q₋ of Q that P hasn't keeps Q's total at 1, which is what counts where a <= 0; more
-    of it is right too. From H_α(Q‖R) = bH_a(Q‖P), at most b times the δ of `base`: w over
-    (1 − γ)w + γq; there is w = w_∞ with q = 0 too.
+    Let w be the mass at z in `base`, and q = we^(−z) = `other`. H_α(R‖Q) = γH_a(P‖Q) gives the atom
+    γw + (1 − γ)q over q. A part q₋ of Q that P lacks keeps Q's total at 1, which matters if a <= 0;
+    a larger part is right too. H_α(Q‖R) = bH_a(Q‖P) is at most b times the δ of `base`, which gives
+    the atom w over (1 − γ)w + γq. There w = w_∞ has q = 0.
     """
     gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     w = base.masses
     mantissas, exponents = exponentials(-ball(base.point(0)), -ball(base.step), len(w))
-    own, more = np.frexp(w)
-    other = join_floats(mantissas * own, exponents + more)
+    fractions, shifts = np.frexp(w)
+    other = join_floats(mantissas * fractions, exponents + shifts)
     here = other > PRECISE
-    # what is too small for a float with all its digits is counted as infinite
+    # atoms too small for a float with all its digits are counted as infinite losses
     lost = float(np.sum(w[~here])) * (1 + 2.0**-20) + base.infinity
     w, other = w[here], other[here]
     # `other` is within 6u, and sums of two products within 9u
@@ -214,11 +217,11 @@ def _upper_atoms(
 def _lower_atoms(
     base: LowerCells, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
-    """Return atoms (p, q) of the subsampled pair, p from below and q from above, and P(Z = ∞).
+    """Atoms (p, q) of the subsampled pair, p rounded down and q rounded up, and P(Z = ∞).
 
-    As in `_upper_atoms`, with these differences for a removed record: if rounding has made Q's
-    total S > 1, R has (1 − γ)q/S only, as for a <= 0 it mustn't have more than 1 − α; and q₋ is
-    rounded down. Where a is a little above 0 the atoms still have γ(p − aq) at most.
+    As in `_upper_atoms`, with two differences for a removed record. If rounding has made Q's total
+    S > 1, R only has (1 − γ)q/S, because it mustn't exceed 1 − α if a <= 0. And q₋ is rounded down.
+    If a is slightly above 0, the atoms still have at most γ(p − aq).
     """
     gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     atoms = [(loss, mass) for loss, mass in base.atoms if mass > 0]

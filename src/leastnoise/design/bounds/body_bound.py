@@ -25,7 +25,7 @@ from leastnoise.certificate.records import (
     number,
     number_text,
     read_record,
-    typed,
+    require_type,
     write_record,
 )
 from leastnoise.errors import CertificateRejected
@@ -279,9 +279,9 @@ class BodyWitness:
         fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
         return cls(
             sensitivity=read_record(fields["sensitivity"], Sensitivity, where="sensitivity"),
-            dimension=typed(fields["dimension"], int, where="dimension"),
-            coordinates=typed(fields["coordinates"], int, where="coordinates"),
-            times=typed(fields["times"], int, where="times"),
+            dimension=require_type(fields["dimension"], int, where="dimension"),
+            coordinates=require_type(fields["coordinates"], int, where="coordinates"),
+            times=require_type(fields["times"], int, where="times"),
             gamma=number(fields["gamma"], where="gamma"),
         )
 

@@ -15,10 +15,10 @@ import numpy as np
 from leastnoise import _validate, _words
 from leastnoise._record import Converter, field, one_of, real, record, takes
 from leastnoise.balls.core import FACTOR_BITS, exponential_between
-from leastnoise.certificate.records import exact_fields, number, parse_object, typed
+from leastnoise.certificate.records import exact_fields, number, parse_object, require_type
 from leastnoise.design.bounds.body_bound import BodyWitness
 from leastnoise.design.bounds.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
-from leastnoise.errors import CertificateRejected, InvalidArgument, shown
+from leastnoise.errors import CertificateRejected, InvalidArgument, show_value
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.fields import FractionField
@@ -158,18 +158,18 @@ class LowerBound:
         if not 0 <= self.epsilon <= MAX_EPSILON:
             raise InvalidArgument(
                 name="epsilon",
-                value=shown(self.epsilon),
+                value=show_value(self.epsilon),
                 expected=f"0 <= epsilon <= {MAX_EPSILON:,} for a lower bound",
             )
         kinds = (Witness, RadialWitness, BodyWitness)
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
 
     def __repr__(self) -> str:
-        guarantee = _words.private(self.epsilon, self.delta)
+        guarantee = _words.format_guarantee(self.epsilon, self.delta)
         shifts = "L2(1)" if self.sensitivity is None else _words.sensitivity(self.sensitivity)
         dimension = f", dimension {self.dimension:,}" if self.dimension > 1 else ""
         noise = "noise" if self.scope == "real" else "whole-number noise"
-        value = _words.at_most(self.value)
+        value = _words.round_down(self.value)
         return _words.line(
             "LowerBound",
             f"{guarantee} {noise} has {self.loss} >= {value} under {shifts}{dimension}",
@@ -326,14 +326,14 @@ class LowerBound:
 
         """
         fields = exact_fields(parse_object(text), _FIELDS, where="lower bound")
-        version = typed(fields["version"], int, where="version")
+        version = require_type(fields["version"], int, where="version")
         if fields["kind"] != "lower-bound" or version != VERSION:
             raise CertificateRejected("Expected a lower bound of a known version.")
         if fields["scope"] not in ("real", "integer"):
             raise CertificateRejected("Unknown scope.")
         try:
             return cls(
-                loss=Loss.named(typed(fields["loss"], str, where="loss")),
+                loss=Loss.named(require_type(fields["loss"], str, where="loss")),
                 value=float(number(fields["value"], where="value")),
                 epsilon=number(fields["epsilon"], where="epsilon"),
                 delta=number(fields["delta"], where="delta"),
@@ -381,13 +381,13 @@ def _witness_of(record: object) -> AnyWitness:
     if isinstance(record, dict) and "dimension" in record:
         return RadialWitness.from_record(record)
     fields: dict[str, Any] = exact_fields(record, _WITNESS_FIELDS, where="witness")
-    pairs = [whole_numbers(pair) for pair in typed(fields["multipliers"], list, where="λ")]
+    pairs = [whole_numbers(pair) for pair in require_type(fields["multipliers"], list, where="λ")]
     if any(len(pair) != 2 for pair in pairs):
         raise CertificateRejected("multipliers must be pairs.")
     return Witness(
-        cells=typed(fields["cells"], int, where="cells"),
-        reach=typed(fields["reach"], int, where="reach"),
-        bits=typed(fields["bits"], int, where="bits"),
+        cells=require_type(fields["cells"], int, where="cells"),
+        reach=require_type(fields["reach"], int, where="reach"),
+        bits=require_type(fields["bits"], int, where="bits"),
         multipliers=tuple((j, multiplier) for j, multiplier in pairs),
-        prices=tuple(whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
+        prices=tuple(whole_numbers(row) for row in require_type(fields["prices"], list, where="ψ")),
     )

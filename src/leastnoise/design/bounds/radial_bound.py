@@ -27,7 +27,7 @@ from leastnoise.balls.core import (
     float_below,
     precision,
 )
-from leastnoise.certificate.records import exact_fields, typed
+from leastnoise.certificate.records import exact_fields, require_type
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.fields import IntsField
 
@@ -231,12 +231,14 @@ class RadialWitness:
     def from_record(cls, record: object) -> RadialWitness:
         """Read a result of `record`; raises CertificateRejected for anything else."""
         fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
-        whole = {name: typed(fields[name], int, where=name) for name in _FIELDS[:4]}
+        whole = {name: require_type(fields[name], int, where=name) for name in _FIELDS[:4]}
         return cls(
             **whole,
             nodes=whole_numbers(fields["nodes"]),
             levels=whole_numbers(fields["levels"]),
-            prices=tuple(whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
+            prices=tuple(
+                whole_numbers(row) for row in require_type(fields["prices"], list, where="ψ")
+            ),
         )
 
 
@@ -339,5 +341,5 @@ class _Moved:
 
 def whole_numbers(values: object) -> tuple[int, ...]:
     """A witness's list of integers, from a record."""
-    numbers = typed(values, list, where="witness")
-    return tuple(typed(value, int, where="witness") for value in numbers)
+    numbers = require_type(values, list, where="witness")
+    return tuple(require_type(value, int, where="witness") for value in numbers)

@@ -1,4 +1,4 @@
-"""The least Laplace, Gaussian and flipped Huber noise for a budget."""
+"""The smallest Laplace, Gaussian and flipped Huber noise for a budget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def gaussian_search(question: Question) -> Gaussian:
-    """Return the law of least scale."""
+    """The law of smallest scale."""
     scale = common_fit.gaussian(question.dimension, question.budget)
     return Gaussian(scale=scale, dimension=question.dimension)
 
@@ -41,7 +41,7 @@ def gaussian_search(question: Question) -> Gaussian:
 
 
 def laplace_search(question: Question) -> Laplace:
-    """Return the law of least scale."""
+    """The law of smallest scale."""
     scale = common_fit.laplace(question.dimension, question.budget)
     return Laplace(scale=scale, dimension=question.dimension)
 
@@ -50,7 +50,7 @@ def laplace_search(question: Question) -> Laplace:
 
 
 def truncated_laplace_search(question: Question) -> TruncatedLaplace:
-    """Return the published law: b = 1/ε at the smallest radius; or the least b at a fixed radius.
+    """The published law: b = 1/ε at the smallest radius; or the smallest b at a fixed radius.
 
     A smaller b with its own, larger radius can have less loss; that isn't the published law, but
     `fixed` may set any radius. Raises NotApplicable for epsilon = 0, where b would be infinite.
@@ -68,12 +68,12 @@ def truncated_laplace_search(question: Question) -> TruncatedLaplace:
 
 
 def least_radius(budget: Budget) -> float:
-    """Return the least a = A/b that meets (ε, δ) at b = Δ/ε, to a few ulps.
+    """The smallest a = A/b that meets (ε, δ) at b = Δ/ε, to a few ulps.
 
-    Up to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, where only
-    part of the range overlaps its shifted copy, 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic
-    in e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε
-    that is near 1, and 1 − κc/(δ + r) keeps the digits.
+    Up to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, only part of
+    the range overlaps its shifted copy, and 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic in
+    e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε this
+    is near 1, and 1 − κc/(δ + r) keeps the digits.
     """
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     if delta <= 0.5:
@@ -97,18 +97,19 @@ def _at_radius(question: Question, radius: Fraction) -> TruncatedLaplace:
 
 
 _ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
-# While the corner is searched: the loss is flat about its minimum, which hides errors like this.
+# While the corner is searched: the loss is flat about its minimum, which hides such errors.
 _ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
 
-# Of several releases:
+# For several releases:
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
 
 
 def huber_search(question: Question) -> FlippedHuber:
-    """Return the law of scale 1 with the corner of least loss, at the least γ that meets δ.
+    """The law of scale 1 with the corner of least loss, at the smallest γ that meets δ.
 
-    `fixed` may set alpha or gamma, and then the other one follows from the budget, or both, and
-    then the scale does. Raises NotApplicable if gamma is too small for any alpha, or the budget is.
+    `fixed` may set alpha or gamma; the other then follows from the budget. If it sets both, the
+    scale follows. Raises NotApplicable if gamma is too small for any alpha, or if the budget is too
+    small.
     """
     if common_fit.gaussian(1, question.budget) > 10**9:  # γ's margin is still below 1e-5
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
@@ -131,22 +132,23 @@ def huber_search(question: Question) -> FlippedHuber:
     last_inverse = 1 / float(common_fit.gaussian(1, question.budget))
 
     def loss(corner: float) -> float:
-        nonlocal last_inverse  # corners are tried in order, so that the last answer is near
+        nonlocal last_inverse  # corners are tried in order, so the last result is near
         last_inverse = _least_gamma_inverse(question, corner, guess=last_inverse, root=_ROUGH)
         return standard_moment(power, corner) / last_inverse**power
 
-    # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
+    # the tail, of mass e^(−u²), has no effect from u = 40 on, if its loss of t²/2 beyond ut = ε
+    # hasn't
     last = max(40.0, 2 * math.sqrt(epsilon))
     u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()], thorough=False)
     inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
-    gamma = _wider(Fraction(1 / inverse))
-    return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))
+    gamma = _add_margin(Fraction(1 / inverse))
+    return FlippedHuber(scale=1, alpha=_to_float(Fraction(u) * gamma), gamma=_to_float(gamma))
 
 
 def _least_gamma_inverse(
     question: Question, corner: float, *, guess: float, root: IncreasingRoot
 ) -> float:
-    """Return the largest t = 1/γ at which δ is met, for α = γ·corner."""
+    """The largest t = 1/γ at which δ is met, for α = γ·corner."""
     epsilon, log_target = float(question.budget.epsilon), math.log(question.budget.delta)
 
     def over(log_t: float) -> float:
@@ -161,11 +163,11 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
     gamma = least_scale(
         lambda t: log_delta(corner=a * t, shift_ratio=t, epsilon=epsilon), question.budget.delta
     )
-    return FlippedHuber(scale=1, alpha=alpha, gamma=_rounded(_wider(gamma)))
+    return FlippedHuber(scale=1, alpha=alpha, gamma=_to_float(_add_margin(gamma)))
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """Return the law with the largest α, that of least loss: |X| falls as α grows."""
+    """The law with the largest α, which has the least loss: |X| decreases as α grows."""
     epsilon, t = float(question.budget.epsilon), float(1 / gamma)
     log_target = math.log(question.budget.delta)
 
@@ -176,32 +178,32 @@ def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
         u = math.exp(_ROOT.find(over, guess=0.0))
     except Refused as error:
         raise NotApplicable(family=FlippedHuber.name, why="gamma is too small") from error
-    alpha = Fraction(u) * gamma * gamma / _wider(gamma)
-    return FlippedHuber(scale=1, alpha=_rounded(alpha), gamma=gamma)
+    alpha = Fraction(u) * gamma * gamma / _add_margin(gamma)
+    return FlippedHuber(scale=1, alpha=_to_float(alpha), gamma=gamma)
 
 
-def _wider(gamma: Fraction) -> Fraction:
+def _add_margin(gamma: Fraction) -> Fraction:
     # beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ
     return gamma * (1 + common_fit.MARGIN + gamma / 10**15)
 
 
-def _rounded(number: Fraction) -> Fraction:
-    """Return a float near `number`, so that what is stored and printed is short."""
+def _to_float(number: Fraction) -> Fraction:
+    """A float near `number`, so that it is short when stored and printed."""
     return Fraction(float(number))
 
 
 @final
 class _Newton:
-    """Find roots of similar functions: the next root's search starts with the last slope."""
+    """A root finder for similar functions: each search starts with the last slope."""
 
-    _near = 0.01  # a step so short is the last: the error after it is about its square
+    _near = 0.01  # a shorter step is the last: the error after it is about its square
     _far = 0.1
 
     def __init__(self) -> None:
         self._slope = math.nan
 
     def find(self, over: Callable[[float], float], x: float) -> float:
-        """Return about the root of a rising function, near x."""
+        """About the root of an increasing function, near x."""
         value = over(x)
         if math.isnan(self._slope):
             self._slope = (over(x + self._near) - value) / self._near
@@ -218,11 +220,11 @@ class _Newton:
 
 
 def huber_several(task: SeveralReleases) -> FlippedHuber:
-    """Return the law for a worst shift of 1 that may be drawn several times.
+    """The law for a worst shift of 1 that may be drawn several times.
 
     The corner u = α/γ is searched in floats, for samples on coarse lattices, from the Gaussian's 0
-    to where the tails are not felt. `fixed` may set alpha and gamma, and then the scale follows.
-    Raises InvalidArgument if it sets one of them.
+    to where the tails have no effect. `fixed` may set alpha and gamma; then the scale follows.
+    Raises InvalidArgument if it sets only one of them.
     """
     question, compositions = task.question, task.question.compositions
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
@@ -251,8 +253,8 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
 
         def over(log_inverse: float) -> float:
             if in_floats:
-                found = _log_delta_of_several(corner, math.exp(log_inverse), question)
-                return max(found, LOG_ZERO) - task.log_delta
+                total = _log_delta_of_several(corner, math.exp(log_inverse), question)
+                return max(total, LOG_ZERO) - task.log_delta
             wide = law.scaled(Fraction(math.exp(-log_inverse)))
             return max(task.log_delta_gap(wide, points_per_std=COARSE), LOG_ZERO)
 
@@ -260,34 +262,36 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
         near = factor * width
         return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
 
-    # the tail has a mass of e^(−u²); beyond ut = ε its loss of t²/2 isn't felt
+    # the tail has a mass of e^(−u²); beyond ut = ε its loss of t²/2 has no effect
     smallest_corner = 0.25
     last = max(math.sqrt(math.log(compositions / question.budget.delta)), smallest_corner)
     last = max(1.2 * last, 2 * math.sqrt(float(question.budget.epsilon)))
-    many = 100  # draws, of which the sum hardly knows the corner of one
-    count = 20 if compositions < many else 4  # of few, 5 left the loss up to 1 % above the least
+    many = 100  # draws, whose sum hardly depends on the corner
+    count = (
+        20 if compositions < many else 4
+    )  # for few draws, 5 left the loss up to 1 % above the least
     corners = [0.0, *np.geomspace(smallest_corner, last, count).tolist()]
-    found = {corner: loss(corner) for corner in corners}
-    closer = (1 / 3, 2 / 3)  # between the corners looked at
+    losses = {corner: loss(corner) for corner in corners}
+    closer = (1 / 3, 2 / 3)  # between the corners tried so far
     for _ in range(2 if in_floats else 1):
-        corners = sorted(found)
-        best = corners.index(min(corners, key=found.__getitem__))
+        corners = sorted(losses)
+        best = corners.index(min(corners, key=losses.__getitem__))
         for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
-            found |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
-    law = law_at(min(found, key=found.__getitem__))
+            losses |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
+    law = law_at(min(losses, key=losses.__getitem__))
     power = 1 if question.loss is Loss.MAE else 2
-    start = 0.99 * (found[float(law.alpha)] / question.loss.of(law)) ** (1 / power)
+    start = 0.99 * (losses[float(law.alpha)] / question.loss.of(law)) ** (1 / power)
     gamma = find_least_factor(task, law, first=start, growth=1.02)
     return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)
 
 
 def _log_delta_of_several(corner: float, shift: float, question: Question) -> float:
-    """Return about ln δ(ε) of all releases with γ = 1, each moved by `shift`.
+    """An estimate of ln δ(ε) of all releases with γ = 1, each moved by `shift`.
 
-    P is summed by Gauss's rule between the points where ρ(x) and ρ(x − shift) bend; ρ is convex, so
-    that the loss ρ(x − shift) − ρ(x) falls in x.
+    P is summed by Gauss's rule between the points where ρ(x) and ρ(x − shift) bend. As ρ is convex,
+    the loss ρ(x − shift) − ρ(x) decreases in x.
     """
-    nothing = 80.0  # −ln of a density beside its largest that is left out
+    nothing = 80.0  # −ln of the relative density that is negligible
     last = nothing / corner if nothing < corner**2 else math.sqrt(2 * nothing - corner**2)
     bends = [-corner, 0.0, corner, shift - corner, shift, shift + corner]
     ends = np.unique([-last, shift + last, *(at for at in bends if -last < at < shift + last)])
@@ -321,6 +325,6 @@ def _log_delta_of_several(corner: float, shift: float, question: Question) -> fl
 
 
 def _exponent(x: NDArray[np.float64], corner: float) -> NDArray[np.float64]:
-    """Return ρ(|x|) for α = corner and γ = 1."""
+    """ρ(|x|) for α = corner and γ = 1."""
     lengths = np.abs(x)
     return np.where(lengths <= corner, corner * lengths, (lengths**2 + corner**2) / 2)

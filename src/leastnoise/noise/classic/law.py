@@ -22,13 +22,24 @@ if TYPE_CHECKING:
 @final
 @record()
 class Gaussian(Noise):
-    """N(0, scale² I) on R^dimension. notation: σ = scale, d = dimension.
+    """The normal law N(0, scale² I) on R^dimension. notation: σ = scale, d = dimension.
 
-    Private against l2 shifts: δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ) (Balle & Wang 2018,
-    Theorem 8), positive for every ε, so it is never purely private (δ = 0).
+    It is private against l2 shifts: δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ), which is positive
+    for every ε, so it is never purely private (δ = 0).
 
-    >>> Gaussian(scale=2, dimension=3).mse
-    12.0
+    Args:
+        scale: σ > 0, the standard deviation of each coordinate.
+        dimension: Number of coordinates.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Balle & Wang (2018), Theorem 8.
+
+    Examples:
+        >>> Gaussian(scale=2, dimension=3).mse
+        12.0
     """
 
     name: ClassVar[str] = "gaussian"
@@ -49,7 +60,7 @@ class Gaussian(Noise):
 
     @property
     def variance(self) -> float:
-        """σ²."""
+        """The variance σ²."""
         return float(self.scale) ** 2
 
     @property
@@ -64,13 +75,24 @@ class Gaussian(Noise):
 @final
 @record()
 class Laplace(Noise):
-    """Density (2b)^−d exp(−‖x‖₁/b) on R^dimension. notation: b = scale, d = dimension.
+    """Independent Laplace noise: density (2b)^−d exp(−‖x‖₁/b) on R^d, b = scale, d = dimension.
 
-    Private against l1 shifts: δ(ε) = 1 − exp((ε − Δ/b)/2) for ε < Δ/b, and 0 from there on: pure
-    ε-DP with ε = Δ/b (Dwork, McSherry, Nissim & Smith 2006; theory/noise.md §1d for vectors).
+    It is private against l1 shifts: δ(ε) = 1 − exp((ε − Δ/b)/2) for ε < Δ/b, and 0 from there on.
+    So it is purely ε-private with ε = Δ/b.
 
-    >>> Laplace(scale=2, dimension=3).mse
-    24.0
+    Args:
+        scale: b > 0; the standard deviation of each coordinate is √2·b.
+        dimension: Number of coordinates.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Dwork, McSherry, Nissim & Smith (2006); theory/noise.md §1d for vectors.
+
+    Examples:
+        >>> Laplace(scale=2, dimension=3).mse
+        24.0
     """
 
     name: ClassVar[str] = "laplace"
@@ -90,7 +112,7 @@ class Laplace(Noise):
 
     @property
     def variance(self) -> float:
-        """2b²."""
+        """The variance 2b²."""
         return 2 * float(self.scale) ** 2
 
     @property
@@ -113,9 +135,21 @@ class TruncatedLaplace(Noise):
     Geng, Ding, Guo & Kumar (2020) take b = Δ/ε and a = ln(1 + (e^ε − 1)/(2δ)), for which δ(ε) is
     the mass (e^ε − 1)/(2(e^a − 1)) that a shift of Δ moves out of the range.
 
-    >>> law = TruncatedLaplace(scale=1, radius=2)
-    >>> round(law.mean_abs, 9), round(law.variance, 9)
-    (0.686964715, 0.747858858)
+    Args:
+        scale: b > 0.
+        radius: End of the range in scales, 0 < radius <= 1e9.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Geng, Ding, Guo & Kumar (2020).
+
+    Examples:
+        >>> law = TruncatedLaplace(scale=1, radius=2)
+        >>> round(law.mean_abs, 9), round(law.variance, 9)
+        (0.686964715, 0.747858858)
     """
 
     name: ClassVar[str] = "truncated-laplace"
@@ -183,13 +217,27 @@ def _alpha(alpha: Exact, *, name: str, record: FlippedHuber) -> Fraction:
 class FlippedHuber(Noise):
     """Density ∝ e^(−ρ(|x|/scale)/γ²), ρ(r) = αr for r <= α and (r² + α²)/2 beyond.
 
-    Laplace in the middle, Gaussian of standard deviation γ in the tails (Muthukrishnan & Kalyani
-    2023). notation: α = alpha >= 0, γ = gamma, u = α/γ the corner in units of γ. ρ is convex, so
-    the law is log-concave. α = 0 is the Gaussian; for large u it tends to the Laplace law.
+    It is Laplace in the middle, and Gaussian of standard deviation γ in the tails. α = 0 is the
+    Gaussian; for large u it tends to the Laplace law. ρ is convex, so the law is log-concave.
 
-    >>> law = FlippedHuber(scale=1, alpha=0, gamma=2)
-    >>> round(law.mean_abs, 9), law.variance
-    (1.595769122, 4.0)
+    notation: α = alpha >= 0, γ = gamma, u = α/γ the corner in units of γ.
+
+    Args:
+        scale: Scale > 0, usually 1.
+        alpha: End of the Laplace part in scales, 0 <= alpha <= 1e6·gamma.
+        gamma: Standard deviation of the tails in scales, > 0.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Muthukrishnan & Kalyani (2023).
+
+    Examples:
+        >>> law = FlippedHuber(scale=1, alpha=0, gamma=2)
+        >>> round(law.mean_abs, 9), law.variance
+        (1.595769122, 4.0)
     """
 
     name: ClassVar[str] = "flipped-huber"
@@ -207,7 +255,7 @@ class FlippedHuber(Noise):
         return self.alpha / self.gamma
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """With y = |x|/(scale·γ) it is −uy or −(y² + u²)/2 − ln Z."""
+        """Log f(x): with y = |x|/(scale·γ) it is −uy or −(y² + u²)/2, minus ln Z."""
         u, unit = float(self.corner), float(self.scale * self.gamma)
         y = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / unit
         exponent = np.where(y <= u, u * y, (y * y + u * u) / 2)
@@ -225,12 +273,12 @@ class FlippedHuber(Noise):
 
 
 def standard_mass(corner: float) -> float:
-    """Return ∫₀^∞ e^(−h), half of what the density is divided by, for scale = γ = 1."""
+    """∫₀^∞ e^(−h), half of the normaliser of the density, for scale = γ = 1."""
     return _moment(0, corner)
 
 
 def standard_moment(power: int, corner: float) -> float:
-    """Return E|Y|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
+    """E|Y|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
     return _moment(power, corner) / _moment(0, corner)
 
 

@@ -1,13 +1,13 @@
 """δ(ε) and quantiles in floats of Laplace, Gaussian and flipped Huber noise.
 
-Of Laplace and Gaussian noise δ(ε) is in noise/common/profile.py, as others use it.
+δ(ε) of Laplace and Gaussian noise is in noise/common/profile.py, as other kinds use it.
 
 Flipped Huber noise is symmetric and unimodal, so the longest shift is the worst (theory/noise.md
 §1). notation: in units of scale·γ, t the shift, u the corner, density e^(−h)/Z, h(y) = u|y| up to u
-and (y² + u²)/2 beyond. The privacy loss L(y) = h(y − t) − h(y) never rises, and is at most 0 from
-t/2 on. δ = ∫ f (1 − e^(ε − L))₊ dy, left of where L = ε. Between the points where h or its shifted
-copy changes form, L and h are polynomials, so that L − ε is summed up from its own differences,
-starting at its zero: nothing cancels.
+and (y² + u²)/2 beyond. The privacy loss L(y) = h(y − t) − h(y) never increases, and is at most 0
+from t/2 on. δ = ∫ f (1 − e^(ε − L))₊ dy, left of the point where L = ε. Between the points where h
+or its shifted copy changes form, L and h are polynomials. So L − ε is summed from its own
+differences, starting at its zero, and nothing cancels.
 """
 
 from __future__ import annotations
@@ -43,30 +43,52 @@ def gaussian_quantile(noise: Gaussian, outside: float) -> float:
 
 
 def gaussian_characteristic(noise: Gaussian, u: Floats) -> Floats:
-    """Return e^(−(u·scale)²/2)."""
+    """e^(−(u·scale)²/2)."""
     return np.exp(-((u * float(noise.scale)) ** 2) / 2)
 
 
-# What follows holds for a Gaussian, and for a mixture of Gaussians of standard deviation σ whose
-# component is drawn without looking at the data: publishing the component too gives a plain
-# Gaussian, and forgetting it is post-processing (theory/accounting.md §5). Not for quasi-Gaussian
+# The following holds for a Gaussian, and for a mixture of Gaussians of standard deviation σ whose
+# component is drawn independently of the data: publishing the component gives a plain Gaussian, and
+# omitting it is post-processing (theory/accounting.md §5). It doesn't hold for quasi-Gaussian
 # noise.
 
 
 def zero_concentrated(*, sigma: Fraction, sensitivity: Fraction) -> Fraction:
-    """Return ρ = Δ²/2σ², exact: the noise is ρ-zCDP (Bun & Steinke 2016, Proposition 1.6).
+    """ρ = Δ²/2σ², exact: the noise is ρ-zCDP.
 
-    >>> zero_concentrated(sigma=Fraction(2), sensitivity=Fraction(1))
-    Fraction(1, 8)
+    Args:
+        sigma: σ, the standard deviation.
+        sensitivity: Δ, in l2.
+
+    Returns:
+        ρ.
+
+    Source:
+        Bun & Steinke (2016), Proposition 1.6.
+
+    Examples:
+        >>> zero_concentrated(sigma=Fraction(2), sensitivity=Fraction(1))
+        Fraction(1, 8)
     """
     return sensitivity**2 / (2 * sigma**2)
 
 
 def gaussian_differential(*, sigma: Fraction, sensitivity: Fraction) -> Fraction:
-    """Return μ = Δ/σ, exact: the noise is μ-GDP (Dong, Roth & Su 2022, Theorem 2.7).
+    """μ = Δ/σ, exact: the noise is μ-GDP.
 
-    >>> gaussian_differential(sigma=Fraction(2), sensitivity=Fraction(1))
-    Fraction(1, 2)
+    Args:
+        sigma: σ, the standard deviation.
+        sensitivity: Δ, in l2.
+
+    Returns:
+        μ.
+
+    Source:
+        Dong, Roth & Su (2022), Theorem 2.7.
+
+    Examples:
+        >>> gaussian_differential(sigma=Fraction(2), sensitivity=Fraction(1))
+        Fraction(1, 2)
     """
     return sensitivity / sigma
 
@@ -78,19 +100,19 @@ def laplace_quantile(noise: Laplace, outside: float) -> float:
 
 
 def laplace_characteristic(noise: Laplace, u: Floats) -> Floats:
-    """Return 1/(1 + (u·scale)²)."""
+    """1/(1 + (u·scale)²)."""
     return 1 / (1 + (u * float(noise.scale)) ** 2)
 
 
 def laplace_difference(
-    noise: Laplace, outside: float, places: tuple[int, int], ratio: float
+    noise: Laplace, outside: float, coordinates: tuple[int, int], ratio: float
 ) -> float:
-    """Return t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
+    """The t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
 
-    It is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) where r = 1. Near 1, where digits
-    cancel, t is that of r = 1 if r < 1, else r times that, which are no less.
+    The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) for r = 1. Near 1
+    digits cancel; there t for r = 1 is used, times max(r, 1), which is no smaller.
     """
-    del noise, places
+    del noise, coordinates
     square, alike = ratio * ratio, abs(ratio - 1) < 1e-6
 
     def tail(t: float) -> float:
@@ -113,9 +135,9 @@ def laplace_difference(
 
 
 def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
-    """Return ln δ(ε), to about 2e-15; 0 if the range is left altogether (t >= 2a).
+    """Ln δ(ε), to about 2e-15; 0 if the shift leaves the range (t >= 2a).
 
-    It takes `excess` = t − ε beside t = shift_ratio: either may hold the digits of δ.
+    It takes `excess` = t − ε in addition to t = shift_ratio, since either may hold the digits of δ.
     """
     t, a = shift_ratio, radius
     if t >= 2 * a:
@@ -148,21 +170,21 @@ class _FloatForm:
 
     @classmethod
     def at(cls, point: float, u: float) -> _FloatForm:
-        """Return h near `point`."""
+        """H near `point`."""
         if abs(point) <= u:
             return cls(0.0, math.copysign(u, point), 0.0)
         return cls(0.5, 0.0, u * u / 2)
 
     def value(self, y: float) -> float:
-        """Return the polynomial at y."""
+        """The polynomial at y."""
         return (self.square * y + self.slope) * y + self.constant
 
-    def rise(self, start: float, way: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how much it rises from `start` to `start` + `way`."""
-        return way * (self.slope + self.square * (2 * start + way))
+    def rise(self, start: float, distance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rise from `start` to `start` + `distance`."""
+        return distance * (self.slope + self.square * (2 * start + distance))
 
     def falling_root(self) -> float:
-        """Return where it falls through 0; NaN if it is constant."""
+        """The y where it falls through 0; NaN if it is constant."""
         if self.square == 0:
             return -self.constant / self.slope if self.slope else math.nan
         discriminant = max(0.0, self.slope * self.slope - 4 * self.square * self.constant)
@@ -170,7 +192,7 @@ class _FloatForm:
 
 
 def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
-    """Return ln δ(ε), to about 1e-13. notation: u = corner, t = shift_ratio."""
+    """Ln δ(ε), to about 1e-13. notation: u = corner, t = shift_ratio."""
     u, t = corner, shift_ratio
     excess = _Excess(corner=u, shift=t, epsilon=epsilon)
     kinks = sorted({-u, 0.0, u, t - u, t, t + u})
@@ -193,7 +215,7 @@ def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
 
 @final
 class _Excess:
-    """L − ε, with exact constants: where L is flat and near ε, all digits of δ are in them."""
+    """L − ε, with exact constants: if L is flat and near ε, they hold all digits of δ."""
 
     def __init__(self, *, corner: float, shift: float, epsilon: float) -> None:
         self._corner, self._shift = corner, shift
@@ -202,7 +224,7 @@ class _Excess:
         self._tail, self._square = u * u / 2, t * t / 2
 
     def near(self, point: float) -> _FloatForm:
-        """Return L − ε near `point`, h(y − t) − h(y) − ε."""
+        """L − ε near `point`, h(y − t) − h(y) − ε."""
         here = _FloatForm.at(point, self._corner)
         there = _FloatForm.at(point - self._shift, self._corner)
         constant = -self._epsilon
@@ -219,9 +241,9 @@ class _Excess:
 @final
 @dataclass
 class _Sweep:
-    """The integral from `at` on rightwards: grows stretch by stretch to the left.
+    """The integral to the right of `at`, which grows stretch by stretch to the left.
 
-    `least` is the least value of h on the way; `gap` is L − ε and `height` h − least, at `at`.
+    `least` is the smallest h so far; `gap` is L − ε and `height` is h − least, at `at`.
     """
 
     at: float
@@ -232,22 +254,22 @@ class _Sweep:
 
     @classmethod
     def beginning(cls, start: float, here: _FloatForm) -> _Sweep:
-        """Begin at L = ε, on a stretch where h is `here`; h is least there if that is left of 0."""
+        """Start at L = ε, on a stretch where h is `here`; h is smallest there if left of 0."""
         value = here.value(start)
         least = value if start < 0 else 0.0
         return cls(at=start, least=least, height=value - least)
 
     def pass_over(self, left: float, loss: _FloatForm, here: _FloatForm) -> None:
-        """Add the integral of e^(least − h)(1 − e^(ε − L)) over [left, at], and go to `left`."""
+        """Add the integral of e^(least − h)(1 − e^(ε − L)) over [left, at], and move to `left`."""
         if left == -math.inf:  # on to where e^(−y²/2) is e^-45 of its peak
             rest = max(NEGLIGIBLE - self.height, 1.0)
             width = 2 * rest / (-self.at + math.sqrt(self.at * self.at + 2 * rest))
         else:
             width = self.at - left
         unit, weight = _graded_rule()
-        way = -width * unit
-        density = np.exp(-(self.height + here.rise(self.at, way)))
-        gaps = self.gap + loss.rise(self.at, way)
+        distances = -width * unit
+        density = np.exp(-(self.height + here.rise(self.at, distances)))
+        gaps = self.gap + loss.rise(self.at, distances)
         self.total += width * float(weight @ (density * -np.expm1(-gaps)))
         end = np.array(-width)
         self.gap += float(loss.rise(self.at, end))
@@ -257,7 +279,7 @@ class _Sweep:
 
 @cache
 def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes and weights for [0, 1], in parts that shrink towards both ends."""
+    """Nodes and weights for [0, 1], in parts that shrink towards both ends."""
     ends = [0.0, *(_GRADING[:0:-1] / 2), 0.5, *(1 - _GRADING[1:] / 2), 1.0]
     nodes = 32  # exact to 1e-16 for exponents up to 100 over a part
     rules = [gauss_legendre(a, b, nodes=nodes) for a, b in pairwise(ends)]
@@ -265,7 +287,7 @@ def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def huber_quantile(noise: FlippedHuber, outside: float) -> float:
-    """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
+    """Invert the mass beyond y: for y <= u it is (e^(−uy) − e^(−u²))/u plus the tail's mass."""
     u, gamma = float(noise.corner), float(noise.gamma)
     beyond = outside * standard_mass(u)
     peak = math.exp(-u * u / 2) * math.sqrt(math.pi / 2)  # the tail is peak·erfc(y/√2)

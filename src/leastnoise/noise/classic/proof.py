@@ -126,9 +126,9 @@ class _Form:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Stretch:
-    """Where L(y) = square·y² + slope·y + constant; `least` is L at its right end.
+    """A stretch where L(y) = square·y² + slope·y + constant; `least` is L at its right end.
 
-    None at the last, which L enters at ε or below.
+    `least` is None for the last stretch, where L starts at ε or below.
     """
 
     here: _Form
@@ -141,9 +141,9 @@ class _Stretch:
 
 @lru_cache(maxsize=64)  # they are the same for every ε
 def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
-    """Return the stretches between the kinks of h and of its shifted copy, and that before them."""
+    """The stretches between the kinks of h and of its shifted copy, and the stretch before them."""
     kinks = sorted({center + side for center in (Fraction(0), t) for side in (-u, Fraction(0), u)})
-    found: list[_Stretch] = []
+    stretches: list[_Stretch] = []
     for left, right in pairwise((kinks[0] - 2, *kinks)):
         middle = (left + right) / 2
         here, there = _Form.at(middle, u), _Form.at(middle - t, u)
@@ -151,7 +151,7 @@ def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
         slope = there.slope - 2 * there.square * t - here.slope
         constant = there.square * t * t - there.slope * t + there.constant - here.constant
         least = None if right == kinks[-1] else (square * right + slope) * right + constant
-        found.append(
+        stretches.append(
             _Stretch(
                 here=here,
                 there=there,
@@ -161,21 +161,22 @@ def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
                 least=least,
             )
         )
-    return tuple(found)
+    return tuple(stretches)
 
 
 def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, _Form]:
-    """Return y with L(y) = ε, and the forms of h at y and at y − t.
+    """The y with L(y) = ε, and the forms of h at y and at y − t.
 
-    L falls to −∞, and it is at most ε at u + t, since L(t/2) = 0. So y is in the stretch that ends
-    at the first kink where L <= ε.
+    L decreases to −∞, and it is at most ε at u + t, since L(t/2) = 0. So y is in the stretch that
+    ends at the first kink where L <= ε.
     """
-    on = next(one for one in _stretches(u, t) if one.least is None or one.least <= epsilon)
+    stretches = _stretches(u, t)
+    on = next(part for part in stretches if part.least is None or part.least <= epsilon)
     return _root(on.square, on.slope, on.constant - epsilon), on.here, on.there
 
 
 def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:
-    """Return the root where square·y² + slope·y + constant falls: there the slope is −√D."""
+    """The root where square·y² + slope·y + constant decreases: there the slope is −√D."""
     if square == 0:
         return ball(-constant / slope)
     discriminant = slope * slope - 4 * square * constant

@@ -1,9 +1,8 @@
 """Exact draws of Laplace, Gaussian and flipped Huber noise.
 
 notation of flipped Huber noise: c = α/γ the corner; y = |X|/(scale·γ) has a density ∝ e^(−cy) up to
-c, and beyond it ∝ e^(−y²/2 − c²/2), where p of its mass lies. For u < p it is that of the normal
-law given |Z| > c: P(|Z| > y) = P(|Z| > c)·u/p. For u > p, e^(−cy) = e^(−c²) + (1 − e^(−c²))(u −
-p)/(1 − p).
+c, and beyond it ∝ e^(−y²/2 − c²/2), where p of its mass lies. For u < p it has the normal law given
+|Z| > c: P(|Z| > y) = P(|Z| > c)·u/p. For u > p, e^(−cy) = e^(−c²) + (1 − e^(−c²))(u − p)/(1 − p).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from leastnoise.noise.draw import Share
 
 
 def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
-    """Return draws of a Gaussian `noise`, in units of `grid`."""
+    """Draws of a Gaussian `noise`, in units of `grid`."""
     return ScaledDraws(factor=noise.scale / grid, quantile=HALF_NORMAL)
 
 
@@ -31,24 +30,24 @@ def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
 
 
 _LEAST_STEPS, _MOST_SHARES = 1 << 10, 1 << 20
-"""The standard deviation of a share in grid steps, and how many shares: what §8 is proved for."""
+"""The smallest standard deviation of a share in grid steps, and the most shares, proved in §8."""
 _DISTANCE = Fraction(1, 1 << 6000)
 """Above d·e^(−4s²) for d <= 2^53 coordinates and s >= 2^10; it is far less."""
 _ROOT_BITS = 64
 
 
 def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
-    """Return one of `count` shares; raises NotApplicable if the grid is too coarse for so many."""
+    """One of `count` shares; raises NotApplicable if the grid is too coarse for them."""
     scale = noise.scale / _root_below(count)
     if count > _MOST_SHARES or scale < _LEAST_STEPS * grid:
-        why = f"{count:,} shares on a grid of {grid} are more than is proved; take a finer grid"
+        why = f"{count:,} shares on a grid of {grid} are more than is proved; use a finer grid"
         raise NotApplicable(family=noise.name, why=why)
     law = Gaussian(scale=scale, dimension=noise.dimension)
     return Share(sampler=gaussian_draws(law, grid), grid=grid, distance=_DISTANCE)
 
 
 def _root_below(count: int) -> Fraction:
-    """Return √count, rounded down by less than 2^-64."""
+    """√count, rounded down by less than 2^-64."""
     return Fraction(isqrt(count << 2 * _ROOT_BITS), 1 << _ROOT_BITS)
 
 
@@ -56,7 +55,7 @@ def _root_below(count: int) -> Fraction:
 
 
 def laplace_draws(noise: Laplace, grid: Fraction) -> ScaledDraws:
-    """Return draws of a Laplace `noise`, in units of `grid`."""
+    """Draws of a Laplace `noise`, in units of `grid`."""
     return ScaledDraws(factor=noise.scale / grid, quantile=EXPONENTIAL)
 
 
@@ -66,7 +65,7 @@ def laplace_draws(noise: Laplace, grid: Fraction) -> ScaledDraws:
 
 
 def truncated_laplace_draws(noise: TruncatedLaplace, grid: Fraction) -> ScaledDraws:
-    """Return draws of a truncated Laplace `noise`, in units of `grid`."""
+    """Draws of a truncated Laplace `noise`, in units of `grid`."""
     radius = noise.radius
 
     def constants() -> PartConstants:
@@ -78,7 +77,7 @@ def truncated_laplace_draws(noise: TruncatedLaplace, grid: Fraction) -> ScaledDr
 
 
 def huber_draws(noise: FlippedHuber, grid: Fraction) -> ScaledDraws:
-    """Return draws of a flipped Huber `noise`, in units of `grid`."""
+    """Draws of a flipped Huber `noise`, in units of `grid`."""
     c = noise.corner
     tail = RescaledPart(quantile=HALF_NORMAL, constants=lambda: _tail(c))
     body = RescaledPart(quantile=EXPONENTIAL, constants=lambda: _body(c))

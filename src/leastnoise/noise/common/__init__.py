@@ -1,1 +1,1 @@
-"""What rooms share, by the same roles: step densities, closed forms, first guesses."""
+"""Parts that several kinds of noise share: fits, laws, profiles and proofs."""

@@ -1,4 +1,4 @@
-"""δ(ε) of several releases together, about: in floats for searches, of which nothing is proved.
+"""Estimates of δ(ε) of several releases, in floats for searches; nothing is proved.
 
 notation: Z the privacy loss of one release, P its law; masses w_i at −n·step … n·step.
 """
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
-    """Return masses at −n·step … n·step that have nowhere a smaller δ(ε) than those at `losses`.
+    """Masses at −n·step … n·step that have nowhere a smaller δ(ε) than the masses at `losses`.
 
-    Each is split between the two points beside it, so that P and Q keep all of their masses.
+    Each mass is split between the two neighbouring points, so that P and Q keep their total masses.
     """
     size = math.ceil(float(np.abs(losses).max()) / step) + 1
-    places = np.floor(losses / step)
-    above = masses * np.clip(np.expm1(step * places - losses) / math.expm1(-step), 0.0, 1.0)
-    index = places.astype(np.intp) + size
+    floors = np.floor(losses / step)
+    above = masses * np.clip(np.expm1(step * floors - losses) / math.expm1(-step), 0.0, 1.0)
+    index = floors.astype(np.intp) + size
     length = 2 * size + 1
-    found: Array = np.zeros(length)
-    found += np.bincount(index, masses - above, length)
-    return found + np.bincount(index + 1, above, length)
+    result: Array = np.zeros(length)
+    result += np.bincount(index, masses - above, length)
+    return result + np.bincount(index + 1, above, length)
 
 
 def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
-    """Return ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses of the masses."""
+    """Ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses with these masses."""
     size = len(masses) // 2
     z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
     with np.errstate(divide="ignore"):
@@ -40,10 +40,10 @@ def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions
     low, high = 1e-6, 1e4
     for _ in range(40):  # bisections
         tilt = math.sqrt(low * high)
-        _, tilted = _tilted(logs, z, tilt)
+        _, tilted = _tilt(logs, z, tilt)
         mean = compositions * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
         low, high = (tilt, high) if mean < 0 else (low, tilt)
-    log_moment, tilted = _tilted(logs, z, low)
+    log_moment, tilted = _tilt(logs, z, low)
     mean = float(tilted @ z)
     spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
     apart = 12  # standard deviations of the tilted sum that don't wrap around
@@ -60,8 +60,8 @@ def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions
     return compositions * log_moment - low * epsilon + math.log(total) if total > 0 else -math.inf
 
 
-def _tilted(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
-    """Return ln Σ w e^(tilt·z) and the tilted law."""
+def _tilt(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
+    """Ln Σ w e^(tilt·z) and the tilted law."""
     exponents = logs + tilt * z
     largest = float(exponents.max())
     weights = np.exp(exponents - largest)

@@ -1,4 +1,4 @@
-"""Fits that rooms share: classic laws, laws of a fixed shape, matched laws, cut staircases."""
+"""Fits that several kinds share: classic laws, fixed shapes, matched laws, cut staircases."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
+# Smallest scales of the laws whose only parameter is a scale: gaussian, laplace and l2.
 #
 # Each function returns the scale that hides a shift of length 1, at or above the exact minimum to
-# the accuracy of the float δ(ε) (about 1e-13 relative); whether it is private is for a proof to
-# say.
+# the accuracy of the float δ(ε) (about 1e-13 relative); a proof decides later if it is private.
 
 
 # Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
@@ -48,7 +47,7 @@ PURE = 5e-10
 
 
 def gaussian(dimension: int, budget: Budget) -> Fraction:
-    """Return the least σ; Balle & Wang (2018) by a root search in ln(1/σ)."""
+    """The smallest σ; Balle & Wang (2018) by a root search in ln(1/σ)."""
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
@@ -67,7 +66,7 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
-    """Return the least b, 1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2); 1/ε at δ = 0."""
+    """The smallest b, 1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2); 1/ε at δ = 0."""
     del dimension
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -76,7 +75,7 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
-    """Return the least σ by a root search in ln(1/σ − ε), or 1/ε where that is within 1e-9."""
+    """The smallest σ by a root search in ln(1/σ − ε), or 1/ε if that is within 1e-9."""
     if budget.delta == 0:
         return 1 / budget.epsilon
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
@@ -101,10 +100,18 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> Fraction:
-    """Return the least scale at which δ meets the budget, at or above it by about 1e-12.
+    """The smallest scale at which δ meets the budget, at or above it by about 1e-12.
 
-    `log_delta(t)` is ln δ(ε) under a shift of t scales; it must not fall in t, which holds for
-    every law with convex level sets (theory/noise.md §1). Raises Refused if there is none.
+    Args:
+        log_delta: The function t ↦ ln δ(ε) under a shift of t scales. It must not decrease in t,
+            which holds for every law with convex level sets (theory/noise.md §1).
+        budget_delta: The largest allowed δ.
+
+    Returns:
+        The scale.
+
+    Raises:
+        Refused: No scale meets the budget.
     """
     log_target = math.log(budget_delta)
 
@@ -114,15 +121,15 @@ def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> 
     return Fraction(1 / math.exp(ROOT.find(over, guess=0.0)))
 
 
-# The budget that Gaussian noise of a given σ meets once: other shapes are taken for it.
+# The budget that Gaussian noise of a given σ meets once, for which other shapes are chosen.
 
 
-NEARLY = 1e-3  # of the Gaussian's scale, that others are matched to
+NEARLY = 1e-3  # relative accuracy of the Gaussian's scale to which others are matched
 _MATCHED = Bisection(halvings=20)
 
 
 def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
-    """Return about the (ε', leaked) that a Gaussian of that σ meets in one release."""
+    """About the budget (ε', leaked) that a Gaussian of that σ meets in one release."""
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
     high = math.log(most)
@@ -135,13 +142,13 @@ def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
     return Budget(epsilon=Fraction(math.exp(high)).limit_denominator(10**6), delta=leaked)
 
 
-# Where a staircase is cut off, and where in a step it falls: one search for all such laws.
+# The end of a truncated staircase, and the position of its steps: one search for all such laws.
 
 
 _RADIUS_ROOT = IncreasingRoot(tolerance=1e-13)  # of R
 _ROUGH = IncreasingRoot(tolerance=1e-9)  # while γ is searched
-_POINTS = 12  # of either half of the first look at γ; the loss has kinks where the steps change
-_PLACES = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # of the last edge, looked at first
+_POINTS = 12  # of each half of the grid for γ; the loss has kinks where the steps change
+_POSITIONS = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # of the last edge, tried first
 _TERMS = 12  # of a Chebyshev series between two places
 _NODES = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
 _TO_SERIES = np.cos(np.outer(np.arange(_TERMS), np.arccos(_NODES))) * 2 / _TERMS
@@ -151,15 +158,15 @@ _TO_SERIES[0] /= 2
 @final
 @dataclass(frozen=True, kw_only=True)
 class CutStaircase:
-    """A staircase in a gauge, cut off where δ(ε) is met; spherical, or in the shape of a body.
+    """A staircase in a gauge, truncated where δ(ε) is met; spherical, or in the shape of a body.
 
     `outside(a, b)` is the share of aK that is outside bK, a <= b, moved by the worst shift.
 
-    notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge, up to 1 beyond e_{m−1}.
+    notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge, at most 1 beyond e_{m−1}.
 
-    The shares of the balls are π_j ∝ (1 − e^−ε) e^−εj e_j^d for j < m, π_m ∝ e^−εm R^d. δ is what
-    the last two expose. It falls with m, but not everywhere with R: in many dimensions a new shell
-    holds so much mass that δ has a dip in each period.
+    The shares of the balls are π_j ∝ (1 − e^−ε) e^−εj e_j^d for j < m, π_m ∝ e^−εm R^d. δ is the
+    mass that the last two expose. It decreases with m, but not everywhere with R: in many
+    dimensions a new shell holds so much mass that δ has a dip in each period.
     """
 
     family: str
@@ -170,21 +177,21 @@ class CutStaircase:
     outside: Callable[[Floats, Floats], Floats]
 
     def least(self, gamma: Fraction | None, *, guess: int) -> tuple[Fraction, Fraction]:
-        """Return the γ of least loss, unless it is given, and the smallest R that meets δ.
+        """The γ of least loss, unless it is given, and the smallest R that meets δ.
 
-        `guess` is about how many steps it takes. Raises NotApplicable for more than 20,000.
+        `guess` is about the number of steps. Raises NotApplicable for more than 20,000 steps.
         """
         whole = guess
 
         def moment(gamma: float) -> float:
-            nonlocal whole  # γ is tried in order, so that the last answer is near
+            nonlocal whole  # γ is tried in order, so the last result is near
             whole, radius = self._rough_radius(gamma, guess=whole)
             return self._moment(gamma, whole, radius)
 
         if gamma is None:
             gamma_rounds = 24  # of the search for γ: to 1e-6, where the loss is flat
-            found = minimise(moment, self._grid(), rounds=gamma_rounds, thorough=False)
-            gamma = max(Fraction(found), SMALLEST_SQUARED)
+            best = minimise(moment, self._grid(), rounds=gamma_rounds, thorough=False)
+            gamma = max(Fraction(best), SMALLEST_SQUARED)
         _, radius = self._radius(float(gamma), guess=whole)
         return gamma, Fraction(radius * (1 + float(MARGIN)))
 
@@ -196,48 +203,50 @@ class CutStaircase:
         return sorted({*even.tolist(), *geometric.tolist()})
 
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """Return the smallest R that meets δ, and its m; the loss grows with R."""
+        """The smallest R that meets δ, and its m; the loss increases with R."""
         whole, unsafe, safe = self._period(gamma, guess)
-        place = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
-        return whole, self._edge_at(gamma, whole, place)
+        position = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
+        return whole, self._edge_at(gamma, whole, position)
 
     def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """Return the same to about 1e-9, which is enough to choose γ.
+        """The same to about 1e-9, which is enough to choose γ.
 
-        Where ln δ is a polynomial between neighbouring places, one look at it will do.
+        If ln δ is a polynomial between neighbouring positions, one evaluation is enough.
         """
         whole, unsafe, safe = self._period(gamma, guess)
-        places = (unsafe + safe) / 2 + (safe - unsafe) / 2 * _NODES
-        series = (_TO_SERIES @ (self._log_delta(gamma, whole, places) - self.log_target)).tolist()
-        polynomial = 1e-10  # of its slope: so small are the last terms of one that is good
+        positions = (unsafe + safe) / 2 + (safe - unsafe) / 2 * _NODES
+        series = (
+            _TO_SERIES @ (self._log_delta(gamma, whole, positions) - self.log_target)
+        ).tolist()
+        polynomial = 1e-10  # relative to its slope: the size of the last terms of a good fit
         if max(map(abs, series[-2:])) > polynomial * abs(series[1]):
-            place = self._root(_ROUGH, gamma, whole, unsafe=unsafe, safe=safe)
+            position = self._root(_ROUGH, gamma, whole, unsafe=unsafe, safe=safe)
         else:
-            place = (unsafe + safe) / 2 + (safe - unsafe) / 2 * falling_root(
-                lambda x: _at(series, x), -1.0, 1.0
+            position = (unsafe + safe) / 2 + (safe - unsafe) / 2 * falling_root(
+                lambda x: _evaluate_series(series, x), -1.0, 1.0
             )
-        return whole, self._edge_at(gamma, whole, place)
+        return whole, self._edge_at(gamma, whole, position)
 
     def _root(
         self, root: IncreasingRoot, gamma: float, whole: int, *, unsafe: float, safe: float
     ) -> float:
-        def over(place: float) -> float:
-            return float(self._log_delta(gamma, whole, np.array([place]))[0]) - self.log_target
+        def excess(edge: float) -> float:
+            return float(self._log_delta(gamma, whole, np.array([edge]))[0]) - self.log_target
 
-        return root.between(over, safe=safe, unsafe=unsafe)
+        return root.between(excess, safe=safe, unsafe=unsafe)
 
-    def _edge_at(self, gamma: float, whole: int, place: float) -> float:
-        return float(self._last_edge(gamma, whole, np.array([place]))[0])
+    def _edge_at(self, gamma: float, whole: int, position: float) -> float:
+        return float(self._last_edge(gamma, whole, np.array([position]))[0])
 
     def _moment(self, gamma: float, whole: int, radius: float) -> float:
-        """Return what is in proportion to the loss: Σ π_j e_j, or Σ π_j e_j²."""
+        """A multiple of the loss: Σ π_j e_j, or Σ π_j e_j²."""
         ends = np.append(gamma + np.arange(whole), radius)
         logs = np.append(self._log_shares(gamma, whole), self._log_last(whole, ends[-1:]))
         shares = np.exp(logs - logs.max())
         return float(shares @ ends ** (1 if self.loss is Loss.MAE else 2) / shares.sum())
 
     def _period(self, gamma: float, guess: int) -> tuple[int, float, float]:
-        """Return the least m that meets δ for some R, and the `_bracket` of that R's place."""
+        """The smallest m that meets δ for some R, and the `_bracket` of that R's position."""
         bracket = cache(partial(self._bracket, gamma))
         whole = Bisection().around(
             lambda whole: bracket(whole) is not None,
@@ -245,31 +254,33 @@ class CutStaircase:
             fails=-1,
             most=MAX_STEPS,
         )
-        if whole is None or (found := bracket(whole)) is None:
+        if whole is None or (positions := bracket(whole)) is None:
             why = f"it would need a radius beyond {MAX_STEPS:,} sensitivities"
             raise NotApplicable(family=self.family, why=why)
-        return whole, *found
+        return whole, *positions
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
-        """Return neighbouring places of the last edge, the second the first that meets δ."""
-        places = _PLACES
-        out_of_reach = 1.0  # of ln δ: no dip is so deep between two places
-        for _ in range(3):  # looks at ever finer places around the best one
-            values = self._log_delta(gamma, whole, places) - self.log_target
+        """Neighbouring positions of the last edge; the second is the first that meets δ."""
+        positions = _POSITIONS
+        out_of_reach = 1.0  # of ln δ: no dip between two positions is deeper
+        for _ in range(3):  # finer and finer positions around the best
+            values = self._log_delta(gamma, whole, positions) - self.log_target
             least = int(np.argmin(values))
             if values[least] <= 0:
                 first = int(np.argmax(values <= 0))
-                return float(places[max(first - 1, 0)]), float(places[first])
+                return float(positions[max(first - 1, 0)]), float(positions[first])
             if values[least] > out_of_reach:
                 return None
-            places = np.linspace(
-                places[max(least - 1, 0)], places[min(least + 1, len(places) - 1)], len(places)
+            positions = np.linspace(
+                positions[max(least - 1, 0)],
+                positions[min(least + 1, len(positions) - 1)],
+                len(positions),
             )
         return None
 
-    def _log_delta(self, gamma: float, whole: int, places: Floats) -> Floats:
-        """Return ln δ for last edges at these places, in (0, 1], of the period."""
-        last = self._last_edge(gamma, whole, places)
+    def _log_delta(self, gamma: float, whole: int, positions: Floats) -> Floats:
+        """Ln δ for last edges at these positions, in (0, 1], of the period."""
+        last = self._last_edge(gamma, whole, positions)
         log_last, logs = self._log_last(whole, last), self._log_shares(gamma, whole)
         log_total = np.logaddexp(log_last, np.logaddexp.reduce(logs) if whole else -math.inf)
         if whole:
@@ -282,8 +293,8 @@ class CutStaircase:
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(delta), LOG_ZERO)
 
-    def _last_edge(self, gamma: float, whole: int, place: Floats) -> Floats:
-        return gamma + (whole - 1) + place if whole else gamma * place
+    def _last_edge(self, gamma: float, whole: int, position: Floats) -> Floats:
+        return gamma + (whole - 1) + position if whole else gamma * position
 
     def _log_last(self, whole: int, radius: Floats) -> Floats:
         return self.dimension * np.log(radius) - self.epsilon * whole
@@ -294,8 +305,8 @@ class CutStaircase:
         return kept + self.dimension * np.log(gamma + steps) - self.epsilon * steps
 
 
-def _at(series: list[float], x: float) -> float:
-    """Return Σ c_n T_n(x), by Clenshaw's recurrence."""
+def _evaluate_series(series: list[float], x: float) -> float:
+    """Σ c_n T_n(x), by Clenshaw's recurrence."""
     here, after = 0.0, 0.0
     for coefficient in reversed(series[1:]):
         here, after = 2 * x * here - after + coefficient, here

@@ -1,4 +1,4 @@
-"""What several rooms' laws share: densities in steps, on the line and by the radius."""
+"""Parts of laws that several kinds share: step densities, on the line and by the radius."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class RadialSteps:
     """A density ∝ weight_j · e^(−decay·level_j) where edge_{j−1} <= ‖x‖ < edge_j, and 0 beyond.
 
-    All three tuples have n entries; edge_{−1} is 0. Edges rise and densities never do, so that the
+    All three tuples have n entries; edge_{−1} is 0. Edges increase and densities never do, so the
     law is a mixture of uniform laws on the balls of radius edge_j (layer cake). Edges, weights and
-    decay are rational, so that which radii and which heights of two copies agree is known exactly.
+    decay are rational, so it is known exactly which radii and which heights of two copies agree.
     """
 
     edges: tuple[Fraction, ...]
@@ -59,7 +59,7 @@ class RadialSteps:
         return masses / masses.sum()
 
     def log_peak(self, dimension: int) -> float:
-        """Return ln of the first step's density, but for the volume of the unit ball."""
+        """Ln of the first step's density, times the volume of the unit ball."""
         logs = self._log_ball_masses(dimension)
         top = float(logs.max())
         return float(self.log_heights[0]) - top - math.log(float(np.exp(logs - top).sum()))
@@ -72,7 +72,7 @@ class RadialSteps:
 
 
 class RadialStepNoise(Noise):
-    """A spherical noise whose density is a `RadialSteps`, in units of its scale.
+    """Spherical noise whose density is a `RadialSteps`, in units of its scale.
 
     notation: X = edge_J · (uniform in the unit ball), P(J = j) = π_j (theory/noise.md §2).
     """
@@ -84,10 +84,10 @@ class RadialStepNoise(Noise):
 
     @abstractmethod
     def _steps(self) -> RadialSteps:
-        """Return `steps`."""
+        """Compute `steps`."""
 
     def fall_within(self, steps: int) -> Fraction:
-        """Return ln of the largest ratio of two densities so many steps apart or fewer."""
+        """Ln of the largest ratio of two densities at most `steps` steps apart."""
         return self.steps.decay * min(steps, max(self.steps.levels))
 
     @cached_property
@@ -96,7 +96,7 @@ class RadialStepNoise(Noise):
         return self.steps.ball_masses(self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the log of the step that ‖x‖/scale is on, −inf beyond the last; see `Noise`."""
+        """Log of the step at ‖x‖/scale, −inf beyond the last step; see `Noise.log_density`."""
         d, steps = self.dimension, self.steps
         radius = np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / float(self.scale)
         log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
@@ -124,13 +124,13 @@ class RadialStepNoise(Noise):
 
 SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
 _MOST_TERMS = 20_000_000
-NEGLIGIBLE = 45.0  # e^−45 of the largest is left out: of terms that fall off, and of a tail
+NEGLIGIBLE = 45.0  # terms and tails below e^−45 of the largest are omitted
 
 
 def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
-    """Return a decay exactly, for sums of so many powers up to `dimension` and a little more.
+    """A decay exactly, for sums of `powers` powers up to about `dimension`.
 
-    Raises InvalidArgument for a decay whose sums are too long: where ε is small beside the
+    Raises InvalidArgument for a decay whose sums are too long: if ε is small compared with the
     dimension, a staircase has the error of the exponential law to all digits.
     """
     decay = exact(value, name="decay")
@@ -146,16 +146,17 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
 
 
 def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
-    """Return about how many terms the sums of so many powers up to about `dimension` have."""
+    """About the number of terms in the sums of `powers` powers up to about `dimension`."""
     low, high = _window(0.0, float(decay), dimension)
     return powers * (high - low)
 
 
 def _window(first: float, decay: float, power: int) -> tuple[int, int]:
-    """Return k beyond which, on either side, terms are e^−45 of the largest or less.
+    """The range of k outside which terms are at most e^−45 of the largest.
 
-    x^j e^(−x), x = ε(k + a), is largest at j and falls from there at least like the bell of
-    variance j on the left, and like that of j + 45 on the right; where a is larger, from a on.
+    x^j e^(−x), x = ε(k + a), is largest at j. From there it falls at least like the bell of
+    variance j on the left, and like the bell of variance j + 45 on the right; if a is larger, from
+    a on.
     """
     spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
@@ -164,19 +165,19 @@ def _window(first: float, decay: float, power: int) -> tuple[int, int]:
 
 
 def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return ln((1 − q) Σ_{k>=0} q^k (k + a)^j) for each j in `powers`; q = e^(−decay), a = first.
+    """ln((1 − q) Σ_{k>=0} q^k (k + a)^j) for each j in `powers`; q = e^(−decay), a = first.
 
-    All terms are positive, so that nothing cancels.
+    All terms are positive, so nothing cancels.
 
     >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
     array([ 0.      , -0.420806])
     """
-    found = np.array([_log_sum(first, decay, int(power)) for power in powers])
-    return found + math.log(-math.expm1(-decay))
+    logs = np.array([_log_sum(first, decay, int(power)) for power in powers])
+    return logs + math.log(-math.expm1(-decay))
 
 
-_MANY_TERMS = 1000  # from here on the binomial theorem is quicker
-_MOST_POWER = 200  # its coefficients cost the square of it, and are floats
+_MANY_TERMS = 1000  # with more terms the binomial theorem is faster
+_MOST_POWER = 200  # the largest power; its coefficients are floats, at quadratic cost
 
 
 def _log_sum(first: float, decay: float, power: int) -> float:
@@ -191,16 +192,16 @@ def _log_sum(first: float, decay: float, power: int) -> float:
 
 
 def _log_ripple(decay: float, power: int) -> float:
-    """Return ln of how far Σ_{k>=0} f(k + a), 0 <= a <= 1, is from ∫ f; relative, but for a factor.
+    """Ln of the relative distance of Σ_{k>=0} f(k + a), 0 <= a <= 1, from ∫ f, up to a factor.
 
     f(x) = x^j e^(−εx) has the Fourier transform j!/(ε + 2πin)^(j+1). By Poisson's summation formula
-    the sum is that at n = 0, which is ∫ f, and ripples of which n = ±1 are the largest.
+    the sum is its value at n = 0, which is ∫ f, plus ripples of which n = ±1 are the largest.
     """
     return -(power + 1) / 2 * math.log1p((2 * math.pi / decay) ** 2)
 
 
 def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
-    """Return ln Σ_k q^k (k + a)^j by the binomial theorem, from the sums at a = 0.
+    """Ln Σ_k q^k (k + a)^j by the binomial theorem, from the sums at a = 0.
 
     It is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, with b_i from `_scaled_power_sums`.
     """
@@ -218,18 +219,18 @@ def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
 
 @lru_cache(maxsize=16)  # a search tries many first steps at one decay
 def _scaled_power_sums(decay: float, power: int) -> NDArray[np.float64]:
-    """Return b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1.
+    """b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1.
 
     As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, b_n = q/(1 − q) Σ_{i=1…n} (decay^i/i!)
-    b_{n−i}: all terms are positive.
+    b_{n−i}; all terms are positive.
     """
-    found = np.empty(power + 1)
-    found[0] = -1 / math.expm1(-decay)
+    sums = np.empty(power + 1)
+    sums[0] = -1 / math.expm1(-decay)
     steps = np.cumprod(np.full(power, decay) / np.arange(1, power + 1))
     odds = 1 / math.expm1(decay)
     for n in range(1, power + 1):
-        found[n] = odds * float(steps[:n] @ found[n - 1 :: -1][:n])
-    return found
+        sums[n] = odds * float(steps[:n] @ sums[n - 1 :: -1][:n])
+    return sums
 
 
 def _log_sum_of_terms(first: float, decay: float, power: int) -> float:
@@ -247,8 +248,8 @@ def _log_sum_of_terms(first: float, decay: float, power: int) -> float:
 class Steps:
     """A density ∝ weight_j · e^(−decay·level_j) where edge_j <= |x| < edge_{j+1}, and 0 beyond.
 
-    `edges` (n + 1 of them) rise from 0; `weights` and `levels` have n entries. Edges, weights and
-    decay are rational, so that which edges of two shifted copies coincide is known exactly.
+    The n + 1 `edges` increase from 0; `weights` and `levels` have n entries. Edges, weights and
+    decay are rational, so it is known exactly which edges of two shifted copies coincide.
     """
 
     edges: tuple[Fraction, ...]
@@ -258,16 +259,15 @@ class Steps:
 
     @property
     def falls(self) -> bool:
-        """Whether the density certainly never rises away from 0."""
+        """True if the density certainly never increases away from 0."""
         weights = all(a >= b for a, b in pairwise(self.weights))
         return weights and all(a <= b for a, b in pairwise(self.levels))
 
     def overlay(self, shift: Fraction) -> Iterator[tuple[Fraction, int, int | None]]:
-        """Yield (width, i, k) for the pieces of the line where X and X + shift are both constant.
+        """Yield (width, i, k) for pieces where X and X + shift have constant density.
 
-        i is the step that X's density is on, k that of the other, None where the other is 0; pieces
-        where X's own density is 0 are left out. Exact: which edges coincide is decided between
-        rationals.
+        i is the step of X's density, k the step of the other, or None where the other is 0; pieces
+        where X's density is 0 are omitted. Rationals decide which edges coincide.
         """
         ends = (*(-edge for edge in reversed(self.edges[1:])), *self.edges)
         n = len(self.weights)
@@ -284,10 +284,10 @@ class Steps:
                 start = stop
 
     def worst_shifts(self, limit: Fraction) -> tuple[Fraction, ...]:
-        """Return shifts in (0, limit], one of which is the worst of all v with |v| <= limit.
+        """Shifts in (0, limit], one of which is the worst of all v with |v| <= limit.
 
-        If the density never rises that is `limit` (theory/noise.md §1). Otherwise H(v) is affine
-        between shifts at which edges of the two copies meet: the widths of the pieces are.
+        If the density never increases it is `limit` (theory/noise.md §1). Otherwise H(v) is affine
+        between shifts at which edges of the two copies meet, since the widths of the pieces are.
         """
         if self.falls:
             return (limit,)
@@ -309,7 +309,7 @@ class Steps:
 
 
 class StepNoise(Noise):
-    """A noise for one number, exactly 0 with probability `atom`, of density `steps` otherwise."""
+    """Noise for one number: exactly 0 with probability `atom`, otherwise with density `steps`."""
 
     atom: Fraction = Fraction(0)
 
@@ -320,14 +320,14 @@ class StepNoise(Noise):
 
     @abstractmethod
     def _steps(self) -> Steps:
-        """Return `steps`."""
+        """Compute `steps`."""
 
     def fall_within(self, steps: int) -> Fraction:
-        """Return ln of the largest ratio of two densities so many steps apart or fewer."""
+        """Ln of the largest ratio of two densities at most `steps` steps apart."""
         return self.steps.decay * min(steps, max(self.steps.levels))
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the log of the step that |x|/scale is on, −inf beyond the last; see `Noise`.
+        """Log of the step at |x|/scale, −inf beyond the last step; see `Noise.log_density`.
 
         The steps have the mass 1 − atom; the atom itself has no density.
         """
@@ -357,25 +357,25 @@ class StepNoise(Noise):
 # Laws on a lattice.
 
 
-def lattice_places(
+def nearest_cells(
     noise: Noise, x: ArrayLike, *, cells: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the whole number of cells nearest to each |x|, and whether x is so far from 0."""
+    """The integer number of cells nearest to each |x|, and flags for x on the lattice."""
     lengths = np.abs(points_of(x, dimension=noise.dimension)[..., 0])
-    places = lengths * (cells / float(noise.scale))
-    nearest = np.rint(places)
-    near = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
-    return nearest, np.abs(places - nearest) < near * (1 + nearest)
+    cells_from_zero = lengths * (cells / float(noise.scale))
+    nearest = np.rint(cells_from_zero)
+    near = 1e-9  # the distance from a lattice point, relative to x and to a cell
+    return nearest, np.abs(cells_from_zero - nearest) < near * (1 + nearest)
 
 
-# The steps of a staircase that is cut off: what all truncated staircases for vectors share.
+# The steps of a truncated staircase, shared by all truncated staircases for vectors.
 #
 # notation: γ = gamma in (0, 1], R = radius > 0, ε = decay >= 0. In units of the scale the density
 # is ∝ e^(−εk) between the edges γ + k − 1 and γ + k, k = 0, 1, …, up to the last edge R, and 0
 # beyond.
 
 
-MAX_STEPS = 20_000  # a proof looks at each of them
+MAX_STEPS = 20_000  # a proof evaluates each step
 SMALLEST_RADIUS = Fraction(1, 10**12)
 
 
@@ -395,7 +395,7 @@ DECAY = takes(
 
 
 def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> RadialSteps:
-    """Return edges γ, γ + 1, … below R, and R, with their heights."""
+    """Edges γ, γ + 1, … below R, and R, with their heights."""
     count = max(0, math.ceil(radius - gamma))
     edges = (*(gamma + j for j in range(count)), radius)
     return RadialSteps(
@@ -403,7 +403,7 @@ def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> Ra
     )
 
 
-# Which ball of a spherical step density a draw is in: the chances of all of them.
+# The probabilities of the balls of a spherical step density.
 
 
 def cumulative(steps: RadialSteps, dimension: int) -> list[arb]:

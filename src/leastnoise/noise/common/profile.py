@@ -1,4 +1,4 @@
-"""δ(ε) in floats, and quantiles, for several rooms and for searches outside of `noise`."""
+"""δ(ε) in floats, and quantiles, for several kinds of noise and for searches outside of `noise`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from leastnoise.numerics.searches import IncreasingRoot
 # Caps and slabs of a sphere: the law of a coordinate W of a uniform direction, as polynomials.
 #
 # notation: a = (dimension−1)/2, which is whole or half of an odd number, and w a cosine. The
-# density of W is ∝ (1−w²)^(a−1), so that P(W > w) = I_((1−w)/2)(a, a) and P(|W| < w) = I_(w²)(½,
+# density of W is ∝ (1−w²)^(a−1), so P(W > w) = I_((1−w)/2)(a, a) and P(|W| < w) = I_(w²)(½,
 # a), incomplete beta functions. All terms are positive: nothing cancels. scipy.special, which takes
 # 0.2 s to import, serves the dimensions that need hundreds of terms.
 
@@ -37,7 +37,7 @@ SMALL_TERM = 1e-18  # of the first term: where a series is left
 
 
 def cap(dimension: int, half: Floats) -> Floats:
-    """Return P(W > w) for `half` = (1 − w)/2 in [0, ½]; dimension >= 2.
+    """P(W > w) for `half` = (1 − w)/2 in [0, ½]; dimension >= 2.
 
     >>> cap(3, np.array([0.0, 0.25, 0.5])).tolist()
     [0.0, 0.25, 0.5]
@@ -56,7 +56,7 @@ def cap(dimension: int, half: Floats) -> Floats:
 
 
 def slab(dimension: int, cosine: Floats) -> Floats:
-    """Return P(|W| < w) for w = `cosine` in [0, 1]; dimension >= 3.
+    """P(|W| < w) for w = `cosine` in [0, 1]; dimension >= 3.
 
     >>> slab(3, np.array([0.0, 0.25, 1.0])).round(9).tolist()
     [0.0, 0.25, 1.0]
@@ -76,58 +76,58 @@ def slab(dimension: int, cosine: Floats) -> Floats:
     return np.where(square <= most, shares, 1 - 2 * cap(dimension, (1 - cosine) / 2))
 
 
-def _horner(coefficients: tuple[float, ...], place: Floats) -> Floats:
-    """Return a polynomial with these coefficients, that of the highest power first."""
-    total = np.full_like(place, coefficients[0])
+def _horner(coefficients: tuple[float, ...], x: Floats) -> Floats:
+    """The value of a polynomial with these coefficients, from the highest power down."""
+    total = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
-        total *= place
+        total *= x
         total += coefficient
     return total
 
 
 @lru_cache(maxsize=16)
 def _whole(a: int) -> tuple[float, ...]:
-    """I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j for whole a: of 2a−1 trials at least a succeed.
+    """The binomial coefficients of I_h(a, a) for an integer a, from the largest j down.
 
-    Return the binomial coefficients, that of the largest j first.
+    I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j: of 2a−1 trials at least a succeed.
     """
     return tuple(float(math.comb(a - 1 + j, j)) for j in reversed(range(a)))
 
 
 @lru_cache(maxsize=16)
 def _broken(dimension: int) -> tuple[float, ...]:
-    """I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n for other a.
+    """The coefficients of I_h(a, a) that matter at h = ½ for other a, from the last down.
 
-    Return its coefficients that count at h = ½, the last first, 4^a being with h(1−h).
+    I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n; 4^a goes with h(1−h).
     """
     a = (dimension - 1) / 2
-    return _series(_log_norm(dimension) - math.log(2 * a), top=2 * a, bottom=a + 1, place=0.5)
+    return _series(_log_norm(dimension) - math.log(2 * a), top=2 * a, bottom=a + 1, at=0.5)
 
 
 @lru_cache(maxsize=64)
 def _middle(dimension: int, places: int) -> tuple[float, ...]:
-    """I_y(½, a) = 2√y (1−y)^a/B(½, a) Σ_n (a+½)…(a+n−½)/((3/2)…(n+½)) y^n.
+    """The coefficients of I_y(½, a) that matter for y <= 2^(1−places), from the last down.
 
-    Return its coefficients that count for y <= 2^(1−places), the last first.
+    I_y(½, a) = 2√y (1−y)^a/B(½, a) Σ_n (a+½)…(a+n−½)/((3/2)…(n+½)) y^n.
     """
     log_norm = math.log(2) + _log_norm(dimension)
-    return _series(log_norm, top=dimension / 2, bottom=1.5, place=2.0 ** (1 - places))
+    return _series(log_norm, top=dimension / 2, bottom=1.5, at=2.0 ** (1 - places))
 
 
 def _log_norm(dimension: int) -> float:
-    """Return −ln B(½, a) = −ln(2^(2a−1) B(a, a))."""
+    """−ln B(½, a) = −ln(2^(2a−1) B(a, a))."""
     return log_gamma_ratio((dimension - 1) / 2, 0.5) - math.log(math.pi) / 2
 
 
-def _series(log_first: float, *, top: float, bottom: float, place: float) -> tuple[float, ...]:
-    """Return the coefficients that count at `place`, the last first; each is (top+n)/(bottom+n)."""
+def _series(log_first: float, *, top: float, bottom: float, at: float) -> tuple[float, ...]:
+    """The coefficients that matter at `at`, the last first; their ratios are (top+n)/(bottom+n)."""
     coefficients, reached, largest = [1.0], 1.0, 1.0
     while reached > SMALL_TERM * largest:
         n = len(coefficients) - 1
         coefficients.append(coefficients[-1] * (top + n) / (bottom + n))
-        reached *= place * (top + n) / (bottom + n)
+        reached *= at * (top + n) / (bottom + n)
         largest = max(largest, reached)
-    return tuple(math.exp(log_first) * one for one in reversed(coefficients))
+    return tuple(math.exp(log_first) * coefficient for coefficient in reversed(coefficients))
 
 
 # δ(ε) of Gaussian noise (Balle & Wang 2018, Theorem 8), without cancellation.
@@ -138,11 +138,11 @@ LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
-    """Return ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14. notation: μ = Δ/σ = shift_ratio.
+    """Ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14. notation: μ = Δ/σ = shift_ratio.
 
     The textbook difference Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, loses all digits for small μ. It
     equals ∫₀^∞ φ(t+x)(1 − e^(−μx)) dx (the expectation of (1 − e^(ε−L))₊ over the privacy loss L),
-    whose integrand is positive; that is what is summed.
+    whose integrand is positive; this integral is computed.
     """
     mu = shift_ratio
     t = epsilon / mu - mu / 2
@@ -167,9 +167,9 @@ _TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
 
 
 def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
-    """Return t with tail(t) = outside, for a tail that falls; searched in ln t.
+    """The t with tail(t) = outside, for a decreasing tail; searched in ln t.
 
-    Raises NumericalFailure if none is met, as every law has one.
+    Raises NumericalFailure if none is found, as every law has one.
     """
 
     def f(log_t: float) -> float:
@@ -184,7 +184,7 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
 
 
 def step(noise: StepNoise, outside: float) -> float:
-    """Linear between the edges, where the distribution function is known."""
+    """A quantile of a step density, linear between the edges, where the distribution is known."""
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
     return float(np.interp(1 - outside, below, noise.steps.float_edges))

@@ -38,17 +38,17 @@ def delta_of_excess(excess: Fraction) -> arb:
 
 
 def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
-    """Return the largest loss of laws that fall like e^(−‖x‖/scale)."""
+    """The largest loss of laws that fall like e^(−‖x‖/scale)."""
     return shift / noise.scale
 
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """Return it for steps of one width, each lower by one factor, of which there are so many."""
+    """The largest loss of steps of one width, each lower by one factor."""
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """Return the log of the ratio of the highest step and the lowest: no finite loss is larger."""
+    """The log of the ratio of the highest step and the lowest: no finite loss is larger."""
     del shift
     weights = [weight for weight in noise.steps.weights if weight]
     log_ratio = Fraction(float_above((ball(max(weights)) / ball(min(weights))).log()))
@@ -56,21 +56,21 @@ def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Frac
     return log_ratio + noise.steps.decay * (max(levels) - min(levels))
 
 
-# Bounds of what a proof may cost (accounting/proof/composed.py): the words, and those of steps.
+# Limits on the work of a proof (accounting/proof/composed.py), and the limits for steps.
 
 
-# pieces, 0.1 ms each; where all losses are multiples of one a composition looks some 25 times
+# pieces, 0.1 ms each; a composition evaluates about 25 times if all losses are multiples of one
 MOST_UNEVEN_STEPS = 300
 
 
 def most_steps(part: Releases, *, even: bool) -> int:
-    """Return how many steps are proved; `even` if all losses are multiples of one."""
+    """The largest number of steps that is proved; `even` if all losses are multiples of one."""
     quick = part.compositions == 1 or (even and part.sampling_rate == 1)
     return MAX_STEPS if quick else MOST_UNEVEN_STEPS
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
-    """Return why more than `most` isn't proved, or None."""
+    """The reason why more than `most` isn't proved, or None."""
     if work <= most:
         return None
     return f"its proof takes too long: {what} is above {most:,}, the most that is proved"

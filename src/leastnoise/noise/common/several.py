@@ -1,10 +1,10 @@
-"""k-fold calibration: the law for several releases under one budget, whatever its family.
+"""k-fold calibration: the law for several releases under one budget, for any family.
 
-A family's record names what finds its law: `scale_alone`, `by_share`, or a search of its own, made
-of the pieces below. Whether k draws of a law are private is for the accountant to say, which comes
-with the question: no room of noise imports it.
+A family's record names the function that finds its law: `scale_alone`, `by_share`, or a search
+built from the functions below. Whether k draws of a law are private is decided by the accountant,
+which comes with the question: no kind of noise imports it.
 
-notation: k = compositions; the gap is ln(δ/δ₀), δ the bound on all draws and δ₀ that of the budget.
+notation: k = compositions; the gap is ln(δ/δ₀), δ the bound on all draws and δ₀ the budget's δ.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Question
 
 SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
-RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
-SLOWLY = 1e-4  # of ε', where a law for one release takes long to find
-COARSE = 12  # its steps in a standard deviation of the loss
+RELATIVE = 1e-7  # of the scale: far below the cost of the lattice
+SLOWLY = 1e-4  # of ε', if a law for one release takes long to find
+COARSE = 12  # steps of a coarse lattice in a standard deviation of the loss
 _SHORTEST = 1e-4  # of the logarithm of a factor: a first step
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralReleases(ABC):
-    """A question about several releases, behind its geometry, and the accountant of what they cost.
+    """A question about several releases, behind its geometry, with the accountant of their cost.
 
-    A law of `family` is wanted for a worst shift of 1.
+    It asks for a law of `family` for a worst shift of 1.
     """
 
     family: type[Noise]
@@ -43,19 +43,19 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def one(self, question: Question) -> Noise:
-        """Return the law for one release of all rows, of another question."""
+        """The law for one release of all rows, for another question."""
 
     @abstractmethod
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
-        """Return ln of the proved bound on δ of all draws, less ln of the budget's; −∞ for 0."""
+        """Ln of the proved bound on δ of all draws, minus ln of the budget's δ; −∞ for 0."""
 
     @abstractmethod
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
-        """Enclose δ of all draws by its moments, no closer than asked; None if they don't serve."""
+        """Enclose δ of all draws by its moments, no closer than `closest`; None if impossible."""
 
     @abstractmethod
     def gaussian_sigma(self) -> float:
-        """Return about the least σ of Gaussian noise, the yardstick of smooth laws."""
+        """About the smallest σ of Gaussian noise, the yardstick of smooth laws."""
 
     @property
     def log_delta(self) -> float:
@@ -63,39 +63,39 @@ class SeveralReleases(ABC):
         return log_of(self.question.budget.delta)
 
     def one_at(self, budget: Budget) -> Noise:
-        """Return the law for one of the releases, which meets `budget` on its sample."""
+        """The law for one of the releases, which meets `budget` on its sample."""
         return self.one(self.question.one_at(budget))
 
 
 def scale_alone(task: SeveralReleases) -> Noise:
-    """Return the law of a family that is a scale alone.
+    """The law of a family whose only parameter is a scale.
 
-    Gaussians need √k times the scale of one release, and a pure budget k times; for others the
-    proved bound on δ is solved for the scale, which is then above the smallest by about 1e-5. Of
-    samples, pure budgets add up, and fewer releases never need more noise, so that the search
-    starts at the law for one.
+    Gaussians need √k times the scale of one release, and pure budgets need k times. For other
+    families the proved bound on δ is solved for the scale, which is then above the smallest by
+    about 1e-5. For samples, pure budgets add up, and fewer releases never need more noise, so the
+    search starts at the law for one.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1
     if sampled and not question.budget.delta:
         return _pure_share(task)
-    alone = task.one_at(question.budget)
+    law = task.one_at(question.budget)
     if sampled:
-        return alone.scaled(find_least_factor(task, alone, first=1.0))
-    if alone.gaussian_square is not None:
-        return alone.scaled(root_above(Fraction(compositions)))
+        return law.scaled(find_least_factor(task, law, first=1.0))
+    if law.gaussian_square is not None:
+        return law.scaled(root_above(Fraction(compositions)))
     if not question.budget.delta:
-        return alone.scaled(compositions)
-    return alone.scaled(find_least_factor(task, alone, first=math.sqrt(compositions)))
+        return law.scaled(compositions)
+    return law.scaled(find_least_factor(task, law, first=math.sqrt(compositions)))
 
 
 def by_share(
     task: SeveralReleases, *, shares: Sequence[Fraction] = SHARES, relative: float = RELATIVE
 ) -> Noise:
-    """Return the best of the laws for one release at ε' = ε/factor and δ' = share·δ/k.
+    """The best of the laws for one release at ε' = ε/factor and δ' = share·δ/k.
 
-    The factor is the least private one, and what is lost to the search over shapes is accuracy
-    alone. At δ = 0 budgets add up: it is the law for ε/k.
+    The factor is the smallest private one; the limited search over shapes only costs accuracy. At δ
+    = 0 budgets add up: it is the law for ε/k.
     """
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:
@@ -110,7 +110,7 @@ def by_share(
 
 
 def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
-    """Return the budget ε/factor and share·δ."""
+    """The budget ε/factor and share·δ."""
     return Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
 
 
@@ -122,11 +122,11 @@ def find_law_of_best_share(
     relative: float = RELATIVE,
     gap: Callable[[Noise, int], float] | None = None,
 ) -> Noise:
-    """Return `law_at`(factor, share) for the best of `shares` and the least private factor.
+    """`law_at`(factor, share) for the best of `shares` and the smallest private factor.
 
-    The `gap` is the task's, unless a room has a quicker one for its laws. Which share is best is
-    told on a coarse lattice. By basic composition ε/k and δ/k are private, which is the best for a
-    tiny δ.
+    The `gap` is the task's, unless a kind of noise has a faster one for its laws. The best share is
+    chosen on a coarse lattice. By basic composition ε/k and δ/k are private, which is the best for
+    a tiny δ.
     """
     loss, compositions = task.question.loss, task.question.compositions
     over = gap or task.log_delta_gap
@@ -134,8 +134,8 @@ def find_law_of_best_share(
     def loss_near(share: Fraction) -> float:
         return loss.of(law_at(near[share], share))
 
-    roughly = 1e-3  # of ε', to tell which share is the best
-    spare = 0.01  # by which it is too small there, or less
+    roughly = 1e-3  # of ε', to choose the best share
+    spare = 0.01  # the largest error of that factor
     near: dict[Fraction, float] = {}
     low, high = math.sqrt(compositions), float(compositions)
     for share in shares:
@@ -145,7 +145,7 @@ def find_law_of_best_share(
             high,
             relative=roughly,
         )
-        low, high = near[share] * (1 - spare), near[share]  # where the next one's is, or nearly
+        low, high = near[share] * (1 - spare), near[share]  # about the bracket of the next factor
     best = min(shares, key=loss_near)
     least = find_root(
         lambda factor: over(law_at(factor, best), POINTS_PER_STD),
@@ -153,34 +153,36 @@ def find_law_of_best_share(
         near[best],
         relative=relative,
     )
-    nearly_all = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
-    found, split = law_at(least, best), law_at(compositions, nearly_all)
-    better = loss.of(split) < loss.of(found) and over(split, POINTS_PER_STD) <= 0
-    return split if better else found
+    nearly_all = 1 - Fraction(
+        1, 10**12
+    )  # balls can't separate a sum of exactly δ from a larger one
+    law, split = law_at(least, best), law_at(compositions, nearly_all)
+    better = loss.of(split) < loss.of(law) and over(split, POINTS_PER_STD) <= 0
+    return split if better else law
 
 
 def _pure_share(task: SeveralReleases) -> Noise:
-    """Return the law for ε/k."""
+    """The law for ε/k."""
     budget = task.question.budget
     return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 
 
 def find_least_factor(
-    task: SeveralReleases, alone: Noise, *, first: float, growth: float | None = None
+    task: SeveralReleases, law: Noise, *, first: float, growth: float | None = None
 ) -> Fraction:
-    """Return the least factor of `alone` for so many releases; above `first`, or near it.
+    """The smallest factor of `law` for all releases; above `first`, or near it.
 
-    For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is
-    in few of them, and grows like q√k. It is looked for up to `growth` times `first` to begin with,
-    if that is known better.
+    For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is in
+    few of them, and grows like q√k. The search begins up to `growth` times `first`, if that is
+    known better.
     """
 
     def gap(factor: float, points_per_std: int) -> float:
-        return task.log_delta_gap(alone.scaled(Fraction(factor)), points_per_std=points_per_std)
+        return task.log_delta_gap(law.scaled(Fraction(factor)), points_per_std=points_per_std)
 
     coarse = partial(gap, points_per_std=COARSE)
     often = math.sqrt(task.question.compositions) * float(task.question.sampling_rate)
-    nearly = 1e-4  # of the scale, on a lattice so coarse that it is off by more
+    nearly = 1e-4  # of the scale, on a coarse lattice, whose error is larger
     least_growth = 1.5
     farthest = first * (growth or max(often, least_growth))
     near = find_root(coarse, first, farthest, relative=nearly)
@@ -194,16 +196,16 @@ def polish(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """Return a factor with gap <= 0 near the root, which is close to that of `coarse`.
+    """A factor with gap <= 0 near the root, which is close to the root of `coarse`.
 
-    Newton's steps with the slope of `coarse`, cheap and almost the same: they end on the private
-    side once the next would be shorter than the accuracy asked for. Where three of them don't, the
-    slopes are far apart, and secants of `gap` go on.
+    Newton's steps use the slope of `coarse`, which is cheap and almost the same. They end on the
+    private side once the next step would be shorter than the accuracy. If three steps don't end
+    there, the slopes differ, and secants of `gap` continue.
     """
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
     factor = near
-    astray = 0.1  # of the logarithm: a step so long says that the slope is wrong
+    astray = 0.1  # of the logarithm: a longer step shows that the slope is wrong
     before: _Point | None = None
     for step in range(8 if math.isfinite(slope) and slope < 0 else 0):
         here = _Point(math.log(factor), gap(factor))
@@ -222,11 +224,11 @@ def polish(
 def find_root(
     gap: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
 ) -> float:
-    """Return a factor with gap <= 0 near the root; gap falls.
+    """A factor with gap <= 0 near the root; the gap decreases.
 
-    Secants in the logarithm of the factor, kept inside a bracket that bisection would shrink. Far
-    from the end of the losses ln δ is about a line, and next to it δ is: where secants of the one
-    stall, the other is tried, and the middle after that.
+    Secants in the logarithm of the factor, inside a bracket that bisection would shrink. Far from
+    the end of the losses ln δ is nearly linear, and next to it δ is: if secants of one stall, the
+    other is tried, and then the middle.
     """
     left, right = _bracket(gap, low, high)
     last, before = (left, right) if left.x > math.log(low) else (right, left)
@@ -247,7 +249,7 @@ def find_root(
         left, right = (left, last) if last.gap <= 0 else (last, right)
         slope = (last.gap - before.gap) / (last.x - before.x)
         if last.gap <= 0 and -math.inf < slope * relative <= last.gap:
-            break  # the root is as near as asked
+            break  # the root is as near as required
         stalls = (stalls + 1) % 3 if right.x - left.x > 0.4 * width else 0
     return math.exp(right.x)
 
@@ -271,7 +273,7 @@ class _Point:
 
 
 def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_Point, _Point]:
-    """Return a point where the gap is above 0 and one where it isn't, by ever longer steps."""
+    """A point where the gap is above 0 and one where it isn't, by growing steps."""
     first = _Point(math.log(low), gap(low))
     step = max(math.log(high / low), _SHORTEST)
     if first.gap > 0:
@@ -280,23 +282,23 @@ def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_P
             step = min(2 * step, math.log(2))
             before, there = there, _Point.at(gap, there.x + step)
         return before, there
-    least_factor = 1e-6  # at ε = 0, shares of ε say nothing
+    least_factor = 1e-6  # at ε = 0, shares of ε have no effect
     before, there = first, _Point.at(gap, first.x - step)
     while there.gap <= 0:
         if there.x < math.log(least_factor):
-            raise Refused("No least noise was found: less and less of it meets this budget.")
+            raise Refused("No least noise was found: ever smaller noise meets this budget.")
         step = 2 * step
         before, there = there, _Point.at(gap, there.x - step)
     return there, before
 
 
 def _aim(x: float, f: float, other: float, g: float) -> float:
-    """Return where the line through two points is 0; NaN if it doesn't get there."""
+    """The zero of the line through two points; NaN if that is not one number."""
     if not (math.isfinite(f) and math.isfinite(g) and f != g):
         return math.nan
     return other - g * (other - x) / (g - f)
 
 
 def log_of(number: Fraction) -> float:
-    """Return ln of a number that a float may not hold."""
+    """Ln of a number that may be outside the range of floats."""
     return math.log(number.numerator) - math.log(number.denominator)

@@ -17,7 +17,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.fields import FractionField, IntsField
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise
-from leastnoise.noise.common.law import StepNoise, Steps, lattice_places
+from leastnoise.noise.common.law import StepNoise, Steps, nearest_cells
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -171,7 +171,7 @@ class DiscreteStaircase(LatticeNoise):
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
-        nearest, on_lattice = lattice_places(self, x, cells=self.cells)
+        nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         logs = np.append(self.lattice.log_probabilities(), -np.inf)
         found = logs[np.minimum(nearest, len(logs) - 1).astype(int)]
         return np.where(on_lattice, found, -np.inf)

@@ -1,1 +1,1 @@
-"""Spherical densities in steps: the spherical staircase, and the best of them."""
+"""Spherical step densities: the spherical staircase, and the best step density."""

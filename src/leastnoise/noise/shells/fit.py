@@ -31,11 +31,11 @@ _MOST_DIMENSIONS = 10  # for several
 
 
 def search(question: Question) -> SphericalStaircase:
-    """Return the law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
+    """The law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
 
-    `fixed` may set gamma. With the radius or another decay, it has to set both radius and gamma,
-    and the scale is the least that meets the budget. Raises NotApplicable if the radius is too
-    large, InvalidArgument if too little is set.
+    `fixed` may set gamma. If it sets the radius or another decay, it has to set radius and gamma,
+    and the scale is the smallest that meets the budget. Raises NotApplicable if the radius is too
+    large, InvalidArgument if a parameter is missing.
     """
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
     decay = fixed.get("decay", question.budget.epsilon)
@@ -44,7 +44,7 @@ def search(question: Question) -> SphericalStaircase:
     return _least(question.dimension, question.budget, question.loss, fixed.get("gamma"))
 
 
-@lru_cache(maxsize=64)  # one comparison asks the same for several geometries
+@lru_cache(maxsize=64)  # a comparison repeats it for several geometries
 def _least(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> SphericalStaircase:
@@ -58,8 +58,10 @@ def _least(
         outside=partial(outside, shift=1.0, dimension=dimension),
     )
     guess = math.ceil(float(common_fit.gaussian(1, budget)) * math.sqrt(dimension))
-    found, radius = problem.least(gamma, guess=guess)
-    return SphericalStaircase(scale=1, dimension=dimension, gamma=found, radius=radius, decay=decay)
+    best_gamma, radius = problem.least(gamma, guess=guess)
+    return SphericalStaircase(
+        scale=1, dimension=dimension, gamma=best_gamma, radius=radius, decay=decay
+    )
 
 
 def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStaircase:
@@ -67,7 +69,7 @@ def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStairc
         raise InvalidArgument(
             name="parameter",
             value="nothing",
-            expected=f"{' and '.join(sorted(missing))}, which the others leave open",
+            expected=f"{' and '.join(sorted(missing))} as well, if the radius or the decay is set",
         )
     law = SphericalStaircase(scale=1, dimension=question.dimension, **fixed)
     epsilon = question.budget.epsilon
@@ -78,10 +80,10 @@ def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStairc
 
 
 def several(task: SeveralReleases) -> SphericalStaircase:
-    """Return the spherical staircase for a worst shift of 1 and several draws; ε > 0.
+    """The spherical staircase for a worst shift of 1 and several draws; ε > 0.
 
-    Its steps are as wide as the shift, so that losses are −ε', 0, ε' and ∞, and δ at 0 and at ε'
-    says all of them: ε' is searched in floats, before a proof decides. `fixed` may set gamma.
+    Its steps are as wide as the shift, so losses are −ε', 0, ε' and ∞, and δ at 0 and at ε'
+    determines their law: ε' is searched in floats, before a proof decides. `fixed` may set gamma.
     Raises NotApplicable in more than 10 dimensions and for samples, InvalidArgument for other fixed
     parameters.
     """
@@ -101,8 +103,8 @@ def several(task: SeveralReleases) -> SphericalStaircase:
 
     @cache
     def law_at(factor: float, share: Fraction) -> SphericalStaircase:
-        one = share_budget(budget, factor, share / question.compositions)
-        return search(question.one_at(one))
+        budget_of_release = share_budget(budget, factor, share / question.compositions)
+        return search(question.one_at(budget_of_release))
 
     def gap(law: Noise, points_per_std: int) -> float:
         del points_per_std  # that lattice of three points is exact
@@ -111,10 +113,10 @@ def several(task: SeveralReleases) -> SphericalStaircase:
             radial_log_delta(steps, shift=Fraction(1), epsilon=at)
             for at in (Fraction(0), steps.decay)
         )
-        lattice = symmetric_lattice([arb(math.exp(one)) for one in logs], steps.decay)
-        found = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))
-        return math.log(found) - task.log_delta if found > 0 else -math.inf
+        lattice = symmetric_lattice([arb(math.exp(log)) for log in logs], steps.decay)
+        bound = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))
+        return math.log(bound) - task.log_delta if bound > 0 else -math.inf
 
-    shares = (Fraction(1, 2),)  # of δ/k: what one of several releases may leak by itself
-    found = find_law_of_best_share(task, law_at, shares=shares, relative=SLOWLY, gap=gap)
-    return cast("SphericalStaircase", found)
+    shares = (Fraction(1, 2),)  # of δ/k for each release
+    best = find_law_of_best_share(task, law_at, shares=shares, relative=SLOWLY, gap=gap)
+    return cast("SphericalStaircase", best)

@@ -37,12 +37,27 @@ _WHOLES: Converter[Iterable[int], tuple[int, ...]] = takes(
 class OptimalRadial(RadialStepNoise):
     """Density ∝ weights[j] for edges[j−1] <= cells·‖x‖₂/scale < edges[j], edges[−1] = 0; 0 beyond.
 
-    Edges are whole numbers that rise, weights whole numbers that never do. δ(ε) is a finite sum of
-    volumes of two balls, for every shift (theory/noise.md §1).
+    Edges are increasing integers, and weights are integers that never increase. δ(ε) is a finite
+    sum of volumes of two balls, for every shift (theory/noise.md §1). `leastnoise.design` finds
+    these laws.
 
-    >>> law = OptimalRadial(scale=1, dimension=2, cells=2, edges=(1, 3), weights=(4, 1))
-    >>> [float(edge) for edge in law.steps.edges], round(law.mse, 9)
-    ([0.5, 1.5], 0.875)
+    Args:
+        scale: Scale > 0; the sensitivity.
+        dimension: Number of coordinates, 2 to 20.
+        cells: Number of units of the edges in one scale.
+        edges: Increasing integers >= 1, at most 10,000 of them.
+        weights: Heights of the steps, integers >= 1 that never increase.
+
+    Raises:
+        InvalidArgument: A parameter is malformed or out of its range.
+
+    Source:
+        theory/noise.md §1.
+
+    Examples:
+        >>> law = OptimalRadial(scale=1, dimension=2, cells=2, edges=(1, 3), weights=(4, 1))
+        >>> [float(edge) for edge in law.steps.edges], round(law.mse, 9)
+        ([0.5, 1.5], 0.875)
     """
 
     name: ClassVar[str] = "optimal-radial"
@@ -90,13 +105,28 @@ class OptimalRadial(RadialStepNoise):
 class SphericalStaircase(RadialStepNoise):
     """Density ∝ e^(−decay·k(‖x‖₂/scale)) for ‖x‖₂ <= radius·scale in R^dimension, 0 beyond.
 
-    notation: γ = gamma in (0, 1], R = radius > 0, k(r) = 0 for r < γ and ⌊r − γ⌋ + 1 from there.
     With decay = ε the loss under a shift of `scale` is ∞, ε, 0 or −ε, and δ(ε) is the mass that the
-    shift moves beyond R (theory/noise.md §2). In one dimension it is `truncated-staircase`.
+    shift moves beyond R. In one dimension it is `truncated-staircase`.
 
-    >>> law = SphericalStaircase(scale=1, dimension=7, gamma="0.5", radius=2, decay=1)
-    >>> [float(edge) for edge in law.steps.edges], law.steps.levels
-    ([0.5, 1.5, 2.0], (0, 1, 2))
+    notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
+
+    Args:
+        scale: Scale > 0; the sensitivity.
+        dimension: Number of coordinates, 2 to 10,000.
+        gamma: End of the first step, in scales; 0 < gamma <= 1.
+        radius: End of the range, in scales.
+        decay: Each step is e^−decay times as high as the last; ε.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        theory/noise.md §2.
+
+    Examples:
+        >>> law = SphericalStaircase(scale=1, dimension=7, gamma="0.5", radius=2, decay=1)
+        >>> [float(edge) for edge in law.steps.edges], law.steps.levels
+        ([0.5, 1.5, 2.0], (0, 1, 2))
     """
 
     name: ClassVar[str] = "spherical-staircase"

@@ -17,22 +17,25 @@ from leastnoise.noise.shells.law import OptimalRadial
 
 
 def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε); NaN if the precision can't tell the order of two heights.
+    """Enclose δ(ε); NaN if the precision can't decide the order of two heights.
 
     notation: f the density, c = e^ε, v the shift, t = |v| in scales. The density is spherical and
-    never rises, so the longest shift is the worst (theory/noise.md §1). By layer cake
-    δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du: both sets are balls with centres t apart. Between two
-    neighbours of the heights h_j and c·h_k, sorted, they are those of radii edge_i and edge_k,
-    i <= k as c >= 1. Volumes are in units of the last ball, heights in those of f's definition.
+    never increases, so the longest shift is the worst (theory/noise.md §1). By the layer-cake
+    formula δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du: both sets are balls with centres t apart.
+    Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii edge_i and
+    edge_k, i <= k as c >= 1. Volumes are in units of the last ball, heights as in the definition of
+    f.
     """
     steps, d, t = noise.steps, noise.dimension, shift / noise.scale
-    own = _heights(steps, Fraction(0), shifted=False)
-    heights = _merged(own, _heights(steps, epsilon, shifted=True))
+    heights_of_f = _heights(steps, Fraction(0), shifted=False)
+    heights = _merge_heights(heights_of_f, _heights(steps, epsilon, shifted=True))
     if heights is None:
         return arb.nan()
     volumes = [(ball(edge) / ball(steps.edges[-1])) ** d for edge in steps.edges]
     total = arb(0)
-    for here, below, volume in zip(own, [*own[1:], _Height(weight=0)], volumes, strict=True):
+    for here, below, volume in zip(
+        heights_of_f, [*heights_of_f[1:], _Height(weight=0)], volumes, strict=True
+    ):
         total += (here.value - below.value) * volume
     negligible = total * arb(2) ** -ctx.prec
     moved, i, k = arb(0), -1, -1
@@ -44,7 +47,7 @@ def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) ->
         balls = _Balls(inner=steps.edges[i], outer=steps.edges[k], shift=t, dimension=d)
         most = mass * balls.most_outside()
         if most < negligible:
-            moved += most * arb(0.5, 0.5)  # from 0 to that: the next precision looks closer
+            moved += most * arb(0.5, 0.5)  # the interval [0, most], refined at the next precision
         else:
             moved += mass * balls.outside()
     return moved / total
@@ -61,15 +64,15 @@ class _Height:
 
     @cached_property
     def value(self) -> arb:
-        """Enclose the height, at the precision at which it is first asked for."""
+        """Enclose the height, at the precision of the first call."""
         return ball(self.weight) * ball(self.exponent).exp()
 
     def equals(self, other: _Height) -> bool:
-        """Return whether they agree: e^r is irrational for a rational r that isn't 0."""
+        """True if they agree: e^r is irrational for a rational r that isn't 0."""
         return (self.weight, self.exponent) == (other.weight, other.exponent)
 
     def at_least(self, other: _Height) -> bool | None:
-        """Return whether this height is at least the other, None if the precision can't tell."""
+        """True if this height is at least the other, None if the precision can't decide."""
         if self.weight == other.weight:
             return self.exponent >= other.exponent
         if self.exponent == other.exponent:
@@ -80,32 +83,32 @@ class _Height:
 
 
 def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list[_Height]:
-    """Return the heights of f times e^log_factor."""
+    """The heights of f times e^log_factor."""
     return [
         _Height(weight=w, exponent=log_factor - steps.decay * k, shifted=shifted)
         for w, k in zip(steps.weights, steps.levels, strict=True)
     ]
 
 
-def _merged(own: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
-    """Return all heights, falling; where two agree, that of c·f(·−v) first; None if undecided.
+def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
+    """All heights, decreasing; of two equal heights, c·f(·−v) comes first; None if undecided.
 
-    The last is the last of f, since c·h_j >= h_j.
+    The last is the last height of f, since c·h_j >= h_j.
     """
-    heights, left = [], list(reversed(shifted))
-    for one in own:
-        while left and (ahead := left[-1].at_least(one)) is not False:
+    heights, remaining = [], list(reversed(shifted))
+    for height in heights_of_f:
+        while remaining and (ahead := remaining[-1].at_least(height)) is not False:
             if ahead is None:
                 return None
-            heights.append(left.pop())
-        heights.append(one)
+            heights.append(remaining.pop())
+        heights.append(height)
     return heights
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Balls:
-    """Two balls with centres `shift` apart, the inner one, not the larger, not within the other.
+    """Two balls with centres `shift` apart; the inner ball is at most as large, and not contained.
 
     Unless they are disjoint their spheres meet, in the plane `before` = (a² − b² + t²)/(2t) away
     from the first centre and, as before <= t/2, in front of the second.
@@ -118,26 +121,26 @@ class _Balls:
 
     @cached_property
     def before(self) -> Fraction:
-        """Where the plane is, along the shift."""
+        """The position of the plane, along the shift."""
         a, b, t = self.inner, self.outer, self.shift
         return (a * a - b * b + t * t) / (2 * t)
 
     @property
     def square(self) -> Fraction:
-        """The squared radius of the sphere in which the two spheres meet."""
+        """The squared radius of the intersection of the two spheres."""
         return self.inner**2 - self.before**2
 
     def most_outside(self) -> arb:
-        """Enclose a simple upper bound on the share of the inner ball outside the outer one.
+        """Enclose a simple upper bound on the share of the inner ball outside the outer ball.
 
-        A cap up to half a ball fits into a ball of the radius of its base.
+        A cap up to half a ball fits into a ball with the radius of its base.
         """
         if self.before >= 0:
             return arb(1)
         return (ball(self.square).sqrt() / ball(self.inner)) ** self.dimension
 
     def outside(self) -> arb:
-        """Enclose that share: what the inner ball has before the plane, less what the other has."""
+        """Enclose this share: the inner ball before the plane, minus the outer ball's part."""
         a, b = self.inner, self.outer
         if a + b <= self.shift:
             return arb(1)
@@ -158,7 +161,7 @@ def _cap(square: Fraction, dimension: int) -> arb:
 
 
 def too_long(part: Releases, _: Fraction, __: Fraction) -> str | None:
-    """Return why steps around 0 aren't proved, or None."""
+    """The reason why steps around 0 aren't proved, or None."""
     noise = part.noise
     if isinstance(noise, OptimalRadial):
         return over(Fraction(len(noise.edges)), most_steps(part, even=False), "the number of edges")

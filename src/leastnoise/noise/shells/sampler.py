@@ -1,4 +1,4 @@
-"""Exact draws from spherical step densities: a ball by its share, then uniform in it.
+"""Exact draws from spherical step densities: choose a ball by its share, then a uniform point.
 
 X = edge_J·V^{1/d}·(a uniform direction), P(J = j) ∝ (height_j − height_{j+1}) edge_j^d and V
 uniform on (0, 1) (theory/noise.md §2).
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sampler(noise: RadialStepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a spherical step `noise`, in units of `grid`."""
+    """One draw of a spherical step `noise`, in units of `grid`."""
     steps, d = noise.steps, noise.dimension
     index = choose(entropy, lambda: cumulative(steps, d))
     radius = _RadiusInBall(entropy, radius=noise.scale / grid * steps.edges[index], dimension=d)

@@ -15,7 +15,7 @@ from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact_where
 from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
-from leastnoise.noise.common.law import GAMMA, LARGEST_DECAY, StepNoise, Steps, lattice_places
+from leastnoise.noise.common.law import GAMMA, LARGEST_DECAY, StepNoise, Steps, nearest_cells
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def step_decay(decay: Exact, *, name: str = "decay") -> Fraction:
-    """Return by what steps fall, exactly; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
+    """The decay of steps exactly; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
     return exact_where(
         decay,
         name=name,
@@ -37,15 +37,30 @@ def step_decay(decay: Exact, *, name: str = "decay") -> Fraction:
 @final
 @record()
 class Staircase(Noise):
-    """Density ∝ e^(−decay·k(|x|/scale)), k(r) = 0 for r < γ and ⌊r − γ⌋ + 1 from there.
+    """Density ∝ e^(−decay·k(|x|/scale)), k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
-    notation: γ = gamma in (0, 1], b = e^(−decay), m = b/(1 − b). With decay = ε it is purely
-    ε-private for shifts up to scale, and the best that purely private noise can be if γ minimises
-    the loss (Geng & Viswanath 2014). X is uniform on ±scale·(γ + J), P(J = j) ∝ b^j (γ + j).
+    With decay = ε it is purely ε-private for shifts up to scale. If γ minimises the loss, no purely
+    private noise has a smaller loss (Geng & Viswanath 2014). X is uniform on ±scale·(γ + J), with
+    P(J = j) ∝ b^j (γ + j).
 
-    >>> law = Staircase(scale=1, gamma="0.5", decay=1)
-    >>> round(law.mean_abs, 9), round(law.variance, 9)
-    (0.966447418, 1.924680522)
+    notation: γ = gamma in (0, 1], b = e^(−decay), m = b/(1 − b).
+
+    Args:
+        scale: Scale > 0; the sensitivity.
+        gamma: End of the first step, in scales; 0 < gamma <= 1.
+        decay: Each step is e^−decay times as high as the last; ε.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Geng & Viswanath (2014).
+
+    Examples:
+        >>> law = Staircase(scale=1, gamma="0.5", decay=1)
+        >>> round(law.mean_abs, 9), round(law.variance, 9)
+        (0.966447418, 1.924680522)
     """
 
     name: ClassVar[str] = "staircase"
@@ -73,16 +88,16 @@ class Staircase(Noise):
         """Scale²·(γ·γ² + m·(3γ² + 3γ(1 + 2m) + 1 + 6m + 6m²))/(3(γ + m))."""
         gamma, m = float(self.gamma), self.mean_step
         higher = 3 * gamma * gamma + 3 * gamma * (1 + 2 * m) + 1 + 6 * m * (1 + m)
-        return float(self.scale) ** 2 * self._mixed(gamma * gamma, higher) / 3
+        return float(self.scale) ** 2 * self._mix(gamma * gamma, higher) / 3
 
     @property
     def mean_abs(self) -> float:
         """Scale·(γ·γ + m·(2γ + 1 + 2m))/(2(γ + m))."""
         gamma = float(self.gamma)
         higher = 2 * gamma + 1 + 2 * self.mean_step
-        return float(self.scale) * self._mixed(gamma, higher) / 2
+        return float(self.scale) * self._mix(gamma, higher) / 2
 
-    def _mixed(self, low: float, high: float) -> float:
+    def _mix(self, low: float, high: float) -> float:
         """(γ·low + m·high)/(γ + m)."""
         gamma, m = float(self.gamma), self.mean_step
         return gamma / (gamma + m) * low + m / (gamma + m) * high
@@ -94,20 +109,34 @@ class Staircase(Noise):
 @final
 @record()
 class Geometric(Noise):
-    """X = scale·K/cells, P(K = k) ∝ e^(−decay·s(|k|)); on the whole numbers for scale = cells.
+    """X = scale·K/cells, P(K = k) ∝ e^(−decay·s(|k|)); on the integers for scale = cells.
 
-    notation: c = cells >= 1, a = core in 1 … c, b = e^(−decay), m = b/(1 − b); s(j) = 0 for j < a
-    and ⌊(j − a)/c⌋ + 1 from there. c = a = 1 is the geometric mechanism (Ghosh, Roughgarden &
-    Sundararajan 2012), others are the staircase on the whole numbers (Geng & Viswanath 2014).
+    c = a = 1 is the geometric mechanism (Ghosh, Roughgarden & Sundararajan 2012), others are the
+    staircase on the integers (Geng & Viswanath 2014). It is private only against integer shifts: it
+    needs a query that is always an integer (`Integer`). With decay = ε and scale = cells it is
+    purely ε-private for integer shifts up to cells. It is `staircase` rounded to the lattice, and
+    hides shifts on the lattice exactly as well (theory/noise.md §10).
 
-    Private against whole shifts only: it needs a query that is always a whole number (`Integer`).
-    With decay = ε and scale = cells it is purely ε-private for whole shifts up to cells. It is
-    `staircase` rounded to the lattice, and hides shifts on the lattice exactly as well
-    (theory/noise.md §10).
+    notation: c = cells >= 1, a = core in 1 … c, b = e^(−decay), m = b/(1 − b); s(j) = 0 for j < a,
+    and ⌊(j − a)/c⌋ + 1 for j >= a.
 
-    >>> law = Geometric(scale=1, cells=1, core=1, decay=1)
-    >>> round(law.mean_abs, 9), round(law.variance, 9)
-    (0.850918128, 1.841347188)
+    Args:
+        scale: Scale > 0; the sensitivity.
+        cells: Number of lattice points in one step, >= 1.
+        core: Number of lattice points on one side of the top, 1 to cells.
+        decay: Each step is e^−decay times as high as the last; ε.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        theory/noise.md §10.
+
+    Examples:
+        >>> law = Geometric(scale=1, cells=1, core=1, decay=1)
+        >>> round(law.mean_abs, 9), round(law.variance, 9)
+        (0.850918128, 1.841347188)
     """
 
     name: ClassVar[str] = "geometric"
@@ -137,7 +166,7 @@ class Geometric(Noise):
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−decay·s(|K|) − ln(2a − 1 + 2cm), −inf off the lattice; see `Noise.log_density`."""
-        nearest, on_lattice = lattice_places(self, x, cells=self.cells)
+        nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         steps = np.maximum(0.0, np.floor((nearest - self.core) / self.cells) + 1)
         total = 2 * self.core - 1 + 2 * self.cells * self.staircase.mean_step
         logs = -float(self.decay) * steps - math.log(total)
@@ -154,16 +183,16 @@ class Geometric(Noise):
         low = (self.core - 1) / self.cells * alpha * (2 * alpha - kappa) / 6
         high = alpha * (alpha + 1 - kappa) + (1 - kappa) * (2 - kappa) / 6
         high += m * (2 * alpha + 2 - kappa + 2 * m)
-        return float(self.scale) ** 2 * self._mixed(low, high)
+        return float(self.scale) ** 2 * self._mix(low, high)
 
     @property
     def mean_abs(self) -> float:
         """Scale·((α − κ)α/2 + m·(α + (1 − κ)/2 + m))/(α − κ/2 + m); see `variance`."""
         kappa, alpha, m = 1 / self.cells, self.core / self.cells, self.staircase.mean_step
         low = (self.core - 1) / self.cells * alpha / 2
-        return float(self.scale) * self._mixed(low, alpha + (1 - kappa) / 2 + m)
+        return float(self.scale) * self._mix(low, alpha + (1 - kappa) / 2 + m)
 
-    def _mixed(self, low: float, high: float) -> float:
+    def _mix(self, low: float, high: float) -> float:
         """(low + m·high)/(γ + m), γ = α − κ/2; one by one, as m may be as large as 1e140."""
         m = self.staircase.mean_step
         total = float(self.staircase.gamma) + m
@@ -187,17 +216,31 @@ _CUT_DECAY = takes(exact_where, holds=lambda decay: decay >= 0, expected="decay 
 class TruncatedStaircase(StepNoise):
     """Density ∝ e^(−decay·k(|x|/scale)) for |x| <= radius·scale, 0 beyond.
 
-    notation: γ = gamma in (0, 1], R = radius > 0, k(r) = 0 for r < γ and ⌊r − γ⌋ + 1 from there.
     With decay = ε the loss under a shift of `scale` is ∞, ε, 0 or −ε, and δ(ε) is the mass that the
-    shift moves beyond R (theory/noise.md §2).
+    shift moves beyond R. With an `atom` w > 0 the noise is exactly 0 with probability w, and as
+    above otherwise: the exact result is published with that probability, and δ(ε') >= w at every
+    ε'. An atom may lower the error for large ε or δ. It is 0 unless you set it.
 
-    With an `atom` w > 0 the noise is exactly 0 with probability w, and as above otherwise: the
-    exact answer is published with that probability, and δ(ε') >= w at every ε'. It may lower the
-    error for large ε or δ. It is 0 unless you set it.
+    notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
-    >>> law = TruncatedStaircase(scale=1, gamma="0.5", radius=2, decay=1)
-    >>> [float(edge) for edge in law.steps.edges], law.steps.levels
-    ([0.0, 0.5, 1.5, 2.0], (0, 1, 2))
+    Args:
+        scale: Scale > 0; the sensitivity.
+        gamma: End of the first step, in scales; 0 < gamma <= 1.
+        radius: End of the range, in scales; at most 200,000.
+        decay: Each step is e^−decay times as high as the last; ε.
+        atom: Probability of no noise, 0 <= atom < 1.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        theory/noise.md §2.
+
+    Examples:
+        >>> law = TruncatedStaircase(scale=1, gamma="0.5", radius=2, decay=1)
+        >>> [float(edge) for edge in law.steps.edges], law.steps.levels
+        ([0.0, 0.5, 1.5, 2.0], (0, 1, 2))
     """
 
     name: ClassVar[str] = "truncated-staircase"
@@ -246,15 +289,28 @@ class TruncatedStaircase(StepNoise):
 @final
 @record()
 class Tulap(StepNoise):
-    """N + U cut off at |N + U| <= radius, times scale: P(N = n) ∝ e^(−decay·|n|), U ~ U(−½, ½).
+    """The law of scale·(N + U) given |N + U| <= radius: P(N = n) ∝ e^(−decay·|n|), U ~ U(−½, ½).
 
-    The canonical noise for (ε, δ) if decay = ε, scale = Δ and the radius cuts off the mass
-    q = 2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side (Awan & Slavković 2020). Its density
-    is e^(−decay·n) where |x|/scale rounds to n: that of `truncated-staircase` with gamma = ½.
+    It is the canonical noise for (ε, δ) if decay = ε, scale = Δ and the radius cuts off the mass q
+    = 2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. Its density is e^(−decay·n) where
+    |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
 
-    >>> law = Tulap(scale=1, radius="2.25", decay=1)
-    >>> [float(edge) for edge in law.steps.edges], law.steps.levels
-    ([0.0, 0.5, 1.5, 2.25], (0, 1, 2))
+    Args:
+        scale: Scale > 0; the sensitivity.
+        radius: End of the range, in scales; at most 200,000.
+        decay: Each step is e^−decay times as high as the last; ε.
+        dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        Awan & Slavković (2020).
+
+    Examples:
+        >>> law = Tulap(scale=1, radius="2.25", decay=1)
+        >>> [float(edge) for edge in law.steps.edges], law.steps.levels
+        ([0.0, 0.5, 1.5, 2.25], (0, 1, 2))
     """
 
     name: ClassVar[str] = "tulap"
@@ -284,16 +340,16 @@ class Tulap(StepNoise):
         ).steps
 
 
-# The moments of a staircase that is cut off.
+# The moments of a truncated staircase.
 
 
 def _count_whole(radius: Fraction, gamma: Fraction) -> int:
-    """Return how many edges γ, γ + 1, … lie below the radius: the level of the last step."""
+    """The number of edges γ, γ + 1, … below the radius: the level of the last step."""
     return max(0, math.ceil(radius - gamma))
 
 
 def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> float:
-    """Return E|X|^n, n = order."""
+    """E|X|^n, n = order."""
     gamma_float, radius, decay = float(gamma), float(law.radius), float(law.decay)
     whole = _count_whole(law.radius, gamma)
     unit = cut_moment(gamma=gamma_float, radius=radius, decay=decay, whole=whole, order=order)
@@ -301,10 +357,10 @@ def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> 
 
 
 def cut_moment(*, gamma: float, radius: float, decay: float, whole: int, order: int) -> float:
-    """Return E|X|^n of steps that end at γ + j for j < m = whole and at R; n = order.
+    """E|X|^n of steps that end at γ + j for j < m = whole and at R; n = order.
 
-    notation: e_j = γ + j for j < m and e_m = R. X is uniform on [−e_j, e_j] with probability
-    ∝ (1 − e^(−decay)) e^(−decay·j) e_j for j < m, and ∝ e^(−decay·m) R for j = m.
+    notation: e_j = γ + j for j < m and e_m = R. X is uniform on [−e_j, e_j] with probability ∝ (1 −
+    e^(−decay)) e^(−decay·j) e_j for j < m, and ∝ e^(−decay·m) R for j = m.
     """
     weight, moment = step_sums(first=gamma, decay=decay, count=whole, powers=(1, order + 1))
     fall, last = -math.expm1(-decay), math.exp(-decay * whole) * radius
@@ -315,10 +371,10 @@ def cut_moment(*, gamma: float, radius: float, decay: float, whole: int, order: 
 def step_sums(
     *, first: float, decay: float, count: int, powers: tuple[int, ...]
 ) -> tuple[float, ...]:
-    """Return Σ_{k<n} e^(−decay·k) (k + a)^j for each j in `powers`; a = first, n = count.
+    """Σ_{k<n} e^(−decay·k) (k + a)^j for each j in `powers`; a = first, n = count.
 
-    A block of about √n terms is summed once, and all blocks from its moments by the binomial
-    theorem: all terms are positive, so that nothing cancels.
+    A block of about √n terms is summed once, and all blocks follow from its moments by the binomial
+    theorem. All terms are positive, so nothing cancels.
 
     >>> step_sums(first=0.5, decay=0.0, count=10, powers=(0, 1))
     (10.0, 50.0)

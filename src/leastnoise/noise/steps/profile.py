@@ -28,13 +28,13 @@ def staircase(noise: Staircase, outside: float) -> float:
 
 
 def geometric(noise: Geometric, outside: float) -> float:
-    """Return the least point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
+    """The smallest point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
     edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
 
 
 def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
-    """Return (1 − b)²/(1 − 2b cos u + b²), u in steps; raises NotApplicable if cells > 1."""
+    """(1 − b)²/(1 − 2b cos u + b²), u in steps; raises NotApplicable if cells > 1."""
     if noise.cells > 1:
         raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
     raised = math.sinh(float(noise.decay) / 2) ** 2
@@ -54,7 +54,7 @@ def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
 
 
 def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:
-    """Return ln δ(ε) under shifts up to `shift`, to about 1e-14; −inf where δ is exactly 0."""
+    """Ln δ(ε) under shifts up to `shift`, to about 1e-14; −inf where δ is exactly 0."""
     s, gamma, m = shift / law.scale, law.gamma, law.mean_step
     n, phi = _split(s)
     p, chi = _split(s - gamma)
@@ -98,15 +98,17 @@ def _split(number: Fraction) -> tuple[int, Fraction]:
 
 
 def delta(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
-    """Return max over |v| <= shift of ∫ (f(x) − e^ε f(x − v))₊ dx, in units of the steps.
+    """The maximum over |v| <= shift of ∫ (f(x) − e^ε f(x − v))₊ dx, in units of the steps.
 
-    Pieces are exact and each term is f·(1 − e^(ε − loss)) with the loss formed exactly where the
-    weights agree, so nothing cancels.
+    Pieces are exact and each term is f·(1 − e^(ε − loss)), with an exact loss if the weights agree,
+    so nothing cancels.
     """
-    return max(_at(steps, shift=one, epsilon=epsilon) for one in steps.worst_shifts(shift))
+    return max(
+        _delta_at(steps, shift=worst, epsilon=epsilon) for worst in steps.worst_shifts(shift)
+    )
 
 
-def _at(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
+def _delta_at(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
     heights = steps.masses / (steps.float_edges[1:] - steps.float_edges[:-1]) / 2
     terms: list[float] = []
     for width, here, there in steps.overlay(shift):

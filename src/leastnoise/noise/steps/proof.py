@@ -18,13 +18,13 @@ from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase,
 
 
 def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε), exactly 0 if decay·⌈shift/scale⌉ <= ε, which is decided between rationals.
+    """Enclose δ(ε), exactly 0 if decay·⌈shift/scale⌉ <= ε, which rationals decide.
 
-    notation: s = shift/scale, n = ⌊s⌋, φ = s − n, j the least number of steps with decay·j > ε. The
-    density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1). The
-    loss exceeds ε where x − s is at least j steps further down than x. On x > 0 that is up to some
-    y, since the difference only falls there. On x < 0 it is n or n + 1 steps everywhere: all of it
-    counts if j <= n, the part with n + 1 if j = n + 1, nothing if j > n + 1.
+    notation: s = shift/scale, n = ⌊s⌋, φ = s − n, j the smallest number of steps with decay·j > ε.
+    The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
+    The loss exceeds ε where x − s is at least j steps lower than x. For x > 0 this holds up to some
+    y, since the difference only decreases there. For x < 0 the difference is n or n + 1 steps
+    everywhere: everything counts if j <= n, the part with n + 1 if j = n + 1, nothing if j > n + 1.
     """
     s = shift / noise.scale
     n = math.floor(s)
@@ -45,10 +45,10 @@ def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction
 
 
 def _end(s: Fraction, gamma: Fraction, j: int) -> Fraction:
-    """Return y, the end of {0 < x: k(s − x) − k(x) >= j}, or 0; k counts steps.
+    """The y at the end of {0 < x: k(s − x) − k(x) >= j}, or 0; k counts steps.
 
-    On the i-th step, from γ + i − 1 (0 for i = 0) to γ + i, that is x <= s − γ − (j + i − 1). So y
-    is on the last step i that begins before that point.
+    On the i-th step, from γ + i − 1 (0 for i = 0) to γ + i, the condition is x <= s − γ − (j + i −
+    1). So y is on the last step i that begins before that point.
     """
     first = s - gamma - j + 1
     last = max(0, math.ceil((s - 2 * gamma - j + 2) / 2) - 1)
@@ -78,40 +78,40 @@ class _StepMasses:
 
 
 def staircase_largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
-    """Return the largest loss: so many whole steps lie between x and x − shift at most."""
+    """The largest loss: at most ⌈shift/scale⌉ steps lie between x and x − shift."""
     return noise.decay * math.ceil(shift / noise.scale)
 
 
-# Enclosure of δ(ε) for noise on the whole numbers that falls in steps: that of a staircase.
+# Enclosure of δ(ε) for step noise on the integers, by a staircase.
 #
-# The density of the staircase is constant on every cell of the lattice. Where both copies of it are
-# told apart by their cells alone, as under a shift by whole cells, to round to the lattice loses
-# nothing: the privacy losses of the two laws are the same (theory/noise.md §10).
+# The density of the staircase is constant on every cell of the lattice. Under a shift by whole
+# cells the loss depends only on the cell, so rounding to the lattice loses nothing: the privacy
+# losses of the two laws are the same (theory/noise.md §10).
 
 
 def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the largest δ(ε) over whole shifts |v| <= shift; the longest is the worst."""
+    """Enclose the largest δ(ε) over integer shifts |v| <= shift; the longest is the worst."""
     most = Fraction(math.floor(shift))
     if most and (noise.cells / noise.scale).denominator != 1:
-        return arb(1)  # a shift by 1 leaves the lattice, and gives everything away
+        return arb(1)  # a shift by 1 leaves the lattice, and reveals everything
     return staircase_delta_ball(noise.staircase, shift=most, epsilon=epsilon)
 
 
 def geometric_beyond(noise: Geometric, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X > t) by the staircase whose cells are the whole numbers."""
+    """Enclose P(X > t) by the staircase whose cells are the integers."""
     del coordinate
     law = _StepMasses(noise.staircase)
 
-    def from_place(place: int) -> arb:
-        """Enclose P(K >= place), place >= 1."""
-        return law.above(Fraction(2 * place - 1, 2 * noise.cells)) / (2 * law.half)
+    def from_point(point: int) -> arb:
+        """Enclose P(K >= point), point >= 1."""
+        return law.above(Fraction(2 * point - 1, 2 * noise.cells)) / (2 * law.half)
 
     first = math.floor(t * noise.cells / noise.scale) + 1  # X > t where K is at least this
-    return from_place(first) if first > 0 else 1 - from_place(1 - first)
+    return from_point(first) if first > 0 else 1 - from_point(1 - first)
 
 
 def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
-    """Return the largest loss: that of a staircase, where whole shifts alone count."""
+    """The largest loss, as for a staircase, under integer shifts."""
     return noise.decay * math.ceil(math.floor(shift) / noise.scale)
 
 
@@ -121,8 +121,8 @@ def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
 def step_delta_ball(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over all shifts up to `shift`.
 
-    An atom w at 0 is moved by every shift to where the other copy has none, so that
-    δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
+    Every shift moves an atom w at 0 to a point where the other copy has no atom, so δ(ε) = w + (1 −
+    w)·(δ(ε) of the steps), for every ε.
     """
     s = shift / noise.scale
     if isinstance(noise, TruncatedStaircase | Tulap) and 0 < s <= 1 and epsilon >= 0:
@@ -137,15 +137,15 @@ def closed_form(noise: TruncatedStaircase | Tulap, s: Fraction, epsilon: Fractio
     """Enclose δ(ε) of truncated steps under a shift by s·`scale`, 0 < s <= 1, in few operations.
 
     notation: q = e^−decay, F(t) the integral of the steps from 0 to t, M = F(R). By theory/noise.md
-    §2 the loss is ∞ with probability δ∞ = P(X > R − s), else decay, 0 or −decay; total variation
-    TV = P(|X| < s/2) gives the probability p₊ = (TV − δ∞)/(1 − q) of the second.
+    §2 the loss is ∞ with probability δ∞ = P(X > R − s), otherwise decay, 0 or −decay. The total
+    variation TV = P(|X| < s/2) gives the probability p₊ = (TV − δ∞)/(1 − q) of the loss `decay`.
     """
     radius, decay = noise.radius, noise.decay
     gamma = noise.gamma if isinstance(noise, TruncatedStaircase) else Fraction(1, 2)
     if radius <= s / 2:
         return arb(1)
     mass = _below(radius, gamma, decay)
-    if radius >= s:  # from R − s on: the rest of one step, and a part of the next
+    if radius >= s:  # beyond R − s: the rest of one step, and a part of the next
         whole = math.floor(radius - s - gamma)
         rest = min(s, gamma + whole + 1 - (radius - s))
         last = ball(rest) + ball(s - rest) * ball(-decay).exp()
@@ -173,8 +173,8 @@ def _below(t: Fraction, gamma: Fraction, decay: Fraction) -> arb:
 def sum_over_pieces(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum over all shifts up to `shift`: the largest of finitely many.
 
-    A finite sum over pieces of exact width. Where the weights of a piece agree, its sign is decided
-    between rationals.
+    It is a finite sum over pieces of exact width. If the weights of a piece agree, rationals decide
+    its sign.
     """
     steps = noise.steps
     heights = [
@@ -182,8 +182,8 @@ def sum_over_pieces(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> 
         for weight, level in zip(steps.weights, steps.levels, strict=True)
     ]
     largest = arb(0)
-    for one in steps.worst_shifts(shift / noise.scale):
-        largest = largest.max(_hockey_stick(steps, heights, one, epsilon))
+    for worst_shift in steps.worst_shifts(shift / noise.scale):
+        largest = largest.max(_hockey_stick(steps, heights, worst_shift, epsilon))
     return largest / _total(steps, heights)
 
 
@@ -213,7 +213,7 @@ def _hockey_stick(steps: Steps, heights: list[arb], shift: Fraction, epsilon: Fr
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
-    """Return why steps for one number aren't proved, or None."""
+    """The reason why steps for one number aren't proved, or None."""
     noise = cast("TruncatedStaircase | Tulap", part.noise)
     inner = noise.worst_shift(part.shifts.inner)
     if 0 < inner <= shift <= noise.scale:  # a closed form

@@ -1,11 +1,11 @@
-"""The next cell of a tree, drawn when its turn comes: for tables that are published over time.
+"""Draws of a tree's cells one after another, for tables that are published over time.
 
 The law of the next cell, given all earlier cells, depends on them through the partial sums of the
-open nodes alone: those that have cells on both sides. Fresh randomness in each turn gives all cells
+open nodes only: those that have cells on both sides. Fresh randomness for each cell gives all cells
 together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of random bits
-with enclosures of the distribution function; where they can't tell, bits are appended to the same
-word and the enclosures get narrower (Proposition 7). The number of operations depends on public
-numbers alone, except in a draw that needs more bits.
+with enclosures of the distribution function. If they can't decide, bits are appended to the same
+word and the enclosures get narrower (Proposition 7). The number of operations depends only on
+public numbers, except in a draw that needs more bits.
 
 notation: v_0, …, v_L are the nodes that contain the cell, the root first; σ_l the partial sum of
 v_l before it; k_l the number of later children of v_l; r_l = shares[l]/scale. Sums of new noise are
@@ -65,7 +65,7 @@ def draw_next_leaf(
     """Draw cell number `leaf`, from 0 on, of independent trees with these partial sums."""
     check_next_leaf(noise)
     first = _Law(noise=noise, leaf=leaf, cut=_find_cut(noise), bits=_FIRST_BITS + _GUARD)
-    return [_draw(first, own, entropy) for own in sums]
+    return [_draw(first, sums_of_tree, entropy) for sums_of_tree in sums]
 
 
 def sums_after(noise: Agreeing, leaf: int, sums: OpenSums, drawn: int) -> OpenSums:
@@ -119,12 +119,12 @@ class _Law:
             below = list(accumulate(masses, initial=arb(0)))
             total, lost = below[-1], self._lost
             low, high = ball(word) * total, ball(word + 1) * (total + lost)
-            one = ball(1 << bits)
+            unit = ball(1 << bits)
             # C(a − 1) + λ < U·N and (U + 2^−bits)(N + λ) < C(a), for certain
             inside = [
                 index
                 for index, (before, after) in enumerate(pairwise(below))
-                if (before + lost) * one < low and high < after * one
+                if (before + lost) * unit < low and high < after * unit
             ]
         return inside[0] - self.cut if inside else None
 
@@ -135,10 +135,10 @@ class _Law:
         weights = self._weights(0, sums[0], reach)
         for level in range(1, levels):
             reach -= cut
-            added = self._added(level - 1, weights, reach)
-            own = self._weights(level, sums[level], reach)
-            weights = [x * y for x, y in zip(own, added, strict=True)]
-        added = self._added(levels - 1, weights, cut)
+            added = self._convolve_later(level - 1, weights, reach)
+            here = self._weights(level, sums[level], reach)
+            weights = [x * y for x, y in zip(here, added, strict=True)]
+        added = self._convolve_later(levels - 1, weights, cut)
         return [x * y for x, y in zip(self._leaf, added, strict=True)]
 
     def _weights(self, level: int, partial: int, reach: int) -> list[arb]:
@@ -149,7 +149,7 @@ class _Law:
         minus = ball(-rate)
         return [(minus * abs(partial + d)).exp() for d in range(-reach, reach + 1)]
 
-    def _added(self, level: int, weights: list[arb], reach: int) -> list[arb]:
+    def _convolve_later(self, level: int, weights: list[arb], reach: int) -> list[arb]:
         """Σ_a B(a)·weights(d + a) for |d| <= reach, B the law of later children, which is even."""
         later = self._later[level]
         if later is None:
@@ -173,21 +173,21 @@ class _Law:
     @cached_property
     def _later(self) -> list[arb_poly | None]:
         """B_l for each level: the law of the sum of the later children; None without any."""
-        alone, laws = self._leaf, list[arb_poly | None]()
+        law_of_child, laws = self._leaf, list[arb_poly | None]()
         for level in reversed(range(len(self.noise.branches))):
             span = math.prod(self.noise.branches[level + 1 :])
             children = self.noise.branches[level]
             later = children - 1 - self.leaf // span % children
-            sums = [alone]  # of 1, 2, … children
+            sums = [law_of_child]  # of 1, 2, … children
             for _ in range(max(later, children if level else later) - 1):
-                sums.append(self._shortened(arb_poly(sums[-1]) * arb_poly(alone)))
+                sums.append(self._shorten(arb_poly(sums[-1]) * arb_poly(law_of_child)))
             laws.insert(0, arb_poly(sums[later - 1]) if later else None)
             if level:
-                own = self._weights(level, 0, self.cut)
-                alone = [x * y for x, y in zip(own, sums[children - 1], strict=True)]
+                weights = self._weights(level, 0, self.cut)
+                law_of_child = [x * y for x, y in zip(weights, sums[children - 1], strict=True)]
         return laws
 
-    def _shortened(self, product: arb_poly) -> list[arb]:
+    def _shorten(self, product: arb_poly) -> list[arb]:
         """The middle of a product of two polynomials: its sums within the cut."""
         return [product[index] for index in range(self.cut, 3 * self.cut + 1)]
 

@@ -303,7 +303,7 @@ class Answered(Protocol):
 
 
 class OverTime(ABC):
-    """An answer whose draw is revealed release by release: what it keeps from one to the next."""
+    """An answer whose draw is revealed release by release, with a state from one to the next."""
 
     @property
     @abstractmethod

@@ -99,7 +99,7 @@ class NoisyPart(TablePart):
 
     @property
     def first(self) -> int:
-        """The first of its coordinates in the draw."""
+        """The index of its first coordinate in the draw."""
         return 0
 
     @property
@@ -248,22 +248,22 @@ class NoisyPart(TablePart):
         what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
         return (
             f"{self.name}: {what}{what and '; '}{self._numbers_in_words()}, "
-            f"for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
+            f"for ε = {_words.round_up(budget.epsilon)}, δ = {_words.round_up(budget.delta)}"
             f"{self._noise_in_words(person)}."
         )
 
     def _numbers_in_words(self) -> str:
-        numbers = _words.counted(self.layout.dimension, "number")
+        numbers = _words.count_noun(self.layout.dimension, "number")
         return f"{numbers} in {self._cells_in_words()}"
 
     def _cells_in_words(self) -> str:
-        return _words.counted(self.layout.cells, "cell")
+        return _words.count_noun(self.layout.cells, "cell")
 
     def _noise_in_words(self, person: str) -> str:
         """The noise, to end its title."""
         geometry = self.certificate.geometry
         others = [label for label in self.group if label != self.label]
-        words = f", planned together with {_words.listed(others)}" if others else ""
+        words = f", planned together with {_words.list_names(others)}" if others else ""
         words += f". Noise: {self.mechanism.noise.name}"
         if self.saved is not None:
             shaped = f"in the shape of all that one {person} can do"

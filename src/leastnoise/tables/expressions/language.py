@@ -356,7 +356,9 @@ class _Reader:
         check_arguments(node, "this", "unit")
         unit = str(node.args["unit"].name).lower()
         if unit not in UNITS:
-            raise ValueError(f"Expected date_trunc of {_words.listed(UNITS)}, got {unit[:40]!r}.")
+            raise ValueError(
+                f"Expected date_trunc of {_words.list_names(UNITS)}, got {unit[:40]!r}."
+            )
         day = as_type(self.read(node.this), ("date",), "date_trunc", hint=_DATES)
         return Call("date_trunc", (day,), "date", unit=unit)
 

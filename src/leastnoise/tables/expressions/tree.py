@@ -171,7 +171,7 @@ def type_of(values: Sequence[Expression], word: str = "") -> Type:
     if all(kind in NUMBERS for kind in types):
         return "float" if "float" in types else "int"
     if len(set(types)) > 1:
-        names = _words.listed([_NAMES[kind] for kind in dict.fromkeys(types)])
+        names = _words.list_names([_NAMES[kind] for kind in dict.fromkeys(types)])
         raise ValueError(f"{word} has {names} in one place: they are never equal.")
     return types[0]
 

@@ -91,7 +91,7 @@ def explain_unknown(word: str, *, hinted: bool = True) -> str:
     hint = _validate.nearest(word, _WORDS) if hinted else ""
     return (
         f"{word[:40]!r} can't be used on rows.{' ' if hint else ''}{hint} You can use arithmetic, "
-        f"comparisons, {_words.listed(_WORDS, most=len(_WORDS))}."
+        f"comparisons, {_words.list_names(_WORDS, most=len(_WORDS))}."
     )
 
 

@@ -56,7 +56,7 @@ class Axis(ABC):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about rows left out; empty if `missing` names them, or none."""
+        """The end of a sentence about rows left out, or "" if other sentences name them."""
         return ""
 
 
@@ -106,7 +106,7 @@ class Bins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about the values that are in no bin; empty if there are none."""
+        """The end of a sentence about the values that are in no bin, or ""."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []

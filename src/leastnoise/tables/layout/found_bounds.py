@@ -100,7 +100,7 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
             continue
         both = finds.low is None and finds.high is None
         share = float(100 * spec.share(finder))
-        how = f"{_words.in_turn(finder.statistics)}, with {share:.3g} % of "
+        how = f"{_words.join_names(finder.statistics)}, with {share:.3g} % of "
         how += f"the budget (the table {query})"
         ends = f"{decimal_text(column.ends[0])} and {decimal_text(column.ends[-1])}"
         if finds.found is None:
@@ -116,7 +116,7 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
 
 
 def _name_bounds(finds: FindBounds) -> str:
-    """The name of the bounds that are found."""
+    """The words for the bounds that are found: both, the lower bound or the upper bound."""
     if finds.low is not None:
         return "The upper bound"
     return "Bounds" if finds.high is None else "The lower bound"

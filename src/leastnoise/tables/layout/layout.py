@@ -178,7 +178,10 @@ class Layout(TableShape):
         )
 
     def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
-        """The ingredients of each statistic; `noise` has the error of each component."""
+        """The components, their errors and the rounding of each statistic.
+
+        `noise` has the error of each component.
+        """
         return tuple(
             Ingredients(
                 components=tuple(self.components[use] for use in uses),

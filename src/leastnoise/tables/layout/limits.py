@@ -120,8 +120,9 @@ class FirstCells:
 @final
 @dataclass(frozen=True, kw_only=True)
 class InCells:
-    """M_j <= per_cell and Σ M_j <= total, by shrinking all numbers of a person by the same factor.
+    """All numbers of a person are shrunk by the same factor until their limits hold.
 
+    The limits are M_j <= per_cell and Σ M_j <= total.
     With `first` = k, a person counts in only k of their cells, which a fresh salt chooses. With
     `by_number` each number is treated as a cell of its own.
     """
@@ -237,7 +238,7 @@ class InCells:
 @final
 @dataclass(frozen=True, kw_only=True)
 class InBall:
-    """‖x‖² <= squared, by shrinking all numbers of a person by the same factor."""
+    """All numbers x of a person are shrunk by the same factor until ‖x‖² <= squared."""
 
     squared: Fraction
 

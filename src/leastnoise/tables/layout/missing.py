@@ -73,7 +73,7 @@ def _of_ratio(spec: Spec, ratio: Ratio) -> str:
     label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
     names = [spec.labels.get(name, name) for name in needed]
     if names:
-        both = _words.in_turn(names, "and")
+        both = _words.join_names(names, "and")
         return f"{label} is of rows with a value of {both}; others add to neither part."
     above = ratio.above.column
     if not ratio.below.column and may_be_left_out(spec, above):
@@ -103,7 +103,7 @@ def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
     for what, names in none.items():
         if names:
             called = [spec.labels.get(name, name) for name in names]
-            yield f"Where {_words.in_turn(called, 'or')} is missing, {what} holds."
+            yield f"Where {_words.join_names(called, 'or')} is missing, {what} holds."
 
 
 def _of_number(spec: Spec, name: str) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
     column, called = spec.columns.get(name, Column()), spec.labels.get(name, name)
     if column.missing == SKIP:
         kinds = [*dict.fromkeys(statistic.kind for statistic in statistics)]
-        return f"Rows without a value of {called} are left out of its {_words.in_turn(kinds)}."
+        return f"Rows without a value of {called} are left out of its {_words.join_names(kinds)}."
     counts = dict.fromkeys(
         statistic.kind for statistic in statistics if statistic.counts and not statistic.of_values
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, final
 
-from leastnoise.certificate.records import exact_fields, typed
+from leastnoise.certificate.records import exact_fields, require_type
 from leastnoise.errors import CertificateRejected
 
 
@@ -47,7 +47,7 @@ class RunningSums:
     def to_record(self) -> dict[str, Any]:
         """The sums as JSON values."""
         return {
-            "noise": [list(own) for own in self.noise],
+            "noise": [list(sums) for sums in self.noise],
             "totals": list(self.totals),
             "counts": list(self.counts),
         }
@@ -57,11 +57,11 @@ class RunningSums:
         """Read what `to_record` wrote. Raises CertificateRejected for anything else."""
         where = "the sums of a series"
         fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
-        lists = {name: typed(value, list, where=where) for name, value in fields.items()}
-        noise = [tuple(typed(own, list, where=where)) for own in lists["noise"]]
+        lists = {name: require_type(value, list, where=where) for name, value in fields.items()}
+        noise = [tuple(require_type(own, list, where=where)) for own in lists["noise"]]
         wholes = [*lists["totals"], *lists["counts"], *(one for own in noise for one in own)]
         sizes = {len(noise), len(lists["totals"]), len(lists["counts"])}
-        if sizes != {cells} or any(type(one) is not int for one in wholes):
+        if sizes != {cells} or any(type(value) is not int for value in wholes):
             raise CertificateRejected("The sums of the series are unreadable.")
         return cls(noise=tuple(noise), totals=tuple(lists["totals"]), counts=tuple(lists["counts"]))
 

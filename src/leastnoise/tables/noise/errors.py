@@ -189,10 +189,10 @@ def _explain_overflow(layout: Layout, statistic: Statistic) -> str:
     if statistic.counts:
         return why + "because the budget is so small. Raise epsilon or delta."
     columns = [part.column for part in statistic.parts if part.of_values]
-    bounds = _words.in_turn([f"columns.{column}.bounds" for column in columns], "and")
+    bounds = _words.join_names([f"columns.{column}.bounds" for column in columns], "and")
     return why + (
-        f"with the noise that this budget needs at {bounds}. Give {_words.in_turn(columns, 'and')} "
-        "in another unit, so that its bounds are nearer to 1."
+        f"with the noise that this budget needs at {bounds}. Give "
+        f"{_words.join_names(columns, 'and')} in another unit, so that its bounds are nearer to 1."
     )
 
 

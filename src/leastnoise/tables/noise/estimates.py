@@ -130,7 +130,7 @@ def _convolve(factors: Sequence[Floats]) -> Floats:
 
 @lru_cache(maxsize=64)
 def _volumes(queries: int, most: int) -> Floats:
-    """C(q, s) times the volumes of both sides, for s = 0 … q."""
+    """For s = 0 … q, C(q, s) times the volumes of the parts above and below 0."""
     power = 2 if most < queries else 1
     return np.array(
         [

@@ -47,7 +47,7 @@ class ColumnUse:
     keys_at: str = ""
 
     def problems(self, kind: ColumnType | None) -> Iterator[Problem]:
-        """Yield the problems of this column if it has type `kind`, None if its type is unknown."""
+        """Yield the problems of this column if it has type `kind`; None is an unknown type."""
         if kind is None:
             if len({type(value) for value in self.keys or ()}) > 1:
                 yield self.keys_at, "Expected keys of one type."

@@ -111,5 +111,5 @@ def _check_releases(certificate: PlanCertificate, releases: int) -> None:
     about = {name: draw.compositions for name, draw in draws if isinstance(draw, Certificate)}
     for name, stated in {"The certificate": certificate.releases, **about}.items():
         if stated != releases:
-            statement = f"{name} is for {_words.counted(stated, 'release')}"
+            statement = f"{name} is for {_words.count_noun(stated, 'release')}"
             raise CertificateRejected(f"{statement}, but the spec has {releases:,}.")

@@ -143,13 +143,14 @@ class Plan(Framed, Shown):
         return summary.find_epsilon_of_one(self.certificate) if several else None
 
     def __repr__(self) -> str:
-        queries = _words.counted(len(self.names), "query", "queries")
+        queries = _words.count_noun(len(self.names), "query", "queries")
         if self.planned_releases > 1:
             queries += f", {self.planned_releases:,} releases together"
-        guarantee = _words.private(self.budget.epsilon, self.budget.delta)
+        guarantee = _words.format_guarantee(self.budget.epsilon, self.budget.delta)
         return _words.line(
             "Plan",
-            f"{queries}, {guarantee} for each {self.spec.protected}: {_words.listed(self.names)}",
+            f"{queries}, {guarantee} for each {self.spec.protected}: "
+            f"{_words.list_names(self.names)}",
         )
 
     def __str__(self) -> str:

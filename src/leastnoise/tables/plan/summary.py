@@ -60,7 +60,10 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
 def list_sentences(plan: Plan) -> list[str]:
     """Sentences about the guarantee, shared draws, the rows that count, limits and wishes."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    sentences = [_words.protected(plan.neighbours, plan.spec.protected), *series_sentences(plan)]
+    sentences = [
+        _words.describe_protection(plan.neighbours, plan.spec.protected),
+        *series_sentences(plan),
+    ]
     sentences += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     if not plan.budget.epsilon:
         sentences.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
@@ -91,14 +94,14 @@ def describe_rows(plan: Plan) -> list[str]:
 def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
     """Yield warnings about a weak guarantee: ε above 10, or δ above 1 in the population."""
     if epsilon > _WEAK:
-        large = _words.at_least(epsilon)
+        large = _words.round_up(epsilon)
         yield (
             f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the "
             f"rows of any one {privacy.person} as without."
         )
     if privacy.population is not None and privacy.delta * privacy.population > 1:
         yield (
-            f"δ = {_words.at_least(privacy.delta)} is a weak promise: above 1 in "
+            f"δ = {_words.round_up(privacy.delta)} is a weak promise: above 1 in "
             f"{privacy.population:,}, it would allow publishing all rows of one {privacy.person} "
             "who is drawn by lot."
         )
@@ -132,7 +135,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     used = {part.column for part in parts if part.of_values}
     return [
         *(
-            _words.limited(spec.labels.get(name, name), *column.limits)
+            _words.describe_limits(spec.labels.get(name, name), *column.limits)
             for name, column in spec.columns.items()
             if column.limits is not None and name in used and not column.is_open
         ),
@@ -156,13 +159,13 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
     counts = "counts" if len(names) == 1 else "count"
     what = "How many are in none" if rest else "How much that is"
     where = "" if rest else ", in all groups together"
-    sentence = f"{what}, {_words.in_turn(names)} {counts} with noise{where}."
+    sentence = f"{what}, {_words.join_names(names)} {counts} with noise{where}."
     return [sentence, *dict.fromkeys(text for layout in counting for text in layout.clipped)]
 
 
 def describe_detection(plan: Plan) -> list[str]:
     """Sentences about the least losses to limits and bounds that their counts can show."""
-    errors = [error for block in plan.blocks if block.layout.clipped for error in block.errors]
+    errors = [error for part in plan.blocks if part.layout.clipped for error in part.errors]
     sentences = [
         f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %): below "
         "that it can't be told from none."
@@ -191,7 +194,7 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     if texts:
         sentences.append(
             "Keys are compared letter by letter: with other capitals or spaces, or another format "
-            f"of a date, a row is in no group. See {_words.in_turn([*dict.fromkeys(texts)])}."
+            f"of a date, a row is in no group. See {_words.join_names([*dict.fromkeys(texts)])}."
         )
     return [*sentences, *describe_counts(layouts, rest=True)]
 
@@ -223,14 +226,14 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
         limit = f"each {person} {layout.limits}."
         names_by_limit.setdefault(limit, {})[layout.name] = None
     sentences = [
-        f"In {_words.in_turn([*names])}, {limit}" for limit, names in names_by_limit.items()
+        f"In {_words.join_names([*names])}, {limit}" for limit, names in names_by_limit.items()
     ]
     if len(names_by_limit) == 1:
         sentences = [limit[0].upper() + limit[1:] for limit in names_by_limit]
     limited = [layout for layout in layouts if layout.leaves_out]
     cells = dict.fromkeys(layout.name for layout in limited if not layout.adds_cells)
     if cells:
-        sentences.append(f"{LEFT_OUT} {_words.in_turn([*cells])}.")
+        sentences.append(f"{LEFT_OUT} {_words.join_names([*cells])}.")
     sums = dict.fromkeys(layout.name for layout in limited if layout.adds_cells)
     return [
         *sentences,
@@ -275,14 +278,14 @@ def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
     """Yield the assumptions about groups on which the errors of these statistics depend."""
     kinds = [*dict.fromkeys(statistic.kind for statistic in sized)]
     if kinds:
-        several = SIZES_NOTE.format(kinds=_words.in_turn(kinds))
+        several = SIZES_NOTE.format(kinds=_words.join_names(kinds))
         yield MEAN_NOTE if kinds == ["mean"] else several
     yield from dict.fromkeys(statistic.assumes for statistic in sized if statistic.assumes)
 
 
 def list_notes(plan: Plan) -> tuple[str, ...]:
     """The notes of a plan."""
-    layouts = [block.layout for block in plan.blocks]
+    layouts = [part.layout for part in plan.blocks]
     sized = [item for layout in layouts for item in layout.statistics if item.needs_size]
     counts = (
         *describe_counts(layouts),
@@ -294,7 +297,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     notes += tuple(sentences_on(plan, Topic.VALUES))
     by_row = plan.spec.privacy.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
-    row_counts = (block.exact_rows for block in plan.blocks)
+    row_counts = (part.exact_rows for part in plan.blocks)
     exact = min((rows for rows in row_counts if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
@@ -339,9 +342,9 @@ def find_epsilon_of_one(certificate: PlanCertificate) -> float:
     At δ = 0 losses add up. Otherwise it is the least ε that is proved for the draws of one release
     together, or the ε of the whole series if no smaller ε is proved.
     """
-    budget, blocks = certificate.budget, [block for _, block in certificate.blocks]
-    draws = [block for block in blocks if isinstance(block, Certificate)]
-    others = [block.budget for block in blocks if not isinstance(block, Certificate)]
+    budget, claims = certificate.budget, [claim for _, claim in certificate.blocks]
+    draws = [claim for claim in claims if isinstance(claim, Certificate)]
+    others = [claim.budget for claim in claims if not isinstance(claim, Certificate)]
     separate = sum((other.epsilon for other in others), Fraction(0))
     if not budget.delta:
         pure = sum((draw.budget.epsilon for draw in draws), Fraction(0)) / certificate.releases
@@ -362,16 +365,18 @@ def series_sentences(plan: Plan) -> Iterator[str]:
         return
     whole, alone = whole_guarantee(plan), plan.epsilon_of_one
     if alone is not None:
-        whole += f" One of them alone has {_words.private(Fraction(alone), plan.budget.delta)}."
+        whole += (
+            f" One of them alone has {_words.format_guarantee(Fraction(alone), plan.budget.delta)}."
+        )
     if series.each is None and series.max_releases is None:
         yield f"{whole} {EACH_NOTE}"
     elif series.each is None:
-        most = _words.counted(series.max_releases or series.releases, "release")
+        most = _words.count_noun(series.max_releases or series.releases, "release")
         yield f"{whole} {MOST_NOTE.format(person=person, most=most)}"
     else:
         note = ROW_NOTE if series.each == "row" else REPORTED_NOTE
-        epsilon, delta = _words.at_least(plan.budget.epsilon), plan.budget.delta
-        but = f", but for a probability of {_words.at_least(delta)}" if delta else ""
+        epsilon, delta = _words.round_up(plan.budget.epsilon), plan.budget.delta
+        but = f", but for a probability of {_words.round_up(delta)}" if delta else ""
         more = ""
         if delta:  # j rows may be in one release, whose guarantee for a group is weaker
             more = ", and δ j·e^((j−1)ε) times" if series.each == "row" else ", and δ too"
@@ -382,7 +387,7 @@ def series_sentences(plan: Plan) -> Iterator[str]:
 
 def whole_guarantee(plan: Plan) -> str:
     """A sentence about the guarantee of the release, or of all releases of a series together."""
-    guarantee = _words.private(plan.budget.epsilon, plan.budget.delta)
+    guarantee = _words.format_guarantee(plan.budget.epsilon, plan.budget.delta)
     releases = plan.planned_releases
     if releases == 1:
         return f"The whole release has {guarantee}."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate, _words
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.spec.values import LEAST, as_table_name
@@ -352,7 +352,7 @@ class ReleaseBuilder:
             for name, key in repeated:
                 if _column_facts(earlier, name) != _column_facts(release.spec, name):
                     expected = f"the value given before for the column {name!r}"
-                    value = shown(given[name][key])
+                    value = show_value(given[name][key])
                     raise InvalidArgument(name=key, value=value, expected=expected)
         return replace(changed, release=release)
 

@@ -60,8 +60,8 @@ class ReleaseDifference(Shown):
     tables: dict[str, Table]
 
     def __repr__(self) -> str:
-        tables = _words.counted(len(self.tables), "table")
-        return _words.line("ReleaseDifference", f"{tables}: {_words.listed(self.tables)}")
+        tables = _words.count_noun(len(self.tables), "table")
+        return _words.line("ReleaseDifference", f"{tables}: {_words.list_names(self.tables)}")
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def try_bounds(spec_layout: SpecLayout, plan: Plan) -> None:
                 spec = plan_with_bounds(spec_layout, plan, known).spec
             except Refused as refused:
                 ends = [f"[{float(a):g}, {float(b):g}] of {x}" for x, (a, b) in known.items()]
-                why = f"{refused} The bounds that are found may be {_words.in_turn(ends)}: "
+                why = f"{refused} The bounds that are found may be {_words.join_names(ends)}: "
                 raise Refused(f"{why}choose other candidates.") from None
             if spec_file.loads(spec_file.dumps(spec)) != spec:
                 raise InvalidInput(

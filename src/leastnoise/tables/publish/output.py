@@ -195,13 +195,15 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        budget_text = _words.private(budget.epsilon, budget.delta)
+        budget_text = _words.format_guarantee(budget.epsilon, budget.delta)
         guarantee = f"{budget_text} for each {self.plan.spec.protected}"
-        tables = _words.counted(len(self.tables), "table")
+        tables = _words.count_noun(len(self.tables), "table")
         if self.release_number is not None:
-            number = _words.one_of(self.release_number, self.plan.planned_releases)
+            number = _words.name_release(self.release_number, self.plan.planned_releases)
             tables += f", {number}, together"
-        return _words.line("ReleasedTables", f"{tables}, {guarantee}: {_words.listed(self.tables)}")
+        return _words.line(
+            "ReleasedTables", f"{tables}, {guarantee}: {_words.list_names(self.tables)}"
+        )
 
     def __str__(self) -> str:
         """The tables as text, one below the other."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.ledger.ledger import Ledger
-    from leastnoise.ledger.series import Begun, LedgerSeries
+    from leastnoise.ledger.series import ChargedSeries, LedgerSeries
     from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
@@ -186,7 +186,7 @@ class Standing:
     series: LedgerSeries
     releases: int
     report: str
-    begun: Begun | None
+    begun: ChargedSeries | None
 
     @classmethod
     def find(cls, spec: Spec, folder: Path) -> Self | None:
@@ -263,7 +263,7 @@ class Standing:
                 "charged or drawn."
             ) from None
 
-    def _check_same_rows(self, begun: Begun) -> None:
+    def _check_same_rows(self, begun: ChargedSeries) -> None:
         """Raise CertificateRejected if a row could count in another release than was charged."""
         if begun.releases != self.releases:
             why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
@@ -279,7 +279,7 @@ class Standing:
         """
         return self.series.publish(
             certificate,
-            place=self.release_number,
+            index=self.release_number,
             releases=self.releases,
             report=self.report,
             label=label,

@@ -129,11 +129,13 @@ class Release:
         if privacy.epsilon == LEAST:
             guarantee = "the least ε"
         else:
-            guarantee = _words.private(self._spec.budget.epsilon, privacy.delta)
-        queries = _words.counted(len(names), "query", "queries")
+            guarantee = _words.format_guarantee(self._spec.budget.epsilon, privacy.delta)
+        queries = _words.count_noun(len(names), "query", "queries")
         if self._spec.series is not None:
             queries += f", {self._spec.series.releases:,} releases together"
-        summary = f"{queries}, {guarantee} for each {self._spec.protected}: {_words.listed(names)}"
+        summary = (
+            f"{queries}, {guarantee} for each {self._spec.protected}: {_words.list_names(names)}"
+        )
         return _words.line("Release", summary)
 
     @classmethod
@@ -492,7 +494,7 @@ def fit_plans(
         plans = [release._scale(factor).plan() for release, _ in releases]  # noqa: SLF001 (the same class)
         certificates = [plan.certificate for plan in plans]
         whole = Preregistered(budget=budget, releases=zip(certificates, counts, strict=True))
-        if whole.by_sums_alone and delta_sum > budget.delta:  # at any ε
+        if whole.composes_by_sums and delta_sum > budget.delta:  # at any ε
             raise Refused(
                 f"The deltas of these releases add up to {decimal_text(delta_sum)}, which is more "
                 f"than {decimal_text(budget.delta)}. They have to add up, since a release has "

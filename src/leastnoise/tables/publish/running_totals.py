@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.certificate.plan import PlanCertificate
-    from leastnoise.ledger.series import Begun
+    from leastnoise.ledger.series import ChargedSeries
     from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.prepare import Standing
@@ -116,7 +116,7 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
     return Step(number=state.position + 1, first=state.first, state=state)
 
 
-def _check_state(spec: Spec, state: State, begun: Begun, file: StateFile) -> None:
+def _check_state(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) -> None:
     if state.plan != plan_digest(spec, begun.certificate):
         raise Refused(
             f"The state {file.path} is of another plan. Cells, limits, filters, the tree and "

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _files
-from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, shown
+from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, show_value
 from leastnoise.tables.answers.match_certificates import list_answers
 from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import Layout
@@ -89,7 +89,7 @@ def key_of(name: str) -> str:
     if name.startswith(_BOUNDS) and name != _BOUNDS:
         return f"columns.{name.removeprefix(_BOUNDS)}.bounds"
     expected = f"one of {', '.join(LIMITS)}, or bounds.COLUMN"
-    raise InvalidArgument(name="--try", value=shown(name), expected=expected)
+    raise InvalidArgument(name="--try", value=show_value(name), expected=expected)
 
 
 def try_limits(
@@ -154,10 +154,10 @@ def try_limits(
     trials = [
         trial
         for value, (spec_layout, plan) in plans.items()
-        for block in plan.blocks
-        if block.layout.label in truths
+        for part in plan.blocks
+        if part.layout.label in truths
         for trial in _find_errors(
-            spec_layout.spec, block, truths[block.layout.label], value=value, folder=spec.parent
+            spec_layout.spec, part, truths[part.layout.label], value=value, folder=spec.parent
         )
     ]
     if not trials:
@@ -228,12 +228,12 @@ def _sum_cells(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
 
 
 def _find_errors(
-    spec: Spec, block: NoisyPart, truth: _Cells, *, value: str, folder: Path
+    spec: Spec, part: NoisyPart, truth: _Cells, *, value: str, folder: Path
 ) -> Iterator[Trial]:
     """The error of each statistic of a query; `truth` has its cells without limits."""
-    layout = block.layout
+    layout = part.layout
     limited = _sum_cells(spec, layout, folder)
-    noisy = values_of(layout, limited, block.noise_errors)
+    noisy = values_of(layout, limited, part.noise_errors)
     limited_values, true_values = (
         values_of(cell_layout, numbers, [_NONE] * len(cell_layout.components))
         for cell_layout, numbers in ((layout, limited), truth)

@@ -68,12 +68,12 @@ class VerifiedRelease:
         return self.plan.planned_releases
 
     def __repr__(self) -> str:
-        queries = _words.counted(len(self.spec.query), "query", "queries")
+        queries = _words.count_noun(len(self.spec.query), "query", "queries")
         budget = self.spec.budget
         if self.release_number is not None:
-            number = _words.one_of(self.release_number, self.planned_releases)
+            number = _words.name_release(self.release_number, self.planned_releases)
             queries += f", {number}, together"
-        guarantee = f"{_words.private(budget.epsilon, budget.delta)} for each"
+        guarantee = f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each"
         return _words.line(
             "VerifiedRelease", f"{queries}, proved {guarantee} {self.spec.protected}"
         )
@@ -202,7 +202,7 @@ def _find_account(
         ledger,
         sealed.entry,
         certificate,
-        place=sealed.release_number,
+        index=sealed.release_number,
         digest=None if sealed.link is None else sealed.link.digest,
     )
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None

@@ -133,8 +133,10 @@ class Table(Framed, Shown):
     confidence: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        columns = _words.counted(len(self.columns), "column")
-        return _words.line("Table", f"{_words.counted(len(self), 'row')}, {columns}; {self.name}")
+        columns = _words.count_noun(len(self.columns), "column")
+        return _words.line(
+            "Table", f"{_words.count_noun(len(self), 'row')}, {columns}; {self.name}"
+        )
 
     def __str__(self) -> str:
         """The table as text: each statistic's value, and the interval of 95 % of its noise."""

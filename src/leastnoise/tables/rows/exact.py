@@ -110,7 +110,7 @@ class ExactTotals:
         if not layouts:
             return []
         names = dict.fromkeys(layout.name for layout in layouts)
-        self.tell(f"Reading and bounding for {_words.listed(names)}")
+        self.tell(f"Reading and bounding for {_words.list_names(names)}")
         with source.open_engine(self.rows) as engine:
             return bounding.query_vectors(engine, self.spec, layouts, salt=self.salt)
 

@@ -297,7 +297,7 @@ class Series(Section):
         if self.each == "person in one release":
             return f"{unit} in one release"
         if self.max_releases is not None:
-            return f"{unit} in at most {_words.counted(self.max_releases, 'release')}"
+            return f"{unit} in at most {_words.count_noun(self.max_releases, 'release')}"
         return unit
 
 

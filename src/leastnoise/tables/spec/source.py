@@ -90,7 +90,7 @@ def _why_secret(address: str) -> str | None:
     if _SECRET.search(unquote(address)):
         return (
             "Leave passwords and tokens out, because a spec is published. PostgreSQL reads the "
-            "password from PGPASSWORD or ~/.pgpass, and Spark reads secrets from its settings."
+            "password from PGPASSWORD or ~/.pgpass, and Spark reads credentials from its settings."
         )
     return None
 
@@ -217,7 +217,8 @@ class Join(Section):
 
     def in_words(self, name: str) -> str:
         """A sentence about this table, which the spec calls `name`."""
-        row = f"Each row is joined to the row of {name} with the same {self.on}, if exactly one has it"
+        row = f"Each row is joined to the row of {name} with the same {self.on}"
+        row += ", if exactly one has it"
         if self.public:
             return f"{row}. {name} is public, and not protected."
         return f"{row}. Rows of {name} are protected as part of their {self.on}'s data."

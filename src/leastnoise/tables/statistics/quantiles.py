@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import RANKED_COLUMN, ColumnIs, OneColumn
@@ -51,7 +51,7 @@ class Quantile(OneColumn):
             parsed = Fraction(0)
         if not 0 < parsed < 1:
             why = "Expected a level above 0 and below 1, such as quantile(income, 0.9), got"
-            raise ValueError(f"{why} {shown(level)}.")
+            raise ValueError(f"{why} {show_value(level)}.")
         return cls(column=column, level=parsed)
 
     @property

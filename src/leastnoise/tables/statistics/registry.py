@@ -51,7 +51,7 @@ PATTERN = (
 """The pattern of a statistic's spelling in the JSON Schema."""
 _RATIO = f"{Ratio.kind}(sum(column), sum(column))"
 _QUANTILE = f"{Quantile.kind}(column, level)"
-SPELLINGS = _words.in_turn(
+SPELLINGS = _words.join_names(
     [
         *_WITHOUT_COLUMN,
         *(f"{kind}(column)" for kind in (*_WITH_COLUMN, _MEDIAN)),

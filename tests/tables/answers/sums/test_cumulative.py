@@ -272,7 +272,9 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
         raise InvalidArgument(name="coverage", value=coverage, expected="coverage <= 0.97")
 
     monkeypatch.setattr(tree, "prefix_half_widths", prefix_half_widths)
-    with pytest.raises(Refused, match=r"can't be told .* Give fewer edges or a larger epsilon"):
+    with pytest.raises(
+        Refused, match=r"too large to compute .* Give fewer edges or a larger epsilon"
+    ):
         plan_of(spec_of())
 
 

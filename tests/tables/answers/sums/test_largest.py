@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from leastnoise._words import shown
+from leastnoise._words import format_for_page
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.report.page import report
@@ -243,7 +243,7 @@ def test_a_release_verifies_and_is_refused_where_it_was_edited(tmp_path: Path, k
     (block, *_) = json.loads((folder / "plan.json").read_text(encoding="utf-8"))["blocks"]
     page = report(folder)
     assert "chosen to make the largest standard deviation small" in page
-    assert f"It is {shown(block[kind]['largest_std'])}, of all tables" in page
+    assert f"It is {format_for_page(block[kind]['largest_std'])}, of all tables" in page
     spec, plan = folder / "spec.toml", folder / "plan.json"
     text, told = (path.read_text(encoding="utf-8") for path in (spec, plan))
     assert text.count('objective = "largest"\n') == 1

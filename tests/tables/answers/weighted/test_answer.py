@@ -20,7 +20,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.selection.workload import Try
+from leastnoise.selection.workload import Attempt
 from leastnoise.tables.answers.weighted import answer, errors, search
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
 from leastnoise.tables.answers.weighted.questions import list_moves
@@ -410,7 +410,7 @@ def test_half_widths_of_many_unlike_geometric_weights_hold(
 ) -> None:
     weights = [f"{place},{place},{place + 1},{3**place}" for place in range(6)]
     lines = [*weights[:2], *(f"all{line[1:]}" for line in weights)]
-    tries = (Try(where="cells", strategy=None, family="geometric"),)
+    tries = (Attempt(where="cells", strategy=None, family="geometric"),)
     monkeypatch.setattr(search, "_list_tries", lambda *_, **__: tries)
     laid = laid_of(lines, privacy={"epsilon": epsilon})
     made = plan(laid)

@@ -181,7 +181,7 @@ class Drawn(NoisyAnswer):
         """The queries that share the draw."""
         queries = list(dict.fromkeys(layout.name for layout in self.layouts))
         if len(queries) > 1:
-            together = f"The noise of {_words.in_turn(queries)} is planned together"
+            together = f"The noise of {_words.join_names(queries)} is planned together"
             yield Sentence(Topic.DRAW, f"{together}: none has more than alone.")
 
 
@@ -197,7 +197,7 @@ class DrawnPart(NoisyPart):
 
     @property
     def first(self) -> int:
-        """The first of its coordinates in the draw."""
+        """The index of its first coordinate in the draw."""
         return sum(layout.dimension for layout in self.answered.layouts[: self.index])
 
     @property

@@ -13,7 +13,7 @@ from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.draw import has_quantiles
 from leastnoise.noise.question import Question
 from leastnoise.selection.comparison import Comparison
-from leastnoise.selection.constructions import list_ways
+from leastnoise.selection.constructions import list_constructions
 from leastnoise.selection.public import compare_families
 from leastnoise.selection.rivals import list_first, list_later, list_quick, may_lead
 from leastnoise.tables.noise import shared_draws
@@ -265,20 +265,22 @@ def _has_loser(
 
 
 def _search_quick(question: Question) -> Comparison:
-    ways = [construction for construction in list_ways(question) if construction.draws == 1]
+    ways = [
+        construction for construction in list_constructions(question) if construction.draws == 1
+    ]
     first = [family for family in list_first() if may_lead(family, question)]
     return compare_families(
-        question, families=first, usable=has_quantiles, ways=ways, to_beat=math.inf
+        question, families=first, usable=has_quantiles, constructions=ways, to_beat=math.inf
     )
 
 
 def _search_later(question: Question, known: Comparison, to_beat: float) -> Comparison:
-    ways = [construction for construction in list_ways(question) if construction.draws > 1]
+    ways = [construction for construction in list_constructions(question) if construction.draws > 1]
     more = partial(compare_families, question, usable=has_quantiles, to_beat=to_beat)
     quick, later = (
         [family for family in some if may_lead(family, question)]
         for some in (list_quick(), list_later())
     )
     if ways:
-        known = more(families=quick, known=known, ways=ways)
+        known = more(families=quick, known=known, constructions=ways)
     return more(families=later, known=known)

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (
-    "No noise is added to a quantile{which}, and no interval of values exists for it: its error is "
-    "bounded in rows, and the distance between the values of these rows depends on the data."
+    "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
+    "at most so many rows, and how far apart their values lie is data."
 )
 _COUNTED = (
     "Quantiles by a tree are read off noisy counts of the rows at each candidate. Each is between "

@@ -62,8 +62,8 @@ class Asking(Protocol):
 class RankError:
     """The largest error of a quantile in rows of its group, with probability 95 %.
 
-    Where it is chosen between two others it counts how far off these are. Rows that share a part of
-    a candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
+    If a quantile is chosen between two others, their errors count, too. Rows that share a part of a
+    candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
     """
 
     statistic: str
@@ -77,7 +77,7 @@ class RankError:
             for size in self.sizes
             if size > self.rows_95
         ]
-        compared = f" ({_words.in_turn(shares, 'or')})" if shares else ""
+        compared = f" ({_words.join_names(shares, 'or')})" if shares else ""
         return (
             f"{self.statistic}: with 95 %, at most {self.rows_95:,.3g} rows of its group from the "
             f"true rank{compared}."
@@ -201,9 +201,9 @@ class QuantilePlan(AloneInDraw):
         """The error of each quantile in rows."""
         layout = self.layout
         what = ", ".join(asked.label for asked in layout.statistics)
-        cells = _words.counted(layout.cells, "cell")
+        cells = _words.count_noun(layout.cells, "cell")
         ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
-        epsilon = _words.at_least(self.budget.epsilon)
+        epsilon = _words.round_up(self.budget.epsilon)
         yield Listing(
             title=f"{self.name}: {what}; in {cells}, for ε = {epsilon}. Each is one of "
             f"{layout.candidates.cells:,} candidates {ends}, by {self.how}.",
@@ -276,5 +276,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def _ends_on_page(self) -> str:
-        low, high = map(_words.shown, (self.layout.published[0], self.layout.published[-1]))
+        low, high = map(
+            _words.format_for_page, (self.layout.published[0], self.layout.published[-1])
+        )
         return f"public candidates from {low} to {high}"

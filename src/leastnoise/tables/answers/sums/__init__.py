@@ -3,10 +3,11 @@
 | file | what |
 |---|---|
 | `margin_queries`, `cumulative_queries`, `level_queries`, `nested_queries` | kinds, their tables |
-| `answer` | the answers: one draw for all tables of a query |
-| `margins`, `cumulative`, `levels` | the plan of totals, of running sums, of sums by each level |
-| `nested` | the plan of levels beside other columns, with totals |
-| `measured` | the tables with margins that get noise, and the error of other strategies |
+| `problems` | problems of a spec that all these kinds share |
+| `answer` | the base of all answers: one draw for all tables of a query |
+| `trees`: `cumulative`, `levels` | running sums, and sums by each level, from one tree of noise |
+| `measured_sums`: `margins`, `nested` | totals, alone or beside levels, from noise in tables |
+| `measured` | the search for tables with noise, and a comparison with other ways |
 | `chain` | noise in the cells alone, on a tree along one order of the columns |
 | `whole_counts` | the tree down which counts are made whole and none below 0, and the bias |
 | `publish_sums`, `publish_nested`, `publish_whole` | from exact integers to tables; checks |

@@ -206,7 +206,7 @@ class SumPart(NoisyPart):
 
     def _noise_in_words(self, person: str) -> str:
         others = [label for label in self.group if label != self.label]
-        return f", together with {_words.listed(others)}, with which it adds up"
+        return f", together with {_words.list_names(others)}, with which it adds up"
 
     def own_sentences(self) -> Iterator[Sentence]:
         """The bias of whole counts, and the largest standard deviation if that is the objective."""
@@ -215,7 +215,7 @@ class SumPart(NoisyPart):
             yield Sentence(Topic.PAGE, bias_in_words({"this table": self.too_high}))
             yield Sentence(Topic.WHOLE, WHOLE_NOTE)
         if self.answered.cells.largest:
-            largest = _words.shown(self.answered.largest_std)
+            largest = _words.format_for_page(self.answered.largest_std)
             text = f"{FOR_THE_LARGEST} It is {largest}, of all tables that add up with it."
             yield Sentence(Topic.PAGE, text)
 

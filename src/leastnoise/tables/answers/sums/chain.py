@@ -75,7 +75,7 @@ class Chain:
 
     def in_words(self, cells: Layout) -> str:
         """The noise, in a sentence."""
-        along = _words.in_turn(self.columns(cells))
+        along = _words.join_names(self.columns(cells))
         return _DRAWN.format(std=math.sqrt(self.noise.variance), along=along)
 
 

@@ -165,7 +165,7 @@ class Levels(TreeSums):
     def in_words(self) -> list[str]:
         """The noise, and a comparison with other ways to make these tables, in sentences."""
         column, *above = (next(iter(layout.axes[0].columns)) for layout in self.layouts)
-        levels = _words.in_turn([column, *above], "and")
+        levels = _words.join_names([column, *above], "and")
         largest = self.cells.largest
         std = self.largest_std if largest else self.geometric_mean
         on = _ON_A_TREE.format(levels=levels) if any(self.noise.shares[:-1]) else " alone"

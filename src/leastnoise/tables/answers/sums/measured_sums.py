@@ -66,7 +66,7 @@ class MeasuredSums(Summed):
     def in_columns(self, table: int) -> str:
         """The columns that a table is by, in words."""
         columns = self.columns(table)
-        return _words.in_turn(columns) if columns else "the total"
+        return _words.join_names(columns) if columns else "the total"
 
     @abstractmethod
     def remarks(self) -> list[str]:

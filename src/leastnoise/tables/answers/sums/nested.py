@@ -273,7 +273,7 @@ class NestedMargins(MeasuredSums):
         return {self.cells.statistics[0].label: ways}
 
     def _terms(self, table: int, of: int) -> Floats:
-        """The number of numbers of the table `of` in each number of `table`, at each node."""
+        """The count of numbers of the table `of` in a number of `table`, at each node."""
         nested = self.nested
         (level, _), (lowest, _) = nested.split(table), nested.split(of)
         per_node = nested.cells(of) // nested.counts[lowest]

@@ -187,7 +187,7 @@ class SeriesTotals(OnATree, OverTime):
         counts = [count + noise for count, noise in zip(exact, drawn, strict=True)]
         sums = zip(before.noise, drawn, strict=True)
         after = RunningSums(
-            noise=tuple(self.strategy.sums_after(leaf, own, noise) for own, noise in sums),
+            noise=tuple(self.strategy.sums_after(leaf, kept, noise) for kept, noise in sums),
             totals=tuple(a + b for a, b in zip(before.totals, counts, strict=True)),
             counts=tuple(counts),
         )

@@ -83,8 +83,8 @@ def total_name(query: str) -> str:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The way to bound a unit that moves the fewest whole counts; a sentence if there is none."""
-    whole = [way for way in ways if not isinstance(way, InBall)]
+    """The bounding of a unit that moves the fewest whole counts; a sentence without a bounding."""
+    whole = [bounding for bounding in ways if not isinstance(bounding, InBall)]
     if not whole or not shape.numbers.counts:
         return "Running totals are of whole counts. Give max_rows in [contribution]."
-    return min(whole, key=lambda way: replace(shape, bounding=way).l1)
+    return min(whole, key=lambda bounding: replace(shape, bounding=bounding).l1)

@@ -57,14 +57,14 @@ class WholeCounts:
 
     def in_words(self) -> list[str]:
         """The method and its bias, in sentences."""
-        down = f", by {_words.in_turn(self.columns)}" if self.columns else " a tree of the bins"
+        down = f", by {_words.join_names(self.columns)}" if self.columns else " a tree of the bins"
         return [_FOUND.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
 
 
 def bias_in_words(too_high: Mapping[str, float]) -> str:
     """The bias of whole counts in tables, by name, in a sentence."""
-    bias = [f"{_words.at_least(bound)} in {name}" for name, bound in too_high.items()]
-    return _BIAS.format(_words.in_turn(bias))
+    bias = [f"{_words.round_up(bound)} in {name}" for name, bound in too_high.items()]
+    return _BIAS.format(_words.join_names(bias))
 
 
 def along_columns(margins: Margins) -> WholeCounts:

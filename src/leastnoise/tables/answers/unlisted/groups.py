@@ -181,13 +181,13 @@ class GroupRow(NoisyPart):
 
     def _cells_in_words(self) -> str:
         layout = self.layout
-        keys = _words.in_turn([axis.column for axis in layout.unlisted])
+        keys = _words.join_names([axis.column for axis in layout.unlisted])
         public = math.prod(axis.cells for axis in layout.axes)
-        beside = f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
+        beside = f", beside {_words.count_noun(public, 'public cell')}" if public > 1 else ""
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Its errors, and from how many units on a group is published, with each noise."""
+        """Its errors, and the sizes of published groups with each noise."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [

@@ -1,4 +1,4 @@
-"""Queries that publish which keys there are, and no number."""
+"""Queries that publish keys without any number."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KEYS_NOTE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysAlone(OfOneQuery):
-    """A query that publishes which of the keys that nobody listed there are."""
+    """A query that publishes keys that nobody listed, without any number."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the chances by which keys are published."""
@@ -89,7 +89,7 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysPlan(AloneInDraw):
-    """The plan of a query that publishes which keys there are, and no number."""
+    """The plan of a query that publishes keys without any number."""
 
     layout: Layout
     claim: KeysCertificate
@@ -105,17 +105,20 @@ class KeysPlan(AloneInDraw):
 
     @property
     def half(self) -> int:
-        """From how many units on a key is published with probability ½."""
+        """The number of units from which on a key is published with probability ½."""
         return self.claim.first(Fraction(1, 2))
 
     @property
     def nearly(self) -> int:
-        """From how many units on a key is published with probability .95."""
+        """The number of units from which on a key is published with probability .95."""
         return self.claim.first(NEARLY)
 
     @property
     def least(self) -> int | None:
-        """From how many on some mechanism could publish a key with probability ½, if known."""
+        """The number of units from which on some mechanism could publish a key with probability ½.
+
+        None if it isn't known.
+        """
         return find_least(self.claim.budget, self.claim.neighbours)
 
     @property
@@ -159,7 +162,7 @@ class KeysPlan(AloneInDraw):
         """From how many units on a key is published."""
         rows = [("chosen", str(self.half), str(self.nearly))]
         rows += [] if self.least is None else [("any mechanism", str(self.least), "")]
-        epsilon, delta = map(_words.at_least, (self.budget.epsilon, self.budget.delta))
+        epsilon, delta = map(_words.round_up, (self.budget.epsilon, self.budget.delta))
         yield Listing(
             title=f"{self.name}: keys and no number, for ε = {epsilon}, δ = {delta}.",
             heads=("from how many on a key is published, with probability", "½", "95 %"),

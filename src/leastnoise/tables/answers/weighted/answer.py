@@ -207,8 +207,8 @@ class AnsweredSums(NoisyAnswer):
         """The numbers with noise, in words."""
         numbers = len(self.ways.of_noise.T)
         if self.ways.strategy is None:
-            return _words.counted(numbers, "cell")
-        return _words.counted(numbers, "sum of cells", "sums of cells")
+            return _words.count_noun(numbers, "cell")
+        return _words.count_noun(numbers, "sum of cells", "sums of cells")
 
     def describe_draw(self) -> Iterator[Sentence]:
         """The noise, and how it compares with the least that there could be."""
@@ -330,5 +330,5 @@ class SumsPart(NoisyPart):
         }
 
     def _numbers_in_words(self) -> str:
-        sums = _words.counted(self.layout.cells, "sum")
+        sums = _words.count_noun(self.layout.cells, "sum")
         return f"{sums}, from noise in {self.answered.noisy_numbers}"

@@ -11,7 +11,7 @@ import numpy as np
 from leastnoise.errors import NotApplicable
 from leastnoise.mechanism.accuracy import Term, half_width, half_widths_of_sum
 from leastnoise.noise.draw import find_characteristic
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
@@ -44,7 +44,11 @@ def check_known(certificate: Certificate, ways: LeastSquares) -> None:
     """Raise NotApplicable if the half-widths of some sums aren't known, or take too long."""
     noise = certificate.noise
     find_characteristic(noise, {0: 1.0}, np.ones(1))
-    always = noise.name == "laplace" or registered(type(noise)).spherical or _has_bound(certificate)
+    always = (
+        noise.name == "laplace"
+        or registered_family(type(noise)).spherical
+        or _has_bound(certificate)
+    )
     if not always and not _are_few(certificate, _list_alike(ways)):
         raise NotApplicable(
             family=noise.name, why="the errors of this many sums with unlike weights aren't known"
@@ -130,7 +134,7 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
         std = length * math.sqrt(certificate.noise.variance)
         widths = (half_width_of_laplace_sum(p, largest) for p in PROBABILITIES)
         return [std * width + total * rounded for width in widths]
-    if registered(type(certificate.noise)).spherical:
+    if registered_family(type(certificate.noise)).spherical:
         # the rounding of a number is in its half-width, and adds up
         alone = [half_width(certificate, probability) - rounded for probability in PROBABILITIES]
         return [length * width + total * rounded for width in alone]

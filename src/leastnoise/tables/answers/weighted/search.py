@@ -19,9 +19,9 @@ from leastnoise.guarantees.strategy import SumsOfCells
 from leastnoise.mechanism.accuracy import standard_deviation
 from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.question import Question
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import registered_family
 from leastnoise.selection.public import find_candidate
-from leastnoise.selection.workload import Try, list_tries, rank
+from leastnoise.selection.workload import Attempt, figure_of_merit, list_attempts
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.weighted.errors import check_known
 from leastnoise.tables.answers.weighted.questions import list_moves, rows_of
@@ -61,7 +61,7 @@ def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int
             why = str(error).removesuffix(".")
             continue
         stds = ways.find_stds(variances(certificate))
-        figure = rank(float(np.sqrt(np.mean(stds**2))), attempt.strategy)
+        figure = figure_of_merit(float(np.sqrt(np.mean(stds**2))), attempt.strategy)
         if stds.min() > 0 and stds.max() < 1e100 and (best is None or figure < best[0]):
             best = figure, certificate
     if best is None:
@@ -78,14 +78,14 @@ def variances(certificate: Certificate) -> Floats:
 def is_alike(certificate: Certificate) -> bool:
     """True if all noisy numbers have the same law: independent, or spherical together."""
     noise, geometry = certificate.noise, certificate.geometry
-    family = registered(type(noise))
+    family = registered_family(type(noise))
     if geometry is None:
         return family.spherical or family.independent or noise.dimension == 1
     return isinstance(geometry, CellGeometry) and noise.dimension == 1
 
 
 def _prove(
-    cells: Layout, sums: MergedSums, attempt: Try, *, budget: Budget, releases: int
+    cells: Layout, sums: MergedSums, attempt: Attempt, *, budget: Budget, releases: int
 ) -> Certificate:
     """Find and prove noise of one strategy. Raises Refused if no noise is proved."""
     strategy = attempt.strategy
@@ -107,7 +107,7 @@ def _prove(
     return mechanism.certificate.about(cells.neighbours).on_grid(grid)
 
 
-def _moves_of_sums(cells: Layout, strategy: Strategy, attempt: Try) -> Sensitivity:
+def _moves_of_sums(cells: Layout, strategy: Strategy, attempt: Attempt) -> Sensitivity:
     moves = SumsOfCells.of(strategy, attempt.norm, cells.neighbours, rows_of(cells))
     if sum(map(len, moves.rows)) > MOST_LETTERS:
         raise Refused("the certificate would be too long. Use fewer sums or cells")
@@ -115,8 +115,8 @@ def _moves_of_sums(cells: Layout, strategy: Strategy, attempt: Try) -> Sensitivi
 
 
 @lru_cache(maxsize=8)
-def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tuple[Try, ...]:
-    tries, _ = list_tries(sums.queries, neighbours, pure=pure)
+def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tuple[Attempt, ...]:
+    tries, _ = list_attempts(sums.queries, neighbours, pure=pure)
     return tries
 
 

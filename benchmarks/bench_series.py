@@ -1,0 +1,147 @@
+"""A register over time: standard deviations of periods and running totals, and the rivals' figures.
+
+At ε = 1 for one row that is there or not. All are root mean squares over the releases where nothing
+else is said. A rival's noise is Laplace or Gaussian noise in its own numbers.
+
+python -m benchmarks.bench_series
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize
+
+import leastnoise as ln
+from benchmarks.timing import print_rows
+from leastnoise.calibration import find_gaussian
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import Rows
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
+from leastnoise.workloads.tree_search import offer_releases, rank_noise
+
+WEEKS = 52
+_GAUSSIAN = Budget(epsilon=1, delta="1e-6")
+
+
+def find_noise(count: int, branches: tuple[int, ...] | None, epsilon: Fraction) -> Agreeing:
+    """The noise of a series on the tree that its plan uses."""
+    offers = offer_releases(count, branches)
+    rows = Rows(most=1, replaced=False)
+    return rank_noise(offers, 1 / epsilon, rows, largest=False)[0][1]
+
+
+def figures(noise: Agreeing, count: int) -> list[float]:
+    """The standard deviations of a count, and of totals: mean, largest, whole."""
+    tables = (Nodes(level=len(noise.branches)), *map(partial(_first), range(1, count + 1)))
+    strategy = TreeStrategy(noise=noise, tables=tables)
+    variances = np.array([strategy.variance(table)[0] for table in range(count + 1)])
+    totals = variances[1:]
+    return [math.sqrt(v) for v in (variances[0], totals.mean(), totals.max(), totals[-1])]
+
+
+def _first(cells: int) -> FirstCells:
+    return FirstCells(cells=cells)
+
+
+def fresh(epsilon: float) -> float:
+    """The standard deviation of geometric noise."""
+    ratio = math.exp(-epsilon)
+    return math.sqrt(2 * ratio) / (1 - ratio)
+
+
+def subtracting_tree(count: int, epsilon: float) -> float:
+    """The best k-ary tree with subtraction and Laplace noise (Andersson et al. 2024)."""
+    return min(
+        math.sqrt(np.mean([_nodes(t, k) for t in range(1, count + 1)]) * 2) * levels / epsilon
+        for k in range(3, 61, 2)
+        for levels in range(1, 8)
+        if (k**levels - 1) / 2 >= count
+    )
+
+
+def _nodes(total: int, k: int) -> int:
+    """How many nodes are added or subtracted for a total: the balanced digits to the base k."""
+    nodes = 0
+    while total:
+        digit = (total + k // 2) % k - k // 2
+        total, nodes = (total - digit) // k, nodes + abs(digit)
+    return nodes
+
+
+def square_root(count: int) -> float:
+    """The square-root factorisation with Gaussian noise at (1, 1e-6)."""
+    steps = np.arange(1, count)
+    roots = np.concatenate([[1.0], np.cumprod((2 * steps - 1) / (2 * steps))])
+    squares = np.cumsum(roots**2)
+    return float(find_gaussian(_GAUSSIAN).scale) * math.sqrt(squares[-1] * squares.mean())
+
+
+def least_squares(branches: tuple[int, ...], count: int) -> float:
+    """Geometric noise on all nodes of a tree, best shares, and least squares over all nodes."""
+    leaves = math.prod(branches)
+    rows = [np.eye(leaves)]
+    for level in range(len(branches)):
+        span = math.prod(branches[level:])
+        rows.insert(level, np.kron(np.eye(leaves // span), np.ones(span)))
+    prefixes = np.tri(leaves)[:count]
+
+    def mean(logits: np.ndarray) -> float:
+        shares = np.exp(logits) / np.exp(logits).sum()
+        weights = [1 / fresh(share) ** 2 for share in shares]
+        information = sum(w * own.T @ own for w, own in zip(weights, rows, strict=True))
+        return float(np.einsum("ij,ij->", prefixes @ np.linalg.inv(information), prefixes)) / count
+
+    found = minimize(mean, np.zeros(len(rows)), method="Nelder-Mead", options={"maxiter": 400})
+    return math.sqrt(found.fun)
+
+
+def least(count: int) -> float:
+    """A proved bound: no additive noise has a smaller root mean square over all totals."""
+    return ln.workload(np.tri(count), epsilon="1").bound
+
+
+def main() -> None:
+    """Print the tables."""
+    rows: list[tuple[str, ...]] = []
+    for count, branches, epsilon in (
+        (12, (3, 4), "1"),
+        (WEEKS, (4, 13), "1"),
+        (WEEKS, None, "1"),
+        (365, None, "1"),
+        (1000, None, "1"),
+        (WEEKS, (4, 13), "0.1"),
+    ):
+        noise = find_noise(count, branches, Fraction(epsilon))
+        alone = fresh(float(Fraction(epsilon)))
+        whole = alone * math.sqrt(count)
+        fresh_figures = [alone, alone * math.sqrt((count + 1) / 2), whole, whole]
+        tree = " × ".join(map(str, noise.branches))
+        for name, stds in (
+            ("fresh noise, no state", fresh_figures),
+            (f"one draw on {tree}", figures(noise, count)),
+        ):
+            rows.append((f"{count}, ε = {epsilon}", name, *(f"{std:.4g}" for std in stds)))
+    heads = ("releases", "noise", "a release", "totals", "largest total", "all")
+    print_rows("A register over time: standard deviations", heads, rows)
+    quarters = TreeStrategy(
+        noise=find_noise(WEEKS, (4, 13), Fraction(1)), tables=(Nodes(level=1),)
+    ).variance(0)
+    counts = (12, WEEKS, 365)
+    rivals = [
+        ("k-ary tree with subtraction", *(f"{subtracting_tree(n, 1):.4g}" for n in counts)),
+        ("square root, Gaussian (1, 1e-6)", *(f"{square_root(n):.4g}" for n in counts)),
+        ("geometric on 4 × 4 × 4, least squares", "", f"{least_squares((4, 4, 4), WEEKS):.4g}", ""),
+        ("no additive noise has less", *(f"{least(n):.4g}" for n in counts[:2]), ""),
+        ("a quarter, one draw on 4 × 13", "", f"{math.sqrt(quarters[0]):.4g}", ""),
+    ]
+    heads = ("root mean square of all totals, ε = 1", *map(str, counts))
+    print_rows("Other noise for running totals", heads, rivals)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Tables of which some are sums of others: the variances of their numbers, from noise in some.
+
+notation: a table is a number; the cells are the last of `every` table; N cells, n_B cells of table
+B, r_A contrasts of table A, which tables that are sums of A lack; τ_M = 1/variance of a number of
+the measured table M, θ_A = Σ τ_M N/n_M over all M of which A is a sum, v_B the variance of a number
+of table B. Proofs: theory/marginals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lattice(ABC):
+    """The published `tables`, distinct, by columns of `sizes`, and all that are sums of the cells.
+
+    If `total_is_known`, the sum of all cells is public, and has no noise.
+    """
+
+    sizes: tuple[int, ...]
+    tables: tuple[int, ...]
+    total_is_known: bool = False
+
+    @property
+    def has_cells(self) -> bool:
+        """True if the cells are few enough to be read, and to have noise."""
+        return True
+
+    @property
+    def is_small(self) -> bool:
+        """True if the estimates of all cells are kept, and every table may be measured."""
+        return True
+
+    @property
+    @abstractmethod
+    def every(self) -> Sequence[int]:
+        """All tables that may be measured, the cells last."""
+
+    @property
+    @abstractmethod
+    def places(self) -> Mapping[int, int] | Sequence[int]:
+        """The index of each table in `every`."""
+
+    @property
+    @abstractmethod
+    def within(self) -> NDArray[np.bool_]:
+        """True where table A is a sum of table B; shape (A, B)."""
+
+    @abstractmethod
+    def rank(self, table: int) -> int:
+        """The number of columns and levels that a table is by."""
+
+    @abstractmethod
+    def cells(self, table: int) -> int:
+        """The number n_B of cells of a table."""
+
+    @abstractmethod
+    def contrasts(self, table: int) -> int:
+        """The number r_A of contrasts of a table."""
+
+    @cached_property
+    def carried(self) -> Floats:
+        """N/n_M where A is a sum of M, shape (A, M): θ = carried·τ."""
+        counts = np.array([self.cells(table) for table in self.every], dtype=float)
+        return self.within * (counts[-1] / counts)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """N r_A/n_B² where A is a sum of B, shape (published tables, A): v_B = Σ_A this/θ_A."""
+        counts = np.array([self.cells(table) for table in self.tables], dtype=float)
+        contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)
+        inside = self.within[:, [self.places[table] for table in self.tables]].T
+        spread = inside * contrasts * (self.cells(self.every[-1]) / counts**2)[:, None]
+        if self.total_is_known:
+            spread[:, 0] = 0
+        return spread
+
+    def variances(self, theta: Floats) -> Floats:
+        """v_B of each published table; infinite if θ doesn't determine it."""
+        needed = (self.spread > 0).any(axis=0)
+        if (theta[needed] <= 0).any():
+            return np.full(len(self.tables), math.inf)
+        return self.spread @ (1 / np.where(needed, theta, 1.0))
