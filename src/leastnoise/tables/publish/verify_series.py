@@ -11,6 +11,7 @@ from leastnoise.tables.publish.running_totals import numbers_of, plan_digest
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     Numbers = dict[str, tuple[list[int], list[int]]]
@@ -49,6 +50,13 @@ def verify_series(
     folders = numbered_folders(folder)
     if not folders:
         raise SourceError(f"Expected folders of releases such as 01, found none in {folder}.")
+    return verify_folders(folders, ledger=ledger, key=key)
+
+
+def verify_folders(
+    folders: Mapping[int, Path], *, ledger: str | Path | None = None, key: str | Path | None = None
+) -> list[VerifiedRelease]:
+    """Verify the releases in these folders, by number in order; see `verify_series`."""
     releases: list[VerifiedRelease] = []
     for place in folders:
         try:
