@@ -1,6 +1,7 @@
 // For each line of files ([[name, base64], …]) a line with the exit code and what is printed.
-const { main, output } = require(process.argv[2]);
 const { readFileSync } = require("fs");
+const source = process.argv.slice(2).map((path) => readFileSync(path, "utf8")).join("");
+const { main, output } = new Function(`${source}\nreturn { main, output };`)();
 
 for (const line of readFileSync(0, "utf8").split("\n").filter(Boolean)) {
   const bytes = ([name, text]) => [name, new Uint8Array(Buffer.from(text, "base64"))];

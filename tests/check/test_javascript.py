@@ -21,7 +21,7 @@ from tests.check.test_hostile import TEXTS
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="needs node, of Debian's package nodejs"
 )
-SCRIPT = Path(check_page.__file__).with_name("check.js")
+SCRIPTS = [Path(check_page.__file__).with_name(name) for name in ("exact.js", "check.js")]
 RUN = Path(__file__).with_name("checks.js")
 EDITS = 400
 Verdict = tuple[int, list[str]]
@@ -32,7 +32,7 @@ def _javascript(cases: list[dict[str, bytes]]) -> list[Verdict]:
         json.dumps([(name, base64.b64encode(content).decode()) for name, content in case.items()])
         for case in cases
     ]
-    command = ["node", RUN, SCRIPT]
+    command = ["node", RUN, *SCRIPTS]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, text=True, check=True
     )
