@@ -1,8 +1,8 @@
 // The checker of leastnoise for browsers and Node: leastnoise_check.py, function by function.
 //
 // The mathematics and the proof of each formula stand in that file. Exact numbers are Fractions of
-// BigInts (exact.js), whole numbers up to 2^53 are Numbers, and each Ball is rounded outward. Nothing
-// asks a network, and nothing writes but `output.say`, a line of text at a time.
+// BigInts (exact.js), whole numbers up to 2^53 are Numbers, and each Ball is rounded outward. It
+// asks no network, and writes nothing but lines of text through `output.say`.
 "use strict";
 
 class Rejected extends Error {} // A statement is false or malformed.
@@ -43,7 +43,6 @@ const STATEMENTS = {
   "keys-certificate": "",
 };
 const each = (names, value) => Object.fromEntries(words(names).map((name) => [name, value]));
-const power = (e) => new Fraction(10n ** BigInt(Math.max(e, 0)), 10n ** BigInt(Math.max(-e, 0)));
 const [SMALLEST, LENGTH, COUNT] = [power(-300), [power(-140), power(140)], [1, 1e6]];
 const NUMBERS = {
   ...each("scale bound bounds radii reach rates", LENGTH),
@@ -65,39 +64,11 @@ const LISTS = words(
   "bounds radii masses branches shares copies levels rates bodies delta_interval blocks",
 );
 
-// Python's ascii(): no control character, and no mark that turns a line, reaches the page.
-function show(value) {
-  const text = (typeof value === "string" ? value : dumps(value).slice(0, 200)).slice(0, 600);
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const escape = (letter) => {
-    const known = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", [quote]: `\\${quote}` };
-    const hex = letter.codePointAt(0).toString(16);
-    const [mark, digits] = hex.length <= 2 ? ["x", 2] : hex.length <= 4 ? ["u", 4] : ["U", 8];
-    return known[letter] ?? `\\${mark}${hex.padStart(digits, "0")}`;
-  };
-  const isSafe = (letter) => /[ -~]/.test(letter) && letter !== "\\" && letter !== quote;
-  const inner = [...text].map((letter) => (isSafe(letter) ? letter : escape(letter))).join("");
-  return `${quote}${inner}${quote}`.slice(0, 300);
-}
-
 function number(text) {
-  const spelled = typeof text === "string" && text.length <= 1300 ? text : "no number";
   const why = `Expected a number as text, got ${show(text)}.`;
-  if (/^-?0x0\.0p\+0$/.test(spelled)) return Fraction.of(0);
-  const hex = /^(-?)0x([01])\.([0-9a-f]{13})p(\+0|[-+][1-9]\d{0,3})$/.exec(spelled);
-  if (hex) {
-    const [n, e] = [BigInt(`0x${hex[2]}${hex[3]}`), Number(hex[4])];
-    require(hex[2] === "1" ? -1022 <= e && e <= 1023 : n > 0n && e === -1022, why);
-    const exact = e < 52 ? new Fraction(n, 1n << BigInt(52 - e)) : Fraction.of(n << BigInt(e - 52));
-    return (hex[1] ? exact.times(-1) : exact).reduce();
-  }
-  const pattern = /^([-+]?)(?=\d|\.\d)(\d*)(?:\/(\d+)|(?:\.(\d*))?(?:[eE]([-+]?\d{1,4}))?)$/;
-  const match = pattern.exec(spelled);
-  require(match && !/^0+$/.test(match[3] ?? "1"), why);
-  const [, sign, whole, below, decimals = "", exponent = "0"] = match;
-  const shift = power(Number(exponent) - decimals.length);
-  const exact = new Fraction(BigInt(`${sign}1`) * BigInt(whole + decimals), BigInt(below ?? 1));
-  const value = exact.times(shift).reduce();
+  const value = spelled(typeof text === "string" && text.length <= 1300 ? text : "no number");
+  require(value, why);
+  if (text.includes("0x")) return value;
   const fits = Math.max(bitLength(value.n), bitLength(value.d)) <= 2000;
   const size = value.n < 0n ? value.times(-1) : value;
   require(fits && (!value.n || (atMost(SMALLEST, size) && atMost(size, power(300)))), why);
@@ -803,7 +774,7 @@ function content(folder, name, largest = 1e7) {
 // `folder` is a Map of names to bytes. A report has no tables in it: `without` them, it says so.
 function checkRelease(folder, without = false) {
   const record = parse(content(folder, "release.json"));
-  const seal = fields(record, "kind version files entry", "release");
+  const seal = fields(record, "kind version files entry", "release chain");
   const { files, entry, release: index = null } = seal;
   const isIndex = (n) => n === null || (typeof n === "bigint" && n > 0n);
   const numbered = isIndex(index) && isIndex(entry);
@@ -839,9 +810,13 @@ function checkRelease(folder, without = false) {
   const equal = (name) => same(number(plan[name]), number(certificate[name]));
   const agree = ruled && equal("epsilon") && equal("delta");
   require(agree, "plan.json states another budget or rule than the certificate.");
-  const releases = certificate.releases ?? 1n;
-  const known = releases === 1n ? index === null : index !== null && index <= releases;
+  const { releases: planned } = "series" in plan ? plan.series : { releases: 1n };
+  const composed = certificate.releases ?? 1n;
+  const placed = planned === 1n ? index === null : index !== null && index <= planned;
+  const known = typeof planned === "bigint" && 1n <= composed && composed <= planned && placed;
   require(known, "The seal names a release that the series does not have.");
+  const changed = `changes at most ${composed} of the ${planned} releases`;
+  if (composed < planned) output.say(`ASSUMED: one unit (${show(plan.unit)}) ${changed}.`);
   const claims = checkCertificate(certificate);
   const named = (claims ?? []).map((claim, i) => [certificate.blocks[i].name, claim]);
   if (claims) checkDeviations(folder, plan, new Map(named));

@@ -53,6 +53,26 @@ class Fraction {
   }
 }
 
+const power = (e) => new Fraction(10n ** BigInt(Math.max(e, 0)), 10n ** BigInt(Math.max(-e, 0)));
+
+// The exact number that a decimal, a ratio, or a float in hex spells; null for other texts.
+function spelled(text) {
+  if (/^-?0x0\.0p\+0$/.test(text)) return Fraction.of(0);
+  const hex = /^(-?)0x([01])\.([0-9a-f]{13})p(\+0|[-+][1-9]\d{0,3})$/.exec(text);
+  if (hex) {
+    const [n, e] = [BigInt(`0x${hex[2]}${hex[3]}`), Number(hex[4])];
+    if (hex[2] === "1" ? e < -1022 || e > 1023 : n === 0n || e !== -1022) return null;
+    const value = e < 52 ? new Fraction(n, 1n << BigInt(52 - e)) : Fraction.of(n << BigInt(e - 52));
+    return (hex[1] ? value.times(-1) : value).reduce();
+  }
+  const pattern = /^([-+]?)(?=\d|\.\d)(\d*)(?:\/(\d+)|(?:\.(\d*))?(?:[eE]([-+]?\d{1,4}))?)$/;
+  const match = pattern.exec(text);
+  if (!match || /^0+$/.test(match[3] ?? "1")) return null;
+  const [, sign, whole, below, decimals = "", exponent = "0"] = match;
+  const value = new Fraction(BigInt(`${sign}1`) * BigInt(whole + decimals), BigInt(below ?? 1));
+  return value.times(power(Number(exponent) - decimals.length)).reduce();
+}
+
 // A text that is the same for equal exact numbers, texts and lists of them.
 function key(value) {
   if (Array.isArray(value)) return `(${value.map(key).join()})`;
@@ -195,4 +215,19 @@ function readCsv(text) {
   const rows = lines.map((line) => [...line.matchAll(cell)].map(unquote));
   const names = rows.shift() ?? [];
   return rows.map((row) => Object.fromEntries(names.map((name, i) => [name, row[i]])));
+}
+
+// Python's ascii(): no control character, and no mark that turns a line, reaches the page.
+function show(value) {
+  const text = (typeof value === "string" ? value : dumps(value).slice(0, 200)).slice(0, 600);
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const escape = (letter) => {
+    const known = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", [quote]: `\\${quote}` };
+    const hex = letter.codePointAt(0).toString(16);
+    const [mark, digits] = hex.length <= 2 ? ["x", 2] : hex.length <= 4 ? ["u", 4] : ["U", 8];
+    return known[letter] ?? `\\${mark}${hex.padStart(digits, "0")}`;
+  };
+  const isSafe = (letter) => /[ -~]/.test(letter) && letter !== "\\" && letter !== quote;
+  const inner = [...text].map((letter) => (isSafe(letter) ? letter : escape(letter))).join("");
+  return `${quote}${inner}${quote}`.slice(0, 300);
 }
