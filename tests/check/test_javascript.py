@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -139,3 +140,46 @@ def test_edited_releases(
         for file, content in case.items():
             (folder / file).write_bytes(content)
         assert _agree(_python(folder, monkeypatch, capsys), answer)
+
+
+CALLS = [
+    "pi",
+    *(f"exp b{x}" for x in ("0", "-3", "1/3", "-999", "-1001", "20")),
+    *(f"normal b{x}" for x in ("0", "9", "-77/3", "1/3")),
+    *(f"bessel_k b{x}" for x in ("1/10000", "1/2", "9", "120")),
+    *(f"cap m{m} b{c} b{w}" for m, c, w in (("-1/2", 1, "1/2"), ("0", -2, "1"), ("7/2", 3, "1/4"))),
+    *(
+        f"l2 f{square} i{d} f{e}"
+        for square, d, e in (("4", 2, "1"), ("9/4", 3, "1/2"), ("1", 12, 0))
+    ),
+    *(f"gaussian f{square} f{e}" for square, e in (("1/9", "1"), ("4", "0"), ("1/100", "1/3"))),
+    *(
+        f"truncated_laplace f{t} f{a} f{e}"
+        for t, a, e in (("1", 5, "1/2"), ("3", 2, "1"), (5, 1, 2))
+    ),
+]
+"""Functions and their arguments: balls (b), fractions (f), whole numbers (i), halves (m)."""
+
+
+def _python_call(name: str, *arguments: str) -> list[str]:
+    kinds = {"b": lambda x: checker.Ball.of(Fraction(x)), "f": Fraction, "i": int, "m": Fraction}
+    value = getattr(checker, name)(*(kinds[text[0]](text[1:]) for text in arguments))
+    return [f"{ball.low} {ball.high}" for ball in (value if isinstance(value, tuple) else (value,))]
+
+
+def _javascript_call(name: str, *arguments: str) -> str:
+    first, *more = name.split("_")
+    kinds = {"b": "Ball.of(spelled('{}'))", "f": "spelled('{}')", "i": "{}", "m": "{}"}
+    values = ", ".join(kinds[text[0]].format(text[1:]) for text in arguments)
+    call = f"{first}{''.join(word.title() for word in more)}({values})"
+    return f"[{call}].flat().map((ball) => `${{ball.low}} ${{ball.high}}`)"
+
+
+def test_functions_enclose_numbers_alike() -> None:
+    calls = [call.split() for call in CALLS]
+    source = "".join(path.read_text() for path in SCRIPTS)
+    listed = ", ".join(_javascript_call(*call) for call in calls)
+    source += f"console.log(JSON.stringify([{listed}]));"
+    done = subprocess.run(["node"], input=source, capture_output=True, text=True, check=True)
+    for call, ends in zip(calls, json.loads(done.stdout), strict=True):
+        assert ends == _python_call(*call), call
