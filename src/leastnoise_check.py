@@ -157,14 +157,14 @@ def read(name: str, value, *, item: bool = False):
         require(value <= high, f"{name} = {show(value)}, which is so large", NotChecked)
     if name in WORDS:
         same = any(value == word and type(value) is type(word) for word in WORDS[name])
-        require(same, f"{name} = {show(value)} is none of {show(WORDS[name])}.")
+        require(same, f"{name} = {show(value)} is not in {show(WORDS[name])}.")
     if name in {"body", "hull", "bodies"}:
         return shape(value, BODIES)
     return value
 
 
 def fields(record, names: str | dict, optional: str = "") -> dict:
-    """A record, read: it has the fields `names`, or those of its kind, perhaps `optional` ones."""
+    """Read a record with the fields `names`, or the fields of its kind, and `optional` fields."""
     require(isinstance(record, dict), "Expected a JSON object.")
     if isinstance(names, dict):
         kind = record.get("kind")
@@ -198,17 +198,17 @@ def shape(record: object, kinds: dict) -> tuple:
     dimension = each * cells * r.get("coordinates", 1) + (kind == "counted")
     nesting = 1 + max((part[2] for part in parts), default=0)
     small = dimension <= 10**6 and (most == cells or most * dimension <= 10**6) and nesting <= 6
-    require(small, "shapes nested so deep, or of so many numbers", NotChecked)
+    require(small, "shapes that are nested too deep, or have too many numbers", NotChecked)
     if kind == "interval":
         return "box", 1, 1, (r["bound"],)
     return kind, dimension, nesting, *(r[name] for name in kinds[kind].split())
 
 
 def parse(text: bytes) -> dict:
-    """A JSON object in which no field stands twice; ValueError for what is no JSON."""
+    """Read a JSON object without duplicate fields; ValueError if the text isn't JSON."""
 
     def unique(pairs: list) -> dict:
-        require(len(dict(pairs)) == len(pairs), "A field stands twice.")
+        require(len(dict(pairs)) == len(pairs), "A field is duplicate.")
         return dict(pairs)
 
     record = json.loads(text.decode(), object_pairs_hook=unique)
@@ -316,9 +316,9 @@ def normal(x: Ball) -> Ball:
 
 
 class Shifts(dict):
-    """What is known of all shifts s; noise asks for what it needs.
+    """Known facts about all shifts s; a missing fact raises NotChecked.
 
-    l1: max Σ|s_i|, if one number alone moves so far. square: max Σ s_i². whole: max |s| of one
+    l1: max Σ|s_i|, if a shift of one number attains it. square: max Σ s_i². whole: max |s| of one
     whole number. hull: the body of all shifts. added: a set that holds s or −s. rows: how many
     steps of 1 in cells there are, and whether each may go from one cell to another.
     """
@@ -351,7 +351,7 @@ def rounded_up(square: Fraction) -> Fraction:
 
 
 def shifts_of(record: object, d: int) -> Shifts:
-    """What a sensitivity says of the shifts of d numbers."""
+    """The facts that a sensitivity implies about the shifts of d numbers."""
     r = fields(record, SENSITIVITIES)
     kind, b, about = r["kind"], r.get("bound", Fraction(1)), r.get("neighbours")
     replaced, numbers, moved = about == "replace-one", d, min(r.get("l0", 1), d)
@@ -407,7 +407,7 @@ def longest_image(r: dict, w: dict) -> Fraction:
     each m = i + j, one of the extremes t of i − j is the worst.
     """
     q, b, k, n = r["dimension"], r["bound"], r["max_nonzero"], int(r["with_total"])
-    require(q <= 20_000, "so many counting queries", NotChecked)
+    require(q <= 20_000, "more than 20,000 counting queries", NotChecked)
     corners = [(i, 0) for i in range(k + 1)]
     if r["neighbours"] == "replace-one":
         pairs = ((m, t) for m in range(min(2 * k, q) + 1) for t in (min(m, 2 * k - m), m % 2))
@@ -480,9 +480,9 @@ def on_tree(p: dict, s: Shifts, d: int) -> Fraction:
 def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
     """ε₀ of pure noise (fact 1); None for other noise.
 
-    Two-sided noise falls with P(x) and Q(x), gauges of what has to be added and taken away. A
-    person who is added raises P by at most 1 and lowers Q by at most 1 (docs/theory/bodies.md §3).
-    In steps that hides the set and its negative; Laplace noise also hides their hull.
+    Two-sided noise falls with P(x) and Q(x), the gauges of the added and of the removed part of x.
+    A person who is added raises P by at most 1 and lowers Q by at most 1 (docs/theory/bodies.md
+    §3). So the staircase hides the set and its negative; Laplace noise also hides their hull.
     """
     if name in {"laplace", "staircase"}:
         moved = s["l1"] / p["scale"]
@@ -492,7 +492,7 @@ def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
         moved = s["whole"] / p["scale"]
     elif "body" in p or "of" in p:
         form = p.get("body") or shape(p["of"], ADDED)
-        require(form[1] == d, "The noise is of another number of numbers.")
+        require(form[1] == d, "The dimension of the noise does not fit.")
         hidden = ("signed", d, 1 + form[2], (form,)) if "core" in p and "decay" not in p else form
         known = s["added"] if "of" in p and "decay" in p else s["hull"]
         require(hidden == known, "noise in another shape than the shifts", NotChecked)
@@ -563,7 +563,7 @@ def lattice(shift: Fraction, p: dict, epsilon: Fraction) -> Ball:
     require(w[0] > 0, "The first weight is 0.")
     weights, shifts = [*w[:0:-1], *w], [step * int(shift)]
     if list(w) != sorted(w, reverse=True):
-        require(shift * len(w) <= 3 * 10**5, "so many weights that rise", NotChecked)
+        require(shift * len(w) <= 3 * 10**5, "a long list of rising weights", NotChecked)
         shifts = [step * i for i in range(1, int(shift) + 1)]
     sums = []
     for e in (factor.high, factor.low):
@@ -627,7 +627,7 @@ def l2(square: Fraction, d: int, epsilon: Fraction) -> Ball:
     """
     r, m = Ball.of(square).sqrt(), Fraction(d - 3, 2)
     small = d <= 500 and UNIT >> 40 < r.low <= r.high < 300 * UNIT
-    require(small, "l2 noise of so many numbers, so small, or so large", NotChecked)
+    require(small, "l2 noise of that dimension and scale", NotChecked)
     z, end, ratio = r * HALF, ONE - Ball.of(epsilon) / r, ONE  # K_(1/2) = K_(−1/2)
     if d % 2 == 0:
         zeroth, first = bessel_k(z)
@@ -681,7 +681,7 @@ def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
         p["core"] = read("most" if name == "geometric" else "total", p["core"])
         require(name in {"geometric", "two-sided-laplace"} or p["core"] * 10**6 >= 1, "No core.")
     one = name in {"staircase", "geometric", "tulap"} or name.startswith(("truncated", "discrete"))
-    require(d == 1 if one else d > 1 or name != "l2", "The noise is of another number of numbers.")
+    require(d == 1 if one else d > 1 or name != "l2", "The dimension of the noise does not fit.")
     grid = None if claim["grid"] is None else number(claim["grid"])
     fits = grid is None or (grid > 0 and not any(n & (n - 1) for n in grid.as_integer_ratio()))
     about = {claim.get("neighbours"), s["neighbours"]} - {None}
@@ -691,7 +691,7 @@ def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
 
 
 def delta_of(claim: dict, draws: int, epsilon: Fraction) -> Ball:
-    """δ(ε) of so many draws of a claim's law."""
+    """δ(ε) of `draws` independent draws from the law of a claim."""
     name, p, s, d, loss = claim["name"], claim["p"], claim["s"], claim["d"], None
     if name in {"gaussian", "l2"}:
         square = s["square"] / p["scale"] ** 2
@@ -757,8 +757,8 @@ def check_threshold(claim: dict) -> Ball:
     check_draw(noise)
     grid, k, coin, i = noise["grid"], noise["draws"], claim["chance_below"], claim["coordinate"]
     fits = grid and noise["geometry"] is None and noise["neighbours"] == "add-remove"
-    require(fits and i < noise["d"] and coin < 1, "The noise is not that of rows with a threshold.")
-    require(k <= 200, "so many groups", NotChecked)
+    require(fits and i < noise["d"] and coin < 1, "The noise does not fit rows with a threshold.")
+    require(k <= 200, "more than 200 groups", NotChecked)
     p, chances = ZERO, (1 - coin, coin)
     for steps in (0, 1):  # half a step below rounds up; a little less than half a step is safe
         t = (
@@ -863,7 +863,7 @@ def check_certificate(record: dict) -> list | None:
     blocks = [fields(block, "name certificate") for block in plan["blocks"]]
     fits = all(isinstance(block["name"], str) for block in blocks)
     fits = fits and len({block["name"] for block in blocks}) == len(blocks)
-    require(fits, "A query has no name, or that of another.")
+    require(fits, "A query has no name, or two queries have the same name.")
     checked = [check_block(f"Query {show(b['name'])}", b["certificate"]) for b in blocks]
     claims = [claim for claim in checked if claim]
     if len(claims) < len(blocks):
@@ -935,7 +935,7 @@ def check_deviations(folder: Path, plan: dict, claims: dict) -> None:
                     rows = json.loads(content(path.with_suffix(".json"), 1 << 30))
                 stated += [error["std"], *(row[error["statistic"] + "_std"] for row in rows)]
         fits = all(any(math.isclose(float(x), y, rel_tol=1e-6) for y in known) for x in stated)
-        require(fits, f"A standard deviation of {show(name)} is not that of its noise.")
+        require(fits, f"A standard deviation of {show(name)} does not follow from its noise.")
         print(f"CHECKED: {len(stated)} standard deviations of counts in {show(name)}.")
 
 
@@ -958,7 +958,7 @@ def check_release(folder: Path) -> bool:
         inside = name and not set(name) & set("/\\:\0") and name not in {".", ".."}
         require(inside, f"The seal names {show(name)}, which is not in the folder.")
         same = hashlib.sha256(content(folder / name, 1 << 30)).hexdigest() == digest
-        require(same, f"{show(name)} is not what was released: its SHA-256 is another.")
+        require(same, f"{show(name)} was changed after the release: its SHA-256 differs.")
     print(f"SEAL: {len(files)} files have the SHA-256 that release.json states.")
     texts = {"certificate.json", "plan.json", "spec.toml"}
     certificate, plan = (parse(content(folder / f"{n}.json")) for n in ("certificate", "plan"))
@@ -992,7 +992,7 @@ long anything took."""
 
 
 def main() -> int:
-    """Check what the argument names, and print what is assumed, proved, and not checked."""
+    """Check the file or folder named by the argument, and print the findings."""
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(__doc__.partition("The mathematics")[0])
         return 2

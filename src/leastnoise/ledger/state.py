@@ -114,7 +114,7 @@ class StateFile:
         return os.path.lexists(self.path)
 
     def create(self, state: State) -> None:
-        """Write a new file, in place of one that was there."""
+        """Write a new file; it replaces an existing one."""
         with self._explained():
             descriptor = os.open(
                 self._new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600
@@ -187,7 +187,7 @@ class StateFile:
 
 @final
 class _Explained:
-    """Errors of the file in words, without anything that stands in it."""
+    """A context that raises errors of the state file as InvalidInput, and quotes no content."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
