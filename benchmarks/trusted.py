@@ -1,12 +1,12 @@
-"""What a sceptic has to read: one file, or the modules that verifying a certificate imports.
+"""The lines that a sceptic has to read: one file, or the modules that `verify` imports.
 
     python -m benchmarks.trusted             # lines, by the new way and the old
     python -m benchmarks.trusted --releases  # which draws of the documentation's releases it proves
 
-Lines are those of files, blanks, comments and docstrings included; of the one file also without
-them. Each certificate is verified in a process of its own. The proof is `noise`, `accounting` and
-`balls`; the statement `certificate` and `guarantees`, sensitivities and bodies; the rest checks
-arguments and words errors.
+Lines include blanks, comments and docstrings; the one file is counted without them, too. Each
+certificate is verified in a process of its own. The proof is `noise`, `accounting` and `balls`; the
+statement `certificate` and `guarantees`, sensitivities and bodies; the rest checks arguments and
+words errors.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def _specs() -> Iterator[tuple[str, dict[str, Any]]]:
             Path(name).write_text(text)
             if name.endswith(".py") and name.startswith("make_"):
                 table = Path(name.removeprefix("make_")).with_suffix(".csv")
-                made = subprocess.run([sys.executable, name], capture_output=True, check=True)
-                table.write_bytes(made.stdout)
+                printed = subprocess.run([sys.executable, name], capture_output=True, check=True)
+                table.write_bytes(printed.stdout)
     for table in ("randhie.csv", "visits.csv"):
         Path(table).unlink(missing_ok=True)
         Path(table).symlink_to(demo.find_table())

@@ -149,12 +149,12 @@ def read(name: str, value, *, item: bool = False):
         exact, (low, high) = number(value), NUMBERS[name]
         fits = (exact > 0 if low > 0 else exact >= low) and (exact <= high or high > 1)
         require(fits, f"{name} = {show(value)} is no such number.")
-        require(low <= exact <= high, f"{name} = {show(value)}, so small or large", NotChecked)
+        require(low <= exact <= high, f"{name} = {show(value)}, too small or too large", NotChecked)
         return exact
     if name in WHOLES:
         low, high = WHOLES[name]
         require(type(value) is int and value >= low, f"{name} = {show(value)} is no such number.")
-        require(value <= high, f"{name} = {show(value)}, which is so large", NotChecked)
+        require(value <= high, f"{name} = {show(value)}, which is too large", NotChecked)
     if name in WORDS:
         same = any(value == word and type(value) is type(word) for word in WORDS[name])
         require(same, f"{name} = {show(value)} is not in {show(WORDS[name])}.")
@@ -198,7 +198,7 @@ def shape(record: object, kinds: dict) -> tuple:
     dimension = each * cells * r.get("coordinates", 1) + (kind == "counted")
     nesting = 1 + max((part[2] for part in parts), default=0)
     small = dimension <= 10**6 and (most == cells or most * dimension <= 10**6) and nesting <= 6
-    require(small, "shapes that are nested too deep, or have too many numbers", NotChecked)
+    require(small, "shapes nested too deep, or of too many numbers", NotChecked)
     if kind == "interval":
         return "box", 1, 1, (r["bound"],)
     return kind, dimension, nesting, *(r[name] for name in kinds[kind].split())
@@ -304,7 +304,7 @@ def pi() -> Ball:
 
 def normal(x: Ball) -> Ball:
     """Φ(x) = ½ + (x + x³/3 + x⁵/(3·5) + …)·e^(−x²/2)/√(2π), |x| <= 40."""
-    require(x.size() <= 40 * UNIT, "a Gaussian law so far out", NotChecked)
+    require(x.size() <= 40 * UNIT, "a Gaussian law beyond 40 standard deviations", NotChecked)
     square, term, total, n = x * x, x, x, 3
     while term.size() > 1 or square.high > n // 2 * UNIT:  # then each term is below half the last
         term, n = (term * square).over(n), n + 2
@@ -523,7 +523,7 @@ def truncated_laplace(t: Fraction, a: Fraction, epsilon: Fraction) -> Ball:
         return ZERO if x <= -a else (exp(Ball.of(x)) - low) * HALF / (ONE - low)
 
     y = max(t - a, (t - epsilon) / 2) if t > epsilon else t - a
-    return ONE if t >= 2 * a else below(y) - exp(Ball.of(epsilon)) * below(y - t)
+    return below(y) - exp(Ball.of(epsilon)) * below(y - t)
 
 
 def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
@@ -563,7 +563,7 @@ def lattice(shift: Fraction, p: dict, epsilon: Fraction) -> Ball:
     require(w[0] > 0, "The first weight is 0.")
     weights, shifts = [*w[:0:-1], *w], [step * int(shift)]
     if list(w) != sorted(w, reverse=True):
-        require(shift * len(w) <= 3 * 10**5, "a long list of rising weights", NotChecked)
+        require(shift * len(w) <= 3 * 10**5, "a long list of weights that rise", NotChecked)
         shifts = [step * i for i in range(1, int(shift) + 1)]
     sums = []
     for e in (factor.high, factor.low):
@@ -627,7 +627,7 @@ def l2(square: Fraction, d: int, epsilon: Fraction) -> Ball:
     """
     r, m = Ball.of(square).sqrt(), Fraction(d - 3, 2)
     small = d <= 500 and UNIT >> 40 < r.low <= r.high < 300 * UNIT
-    require(small, "l2 noise of that dimension and scale", NotChecked)
+    require(small, "l2 noise of very many numbers, or very small or large", NotChecked)
     z, end, ratio = r * HALF, ONE - Ball.of(epsilon) / r, ONE  # K_(1/2) = K_(−1/2)
     if d % 2 == 0:
         zeroth, first = bessel_k(z)
@@ -680,8 +680,10 @@ def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
     if "core" in p:
         p["core"] = read("most" if name == "geometric" else "total", p["core"])
         require(name in {"geometric", "two-sided-laplace"} or p["core"] * 10**6 >= 1, "No core.")
-    one = name in {"staircase", "geometric", "tulap"} or name.startswith(("truncated", "discrete"))
-    require(d == 1 if one else d > 1 or name != "l2", "The dimension of the noise does not fit.")
+    scalar = name in {"staircase", "geometric", "tulap"} or name.startswith(
+        ("truncated", "discrete")
+    )
+    require(d == 1 if scalar else d > 1 or name != "l2", "The dimension of the noise does not fit.")
     grid = None if claim["grid"] is None else number(claim["grid"])
     fits = grid is None or (grid > 0 and not any(n & (n - 1) for n in grid.as_integer_ratio()))
     about = {claim.get("neighbours"), s["neighbours"]} - {None}
@@ -691,7 +693,7 @@ def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
 
 
 def delta_of(claim: dict, draws: int, epsilon: Fraction) -> Ball:
-    """δ(ε) of `draws` independent draws from the law of a claim."""
+    """δ(ε) of several draws of a claim's law."""
     name, p, s, d, loss = claim["name"], claim["p"], claim["s"], claim["d"], None
     if name in {"gaussian", "l2"}:
         square = s["square"] / p["scale"] ** 2
@@ -757,7 +759,10 @@ def check_threshold(claim: dict) -> Ball:
     check_draw(noise)
     grid, k, coin, i = noise["grid"], noise["draws"], claim["chance_below"], claim["coordinate"]
     fits = grid and noise["geometry"] is None and noise["neighbours"] == "add-remove"
-    require(fits and i < noise["d"] and coin < 1, "The noise does not fit rows with a threshold.")
+    require(
+        fits and i < noise["d"] and coin < 1,
+        "The certificate of the noise does not fit a threshold.",
+    )
     require(k <= 200, "more than 200 groups", NotChecked)
     p, chances = ZERO, (1 - coin, coin)
     for steps in (0, 1):  # half a step below rounds up; a little less than half a step is safe
@@ -863,7 +868,7 @@ def check_certificate(record: dict) -> list | None:
     blocks = [fields(block, "name certificate") for block in plan["blocks"]]
     fits = all(isinstance(block["name"], str) for block in blocks)
     fits = fits and len({block["name"] for block in blocks}) == len(blocks)
-    require(fits, "A query has no name, or two queries have the same name.")
+    require(fits, "A query has no name, or two have the same.")
     checked = [check_block(f"Query {show(b['name'])}", b["certificate"]) for b in blocks]
     claims = [claim for claim in checked if claim]
     if len(claims) < len(blocks):
@@ -935,7 +940,7 @@ def check_deviations(folder: Path, plan: dict, claims: dict) -> None:
                     rows = json.loads(content(path.with_suffix(".json"), 1 << 30))
                 stated += [error["std"], *(row[error["statistic"] + "_std"] for row in rows)]
         fits = all(any(math.isclose(float(x), y, rel_tol=1e-6) for y in known) for x in stated)
-        require(fits, f"A standard deviation of {show(name)} does not follow from its noise.")
+        require(fits, f"A standard deviation of {show(name)} does not fit its noise.")
         print(f"CHECKED: {len(stated)} standard deviations of counts in {show(name)}.")
 
 
@@ -948,17 +953,19 @@ def content(path: Path, most: int = 10**7) -> bytes:
 
 def check_release(folder: Path) -> bool:
     """Check the seal and the certificate of a release, and that its plan says what these say."""
-    seal = fields(parse(content(folder / "release.json")), "kind version files entry", "release")
+    seal = fields(
+        parse(content(folder / "release.json")), "kind version files entry", "release chain"
+    )
     files = seal["files"]
-    place, entry = seal.get("release"), seal["entry"]
+    index, entry = seal.get("release"), seal["entry"]
     fits = seal["kind"] == "release-record" and isinstance(files, dict)
-    fits = fits and all(n is None or (type(n) is int and n > 0) for n in (place, entry))
+    fits = fits and all(n is None or (type(n) is int and n > 0) for n in (index, entry))
     require(fits, "release.json is no seal.")
     for name, digest in files.items():
         inside = name and not set(name) & set("/\\:\0") and name not in {".", ".."}
         require(inside, f"The seal names {show(name)}, which is not in the folder.")
         same = hashlib.sha256(content(folder / name, 1 << 30)).hexdigest() == digest
-        require(same, f"{show(name)} was changed after the release: its SHA-256 differs.")
+        require(same, f"{show(name)} was changed: its SHA-256 is another.")
     print(f"SEAL: {len(files)} files have the SHA-256 that release.json states.")
     texts = {"certificate.json", "plan.json", "spec.toml"}
     certificate, plan = (parse(content(folder / f"{n}.json")) for n in ("certificate", "plan"))
@@ -975,9 +982,14 @@ def check_release(folder: Path) -> bool:
     fits = all(plan.get(name) == certificate.get(name) for name in ("version", "rule"))
     fits = fits and all(number(plan[n]) == number(certificate[n]) for n in ("epsilon", "delta"))
     require(fits, "plan.json states another budget or rule than the certificate.")
-    releases = certificate.get("releases", 1)
-    fits = place is None if releases == 1 else place is not None and place <= releases
+    series = plan.get("series", {"releases": 1})
+    planned, composed = series["releases"], certificate.get("releases", 1)
+    fits = type(planned) is int and 1 <= composed <= planned
+    fits = fits and (index is None if planned == 1 else index is not None and index <= planned)
     require(fits, "The seal names a release that the series does not have.")
+    if composed < planned:  # the unit of the series is in so few of its releases
+        most = f"{composed} of the {planned} releases"
+        print(f"ASSUMED: one unit ({show(plan['unit'])}) changes at most {most}.")
     claims = check_certificate(certificate)
     if claims:
         names = (block["name"] for block in certificate["blocks"])
@@ -992,7 +1004,7 @@ long anything took."""
 
 
 def main() -> int:
-    """Check the file or folder named by the argument, and print the findings."""
+    """Check the file or folder, and print all that is assumed, proved, and not checked."""
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(__doc__.partition("The mathematics")[0])
         return 2

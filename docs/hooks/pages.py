@@ -14,6 +14,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from leastnoise.report.check_page import check_page
+
 ROOT = Path(__file__).parents[2]
 OUTSIDE = (
     "CHANGELOG.md",
@@ -33,7 +35,8 @@ _DOCS = "docs/"
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the files of OUTSIDE."""
+    """Add check.html and the files of OUTSIDE."""
+    files.append(File.generated(config, "check.html", content=check_page()))
     for pattern in OUTSIDE:
         for path in sorted(ROOT.glob(pattern)):
             if path.is_file():

@@ -94,7 +94,7 @@ def verdict(check: Any, given: Any) -> str:
 
 
 def verdict_on_text(text: str) -> str:
-    """Return the checker's verdict on a certificate; of what is no JSON "rejected"."""
+    """Return the checker's verdict on a certificate; "rejected" where a text is no JSON."""
     try:
         record = checker.parse(text.encode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError, checker.Rejected):
@@ -112,11 +112,13 @@ def _verified(text: str, *, plan: bool) -> bool:
 
 
 def _compare(text: str, *, plan: bool) -> None:
-    found = verdict_on_text(text)
-    if found == "not checked":
+    outcome = verdict_on_text(text)
+    if outcome == "not checked":
         return
     accepted = _verified(text, plan=plan)
-    assert accepted == (found == "proved"), f"checker: {found}, verify: {accepted}, {text[:3000]}"
+    assert accepted == (outcome == "proved"), (
+        f"checker: {outcome}, verify: {accepted}, {text[:3000]}"
+    )
 
 
 def _attack_true(family: str, shifts: str, numbers: list[int], pure: bool) -> None:
@@ -143,18 +145,18 @@ def _attack_true(family: str, shifts: str, numbers: list[int], pure: bool) -> No
     if family == "gaussian" and f > 6:
         asked["compositions"] = f
     try:
-        made = ln.calibrate(
+        mechanism = ln.calibrate(
             family, epsilon=str(a / 3)[:5], delta=delta, sensitivity=sensitivity, **asked
         )
     except ln.errors.LeastnoiseError:
         return
-    text = made.certificate.to_json()
+    text = mechanism.certificate.to_json()
     assert _verified(text, plan=False)
-    found = verdict_on_text(text)
-    assert found in {"proved", "not checked"}, text
+    outcome = verdict_on_text(text)
+    assert outcome in {"proved", "not checked"}, text
     pure = json.loads(text)["delta_interval"][1] == "0x0.0p+0"
     if pure or family not in _PURE:
-        assert found == "proved", text
+        assert outcome == "proved", text
     record, random = json.loads(text), Random(repr(numbers))
     for _ in range(3):
         _compare(edits.applied(record, edits.drawn(random, record)), plan=False)
@@ -174,10 +176,10 @@ def _attack_release(name: str, file: str, edit: Any) -> None:
             seal["files"][file] = checker.hashlib.sha256((copy / file).read_bytes()).hexdigest()
             (copy / "release.json").write_text(json.dumps(seal))
         try:
-            found = verdict(checker.check_release, copy)
+            outcome = verdict(checker.check_release, copy)
         except (ValueError, KeyError, TypeError, AttributeError):
             return  # `main` calls it no release
-        if found == "not checked":
+        if outcome == "not checked":
             return
         try:
             ln.verify_directory(copy)
@@ -185,7 +187,7 @@ def _attack_release(name: str, file: str, edit: Any) -> None:
             accepted = False
         else:
             accepted = True
-        if found == "rejected":
+        if outcome == "rejected":
             assert not accepted
         elif file == "certificate.json":  # it may fit the spec no more, which isn't compared
             assert accepted or _verified((copy / file).read_text(), plan=True)

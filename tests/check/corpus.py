@@ -1,7 +1,7 @@
-"""What the small checker is tried on: statements with their verdicts, and numbers it encloses.
+"""Statements and numbers on which the small checker is tried.
 
-`outcomes` needs no other module of leastnoise, so that a changed copy of the checker can be tried
-in a second: `python -m benchmarks.check_mutations`.
+The true numbers come from Arb and from the proofs of leastnoise, once, so that a changed copy of
+the checker can be tried in seconds: `python -m benchmarks.check_mutations`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ from typing import Any
 
 from flint import acb, arb, ctx
 
+from leastnoise.noise.classic import proof as classic
+from leastnoise.noise.classic.law import Gaussian, TruncatedLaplace
+from leastnoise.noise.lattice import proof as in_lattice
+from leastnoise.noise.lattice.law import DiscreteStaircase
+from leastnoise.noise.radial.law import SphericalLaplace
+from leastnoise.noise.radial.proof import spherical_laplace
+from leastnoise.noise.steps import proof as in_steps
+from leastnoise.noise.steps.law import TruncatedStaircase
 from tests.attacks import edits
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -29,7 +37,7 @@ _FINE = (1 - 1e-7, 1 + 1e-7)
 
 @cache
 def statements() -> dict[str, Any]:
-    """Golden certificates, and those of golden releases, by name."""
+    """Certificates of golden statements and of golden releases, by name."""
     lines = (GOLDEN / "statements.jsonl").read_text().splitlines()
     records = {entry["name"]: entry["record"] for entry in map(json.loads, lines)}
     known = {k: r for k, r in records.items() if r["kind"].endswith("certificate")}
@@ -44,7 +52,7 @@ def releases() -> list[Path]:
 
 
 def verdict(checker: Any, text: str) -> str:
-    """Return what the checker says of a text: "proved", "rejected", "not checked" or "no JSON"."""
+    """The verdict on a text: "proved", "rejected", "not checked" or "no JSON"."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             record = checker.parse(text.encode("utf-8", "surrogatepass"))
@@ -58,7 +66,7 @@ def verdict(checker: Any, text: str) -> str:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield edits of each statement: next to what is proved, and at random."""
+    """Yield edits of each statement: tiny ones of its numbers, and random ones."""
     for name, record in statements().items():
         for path in edits._paths(record):
             value = edits.at(record, path)
@@ -73,7 +81,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 @cache
 def truths() -> dict[tuple[str, Fraction, Fraction], tuple[int, int]]:
-    """Values of functions times 2^512, rounded down and up, by Arb at twice the precision."""
+    """Values of functions times 2^512, rounded down and up, by Arb at more bits."""
     halves = [Fraction(n, 2) for n in (-1, 0, 1, 12, 41)]
     ends = ((1, Fraction(1, 2)), (-2, 1), (3, Fraction(1, 4)), (-1, 1), (2, Fraction(3, 4)))
     known: dict[tuple[str, Fraction, Fraction], arb] = {}
@@ -97,8 +105,8 @@ def truths() -> dict[tuple[str, Fraction, Fraction], tuple[int, int]]:
             CAPS[m] = Fraction(c), Fraction(w)
         scaled = {key: value * 2**512 for key, value in known.items()}
         return {
-            key: (int(one.lower().floor().unique_fmpz()), int(one.upper().ceil().unique_fmpz()))
-            for key, one in scaled.items()
+            key: (int(value.lower().floor().unique_fmpz()), int(value.upper().ceil().unique_fmpz()))
+            for key, value in scaled.items()
         }
 
 
@@ -107,6 +115,40 @@ EXPONENTS = [Fraction(x) for x in (0, -3, 20, -999, -1001, -(10**6))] + [Fractio
 DEVIATIONS = [Fraction(x) for x in (0, -3, 9, 39, -39)] + [Fraction(1, 3), Fraction(-77, 3)]
 ARGUMENTS = [Fraction(1, 10**4), Fraction(1, 2), Fraction(9), Fraction(120)]
 CAPS: dict[Fraction, tuple[Fraction, Fraction]] = {}
+
+
+@cache
+def laws() -> list[tuple[str, tuple[Any, ...], arb]]:
+    """Arguments of the checker's laws, and the δ that the proofs of leastnoise enclose."""
+    half, one, epsilon = Fraction(1, 2), Fraction(1), Fraction(1, 3)
+    known: list[tuple[str, tuple[Any, ...], arb]] = []
+    with ctx.workprec(400):
+        cut = [(one, 3, one), (one, 3, epsilon), (2 * one, half, half), (one, half, one)]
+        cut += [(one, Fraction(3, 5), epsilon), (one, Fraction(11, 20), epsilon)]
+        for t, a, e in cut:
+            law = TruncatedLaplace(scale=1, radius=a)
+            delta = classic.truncated_laplace_delta_ball(law, shift=t, epsilon=e)
+            known.append(("truncated_laplace", (t, Fraction(a), e), delta))
+        for t, r, e, w in ((one, 4, one, 0), (half, "3.3", epsilon, "0.01"), (one, "0.7", one, 0),
+                           (one, "0.6", epsilon, 0), (half, "0.4", epsilon, 0)):  # fmt: skip
+            steps = TruncatedStaircase(scale=1, gamma="0.3", radius=r, decay=1, atom=w)
+            p = {"gamma": steps.gamma, "radius": steps.radius, "decay": one, "atom": steps.atom}
+            delta = in_steps.step_delta_ball(steps, shift=t, epsilon=e)
+            known.append(("truncated_steps", (t, p, e), delta))
+        for masses in ((9, 5, 2, 1), (9, 5, 7, 1), (3,)):
+            for shift in (1, 2, 3, 9):
+                weights = DiscreteStaircase(scale=2, cells=2, masses=masses)
+                p = {"masses": masses, "cells": 2, "scale": Fraction(2)}
+                delta = in_lattice.delta_ball(weights, shift=Fraction(shift), epsilon=epsilon)
+                known.append(("lattice", (Fraction(shift), p, epsilon), delta))
+        for d in (2, 3, 4, 9, 40):
+            ball = SphericalLaplace(scale=half, dimension=d)
+            delta = spherical_laplace.delta_ball(ball, shift=one, epsilon=epsilon)
+            known.append(("l2", (4 * one, d, epsilon), delta))
+        for r in (half, one, 3 * one):
+            delta = classic.gaussian_delta_ball(Gaussian(scale=1), shift=r, epsilon=epsilon)
+            known.append(("gaussian", (r * r, epsilon), delta))
+    return known
 
 
 def _cap(m: arb, c: int, w: arb) -> arb:
@@ -144,6 +186,12 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
             (above >= 0, above < Fraction(1, 2**58), square == Fraction(9, 4) or above > 0),
         )
         yield f"exact root {square}", checker.rounded_up(square**2) == square**2
+    for name, given, delta in laws():
+        with ctx.workprec(600):
+            ball = getattr(checker, name)(*given)
+            ends = [arb(end) / checker.UNIT for end in (ball.low, ball.high)]
+            near = [bool(abs(end - delta) < arb(2) ** -300) for end in ends]
+        yield f"{name} {given}", (*near, ball.low <= ball.high)
     for (name, x, more), (low, high) in truths().items():
         if name == "pi":
             ball = checker.pi()
@@ -159,7 +207,7 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
 
 
 def outcomes(checker: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what the checker makes of everything here, by name; what is quick comes first."""
+    """Yield every verdict and every comparison of numbers, by name; quick ones first."""
     for name, record in statements().items():
         yield name, verdict(checker, json.dumps(record))
     for folder in releases():

@@ -1,4 +1,4 @@
-"""Golden statements and releases: what is proved, what isn't checked here, and nothing rejected."""
+"""Golden statements and releases are proved, or named as not checked; none is rejected."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ NOT_CHECKED = {
 
 @pytest.mark.parametrize("name", corpus.statements())
 def test_golden_statements_are_proved_or_named(name: str) -> None:
-    found = corpus.verdict(checker, json.dumps(corpus.statements()[name]))
-    assert found == ("not checked" if name in NOT_CHECKED else "proved")
+    verdict = corpus.verdict(checker, json.dumps(corpus.statements()[name]))
+    assert verdict == ("not checked" if name in NOT_CHECKED else "proved")
 
 
 @pytest.mark.parametrize("folder", corpus.releases(), ids=lambda folder: folder.name)

@@ -22,7 +22,7 @@ from leastnoise.certificate.records import exact_fields, parse_object
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused
 
-_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
+_STATE_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
 _SCHEMA = "CREATE TABLE state (number INTEGER PRIMARY KEY CHECK (number = 1), body TEXT NOT NULL)"
 _FIELDS = ("plan", "position", "first", "tag", "digest", "published", "sums")
 _LARGEST = 1 << 26  # bytes of a body
@@ -124,7 +124,7 @@ class StateFile:
                 prepare(connection, "main")
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_SCHEMA)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA application_id = {_STATE_APPLICATION}")
                 connection.execute("INSERT INTO state VALUES (1, ?)", (state.to_json(),))
                 connection.execute("COMMIT")
             self._new.replace(self.path)
@@ -217,7 +217,7 @@ def prepare(connection: sqlite3.Connection, name: str) -> None:
 def read_state(connection: sqlite3.Connection, name: str) -> State:
     """The state in an attached file. Raises CertificateRejected without a state."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
-    if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _APPLICATION:
+    if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _STATE_APPLICATION:
         raise CertificateRejected("It is no state.")
     objects = connection.execute(f"SELECT sql FROM {name}.sqlite_master").fetchall()  # noqa: S608
     if objects != [(_SCHEMA,)]:

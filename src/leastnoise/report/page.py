@@ -1,8 +1,9 @@
-"""A release as one page that anyone can read: HTML without scripts, which loads nothing.
+"""A release as one page that anyone can read: HTML that loads nothing from a network.
 
 Everything on it comes from the directory, which is verified first: the spec, the plan, the
 certificate and the tables. The findings come first. The protection comes last, folded, for
-data-protection officers and curious readers.
+data-protection officers and curious readers. The only script checks the release's proof when the
+reader asks for it: check_page.py.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from leastnoise._words import html
 from leastnoise.balls.core import ball, float_above, precision
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
+from leastnoise.report.check_page import check_section, document
 from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
@@ -227,7 +229,6 @@ def _times(other: float | None, std: float | None) -> str:
     return f"{other / std:.2f} times" if std else "–"
 
 
-_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _MOST_FINDINGS = 12
 
 
@@ -257,15 +258,9 @@ def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) 
     body = (
         f"<header>{head}</header><main><section><h2>Findings</h2>{_findings(sections)}</section>"
         f"<section><h2>The tables</h2>{''.join(map(TableSection.to_html, sections))}</section>"
-        f"<section>{protection(release, folder, names)}</section></main>"
+        f"<section>{protection(release, folder, names)}</section>{check_section(folder)}</main>"
     )
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{html(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
-    )
+    return document(html(title), body)
 
 
 def _header(about: About, folder: Path, *, has_quantiles: bool) -> tuple[str, str]:

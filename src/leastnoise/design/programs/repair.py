@@ -11,7 +11,7 @@ from leastnoise.design.bounds.lower_bound import Witness
 from leastnoise.design.programs.program import Floats, LatticeSolution
 from leastnoise.noise.common.law import Steps
 
-_PRICE_BITS = 64
+_ROW_PRICE_BITS = 64
 _SHARE_BITS = 64
 
 
@@ -28,7 +28,7 @@ def make_witness(solved: LatticeSolution) -> Witness:
     return Witness(
         cells=program.cells,
         reach=program.reach,
-        bits=_PRICE_BITS,
+        bits=_ROW_PRICE_BITS,
         multipliers=tuple(nonzero.items()),
         prices=tuple(
             _whole_prices(prices[j - 1], most=most, least=program.cells)
@@ -81,7 +81,7 @@ def _sweep(solved: LatticeSolution, prices: Floats) -> None:
 
 
 def _scaled(value: float) -> int:
-    return int(math.ldexp(value, _PRICE_BITS))
+    return int(math.ldexp(value, _ROW_PRICE_BITS))
 
 
 def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
