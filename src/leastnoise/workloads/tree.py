@@ -367,7 +367,7 @@ class TreeStrategy:
 
     def check_turns(self) -> None:
         """Raise NotApplicable if the cells can't be drawn one after another."""
-        check_next_leaf(self.noise)
+        check_next_leaf(self.noise, trees=self.groups)
 
     def start_sums(self) -> OpenSums:
         """The partial sums of a tree before its first cell."""

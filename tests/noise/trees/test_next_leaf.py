@@ -153,3 +153,10 @@ def test_sums_of_nodes_that_ended_or_have_no_share_are_forgotten() -> None:
 def test_trees_that_take_too_much_or_have_no_turns_are_refused(noise: Agreeing) -> None:
     with pytest.raises(NotApplicable):
         next_leaf.check_next_leaf(noise)
+
+
+def test_many_cells_with_wide_noise_are_refused_before_any_is_drawn() -> None:
+    noise = Agreeing(scale=50, branches=(4, 13), shares=WEEKS.shares)
+    next_leaf.check_next_leaf(noise, trees=100)
+    with pytest.raises(NotApplicable, match="takes too long"):
+        next_leaf.check_next_leaf(noise, trees=400)

@@ -38,18 +38,21 @@ OpenSums = tuple[int, ...]
 """σ_0, …, σ_{L−1} of one tree: as secret as the counts that the noise hides."""
 
 WIDEST_CUT = 1 << 15
+MOST_WORK = 1 << 21
+"""The largest reach times cells: some minutes of a release."""
 _FIRST_BITS, _MORE_BITS = 128, 64
 _GUARD = 64  # bits of enclosures beyond those of the word
 _UNDECIDED = 2.0**-61  # the chance that a draw needs more bits because of the cut
 
 
-def check_next_leaf(noise: Agreeing) -> None:
-    """Raise NotApplicable for a tree whose cells can't be drawn one after another."""
+def check_next_leaf(noise: Agreeing, *, trees: int = 1) -> None:
+    """Raise NotApplicable if the cells of so many trees can't be drawn one after another."""
     why = None
     if not noise.even or min(noise.branches) < 2:
         why = "cells are drawn one after another on even trees without a lonely child only"
-    elif _find_cut(noise) > WIDEST_CUT:
-        why = f"its noise reaches beyond {WIDEST_CUT:,}: epsilon is too small"
+    elif _find_cut(noise) > WIDEST_CUT or _find_cut(noise) * trees > MOST_WORK:
+        reach = f"{trees:,} cells whose noise reaches {_find_cut(noise):,}"
+        why = f"a release of {reach} takes too long: epsilon is too small"
     if why is not None:
         raise NotApplicable(family=noise.name, why=why)
 
@@ -178,13 +181,15 @@ class _Law:
             span = math.prod(self.noise.branches[level + 1 :])
             children = self.noise.branches[level]
             later = children - 1 - self.leaf // span % children
-            sums = [law_of_child]  # of 1, 2, … children
-            for _ in range(max(later, children if level else later) - 1):
-                sums.append(self._shorten(arb_poly(sums[-1]) * arb_poly(law_of_child)))
-            laws.insert(0, arb_poly(sums[later - 1]) if later else None)
+            total, powers = law_of_child, {1: law_of_child}
+            for count_of_children in range(2, (children if level else later) + 1):
+                total = self._shorten(arb_poly(total) * arb_poly(law_of_child))
+                if count_of_children in {later, children}:
+                    powers[count_of_children] = total
+            laws.insert(0, arb_poly(powers[later]) if later else None)
             if level:
                 weights = self._weights(level, 0, self.cut)
-                law_of_child = [x * y for x, y in zip(weights, sums[children - 1], strict=True)]
+                law_of_child = [x * y for x, y in zip(weights, powers[children], strict=True)]
         return laws
 
     def _shorten(self, product: arb_poly) -> list[arb]:
