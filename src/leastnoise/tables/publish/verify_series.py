@@ -11,7 +11,7 @@ from leastnoise.tables.publish.running_totals import numbers_of, plan_digest
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
     Numbers = dict[str, tuple[list[int], list[int]]]
@@ -54,9 +54,9 @@ def verify_series(
 
 
 def verify_folders(
-    folders: Mapping[int, Path], *, ledger: str | Path | None = None, key: str | Path | None = None
+    folders: Sequence[Path], *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> list[VerifiedRelease]:
-    """Verify the releases in these folders, by number in order; see `verify_series`."""
+    """Verify the releases in these folders, in order; see `verify_series`."""
     releases: list[VerifiedRelease] = []
     for place in folders:
         try:
