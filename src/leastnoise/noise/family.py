@@ -132,7 +132,7 @@ class Family:
             law, as an array. None if no two coordinates have the same law. Other noise has the same
             law in all coordinates.
         knows_quantiles: Returns True if `quantile` knows the coordinates of a law. None if it knows
-            those of all laws.
+            the coordinates of all laws.
     """
 
     law: Part
