@@ -52,18 +52,18 @@ def delta_of_masses(laws: Sequence[tuple[Masses, int]], epsilon: str) -> Real:
     alpha = mp.exp(real(epsilon))
     outcomes: list[list[tuple[Real, Real]]] = []
     for law, count in laws:
-        own: list[tuple[Real, Real]] = []
+        atoms: list[tuple[Real, Real]] = []
         for drawn in itertools.combinations_with_replacement(range(len(law.pairs)), count):
             ways = mp.factorial(count)
             for often in Counter(drawn).values():
                 ways /= mp.factorial(often)
-            own.append(
+            atoms.append(
                 (
                     ways * prod(law.pairs[i][0] for i in drawn),
                     ways * prod(law.pairs[i][1] for i in drawn),
                 )
             )
-        outcomes.append(own)
+        outcomes.append(atoms)
     total = mpf(0)
     for outcome in itertools.product(*outcomes):
         total += max(mpf(0), prod(p for p, _ in outcome) - alpha * prod(q for _, q in outcome))
@@ -94,15 +94,15 @@ def masses_of_steps(
         real((end - before) * w) * mp.exp(-height * level)
         for before, (end, w, level) in zip([Fraction(0), *ends], steps, strict=False)
     )
-    found: dict[Ratio, tuple[Real, Real]] = {}
+    masses: dict[Ratio, tuple[Real, Real]] = {}
     for a, b in itertools.pairwise(cuts):
         (wp, lp), (wq, lq) = at((a + b) / 2), at((a + b) / 2 - moved)
         p = (1 - left) * real(wp * (b - a)) * mp.exp(-height * lp) / total
         q = (1 - left) * real(wq * (b - a)) * mp.exp(-height * lq) / total
         key = (wp / wq, lp - lq) if wq else None
-        before = found.get(key, (mpf(0), mpf(0)))
-        found[key] = before[0] + p, before[1] + q
-    pairs = [*found.values(), *([(left, mpf(0)), (mpf(0), left)] if left else [])]
+        before = masses.get(key, (mpf(0), mpf(0)))
+        masses[key] = before[0] + p, before[1] + q
+    pairs = [*masses.values(), *([(left, mpf(0)), (mpf(0), left)] if left else [])]
     return Masses(pairs=tuple(pairs))
 
 
@@ -110,13 +110,13 @@ def masses_of_lattice(masses: Sequence[int], cells: int) -> Masses:
     """The pair of whole numbers K, P(K = k) ∝ masses[|k|], and the same moved by `cells`."""
     total = 2 * sum(masses) - masses[0]
     law = {k: Fraction(masses[abs(k)], total) for k in range(1 - len(masses), len(masses))}
-    found: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+    weights: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
     for k in {*law, *(k + cells for k in law)}:
         p, q = law.get(k, Fraction(0)), law.get(k - cells, Fraction(0))
         key = p / q if q else None
-        before = found.get(key, (Fraction(0), Fraction(0)))
-        found[key] = before[0] + p, before[1] + q
-    return Masses(pairs=tuple((real(p), real(q)) for p, q in found.values()))
+        before = weights.get(key, (Fraction(0), Fraction(0)))
+        weights[key] = before[0] + p, before[1] + q
+    return Masses(pairs=tuple((real(p), real(q)) for p, q in weights.values()))
 
 
 def masses_of_shells(steps: Sequence[Step], *, dimension: int, decay: str = "0") -> Masses:

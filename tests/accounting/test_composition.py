@@ -34,19 +34,21 @@ def times(noise: Noise, count: int, *, points_per_std: int = 64) -> Composition:
     [(1, 0.86802082), (10, 4.18332594), (100, 17.68991817), (1000, 91.46088488)],
 )
 def test_epsilon_of_the_l2_mechanism_in_ten_dimensions(count: int, epsilon: float) -> None:
-    found = times(SphericalLaplace(scale=1, dimension=10), count).epsilon(delta="1e-5")
-    assert found.lower - 6e-9 <= epsilon <= found.upper + 6e-9  # the digits that are given
-    assert found.upper - found.lower <= 1e-9 * epsilon
+    interval = times(SphericalLaplace(scale=1, dimension=10), count).epsilon(delta="1e-5")
+    assert interval.lower - 6e-9 <= epsilon <= interval.upper + 6e-9  # the digits that are given
+    assert interval.upper - interval.lower <= 1e-9 * epsilon
 
 
 def test_epsilon_of_l2_and_gaussians_together() -> None:
     l2 = Releases(noise=SphericalLaplace(scale=1, dimension=10), shifts=ONE, compositions=10)
     normal = Releases(noise=Gaussian(scale=3), shifts=ONE, compositions=7)
     both = Composition(parts=(l2, normal))
-    found = both.epsilon(delta="1e-5")
-    assert found.upper - found.lower <= 1e-9 * found.upper
-    assert found.lower > Composition(parts=(l2,)).epsilon(delta="1e-5").upper
-    assert both.delta(epsilon=found.upper).lower <= 1e-5 <= both.delta(epsilon=found.lower).upper
+    interval = both.epsilon(delta="1e-5")
+    assert interval.upper - interval.lower <= 1e-9 * interval.upper
+    assert interval.lower > Composition(parts=(l2,)).epsilon(delta="1e-5").upper
+    assert (
+        both.delta(epsilon=interval.upper).lower <= 1e-5 <= both.delta(epsilon=interval.lower).upper
+    )
 
 
 @pytest.mark.parametrize(("scale", "delta"), [(30, "0.1"), (1, "0.5")])
@@ -58,28 +60,28 @@ def test_no_epsilon_is_needed_where_delta_is_large(scale: int, delta: str) -> No
 
 @pytest.mark.parametrize("delta", ["1e-30", "1e-100", "1e-300"])
 def test_epsilon_at_a_tiny_delta(delta: str) -> None:
-    found = times(SphericalLaplace(scale=1, dimension=10), 10).epsilon(delta=delta)
-    assert found.upper - found.lower <= 1e-9
-    assert 8 < found.lower <= found.upper < 10  # the largest loss
+    interval = times(SphericalLaplace(scale=1, dimension=10), 10).epsilon(delta=delta)
+    assert interval.upper - interval.lower <= 1e-9
+    assert 8 < interval.lower <= interval.upper < 10  # the largest loss
 
 
 @pytest.mark.parametrize("count", [10, 1000, 10**6])
 def test_gaussians_have_the_epsilon_of_one_gaussian(count: int) -> None:
-    one = times(Gaussian(scale="3.73063163481594183"), 1).epsilon(delta="1e-5")
+    interval = times(Gaussian(scale="3.73063163481594183"), 1).epsilon(delta="1e-5")
     sigma = Fraction("3.73063163481594183") * Fraction(math.isqrt(count * 10**40), 10**20)
     many = times(Gaussian(scale=sigma), count).epsilon(delta="1e-5")
-    assert one.lower <= 1 <= one.upper * (1 + 1e-14)
-    assert many.lower <= one.upper * (1 + 1e-12)
-    assert one.lower <= many.upper * (1 + 1e-12)
+    assert interval.lower <= 1 <= interval.upper * (1 + 1e-14)
+    assert many.lower <= interval.upper * (1 + 1e-12)
+    assert interval.lower <= many.upper * (1 + 1e-12)
     assert many.upper - many.lower <= 2e-12
 
 
 def test_epsilon_and_delta_are_inverse() -> None:
     together = times(Laplace(scale=4), 20)
-    found = together.epsilon(delta="1e-6")
-    assert together.delta(epsilon=found.upper).lower <= 1e-6
-    assert together.delta(epsilon=found.lower).upper >= 1e-6
-    assert found.upper - found.lower <= 1e-3 * found.upper
+    interval = together.epsilon(delta="1e-6")
+    assert together.delta(epsilon=interval.upper).lower <= 1e-6
+    assert together.delta(epsilon=interval.lower).upper >= 1e-6
+    assert interval.upper - interval.lower <= 1e-3 * interval.upper
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -87,8 +89,8 @@ def test_the_largest_loss_of_one_law_lies_on_the_lattice_of_all(order: int) -> N
     # half of what Laplace noise releases has that loss
     normal = Releases(noise=Gaussian(scale=20), shifts=ONE, compositions=5)
     laplace = Releases(noise=Laplace(scale=30), shifts=ONE, compositions=20)
-    found = Composition(parts=(normal, laplace)[::order]).delta(epsilon=1)
-    assert found.upper - found.lower <= 5e-4 * found.upper
+    interval = Composition(parts=(normal, laplace)[::order]).delta(epsilon=1)
+    assert interval.upper - interval.lower <= 5e-4 * interval.upper
 
 
 def test_largest_losses_of_several_laws_have_a_lattice_in_common() -> None:
@@ -97,26 +99,26 @@ def test_largest_losses_of_several_laws_have_a_lattice_in_common() -> None:
     parts = [
         Releases(noise=Laplace(scale=s), shifts=ONE, compositions=k) for s, k in scales.items()
     ]
-    found = Composition(parts=tuple(parts)).delta(epsilon="1.41")
-    assert found.lower > 0
-    assert found.upper - found.lower <= 3e-4 * found.upper
+    interval = Composition(parts=tuple(parts)).delta(epsilon="1.41")
+    assert interval.lower > 0
+    assert interval.upper - interval.lower <= 3e-4 * interval.upper
 
 
 @pytest.mark.parametrize("decay", ["1e-5", "1e-9"])
 def test_a_tiny_frequent_loss_makes_no_tiny_step(decay: str) -> None:
     law = GaussianMixture(scale="0.5", modes=3, spacing=1, decay=decay)
-    found = times(law, 2).delta(epsilon=3)
-    assert found.upper - found.lower <= 1e-3 * found.upper
+    interval = times(law, 2).delta(epsilon=3)
+    assert interval.upper - interval.lower <= 1e-3 * interval.upper
 
 
 @pytest.mark.parametrize(("count", "delta"), [(2, "1e-9"), (2, "1e-12"), (3, "1e-12")])
 def test_epsilon_near_the_largest_loss(count: int, delta: str) -> None:
     """There the tilt is so strong that δ far below that ε is nothing but rounding."""
     together = times(SphericalLaplace(scale="0.83", dimension=10), count)
-    found = together.epsilon(delta=delta)
-    assert 0 < found.lower <= found.upper <= 1.001 * found.lower
-    assert together.delta(epsilon=found.upper).lower <= float(delta)
-    assert together.delta(epsilon=found.lower).upper >= float(delta)
+    interval = together.epsilon(delta=delta)
+    assert 0 < interval.lower <= interval.upper <= 1.001 * interval.lower
+    assert together.delta(epsilon=interval.upper).lower <= float(delta)
+    assert together.delta(epsilon=interval.lower).upper >= float(delta)
 
 
 def delta_by_inversion(scale: float, count: int, epsilon: float) -> float:
@@ -139,10 +141,10 @@ def delta_by_inversion(scale: float, count: int, epsilon: float) -> float:
 @pytest.mark.parametrize("accuracy", ["1e-3", "1e-5", "1e-6", "0"])
 @pytest.mark.parametrize(("scale", "count"), [(1, 1000), (10, 1000), (118, 1000), (373, 10**4)])
 def test_epsilon_is_as_accurate_as_it_was_asked_for(scale: int, count: int, accuracy: str) -> None:
-    found = times(Laplace(scale=scale), count).epsilon(delta="1e-5", accuracy=accuracy)
-    assert delta_by_inversion(scale, count, found.lower) >= 1e-5
-    assert delta_by_inversion(scale, count, found.upper) <= 1e-5
-    assert found.width <= max(float(accuracy), 5e-7) * found.upper
+    interval = times(Laplace(scale=scale), count).epsilon(delta="1e-5", accuracy=accuracy)
+    assert delta_by_inversion(scale, count, interval.lower) >= 1e-5
+    assert delta_by_inversion(scale, count, interval.upper) <= 1e-5
+    assert interval.width <= max(float(accuracy), 5e-7) * interval.upper
 
 
 def test_epsilon_is_known_to_five_digits_unless_more_are_asked_for() -> None:
@@ -164,9 +166,9 @@ def test_an_accuracy_is_a_small_number(accuracy: str | int) -> None:
 )
 def test_both_ends_are_found_where_few_losses_decide(scale: str, count: int, delta: str) -> None:
     """ε is next to the largest loss of all releases, and the best tilt far from any Gaussian's."""
-    found = times(Laplace(scale=scale), count).epsilon(delta=delta)
-    assert found.width <= 1e-6 * found.upper
-    assert found.lower <= count / Fraction(scale)
+    interval = times(Laplace(scale=scale), count).epsilon(delta=delta)
+    assert interval.width <= 1e-6 * interval.upper
+    assert interval.lower <= count / Fraction(scale)
 
 
 def test_a_finer_lattice_is_a_tighter_interval() -> None:
@@ -187,22 +189,24 @@ def test_several_mechanisms_together() -> None:
 
 
 def test_calibrated_for_many_releases_means_that_many_fit() -> None:
-    one = ln.calibrate("laplace", epsilon="1", delta="1e-6", sensitivity=ln.L1(1), compositions=16)
-    assert one.certificate.compositions == 16
-    assert one.compose(16).delta(epsilon=1).upper <= 1e-6
-    assert one.compose(17).delta(epsilon=1).lower > 1e-6
-    tighter = ln.noise.Laplace(scale=one.noise.scale * Fraction("0.9995"))
+    mechanism = ln.calibrate(
+        "laplace", epsilon="1", delta="1e-6", sensitivity=ln.L1(1), compositions=16
+    )
+    assert mechanism.certificate.compositions == 16
+    assert mechanism.compose(16).delta(epsilon=1).upper <= 1e-6
+    assert mechanism.compose(17).delta(epsilon=1).lower > 1e-6
+    tighter = ln.noise.Laplace(scale=mechanism.noise.scale * Fraction("0.9995"))
     assert times(tighter, 16).delta(epsilon=1).lower > 1e-6
 
 
 # mse a release for the budget (1, 1e-5) in all, d = 10: issue's independent values
 @pytest.mark.parametrize(("count", "mse"), [(2, 227.064011662), (8, 1142.330480218)])
 def test_the_l2_mechanism_for_many_releases(count: int, mse: float) -> None:
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=10, compositions=count
     )
-    assert mse * (1 - 1e-11) <= found.mse <= mse * (1 + 1e-9)
-    read = ln.Certificate.from_json(found.certificate.to_json())
+    assert mse * (1 - 1e-11) <= mechanism.mse <= mse * (1 + 1e-9)
+    read = ln.Certificate.from_json(mechanism.certificate.to_json())
     assert read.verify().upper <= 1e-5
 
 
@@ -228,7 +232,7 @@ def test_the_gaussian_overtakes_l2(dimension: int, count: int) -> None:
 @pytest.mark.slow
 def test_a_comparison_is_for_the_releases_asked_for() -> None:
     for count, first in ((5, "l2"), (6, "gaussian")):
-        found = ln.compare(
+        comparison = ln.compare(
             epsilon="1",
             delta="1e-5",
             sensitivity=L2(1),
@@ -239,17 +243,25 @@ def test_a_comparison_is_for_the_releases_asked_for() -> None:
                 "spherical-staircase": {"gamma": "0.5"},
             },
         )
-        both = [one.noise.name for one in found.mechanisms if one.noise.name in {"l2", "gaussian"}]
+        both = [
+            mechanism.noise.name
+            for mechanism in comparison.mechanisms
+            if mechanism.noise.name in {"l2", "gaussian"}
+        ]
         assert both[0] == first
-        assert [one.mse for one in found.mechanisms] == sorted(one.mse for one in found.mechanisms)
-        assert all(one.certificate.compositions == count for one in found.mechanisms)
-        assert found.best_possible is None  # the bound is about one release
+        assert [mechanism.mse for mechanism in comparison.mechanisms] == sorted(
+            mechanism.mse for mechanism in comparison.mechanisms
+        )
+        assert all(
+            mechanism.certificate.compositions == count for mechanism in comparison.mechanisms
+        )
+        assert comparison.best_possible is None  # the bound is about one release
 
 
 def test_pure_budgets_are_shared_out() -> None:
-    found = ln.calibrate("laplace", epsilon="1", sensitivity=ln.L1(2), compositions=10)
-    assert found.noise.scale == 20
-    assert found.certificate.delta.upper == 0
+    mechanism = ln.calibrate("laplace", epsilon="1", sensitivity=ln.L1(2), compositions=10)
+    assert mechanism.noise.scale == 20
+    assert mechanism.certificate.delta.upper == 0
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
@@ -284,15 +296,15 @@ def test_no_epsilon_where_the_infinite_losses_exceed_delta() -> None:
 
 
 def test_pure_epsilons_of_different_sizes_add_up() -> None:
-    one = ln.calibrate("laplace", epsilon="0.5", sensitivity=ln.L1(1))
+    mechanism = ln.calibrate("laplace", epsilon="0.5", sensitivity=ln.L1(1))
     other = ln.calibrate("staircase", epsilon="0.2", sensitivity=L2(1))
     ball = ln.calibrate("l2", epsilon="0.3", sensitivity=L2(1), dimension=3)
-    together = ln.compose([(one, 2), (other, 3), (ball, 1)])
-    found = together.epsilon(delta=0)
-    assert found.lower <= 1.9 <= found.upper <= 1.9 * (1 + 1e-9)
+    together = ln.compose([(mechanism, 2), (other, 3), (ball, 1)])
+    interval = together.epsilon(delta=0)
+    assert interval.lower <= 1.9 <= interval.upper <= 1.9 * (1 + 1e-9)
     assert together.delta(epsilon="1.9000001").upper == 0.0
-    sampled = ln.compose([(one, 4)], sampling_rate="0.1").epsilon(delta=0)
+    sampled = ln.compose([(mechanism, 4)], sampling_rate="0.1").epsilon(delta=0)
     assert sampled.upper == pytest.approx(4 * math.log1p(0.1 * math.expm1(0.5)), rel=1e-9)
     truncated = ln.calibrate("truncated-laplace", epsilon="1", delta="1e-3", sensitivity=L2(1))
     with pytest.raises(NotApplicable):
-        ln.compose([(one, 2), (truncated, 1)]).epsilon(delta=0)
+        ln.compose([(mechanism, 2), (truncated, 1)]).epsilon(delta=0)

@@ -85,16 +85,16 @@ def test_hardly_any_privacy_is_lost_where_delta_covers_it() -> None:
 def test_gaussian_privacy(mu: str, epsilon: str) -> None:
     m, e = mpf(mu), mpf(epsilon)
     true = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
-    found = to.delta_of_gdp(mu, epsilon=epsilon)
-    assert found.nature is Nature.EXACT
-    assert holds(found, true)
+    converted = to.delta_of_gdp(mu, epsilon=epsilon)
+    assert converted.nature is Nature.EXACT
+    assert holds(converted, true)
     assert holds(to.zcdp_of_gdp(mu), m * m / 2)
-    if found.value.upper > 1e-300:
-        back = to.epsilon_of_gdp(mu, delta=found.value.upper).value
+    if converted.value.upper > 1e-300:
+        back = to.epsilon_of_gdp(mu, delta=converted.value.upper).value
         assert back.upper == pytest.approx(float(epsilon), abs=1e-9)
     # what zCDP says of the same law is true, and no better than the law itself
     rho = to.zcdp_of_gdp(mu).value.upper
-    assert to.delta_of_zcdp(rho, epsilon=epsilon).value.upper >= found.value.lower
+    assert to.delta_of_zcdp(rho, epsilon=epsilon).value.upper >= converted.value.lower
 
 
 @pytest.mark.parametrize("order", ["1.01", "2", "17.5"])
@@ -109,14 +109,14 @@ def test_renyi_bounds_are_the_published_formula(order: str) -> None:
 
 
 def test_zcdp_takes_the_best_order() -> None:
-    found = to.epsilon_of_zcdp("0.1", delta="1e-6").value.upper
+    upper = to.epsilon_of_zcdp("0.1", delta="1e-6").value.upper
     grid = (1 + mpf(at) / 100 for at in range(1, 6000, 7))
     best = min(
         mpf("0.1") * a + (mpmath.log(10**6) - mpmath.log(a)) / (a - 1) + mpmath.log(1 - 1 / a)
         for a in grid
     )
-    assert best * (1 - 1e-4) <= found <= best
-    assert to.epsilon_of_gdp(mpmath.nstr(mpmath.sqrt("0.2"), 17), delta="1e-6").value.upper < found
+    assert best * (1 - 1e-4) <= upper <= best
+    assert to.epsilon_of_gdp(mpmath.nstr(mpmath.sqrt("0.2"), 17), delta="1e-6").value.upper < upper
 
 
 def test_concentrated_privacy_is_not_gaussian_privacy() -> None:

@@ -130,9 +130,9 @@ def test_finitely_many_losses(law: Discrete, count: int, epsilon: str) -> None:
     with mp.workdps(50):
         exact = direct.delta_of_masses([(law.masses(), count)], epsilon)
         part = Releases(noise=law.noise, shifts=law.shifts, compositions=count)
-        found = prove_composed((part,), Fraction(epsilon)).interval
-        assert found.lower <= exact <= found.upper
-        assert found.upper - found.lower <= 0.01 * exact
+        interval = prove_composed((part,), Fraction(epsilon)).interval
+        assert interval.lower <= exact <= interval.upper
+        assert interval.upper - interval.lower <= 0.01 * exact
 
 
 @pytest.mark.dense
@@ -145,9 +145,9 @@ def test_finitely_many_losses_of_samples(law: Discrete) -> None:
             for removed in (True, False)
         )
         part = Releases(noise=law.noise, shifts=ONE, compositions=2, sampling_rate=Fraction("0.2"))
-        found = prove_composed((part,), Fraction("0.1")).interval
-        assert found.lower <= exact <= found.upper
-        assert found.upper - found.lower <= 0.02 * exact
+        interval = prove_composed((part,), Fraction("0.1")).interval
+        assert interval.lower <= exact <= interval.upper
+        assert interval.upper - interval.lower <= 0.02 * exact
 
 
 def test_two_kinds_of_noise_together() -> None:
@@ -158,9 +158,9 @@ def test_two_kinds_of_noise_together() -> None:
             Releases(noise=law.noise, shifts=ONE, compositions=count)
             for law, count in ((one, 2), (other, 1))
         )
-        found = prove_composed(parts, Fraction("0.8")).interval
-        assert found.lower <= exact <= found.upper
-        assert found.upper - found.lower <= 0.02 * exact
+        interval = prove_composed(parts, Fraction("0.8")).interval
+        assert interval.lower <= exact <= interval.upper
+        assert interval.upper - interval.lower <= 0.02 * exact
 
 
 @pytest.mark.slow
@@ -248,8 +248,8 @@ def test_densities(name: str, case: int) -> None:
     part = Releases(noise=noise, shifts=shifts, compositions=2, sampling_rate=Fraction(rate))
     epsilon = Fraction("0.2")
     if rate == "1":
-        found = prove_composed((part,), epsilon).interval
-        low, high = found.lower, found.upper
+        interval = prove_composed((part,), epsilon).interval
+        low, high = interval.lower, interval.upper
     else:
         below = composed_lower(
             make_lower_parts((part,), points_per_std=64, removed=removed), epsilon

@@ -91,7 +91,7 @@ def test_random_compositions_are_enclosed(seed: int) -> None:
             Releases(noise=noise, shifts=shifts, compositions=count, sampling_rate=Fraction(rate))
             for (noise, _, shifts), count in zip(drawn, counts, strict=True)
         )
-        found = prove_composed(parts, Fraction(epsilon)).interval
+        interval = prove_composed(parts, Fraction(epsilon)).interval
         lost = mpf(10) ** -45  # of 50 digits, in sums that may be 1
-        assert found.lower - lost <= exact <= found.upper + lost
-        assert found.upper - found.lower <= 0.05 * exact + 1e-30  # 1.1 % at most were seen
+        assert interval.lower - lost <= exact <= interval.upper + lost
+        assert interval.upper - interval.lower <= 0.05 * exact + 1e-30  # 1.1 % at most were seen

@@ -86,12 +86,12 @@ def test_the_interval_is_as_wide_as_the_doubt_about_delta(
                 lower=true * (1 - ball(unsure)), upper=(true * (1 + ball(unsure))).min(arb(1))
             )
 
-    found = enclose_epsilon(proved, wanted, family="exponential")
+    interval = enclose_epsilon(proved, wanted, family="exponential")
     true = math.log(float(1 / (2 * wanted))) / float(steep)
-    assert found.lower <= true * (1 + 1e-12)
-    assert true * (1 - 1e-12) <= found.upper
+    assert interval.lower <= true * (1 + 1e-12)
+    assert true * (1 - 1e-12) <= interval.upper
     open_to_doubt = (math.log1p(float(unsure)) - math.log1p(-float(unsure))) / float(steep)
-    assert found.width <= open_to_doubt * (1 + 1e-9) + 2e-12 * true
+    assert interval.width <= open_to_doubt * (1 + 1e-9) + 2e-12 * true
 
 
 def test_where_zero_is_undecided_the_lower_end_is_zero() -> None:
@@ -102,9 +102,9 @@ def test_where_zero_is_undecided_the_lower_end_is_zero() -> None:
             true = (-ball(at)).exp() / 2
             return ProvedDelta(lower=true * (1 - arb(1e-6)), upper=true * (1 + arb(1e-6)))
 
-    found = enclose_epsilon(proved, Fraction(1, 2), family="exponential")
-    assert found.lower == 0.0
-    assert 1e-6 <= found.upper <= 1.02e-6
+    interval = enclose_epsilon(proved, Fraction(1, 2), family="exponential")
+    assert interval.lower == 0.0
+    assert 1e-6 <= interval.upper <= 1.02e-6
 
 
 def test_an_undecided_epsilon_never_becomes_a_lower_end() -> None:
@@ -113,9 +113,9 @@ def test_an_undecided_epsilon_never_becomes_a_lower_end() -> None:
     def proved(at: Fraction) -> ProvedDelta:
         return ProvedDelta(lower=arb(0), upper=arb(1) if at < 5 else arb(0))
 
-    found = enclose_epsilon(proved, Fraction(1, 10), family="unknown")
-    assert found.lower == 0.0
-    assert 5 <= found.upper <= 5.1
+    interval = enclose_epsilon(proved, Fraction(1, 10), family="unknown")
+    assert interval.lower == 0.0
+    assert 5 <= interval.upper <= 5.1
 
 
 @pytest.mark.parametrize(
@@ -134,15 +134,15 @@ def test_round_trips(law: Noise, at: str) -> None:
     if delta == 1:  # a shift that is longer than the noise
         return
     try:
-        found = together.epsilon(delta=delta)
+        interval = together.epsilon(delta=delta)
     except NotApplicable:  # δ(ε) is a constant there: what has an infinite loss
         assert together.delta(epsilon=50).upper >= float(delta) * (1 - 1e-9)
         return
     slack = 1 + 1e-14  # the middle of two floats is off by one of them
-    assert found.lower <= float(at) * slack
-    assert float(at) <= found.upper * slack
+    assert interval.lower <= float(at) * slack
+    assert float(at) <= interval.upper * slack
     with_less, with_more = (
-        prove_composed(together.parts, Fraction(end)) for end in (found.lower, found.upper)
+        prove_composed(together.parts, Fraction(end)) for end in (interval.lower, interval.upper)
     )
     assert with_less.certainly_above(delta)
     assert with_more.certainly_at_most(delta)
@@ -158,10 +158,10 @@ def test_the_same_question_has_one_answer() -> None:
     )
     known = noise.delta(epsilon=1)
     middle = (Fraction(known.lower) + Fraction(known.upper)) / 2
-    found = ln.compose([(noise, 1)]).epsilon(delta=middle)
-    assert found == noise.epsilon(delta=middle)
-    assert found.lower < 1 < found.upper
-    assert found.width < 1e-8
+    interval = ln.compose([(noise, 1)]).epsilon(delta=middle)
+    assert interval == noise.epsilon(delta=middle)
+    assert interval.lower < 1 < interval.upper
+    assert interval.width < 1e-8
 
 
 @pytest.mark.parametrize("count", [2, 30])
@@ -169,7 +169,7 @@ def test_the_same_question_has_one_answer() -> None:
 def test_ends_for_several_releases_are_proved(count: int, delta: str) -> None:
     for noise in (Laplace(scale=4), SphericalLaplace(scale=4, dimension=3)):
         part = Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), compositions=count)
-        found = Composition(parts=(part,)).epsilon(delta=delta)
-        assert 0 < found.lower < found.upper
-        assert prove_composed((part,), Fraction(found.lower)).interval.upper >= float(delta)
-        assert prove_composed((part,), Fraction(found.upper)).interval.lower <= float(delta)
+        interval = Composition(parts=(part,)).epsilon(delta=delta)
+        assert 0 < interval.lower < interval.upper
+        assert prove_composed((part,), Fraction(interval.lower)).interval.upper >= float(delta)
+        assert prove_composed((part,), Fraction(interval.upper)).interval.lower <= float(delta)

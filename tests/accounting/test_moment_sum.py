@@ -132,9 +132,9 @@ def test_one_release_agrees_with_the_proof_of_one_release(
 ) -> None:
     law = spherical(dimension, ratio)
     noise = SphericalLaplace(scale=1 / law.ratio, dimension=dimension)
-    made = MomentSum.near([law], Fraction(epsilon))
-    assert made is not None
-    lower, upper = made.delta(Fraction(epsilon))
+    moment_sum = MomentSum.near([law], Fraction(epsilon))
+    assert moment_sum is not None
+    lower, upper = moment_sum.delta(Fraction(epsilon))
     with precision(256):
         exact = spherical_laplace.delta_ball(noise, shift=Fraction(1), epsilon=Fraction(epsilon))
         assert not lower > exact
@@ -153,9 +153,9 @@ def exact_gaussian(square: Fraction, epsilon: Fraction) -> arb:
 def test_gaussians_have_their_closed_form_inside(*, log_mu: float, deviations: float) -> None:
     mu = Fraction(round(10**log_mu, 4))
     epsilon = Fraction(round(max(0.0, float(mu) ** 2 / 2 + deviations * float(mu)), 6))
-    made = MomentSum.near([GaussianMoments(square=mu**2)], epsilon)
-    assert made is not None
-    lower, upper = made.delta(epsilon)
+    moment_sum = MomentSum.near([GaussianMoments(square=mu**2)], epsilon)
+    assert moment_sum is not None
+    lower, upper = moment_sum.delta(epsilon)
     exact = exact_gaussian(mu**2, epsilon)
     with precision(256):
         assert not lower > exact

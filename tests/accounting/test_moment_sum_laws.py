@@ -86,7 +86,7 @@ def test_an_envelope_falls_where_one_bound_takes_over_from_another() -> None:
 def test_far_up_no_bound_is_below_its_formula(dimension: int, height: int) -> None:
     law, tilt = spherical(dimension, "1"), Fraction(2)
     with precision(128):
-        found = law.envelope(tilt).beyond(Fraction(height))
+        bound = law.envelope(tilt).beyond(Fraction(height))
     with mp.workdps(30):
         nu, r = weights(law)
         kappa, beta = mpf("2.5"), r * (2 * nu + 1) / (2 * (nu + 1))
@@ -101,5 +101,5 @@ def test_far_up_no_bound_is_below_its_formula(dimension: int, height: int) -> No
             from_k += 1 / mp.sqrt(2 * mp.pi * height) - mp.exp(size) * besselk(0, size) / mp.pi
         hankel = 2 * mp.cosh(kappa) * from_k / size**nu / at_kappa
     # of the other bounds none is less there, and half-odd orders cost little
-    assert hankel <= float(found.upper()) * (1 + 1e-12)
-    assert float(found) <= 1.2 * hankel
+    assert hankel <= float(bound.upper()) * (1 + 1e-12)
+    assert float(bound) <= 1.2 * hankel

@@ -91,9 +91,9 @@ def test_the_case_where_an_fft_accountant_reports_too_little() -> None:
     # (theory/accounting.md §6); the closed form and the lattices agree that it isn't 1e-12
     part = Releases(noise=Gaussian(scale=20), shifts=ONE, compositions=10**5)
     epsilon = Fraction("231.5")
-    found = prove_composed((part,), epsilon).interval
+    interval = prove_composed((part,), epsilon).interval
     exact = gaussian_delta(Fraction(10**5, 400), epsilon)
-    assert found.lower <= exact <= found.upper
+    assert interval.lower <= exact <= interval.upper
     low, high = lattice_bounds(Fraction(1, 20), 10**5, epsilon, steps=64, reach=12)
     assert low <= exact <= high <= 1.05 * exact
 
@@ -103,10 +103,10 @@ def test_deep_tails_of_a_million_releases(epsilon: int, delta: float) -> None:
     # issue's numbers: σ so that the exact ε(1e-5) is 1 in all
     sigma = Fraction("3.73063163481594183")
     part = Releases(noise=Gaussian(scale=sigma * 1000), shifts=ONE, compositions=10**6)
-    found = prove_composed((part,), Fraction(epsilon)).interval
+    interval = prove_composed((part,), Fraction(epsilon)).interval
     exact = gaussian_delta(1 / sigma**2, Fraction(epsilon))
-    assert found.lower <= exact <= found.upper
-    assert found.upper - found.lower <= 1e-2 * float(exact)
+    assert interval.lower <= exact <= interval.upper
+    assert interval.upper - interval.lower <= 1e-2 * float(exact)
     assert float(exact) == pytest.approx(delta, rel=1e-4)
 
 
@@ -151,10 +151,10 @@ def two_laplace(epsilon: float, b: float, count: int) -> Any:
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.9, 1.4, 1.9])
 def test_two_laplace_releases_by_direct_integration(epsilon: float) -> None:
     part = Releases(noise=Laplace(scale=1), shifts=ONE, compositions=2)
-    found = prove_composed((part,), Fraction(epsilon)).interval
+    interval = prove_composed((part,), Fraction(epsilon)).interval
     exact = two_laplace(epsilon, 1.0, 2)
-    assert found.lower <= exact <= found.upper
-    assert found.upper - found.lower < 1e-4
+    assert interval.lower <= exact <= interval.upper
+    assert interval.upper - interval.lower < 1e-4
 
 
 def brute_force(lattice: LossLattice, count: int, epsilon: float) -> float:
@@ -303,9 +303,9 @@ def test_a_few_large_losses_do_not_make_the_window_too_small() -> None:
     part = Releases(
         noise=Gaussian(scale=1), shifts=ONE, compositions=100, sampling_rate=Fraction("0.05")
     )
-    found = prove_composed((part,), Fraction(1)).interval
-    assert found.lower > 0.03205  # dp-accounting 0.6: 0.032055
-    assert found.width < 3e-4 * found.upper
+    interval = prove_composed((part,), Fraction(1)).interval
+    assert interval.lower > 0.03205  # dp-accounting 0.6: 0.032055
+    assert interval.width < 3e-4 * interval.upper
 
 
 @pytest.mark.parametrize("counts", [(1,), (3, 1000), (10**6, 2), (10**7,)])
@@ -347,7 +347,7 @@ def test_a_loss_that_hardly_ever_happens_far_away() -> None:
 
 def test_the_enclosure_is_a_ball_around_both_sides() -> None:
     part = Releases(noise=Laplace(scale=2), shifts=ONE, compositions=5)
-    found = prove_composed((part,), Fraction(1))
+    proof = prove_composed((part,), Fraction(1))
     over = composed.bound_composed((part,), Fraction(1))
     assert isinstance(over, arb)
-    assert float(over.upper()) == pytest.approx(found.interval.upper)
+    assert float(over.upper()) == pytest.approx(proof.interval.upper)

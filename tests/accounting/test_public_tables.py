@@ -100,66 +100,66 @@ def test_deltas_of_one_release(
 ) -> None:
     scale, sensitivity, rate, epsilon, delta = case
     ball = (L1 if family is Laplace else L2)(sensitivity)
-    found = composed(family(scale=scale), ball, rate).delta(epsilon=epsilon)
-    assert found.lower - SEVEN_PLACES <= delta <= found.upper + SEVEN_PLACES
-    assert found.upper - found.lower < 1e-12
+    interval = composed(family(scale=scale), ball, rate).delta(epsilon=epsilon)
+    assert interval.lower - SEVEN_PLACES <= delta <= interval.upper + SEVEN_PLACES
+    assert interval.upper - interval.lower < 1e-12
 
 
 @pytest.mark.parametrize("case", DEVIATIONS)
 def test_standard_deviations_of_a_budget(case: tuple[int, str, int, str, float]) -> None:
     sensitivity, rate, epsilon, delta, deviation = case
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "gaussian",
         epsilon=epsilon,
         delta=delta,
         sensitivity=L2(sensitivity),
         sampling_rate=rate,
     )
-    assert float(found.noise.scale) == pytest.approx(deviation, abs=THREE_PLACES)
+    assert float(mechanism.noise.scale) == pytest.approx(deviation, abs=THREE_PLACES)
 
 
 @pytest.mark.parametrize("case", GAUSSIAN_OF_CELLS)
 def test_deltas_of_several_cells(case: tuple[int | str, int, int, int | str, float]) -> None:
     scale, cells, change, epsilon, delta = case
     noise = Gaussian(scale=scale, dimension=cells)
-    found = composed(noise, Linf(change, l0=cells), "1").delta(epsilon=epsilon)
-    assert found.lower - TEN_PLACES <= delta <= found.upper + TEN_PLACES
-    assert found.upper - found.lower < 1e-12
+    interval = composed(noise, Linf(change, l0=cells), "1").delta(epsilon=epsilon)
+    assert interval.lower - TEN_PLACES <= delta <= interval.upper + TEN_PLACES
+    assert interval.upper - interval.lower < 1e-12
 
 
 @pytest.mark.parametrize("case", VARIANCES)
 def test_variances_of_several_cells(case: tuple[int, int, str, str, float]) -> None:
     cells, change, epsilon, delta, variance = case
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "gaussian",
         epsilon=epsilon,
         delta=delta,
         dimension=cells,
         sensitivity=Linf(change, l0=cells),
     )
-    least = float(found.noise.scale)
+    least = float(mechanism.noise.scale)
     assert least * (1 - 1e-6) <= variance**0.5 <= least * (1 + ABOVE_LEAST)
 
 
 @pytest.mark.parametrize(("scale", "level", "half_width"), INTERVALS)
 def test_intervals_of_laplace(scale: float, level: float, half_width: float) -> None:
-    found = find_quantile(Laplace(scale=scale), level)
-    assert found == pytest.approx(half_width, rel=1e-9)
+    quantile = find_quantile(Laplace(scale=scale), level)
+    assert quantile == pytest.approx(half_width, rel=1e-9)
 
 
 @pytest.mark.slow
 def test_noise_for_steps_of_training_is_hardly_above_the_least() -> None:
     """dp_accounting 0.6.0 has 3.209565 for a sensitivity of 6."""
-    found = noise_multiplier(epsilon=1, delta="1e-5", steps=25, sampling_rate="0.001")
-    assert 3.2095 < 6 * found < 3.209565 * (1 + 2e-5)
+    multiplier = noise_multiplier(epsilon=1, delta="1e-5", steps=25, sampling_rate="0.001")
+    assert 3.2095 < 6 * multiplier < 3.209565 * (1 + 2e-5)
 
 
 @pytest.mark.slow
 def test_points_per_std_lowers_the_bound_where_losses_have_a_long_range() -> None:
     """From above, which noise is scaled by; from below, there is hardly a gain."""
     noise, ball = Gaussian(scale="0.5349"), L2(1)
-    found = [
+    intervals = [
         composed(noise, ball, "0.001", 25, points_per_std=points).delta(epsilon=1)
         for points in (64, 256)
     ]
-    assert found[1].upper < found[0].upper * (1 - 1e-4)
+    assert intervals[1].upper < intervals[0].upper * (1 - 1e-4)

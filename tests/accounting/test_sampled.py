@@ -77,9 +77,9 @@ def integral(noise: Noise, rate: str, epsilon: float | str, *, removed: bool) ->
 def test_one_release_is_the_larger_of_two_integrals(noise: Noise, rate: str, epsilon: str) -> None:
     with mpmath.workdps(30):
         both = [integral(noise, rate, epsilon, removed=removed) for removed in (True, False)]
-    found = prove_composed((sampled(noise, rate),), Fraction(epsilon)).interval
-    assert found.lower * (1 - 1e-12) <= max(both) <= found.upper * (1 + 1e-12)
-    assert found.upper <= found.lower * (1 + 1e-14)
+    interval = prove_composed((sampled(noise, rate),), Fraction(epsilon)).interval
+    assert interval.lower * (1 - 1e-12) <= max(both) <= interval.upper * (1 + 1e-12)
+    assert interval.upper <= interval.lower * (1 + 1e-14)
 
 
 @pytest.mark.parametrize("removed", [True, False])
@@ -117,9 +117,9 @@ def test_lattices_lie_on_their_sides_at_every_epsilon(noise: Noise, removed: boo
     ids=["laplace", "gaussian", "l2"],
 )
 def test_a_thousand_releases(part: Releases, removed: float, added: float) -> None:
-    found = Composition(parts=(part,), points_per_std=32).epsilon(delta="1e-5")
-    assert found.lower - 5e-6 <= removed <= found.upper + 5e-6  # the digits that are given
-    assert found.upper - found.lower < 2e-3 * removed
+    interval = Composition(parts=(part,), points_per_std=32).epsilon(delta="1e-5")
+    assert interval.lower - 5e-6 <= removed <= interval.upper + 5e-6  # the digits that are given
+    assert interval.upper - interval.lower < 2e-3 * removed
     upper = make_upper_parts((part,), points_per_std=32, removed=False)
     lower = make_lower_parts((part,), points_per_std=32, removed=False)
     assert float(composed_upper(upper, Fraction(added + 1e-5)).upper()) > 0.98e-5
@@ -145,7 +145,7 @@ def cells(noise: Noise, rate: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("epsilon", ["0.05", "0.4"])
 def test_two_mixed_releases_hold_what_cells_of_both_tell(noise: Noise, epsilon: str) -> None:
     parts = (sampled(noise, "0.4"), sampled(NORMAL, "1"))
-    found = prove_composed(parts, Fraction(epsilon)).interval
+    interval = prove_composed(parts, Fraction(epsilon)).interval
     (one, one_sampled), (other, other_sampled) = cells(noise, 0.4), cells(NORMAL, 1.0)
     without = np.multiply.outer(one, other)
     with_record = np.multiply.outer(one_sampled, other_sampled)
@@ -154,9 +154,9 @@ def test_two_mixed_releases_hold_what_cells_of_both_tell(noise: Noise, epsilon: 
         float(np.maximum(first - alpha * second, 0).sum())
         for first, second in ((with_record, without), (without, with_record))
     ]
-    assert max(told) <= found.upper
-    assert found.lower <= max(told) * 1.002
-    assert max(told) * 0.998 <= found.upper <= max(told) * 1.01
+    assert max(told) <= interval.upper
+    assert interval.lower <= max(told) * 1.002
+    assert max(told) * 0.998 <= interval.upper <= max(told) * 1.01
 
 
 def test_another_accountant_agrees_within_its_discretization() -> None:
@@ -192,7 +192,7 @@ def test_pure_privacy_is_amplified_exactly() -> None:
 
 
 def test_deep_tails_of_a_single_release_are_told() -> None:
-    found = prove_composed((sampled(NORMAL, "0.001"),), Fraction(2)).interval
+    interval = prove_composed((sampled(NORMAL, "0.001"),), Fraction(2)).interval
     with mpmath.workdps(60):
         alpha = mpmath.exp(2)
         base = (alpha - 1 + mpmath.mpf("0.001")) / mpmath.mpf("0.001")
@@ -200,8 +200,8 @@ def test_deep_tails_of_a_single_release_are_told() -> None:
         true = mpmath.mpf("0.001") * (
             mpmath.ncdf(mu / 2 - epsilon / mu) - base * mpmath.ncdf(-mu / 2 - epsilon / mu)
         )
-    assert found.lower <= true <= found.upper
-    assert found.upper < 1e-50
+    assert interval.lower <= true <= interval.upper
+    assert interval.upper < 1e-50
 
 
 def exactly_sampled(epsilon: Any, mu: mpmath.mpf, gamma: mpmath.mpf, *, removed: bool) -> Any:
@@ -239,8 +239,8 @@ def test_two_sampled_gaussians_by_an_integral(epsilon: str, removed: bool) -> No
             return density * exactly_sampled(mpmath.mpf(epsilon) - loss, mu, gamma, removed=removed)
 
         kinks = [mpmath.mpf(x) for x in (-9, -4, -2, -1, 0, 1, 2, 3, 5, 10)]
-        found: Any = mpmath.quad(inner, kinks)
-        true = float(found)
+        integral: Any = mpmath.quad(inner, kinks)
+        true = float(integral)
     assert float(below.lower()) <= true * (1 + 1e-9)
     assert true * (1 - 1e-9) <= float(above.upper())
     assert float(above.upper()) - float(below.lower()) < 2e-3 * true
@@ -291,16 +291,16 @@ def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
 def test_enclosures_overlap_what_they_were(
     part: Releases, epsilon: str, lower: float, upper: float
 ) -> None:
-    found = prove_composed((part,), Fraction(epsilon)).interval
-    assert max(found.lower, lower) <= min(found.upper, upper)
-    assert found.upper - found.lower <= 1.2 * (upper - lower)
+    interval = prove_composed((part,), Fraction(epsilon)).interval
+    assert max(interval.lower, lower) <= min(interval.upper, upper)
+    assert interval.upper - interval.lower <= 1.2 * (upper - lower)
 
 
 def test_cells_that_are_too_few_for_the_largest_losses_are_put_at_infinity() -> None:
     part = sampled(Laplace(scale="0.001"), "0.01", 2)  # losses of up to 1000
-    found = prove_composed((part,), Fraction(20)).interval
-    assert found.lower <= 1 - 0.99**2 <= found.upper * (1 + 1e-9)
-    assert found.upper - found.lower < 1e-3
+    interval = prove_composed((part,), Fraction(20)).interval
+    assert interval.lower <= 1 - 0.99**2 <= interval.upper * (1 + 1e-9)
+    assert interval.upper - interval.lower < 1e-3
 
 
 def test_what_lies_beyond_the_lattice_is_put_at_infinity() -> None:
@@ -308,11 +308,11 @@ def test_what_lies_beyond_the_lattice_is_put_at_infinity() -> None:
         step=Fraction(1), origin=Fraction(0), first=-1, masses=np.array([0.2, 0.3, 0.5]), infinity=0
     )
     ends = (Fraction(-1), Fraction(1, 4))  # the largest loss is log(½ + e/2) > 0.6
-    found = sample_upper(
+    lattice = sample_upper(
         base, sampling_rate=Fraction(1, 2), ends=ends, step=Fraction(1, 4), removed=True
     )
-    assert found.infinity == pytest.approx(0.5 / 2 + 0.5 / math.e / 2)
-    assert found.masses[-1] < 1e-13
+    assert lattice.infinity == pytest.approx(0.5 / 2 + 0.5 / math.e / 2)
+    assert lattice.masses[-1] < 1e-13
 
 
 @pytest.mark.parametrize("epsilon", ["-0.8", "-3"])
@@ -322,5 +322,5 @@ def test_far_below_0_all_of_one_law_is_above_a_multiple_of_the_other(epsilon: st
     def profile(at: Fraction) -> arb:
         return delta_of_ratio(arb(1), epsilon=at)
 
-    found = enclose_sampled(profile, Fraction(1, 2), Fraction(epsilon), removed=True)
-    assert float(found) == pytest.approx(1 - math.exp(float(epsilon)), rel=1e-12)
+    interval = enclose_sampled(profile, Fraction(1, 2), Fraction(epsilon), removed=True)
+    assert float(interval) == pytest.approx(1 - math.exp(float(epsilon)), rel=1e-12)

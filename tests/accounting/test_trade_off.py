@@ -36,8 +36,8 @@ def gaussians(mu: float, count: int) -> Composition:
 
 @pytest.mark.parametrize(("mu", "count"), [(0.3, 1), (1.0, 100), (2.5, 7)])
 def test_the_gaussian_curve_is_enclosed(mu: float, count: int) -> None:
-    found = gaussians(mu, count).trade_off(ALPHAS, epsilons=EPSILONS)
-    for alpha, interval in zip(ALPHAS, found, strict=True):
+    curve = gaussians(mu, count).trade_off(ALPHAS, epsilons=EPSILONS)
+    for alpha, interval in zip(ALPHAS, curve, strict=True):
         true = norm.cdf(norm.isf(alpha) - mu)  # Dong, Roth & Su (2022), (6)
         assert interval.lower <= true * (1 + 1e-9)
         assert true <= interval.upper + 1e-12
@@ -66,12 +66,12 @@ def test_a_pure_guarantee_has_two_lines() -> None:
     )
     curve = Tangents(epsilons=epsilons, rejecting=proved, keeping=proved)
     for alpha in (0.0, 0.05, 1 / (1 + top), 0.5, 1.0):
-        found = curve.type_two_error(Fraction(alpha))
+        interval = curve.type_two_error(Fraction(alpha))
         true = max(0.0, 1 - top * alpha, (1 - alpha) / top)
-        assert found.lower <= true + 1e-12
-        assert true <= found.upper + 1e-12
-        assert true - found.lower <= 1e-9
-        assert found.upper - true <= 0.02
+        assert interval.lower <= true + 1e-12
+        assert true <= interval.upper + 1e-12
+        assert true - interval.lower <= 1e-9
+        assert interval.upper - true <= 0.02
 
 
 def least_type_two(null: Floats, other: Floats, alpha: float) -> float:
@@ -123,8 +123,8 @@ def test_under_sampling_it_matters_which_hypothesis_is_rejected(
     true["either"] = [min(pair) for pair in zip(true["with"], true["without"], strict=True)]
     assert max(abs(a - b) for a, b in zip(true["with"], true["without"], strict=True)) > 0.005
     for null, errors in true.items():
-        found = together.trade_off(alphas, epsilons=epsilons, null=null)
-        for error, interval in zip(errors, found, strict=True):
+        curve = together.trade_off(alphas, epsilons=epsilons, null=null)
+        for error, interval in zip(errors, curve, strict=True):
             assert interval.lower <= error + 1e-5  # of the cells
             assert error <= interval.upper + 1e-5
             assert error - interval.lower <= near
@@ -134,7 +134,7 @@ def test_under_sampling_it_matters_which_hypothesis_is_rejected(
 def test_where_the_worst_shift_varies_the_upper_end_is_that_of_one_shift() -> None:
     """Whole-cell shifts of steps that rise and fall, by the test that knows both laws."""
     law = Optimal(scale=1, cells=2, masses=(5, 1, 4))
-    found = one_release(law).trade_off(
+    curve = one_release(law).trade_off(
         ALPHAS, epsilons=[str(x) for x in np.linspace(0, 4, 25).round(3)]
     )
     cells = np.array([4, 1, 5, 1, 4]) / 15
@@ -142,7 +142,7 @@ def test_where_the_worst_shift_varies_the_upper_end_is_that_of_one_shift() -> No
     for shift in (1, 2):
         own = np.append(cells, np.zeros(shift)) + 1e-300
         pairs.append((own, np.append(np.zeros(shift), cells) + 1e-300))
-    for alpha, interval in zip(ALPHAS, found, strict=True):
+    for alpha, interval in zip(ALPHAS, curve, strict=True):
         errors = [least_type_two(own, moved, alpha) for own, moved in pairs]
         assert interval.lower <= min(errors) + 1e-12
         assert min(errors) <= interval.upper + 1e-12
@@ -155,11 +155,11 @@ def one_release(law: Noise) -> Composition:
 def test_of_samples_the_larger_delta_is_a_bound() -> None:
     laplace = ln.calibrate("laplace", epsilon="1", sensitivity=ln.L1(1))
     both = laplace.compose(10, sampling_rate="0.1")
-    (found,) = both.trade_off(["0.1"], epsilons=["0", "0.2", "0.5", "1", "2"])
+    (curve,) = both.trade_off(["0.1"], epsilons=["0", "0.2", "0.5", "1", "2"])
     for epsilon in ("0.2", "1"):
         delta = both.delta(epsilon=epsilon)
-        assert found.upper >= 1 - delta.upper - math.exp(float(epsilon)) * 0.1
-    assert 0 < found.lower < found.upper < 0.9
+        assert curve.upper >= 1 - delta.upper - math.exp(float(epsilon)) * 0.1
+    assert 0 < curve.lower < curve.upper < 0.9
 
 
 def test_another_null_hypothesis_is_refused() -> None:

@@ -90,27 +90,27 @@ def ratio(sensitivity: Sensitivity, dimension: int, name: str) -> float:
         times=1,
         gamma=find_best_gamma("1", dimension),
     )
-    found = LowerBound.prove(loss=Loss.MSE, epsilon=1, delta=0, witness=witness)
+    bound = LowerBound.prove(loss=Loss.MSE, epsilon=1, delta=0, witness=witness)
     noise = calibrate(name, epsilon=1, sensitivity=sensitivity, dimension=dimension)
-    return noise.mse / found.value
+    return noise.mse / bound.value
 
 
 @pytest.mark.parametrize(("dimension", "known"), [(2, 1.047), (3, 1.083), (5, 1.134), (10, 1.206)])
 def test_boxes(dimension: int, known: float) -> None:
     """Theory of bodies, §8; the limit is πe/6."""
-    found = ratio(Linf(1, l0=dimension), dimension, "k-staircase")
-    assert found == pytest.approx(known, abs=6e-4)
-    assert found < math.pi * math.e / 6
+    quotient = ratio(Linf(1, l0=dimension), dimension, "k-staircase")
+    assert quotient == pytest.approx(known, abs=6e-4)
+    assert quotient < math.pi * math.e / 6
 
 
 @pytest.mark.parametrize(("dimension", "known"), [(2, 1.68), (3, 1.91), (5, 2.01), (10, 1.95)])
 def test_counts(dimension: int, known: float) -> None:
     """Theory of bodies, §8: with |S| = 2; several records in a row prove more."""
     counts = CountingQueries(dimension=dimension)
-    found = ratio(counts, dimension, "two-sided-staircase")
-    assert found == pytest.approx(known, abs=6e-3)
+    quotient = ratio(counts, dimension, "two-sided-staircase")
+    assert quotient == pytest.approx(known, abs=6e-3)
     noise = calibrate("two-sided-staircase", epsilon=1, sensitivity=counts, dimension=dimension)
-    assert noise.mse / made(counts, dimension).value < found - 0.2
+    assert noise.mse / made(counts, dimension).value < quotient - 0.2
 
 
 @pytest.mark.parametrize(("dimension", "known"), [(2, 1.149), (3, 1.222), (5, 1.306), (10, 1.389)])

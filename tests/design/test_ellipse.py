@@ -27,8 +27,8 @@ def variances(geometry: Geometry, sensitivity: Sensitivity) -> np.ndarray:
 
 
 def best(dimension: int, most: int | None = None, **more: object) -> np.ndarray:
-    one = CountingQueries(dimension=dimension, max_nonzero=most, **more)  # pyright: ignore[reportArgumentType]
-    return variances(ellipse.least_variance(one), one)
+    queries = CountingQueries(dimension=dimension, max_nonzero=most, **more)  # pyright: ignore[reportArgumentType]
+    return variances(ellipse.least_variance(queries), queries)
 
 
 # From the reference values: closed form (d + 2√(d−1))/4 confirmed by a 2-parameter minimisation,
@@ -61,27 +61,27 @@ def test_no_other_ellipse_has_less_variance(
     *, dimension: int, data: st.DataObject, neighbours: str
 ) -> None:
     most = data.draw(st.integers(1, dimension))
-    one = CountingQueries(
+    queries = CountingQueries(
         dimension=dimension,
         max_nonzero=most,
         neighbours="add-remove" if neighbours == "add" else "replace-one",
     )
-    least = variances(ellipse.least_variance(one), one)[0]
+    least = variances(ellipse.least_variance(queries), queries)[0]
     ratios = np.exp(np.linspace(-2 * math.log(dimension + 1), math.log(dimension + 1), 400))
     for ratio in ratios:  # of V to U
         other = CountEllipse(queries=dimension, shared=Fraction((math.sqrt(ratio) - 1) / dimension))
-        assert variances(other, one)[0] >= least * (1 - 1e-9)
+        assert variances(other, queries)[0] >= least * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 7, 10, 30, 100])
 def test_with_the_total_nothing_nearby_is_better(dimension: int) -> None:
     rng = np.random.default_rng(dimension)  # makes directions, no noise
     for most in {1, (dimension + 1) // 2, dimension}:
-        one = CountingQueries(dimension=dimension, max_nonzero=most, with_total=True)
-        found = ellipse.least_variance(one)
-        least = variances(found, one).sum()
-        assert least <= variances(ellipse.lebeda(dimension), one).sum() * (1 + 1e-9)
-        at = np.array([found.shared, found.offset, found.total], dtype=float)
+        queries = CountingQueries(dimension=dimension, max_nonzero=most, with_total=True)
+        optimum = ellipse.least_variance(queries)
+        least = variances(optimum, queries).sum()
+        assert least <= variances(ellipse.lebeda(dimension), queries).sum() * (1 + 1e-9)
+        at = np.array([optimum.shared, optimum.offset, optimum.total], dtype=float)
         for size in (1e-3, 1e-2, 0.1):
             for _ in range(40):
                 shared, offset, total = at + size * np.abs(at).max() * rng.normal(size=3)
@@ -93,53 +93,55 @@ def test_with_the_total_nothing_nearby_is_better(dimension: int) -> None:
                     offset=Fraction(offset),
                     total=Fraction(total),
                 )
-                assert variances(other, one).sum() >= least * (1 - 1e-7)
+                assert variances(other, queries).sum() >= least * (1 - 1e-7)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 10, 64, 1000])
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 3.0])
 def test_algorithm_1_has_the_errors_of_lemma_3_5(dimension: int, ratio: float) -> None:
     c = ratio * dimension**0.25
-    one = CountingQueries(dimension=dimension, with_total=True)
-    found = variances(ellipse.lebeda(dimension, weight=c), one)
-    np.testing.assert_allclose(found[:-1], (dimension + c * c) * (1 + 1 / c**2) / 4, rtol=1e-12)
-    np.testing.assert_allclose(found[-1], 1 + dimension / c**2, rtol=1e-12)
+    queries = CountingQueries(dimension=dimension, with_total=True)
+    errors = variances(ellipse.lebeda(dimension, weight=c), queries)
+    np.testing.assert_allclose(errors[:-1], (dimension + c * c) * (1 + 1 / c**2) / 4, rtol=1e-12)
+    np.testing.assert_allclose(errors[-1], 1 + dimension / c**2, rtol=1e-12)
     if ratio == 1.0:
         plain = ellipse.lebeda(dimension)
-        np.testing.assert_allclose(variances(plain, one)[0], (math.sqrt(dimension) + 1) ** 2 / 4)
+        np.testing.assert_allclose(
+            variances(plain, queries)[0], (math.sqrt(dimension) + 1) ** 2 / 4
+        )
 
 
 def test_algorithm_1_has_the_covariance_of_corollary_3_1() -> None:
     d, root = 9, 3.0
-    one = CountingQueries(dimension=d, with_total=True)
+    queries = CountingQueries(dimension=d, with_total=True)
     geometry = ellipse.lebeda(d)
-    shifts = geometry.shifts(one)
+    shifts = geometry.shifts(queries)
     assert shifts is not None
     assert isinstance(shifts.outer, L2)
-    found = geometry.covariance() * float(shifts.outer.bound) ** 2
+    covariance = geometry.covariance() * float(shifts.outer.bound) ** 2
     eta, z = (root + 1) / 4, (d + root) / 4  # f + η1 + Z and n + 2η
     expected = np.full((d + 1, d + 1), eta)
     np.fill_diagonal(expected, eta + z)
     expected[-1, :] = expected[:, -1] = 2 * eta
     expected[-1, -1] = 4 * eta
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(covariance, expected, rtol=1e-12)
 
 
 def test_the_count_ellipse_of_joseph_and_yu() -> None:
-    one = CountingQueries(dimension=10, max_nonzero=5)
-    np.testing.assert_allclose(variances(ellipse.least_variance(one), one), 4.0, rtol=1e-12)
+    queries = CountingQueries(dimension=10, max_nonzero=5)
+    np.testing.assert_allclose(variances(ellipse.least_variance(queries), queries), 4.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 6])
 def test_algorithm_2_with_its_erratum(dimension: int) -> None:
     replaced = Groups(groups=3, dimension=dimension, neighbours="replace-one")
-    found = variances(ellipse.grouped(replaced), replaced)
+    errors = variances(ellipse.grouped(replaced), replaced)
     # η of variance 1/μ² in each query, z of variance d/μ²; the count's noise is 2η
-    np.testing.assert_allclose(found[0], dimension + 1, rtol=1e-12)
-    np.testing.assert_allclose(found[dimension], 4, rtol=1e-12)
+    np.testing.assert_allclose(errors[0], dimension + 1, rtol=1e-12)
+    np.testing.assert_allclose(errors[dimension], 4, rtol=1e-12)
     added = Groups(groups=3, dimension=dimension)
-    one = CountingQueries(dimension=dimension, with_total=True)
-    expected = variances(ellipse.lebeda(dimension), one)
+    queries = CountingQueries(dimension=dimension, with_total=True)
+    expected = variances(ellipse.lebeda(dimension), queries)
     np.testing.assert_allclose(variances(ellipse.grouped(added), added), np.tile(expected, 3))
 
 
@@ -148,11 +150,11 @@ def test_algorithm_2_with_its_erratum(dimension: int) -> None:
 def test_algorithms_1_and_2_for_values_up_to_another_bound(dimension: int, bound: str) -> None:
     """They are applied to v/b: the sums have b² the variance, the counts the same."""
     factor = np.append(np.full(dimension, float(bound) ** 2), 1)
-    one = CountingQueries(dimension=dimension, with_total=True)
+    queries = CountingQueries(dimension=dimension, with_total=True)
     other = CountingQueries(dimension=dimension, with_total=True, bound=bound)
     np.testing.assert_allclose(
         variances(ellipse.lebeda(dimension, bound=other.bound), other),
-        variances(ellipse.lebeda(dimension), one) * factor,
+        variances(ellipse.lebeda(dimension), queries) * factor,
         rtol=1e-12,
     )
     for neighbours in ("add-remove", "replace-one"):
@@ -172,10 +174,10 @@ def test_no_block_nearby_has_less_variance(
 ) -> None:
     rng = np.random.default_rng(dimension)  # makes directions, no noise
     groups = Groups(groups=3, dimension=dimension, neighbours=neighbours, bound=bound)
-    found = ellipse.least_groups(groups)
-    least = variances(found, groups).sum()
+    optimum = ellipse.least_groups(groups)
+    least = variances(optimum, groups).sum()
     assert least <= variances(ellipse.grouped(groups), groups).sum() * (1 + 1e-9)
-    at = np.array([found.shared, found.offset, found.total], dtype=float)
+    at = np.array([optimum.shared, optimum.offset, optimum.total], dtype=float)
     for size in (1e-3, 1e-2, 0.1):
         for _ in range(40):
             shared, offset, total = at + size * np.abs(at).max() * rng.normal(size=3)
@@ -210,9 +212,9 @@ def test_the_reference_values_of_algorithm_2(dimension: int, eta: float, longest
 def test_the_reference_values_of_theorem_3_1(
     dimension: int, with_count: bool, longest: float
 ) -> None:
-    one = CountingQueries(dimension=dimension, with_total=True)
+    queries = CountingQueries(dimension=dimension, with_total=True)
     geometry = ellipse.lebeda(dimension)
-    shifts = geometry.shifts(one)
+    shifts = geometry.shifts(queries)
     assert shifts is not None
     assert isinstance(shifts.outer, L2)
     covariance = geometry.covariance() * float(shifts.outer.bound) ** 2
@@ -229,8 +231,8 @@ def test_the_reference_values_of_theorem_3_1(
 @pytest.mark.parametrize("dimension", [2, 3, 4])
 def test_the_ellipsoid_of_a_cube_is_the_count_ellipse(dimension: int) -> None:
     points = Vertices([x for x in itertools.product((0, 1), repeat=dimension) if any(x)])
-    found = variances(ellipse.least_trace(points), points)
-    np.testing.assert_allclose(found.sum(), best(dimension).sum(), rtol=1e-6)
+    errors = variances(ellipse.least_trace(points), points)
+    np.testing.assert_allclose(errors.sum(), best(dimension).sum(), rtol=1e-6)
 
 
 def test_the_ellipsoid_of_points_on_the_axes_is_that_of_their_lengths() -> None:
@@ -246,7 +248,7 @@ def test_points_that_do_not_span_are_refused() -> None:
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_a_million_queries(neighbours: Neighbours) -> None:
-    one = CountingQueries(dimension=10**6, max_nonzero=1000, neighbours=neighbours)
-    plain = one.radius("l2", dimension=10**6)
+    queries = CountingQueries(dimension=10**6, max_nonzero=1000, neighbours=neighbours)
+    plain = queries.radius("l2", dimension=10**6)
     assert plain is not None
-    assert variances(ellipse.least_variance(one), one)[0] <= float(plain) ** 2
+    assert variances(ellipse.least_variance(queries), queries)[0] <= float(plain) ** 2

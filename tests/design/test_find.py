@@ -29,8 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_design_is_kept_and_proved_again(folder: Path) -> None:
     assert find.load_design(TASK) is None
-    made = find.find_design(TASK)
-    assert find.load_design(TASK) == made
+    design = find.find_design(TASK)
+    assert find.load_design(TASK) == design
     assert len(list(folder.iterdir())) == 1
     for other in (
         Task(budget=TASK.budget, loss=Loss.MSE),
@@ -52,13 +52,13 @@ def test_what_was_found_before_changes_nothing(folder: Path) -> None:
 
 def test_a_clock_takes_what_is_fine_enough_and_else_goes_on(folder: Path) -> None:
     timed = Effort(gap=0.002, seconds=1e-3)
-    found = find.find_design(TASK, Effort(gap=0.002))
+    design = find.find_design(TASK, Effort(gap=0.002))
     with pytest.raises(NotApplicable, match="effort"):
         find.find_design(TASK, timed)
     record = json.loads(next(folder.iterdir()).read_text())
     record.pop("key")
     find.store_record(find._key(TASK, timed), record)
-    assert find.find_design(TASK, timed) == found
+    assert find.find_design(TASK, timed) == design
 
 
 DAMAGES: dict[str, Callable[[Any], object]] = {
@@ -151,11 +151,11 @@ def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> 
     bound = LowerBound.prove(
         loss=Loss.MSE, epsilon=vector.budget.epsilon, delta=vector.budget.delta, witness=witness
     )
-    one = Task(budget=TASK.budget, loss=Loss.MSE)
+    task = Task(budget=TASK.budget, loss=Loss.MSE)
     find.store_record(
-        find._key(one, USUAL), {"bound": bound.to_json(), "masses": None, "cells": None}
+        find._key(task, USUAL), {"bound": bound.to_json(), "masses": None, "cells": None}
     )
-    assert find.load_design(one) is None
+    assert find.load_design(task) is None
     plane = VectorTask(budget=TASK.budget, dimension=2)
     find.store_record(find._bound_key(plane, USUAL), {"bound": bound.to_json()})
     assert find.load_bound(plane, USUAL) is None

@@ -158,5 +158,5 @@ def test_a_bound_is_the_least_cost_of_any_point(power: int) -> None:
         prices = tuple(tuple(draws.choices(range(40), k=size)) for size in (5, 6))
         witness = Witness(cells=3, reach=5, bits=4, multipliers=((1, 40), (3, 40)), prices=prices)
         for delta in (Fraction(0), Fraction(1, 10)):
-            found = witness.bound(epsilon=Fraction(1), delta=delta, power=power)
-            assert found == _plain_bound(witness, delta=delta, power=power)
+            bound = witness.bound(epsilon=Fraction(1), delta=delta, power=power)
+            assert bound == _plain_bound(witness, delta=delta, power=power)

@@ -65,10 +65,10 @@ def test_the_program_sees_the_delta_that_is_evaluated() -> None:
 
 
 def test_the_name_optimal_serves_vectors() -> None:
-    found = calibrate("optimal", epsilon="3", delta="1e-5", sensitivity=L2(2), dimension=2)
-    assert found.noise.name == "optimal-radial"
-    assert found.mse <= 4 * 0.5704
-    found.certificate.verify()
+    mechanism = calibrate("optimal", epsilon="3", delta="1e-5", sensitivity=L2(2), dimension=2)
+    assert mechanism.noise.name == "optimal-radial"
+    assert mechanism.mse <= 4 * 0.5704
+    mechanism.certificate.verify()
 
 
 @pytest.mark.slow

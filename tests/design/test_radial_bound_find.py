@@ -35,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_a_bound_is_kept_and_proved_again() -> None:
     assert find.load_bound(TASK, EFFORT) is None
-    made = find.find_bound(TASK, effort=EFFORT)
-    assert find.load_bound(TASK, EFFORT) == made
+    bound = find.find_bound(TASK, effort=EFFORT)
+    assert find.load_bound(TASK, EFFORT) == bound
     for other in (
         VectorTask(budget=TASK.budget, dimension=7),
         VectorTask(budget=Budget(epsilon="1", delta="1e-5"), dimension=6),
@@ -76,12 +76,12 @@ def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPa
 )
 def test_it_is_below_every_family(dimension: int, epsilon: str, delta: str) -> None:
     arguments = {"epsilon": epsilon, "delta": delta, "sensitivity": L2(1), "dimension": dimension}
-    found = compare(**arguments, bound=True)
-    assert found.best_possible is not None
-    assert found.best_possible.value > 0
-    for mechanism in found.mechanisms:
-        assert found.best_possible.value <= mechanism.mse
-    assert found.gap is not None
+    comparison = compare(**arguments, bound=True)
+    assert comparison.best_possible is not None
+    assert comparison.best_possible.value > 0
+    for mechanism in comparison.mechanisms:
+        assert comparison.best_possible.value <= mechanism.mse
+    assert comparison.gap is not None
 
 
 @pytest.mark.slow
@@ -98,11 +98,11 @@ def test_a_program_that_the_simplex_has_to_end_is_not_given_up(
 @pytest.mark.slow
 def test_it_scales_with_the_sensitivity() -> None:
     unit = find.find_bound(TASK, effort=EFFORT)
-    found = _compared(sensitivity=(L2(5), L2("2.5")), bound=True).best_possible
-    assert found is not None
-    assert found.bound == unit
-    assert found.value == pytest.approx(6.25 * unit.value)
-    assert Fraction(found.value) <= Fraction(25, 4) * Fraction(unit.value)
+    comparison = _compared(sensitivity=(L2(5), L2("2.5")), bound=True).best_possible
+    assert comparison is not None
+    assert comparison.bound == unit
+    assert comparison.value == pytest.approx(6.25 * unit.value)
+    assert Fraction(comparison.value) <= Fraction(25, 4) * Fraction(unit.value)
 
 
 def _compared(**arguments: Any) -> Comparison:
@@ -127,8 +127,8 @@ def test_there_is_none_where_it_would_not_hold() -> None:
 @pytest.mark.dense
 def test_pure_privacy_has_a_bound_too() -> None:
     task = VectorTask(budget=Budget(epsilon="1", delta=0), dimension=5)
-    made = find.find_bound(task, effort=EFFORT)
-    assert 3 < made.value < 30  # E‖X‖² = d(d + 1)/ε² of the l2 mechanism
+    bound = find.find_bound(task, effort=EFFORT)
+    assert 3 < bound.value < 30  # E‖X‖² = d(d + 1)/ε² of the l2 mechanism
 
 
 def test_what_is_too_wide_is_refused() -> None:
@@ -139,25 +139,25 @@ def test_what_is_too_wide_is_refused() -> None:
 
 @pytest.mark.dense
 def test_progress_is_told() -> None:
-    told: list[str] = []
-    made = find.find_bound(TASK, effort=Effort(progress=told.append))
-    assert told
-    assert all("6 dimensions" in line for line in told)
-    assert isinstance(made, LowerBound)
-    assert isinstance(made.witness, RadialWitness)
+    messages: list[str] = []
+    bound = find.find_bound(TASK, effort=Effort(progress=messages.append))
+    assert messages
+    assert all("6 dimensions" in line for line in messages)
+    assert isinstance(bound, LowerBound)
+    assert isinstance(bound.witness, RadialWitness)
 
 
 @pytest.mark.dense
 def test_a_program_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real solver gives up, after a step instead of those that it is told."""
-    solve, told = scipy.optimize.linprog, []
+    solve, messages = scipy.optimize.linprog, []
 
     def stopped(*args: Any, options: dict[str, Any], **rest: Any) -> Any:
-        told.append(options)
+        messages.append(options)
         return solve(*args, options={"maxiter": 1}, **rest)
 
     monkeypatch.setattr(scipy.optimize, "linprog", stopped)
     with pytest.raises(NotApplicable, match="no linear program"):
         radial_dual.propose(TASK.budget, TASK.dimension, effort=EFFORT)
-    assert {options["maxiter"] for options in told} == {radial_dual._MOST_STEPS}
-    assert not any("time_limit" in options for options in told)
+    assert {options["maxiter"] for options in messages} == {radial_dual._MOST_STEPS}
+    assert not any("time_limit" in options for options in messages)

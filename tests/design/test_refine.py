@@ -129,7 +129,7 @@ def test_the_closed_form_is_the_optimum_of_the_program(
     k = np.arange(-n, n + 1)
     exposed = np.hstack([np.eye(size) - c * np.eye(size, k=-1), -np.eye(size)])
     symmetric = np.hstack([np.eye(size) - np.eye(size)[::-1], np.zeros((size, size))])
-    found = linprog(
+    solution = linprog(
         np.append(np.abs(k) ** float(power), np.zeros(size)),
         A_ub=np.vstack([exposed, np.append(np.zeros(size), np.ones(size))]),
         b_ub=np.append(np.zeros(size), float(delta)),
@@ -138,7 +138,7 @@ def test_the_closed_form_is_the_optimum_of_the_program(
     )
     masses = closed_form_masses(Budget(epsilon=epsilon, delta=delta))
     law = DiscreteStaircase(scale=1, cells=1, masses=masses)
-    assert law.lattice.moment(power) == pytest.approx(found.fun, rel=1e-7)
+    assert law.lattice.moment(power) == pytest.approx(solution.fun, rel=1e-7)
 
 
 def test_unimodal_is_not_the_best_for_larger_whole_sensitivities() -> None:

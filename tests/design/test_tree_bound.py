@@ -25,9 +25,9 @@ _BEST = 2e-7  # of the optimum in floats; measured: 4e-8
 
 
 def children_of(*branches: int, levels: int) -> Any:
-    found = split_branches(branches, levels)
-    assert found is not None
-    return found
+    nodes = split_branches(branches, levels)
+    assert nodes is not None
+    return nodes
 
 
 @pytest.mark.parametrize("sizes", [(7,), (50, 60), (20, 2, 10), (3, 1, 2)])
@@ -37,8 +37,8 @@ def test_of_even_trees_it_is_the_bound_for_margins(sizes: Any, budget: Budget) -
     tables = tuple(2**level - 1 for level in reversed(range(depth + 1)))
     marginals = Marginals(sizes=sizes, tables=tables)
     wanted = bound(marginals, [Fraction(1)] * (depth + 1), budget=budget)
-    found = least_log_variance(children_of(*sizes, levels=depth), budget=budget)
-    assert wanted - _BEST <= found <= wanted + 1e-9
+    lower_bound = least_log_variance(children_of(*sizes, levels=depth), budget=budget)
+    assert wanted - _BEST <= lower_bound <= wanted + 1e-9
 
 
 TREES = (
@@ -57,7 +57,7 @@ def dense(children: Any, *, root: bool) -> tuple[Any, Any]:
         nodes = np.array([nodes[a:b].sum(axis=0) for a, b in zip(ends - counts, ends, strict=True)])
         rows.append(nodes)
     rows = rows if root else rows[:-1]
-    return np.vstack(rows), np.concatenate([np.full(len(one), 1 / len(one)) for one in rows])
+    return np.vstack(rows), np.concatenate([np.full(len(row), 1 / len(row)) for row in rows])
 
 
 @pytest.mark.parametrize(("children", "root"), TREES)
@@ -76,10 +76,10 @@ def test_no_matrix_is_better_and_one_is_as_good(children: Any, root: bool) -> No
 
     random = np.random.default_rng(1)
     starts = [(np.eye(cells) + 0.2 * random.random((cells, cells)))[lower] for _ in range(3)]
-    best = min(minimize(objective, one, options={"gtol": 1e-9}).fun for one in starts)
+    best = min(minimize(objective, start, options={"gtol": 1e-9}).fun for start in starts)
     tables = round(float(weights.sum()))
-    found = least_log_variance(children, budget=PURE, root=root) - tables * ONE
-    assert best - 1e-5 <= found <= best + 1e-7
+    gap = least_log_variance(children, budget=PURE, root=root) - tables * ONE
+    assert best - 1e-5 <= gap <= best + 1e-7
 
 
 @pytest.mark.parametrize(("children", "root"), TREES)
@@ -89,7 +89,7 @@ def test_the_price_is_that_of_the_dense_matrix(children: Any, root: bool) -> Non
     sums, around, own = variance_bound._whole_vectors(tree)
     own[0] += own[0] // 7  # none of which is needed for it to hold
     parent = np.repeat(np.arange(len(tree.below)), tree.below)
-    vectors = [np.array(one, dtype=float)[parent] for one in sums]
+    vectors = [np.array(vector, dtype=float)[parent] for vector in sums]
     for cell, k in enumerate(parent):
         vectors.append(np.array(around[k], dtype=float)[parent])
         vectors[-1][cell] += own[k]
@@ -117,12 +117,12 @@ def test_no_noise_on_a_tree_is_below_it() -> None:
     least = least_log_variance(children, budget=PURE)
     for shares in (("0.3", "0.3", "0.4"), (0, 0, 1), ("0.1", "0.2", "0.7")):
         noise = Agreeing(scale=1, branches=shape, shares=shares)
-        found = sum(
+        laws = sum(
             sum(law.nodes * math.log(law.variance) for law in level)
-            / sum(one.nodes for one in level)
+            / sum(node.nodes for node in level)
             for level in node_laws(noise)
         )
-        assert least < found < least + 3
+        assert least < laws < least + 3
 
 
 def test_beyond_so_many_parents_the_last_tables_count_for_themselves() -> None:

@@ -38,8 +38,8 @@ def truncated(epsilon: str, size: int) -> tuple[mp.mpf, mp.mpf]:
     law = {i: c ** -abs(i) / whole for i in places}
     mean = sum(i * mass for i, mass in law.items())
     beyond = sum(
-        max(law.get(i, 0) - c * law.get(i + way, 0), 0)
-        for way in (1, -1)
+        max(law.get(i, 0) - c * law.get(i + direction, 0), 0)
+        for direction in (1, -1)
         for i in range(-size, size + 1)
     )
     square = sum((i - mean) ** 2 * mass for i, mass in law.items())
@@ -70,14 +70,14 @@ def program(epsilon: float, delta: float, reach: int) -> float:
         ]),
     ])  # fmt: skip
     squares = (places - OFFSETS[:, None]) ** 2 * unit
-    found = linprog(
+    solution = linprog(
         np.concatenate([squares.ravel(), np.zeros(2 * over)]),
         A_ub=rows.tocsr(),
         b_ub=np.concatenate([np.zeros(2 * over), np.ones(2)]),
         A_eq=np.concatenate([np.tile(unit, count), np.zeros(2 * over)])[None],
         b_eq=[1],
     )
-    return float(found.fun)
+    return float(solution.fun)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def program(epsilon: float, delta: float, reach: int) -> float:
 )  # fmt: skip
 def test_the_linear_program(epsilon: str, delta: str, reach: int) -> None:
     """It has these offsets alone, which costs it 2e-4 at most, and less the more there are."""
-    found = program(float(epsilon), float(delta), reach) / proved(epsilon, delta) - 1
-    assert -1e-6 <= found <= 5e-4  # the solver's tolerances are 1e-7
+    excess = program(float(epsilon), float(delta), reach) / proved(epsilon, delta) - 1
+    assert -1e-6 <= excess <= 5e-4  # the solver's tolerances are 1e-7
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_the_multipliers_of_the_proof(epsilon: str, delta: str) -> None:
     price = most[best] / (c + 1)  # (u − z)/(e^ε − 1)
     assert z - 2 * spent * price == pytest.approx(values[best])
     at_zero = squares[:, reach].copy()
-    for way in (1, -1):
+    for direction in (1, -1):
         beyond = np.full(len(offsets), price)  # λ_reach, where all further squares are above u
         for k in range(reach, 0, -1):
-            nearer = q * (np.minimum(squares[:, reach + way * k], cap) - z + beyond)
+            nearer = q * (np.minimum(squares[:, reach + direction * k], cap) - z + beyond)
             # the coefficient of p_k, and 0 <= λ <= y
-            assert (squares[:, reach + way * k] - z >= c * nearer - beyond - 1e-9 * cap).all()
+            assert (squares[:, reach + direction * k] - z >= c * nearer - beyond - 1e-9 * cap).all()
             beyond = nearer
             assert (beyond >= -1e-9 * cap).all()
             assert (beyond <= price * (1 + 1e-9)).all()
@@ -139,8 +139,8 @@ def test_the_noise_that_has_it(epsilon: str, size: int, part: str) -> None:
         )
     if mp.mpf(delta) < 1:  # one point alone is no noise
         with precision(200):
-            found = least_variance(Budget(epsilon=epsilon, delta=Fraction(delta)))
-            distance = abs(found / ball(Fraction(square)) - 1)
+            bound = least_variance(Budget(epsilon=epsilon, delta=Fraction(delta)))
+            distance = abs(bound / ball(Fraction(square)) - 1)
             assert distance < ball(Fraction(1, 10**30 if epsilon != "0" else 10**11))
 
 
@@ -149,9 +149,9 @@ def test_above_what_was_proved_before_and_falling_in_delta(epsilon: str) -> None
     pure, half = proved(epsilon, 0), math.sinh(float(epsilon) / 2) ** 2
     before = pure
     for delta in DELTAS:
-        found, least = proved(epsilon, delta), float(delta)
-        assert (1 - least) / (4 * (half + least)) < found < before
-        before = found
+        interval, least = proved(epsilon, delta), float(delta)
+        assert (1 - least) / (4 * (half + least)) < interval < before
+        before = interval
     assert proved(epsilon, "1e-40") == pytest.approx(pure, rel=1e-12)
 
 
@@ -179,6 +179,6 @@ def test_below_noise_that_there_is(epsilon: str, delta: str) -> None:
 )
 def test_precise_wherever_a_budget_may_be(epsilon: str, delta: str) -> None:
     with precision():
-        found = least_variance(Budget(epsilon=epsilon, delta=delta))
-        assert found > 0
-        assert found.rad() < found * ball(Fraction(1, 10**20))
+        bound = least_variance(Budget(epsilon=epsilon, delta=delta))
+        assert bound > 0
+        assert bound.rad() < bound * ball(Fraction(1, 10**20))

@@ -28,8 +28,8 @@ def nuclear(queries: Any, prices: Any) -> float:
 def test_the_bound_is_below_the_dual_and_near_it(name: str) -> None:
     queries = WORKLOADS[name]
     _, prices = gaussian_strategy(queries.T @ queries)
-    found = least_rms(queries, prices, budget=PURE, max_rows=1)
-    assert nuclear(queries, prices) * (1 - 1e-6) < found <= nuclear(queries, prices) * (1 + 1e-14)
+    bound = least_rms(queries, prices, budget=PURE, max_rows=1)
+    assert nuclear(queries, prices) * (1 - 1e-6) < bound <= nuclear(queries, prices) * (1 + 1e-14)
 
 
 def test_any_prices_prove_a_bound_and_none_a_larger_one() -> None:
@@ -38,9 +38,9 @@ def test_any_prices_prove_a_bound_and_none_a_larger_one() -> None:
     most = least_rms(queries, best, budget=PURE, max_rows=1)
     for _ in range(20):
         prices = random.exponential(size=20) ** 2
-        found = least_rms(queries, prices, budget=PURE, max_rows=1)
-        assert 0 < found < most
-        assert found == pytest.approx(nuclear(queries, prices), rel=1e-6)
+        bound = least_rms(queries, prices, budget=PURE, max_rows=1)
+        assert 0 < bound < most
+        assert bound == pytest.approx(nuclear(queries, prices), rel=1e-6)
 
 
 def test_figures_of_cumulative_counts() -> None:
@@ -54,8 +54,8 @@ def test_figures_of_cumulative_counts() -> None:
 
 
 def test_a_histogram_has_the_bound_that_geometric_noise_attains() -> None:
-    found = least_rms(np.eye(7), np.ones(7), budget=PURE, max_rows=1)
-    assert math.sqrt(GEOMETRIC) * (1 - 1e-7) < found <= math.sqrt(GEOMETRIC)
+    bound = least_rms(np.eye(7), np.ones(7), budget=PURE, max_rows=1)
+    assert math.sqrt(GEOMETRIC) * (1 - 1e-7) < bound <= math.sqrt(GEOMETRIC)
 
 
 def test_numbers_are_taken_as_they_are() -> None:

@@ -37,12 +37,12 @@ def shifts_of(one: CountingQueries) -> np.ndarray:
     """Every way in which a record of zeros and bounds can move the sums (and the count)."""
     corners = [(*x, 1) for x in records(one.dimension, one.max_nonzero)]
     if one.neighbours == "add-remove":
-        found = np.array(corners, dtype=float)
+        vertices = np.array(corners, dtype=float)
     else:
         pairs = itertools.product(corners, repeat=2)
-        found = np.array([np.subtract(x, y) for x, y in pairs], dtype=float)
-    found[:, :-1] *= float(one.bound)
-    return found if one.with_total else found[:, :-1]
+        vertices = np.array([np.subtract(x, y) for x, y in pairs], dtype=float)
+    vertices[:, :-1] *= float(one.bound)
+    return vertices if one.with_total else vertices[:, :-1]
 
 
 def check(shifts: ShiftBounds | None, longest: float) -> None:
@@ -84,25 +84,25 @@ def test_the_longest_image_is_that_of_some_corner(
         offset=offset if with_total else 0,
         total=total if with_total else 0,
     )
-    one = CountingQueries(
+    sensitivity = CountingQueries(
         dimension=queries,
         max_nonzero=most,
         neighbours=neighbours,
         with_total=with_total,
         bound=bound,
     )
-    images = shifts_of(one) @ matrix_of(geometry).T
-    check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
+    images = shifts_of(sensitivity) @ matrix_of(geometry).T
+    check(geometry.shifts(sensitivity), float(np.linalg.norm(images, axis=1).max()))
 
 
 @pytest.mark.parametrize("queries", [9, 12])
 @pytest.mark.parametrize("shared", ["-0.07", "-0.05", "-0.02", "0.1"])
 def test_every_corner_of_twelve_queries(queries: int, shared: str) -> None:
     for most in range(1, queries + 1):
-        one = CountingQueries(dimension=queries, max_nonzero=most)
+        sensitivity = CountingQueries(dimension=queries, max_nonzero=most)
         geometry = CountEllipse(queries=queries, shared=shared)
-        images = shifts_of(one) @ matrix_of(geometry).T
-        check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
+        images = shifts_of(sensitivity) @ matrix_of(geometry).T
+        check(geometry.shifts(sensitivity), float(np.linalg.norm(images, axis=1).max()))
 
 
 @pytest.mark.parametrize("queries", [60, 1000])
@@ -113,10 +113,10 @@ def test_no_shift_inside_the_set_is_longer(queries: int, neighbours: Neighbours)
     geometry = CountEllipse(
         queries=queries, shared=Fraction(-3, 4 * queries), offset=-counted, total=2 * counted
     )
-    one = CountingQueries(
+    sensitivity = CountingQueries(
         dimension=queries, max_nonzero=queries // 3, neighbours=neighbours, with_total=counted
     )
-    shifts = geometry.shifts(one)
+    shifts = geometry.shifts(sensitivity)
     assert shifts is not None
     assert isinstance(shifts.outer, L2)
     w = matrix_of(geometry)
@@ -155,7 +155,7 @@ def test_groups_against_every_corner(
     bound: Fraction,
     neighbours: Neighbours,
 ) -> None:
-    one = Groups(groups=groups, dimension=queries, neighbours=neighbours, bound=bound)
+    sensitivity = Groups(groups=groups, dimension=queries, neighbours=neighbours, bound=bound)
     geometry = Blocks(groups=groups, queries=queries, shared=shared, offset=offset, total=total)
     corners = []
     for group in range(groups):
@@ -167,8 +167,8 @@ def test_groups_against_every_corner(
     if neighbours == "replace-one":
         found = (found[:, None, :] - found[None, :, :]).reshape(-1, found.shape[1])
     images = found @ matrix_of(geometry).T
-    check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
-    radius = one.radius("l2", dimension=one.coordinates)
+    check(geometry.shifts(sensitivity), float(np.linalg.norm(images, axis=1).max()))
+    radius = sensitivity.radius("l2", dimension=sensitivity.coordinates)
     assert radius is not None
     assert float(radius) == pytest.approx(np.linalg.norm(found, axis=1).max(), rel=1e-12)
 

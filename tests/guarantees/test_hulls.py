@@ -34,17 +34,17 @@ def counting(
 ) -> Iterator[tuple[Sensitivity, list[Vector]]]:
     for d in (1, 2, 3, 4):
         for most in range(1, d + 1):
-            one = CountingQueries(
+            queries = CountingQueries(
                 dimension=d,
                 max_nonzero=most,
                 neighbours=neighbours,
                 with_total=with_total,
                 bound="1.5",
             )
-            found = records(d, most, Fraction(3, 2))
+            vectors = records(d, most, Fraction(3, 2))
             if with_total:
-                found = [(*x, Fraction(1)) for x in found]
-            yield one, shifts(found, neighbours)
+                vectors = [(*x, Fraction(1)) for x in vectors]
+            yield queries, shifts(vectors, neighbours)
 
 
 def moved(cells: int, most: int, bound: Fraction) -> list[Vector]:
@@ -53,13 +53,13 @@ def moved(cells: int, most: int, bound: Fraction) -> list[Vector]:
 
 
 def in_groups(groups: int, queries: int) -> list[Vector]:
-    found = []
+    vectors = []
     for group in range(groups):
         for x in records(queries, queries, Fraction(2)):
             vector = [Fraction(0)] * (groups * (queries + 1))
             vector[group * (queries + 1) : (group + 1) * (queries + 1)] = (*x, Fraction(1))
-            found.append(tuple(vector))
-    return shifts(found, "add-remove")
+            vectors.append(tuple(vector))
+    return shifts(vectors, "add-remove")
 
 
 POINTS = [[Fraction(2), Fraction(1)], [Fraction(-1), Fraction(1)], [Fraction(1), Fraction(0)]]

@@ -43,8 +43,8 @@ def sum_of(parts: Iterable[Cells], size: int) -> Cells:
             total = part
             continue
         total = {
-            tuple(a + b + c for a, b, c in zip(one, other, corner, strict=True))
-            for one in total
+            tuple(a + b + c for a, b, c in zip(number, other, corner, strict=True))
+            for number in total
             for other in part
             for corner in corners
         }
@@ -52,11 +52,11 @@ def sum_of(parts: Iterable[Cells], size: int) -> Cells:
 
 
 def volume(sensitivity: Sensitivity, dimension: int, coordinates: int, times: int = 1) -> float:
-    found = projections_of(sensitivity, dimension=dimension)
-    assert found is not None
-    assert coordinates <= found.largest
+    projections = projections_of(sensitivity, dimension=dimension)
+    assert projections is not None
+    assert coordinates <= projections.largest
     with precision(128):
-        return float(found.volume(coordinates, times=times).mid())
+        return float(projections.volume(coordinates, times=times).mid())
 
 
 @pytest.mark.parametrize(("size", "times"), [(1, 1), (2, 1), (3, 1), (1, 4), (2, 3), (3, 3)])
@@ -89,10 +89,10 @@ def test_balls_and_boxes() -> None:
 
 def test_the_radius_is_that_of_a_ball_of_that_volume() -> None:
     for sensitivity in (L2("1.5"), L1(1), Linf(1, l0=4)):
-        found = projections_of(sensitivity, dimension=4)
-        assert found is not None
+        projections = projections_of(sensitivity, dimension=4)
+        assert projections is not None
         with precision(128):
-            ratio = found.radius(4) ** 4 * unit_ball(4) / found.volume(4)
+            ratio = projections.radius(4) ** 4 * unit_ball(4) / projections.volume(4)
             assert float(ratio.mid()) == pytest.approx(1, rel=1e-15)
 
 
@@ -109,9 +109,9 @@ def test_none_is_known_of_whole_numbers_and_null_sets() -> None:
 def test_only_as_many_numbers_as_one_unit_moves() -> None:
     """A set of shifts that move k numbers has no volume in k + 1."""
     largest = {
-        found.largest
+        projections.largest
         for one in (Linf(1, l0=2), CountingQueries(dimension=6, max_nonzero=2))
-        if (found := projections_of(one, dimension=6)) is not None
+        if (projections := projections_of(one, dimension=6)) is not None
     }
     assert largest == {2}
     assert projections_of(Linf(1), dimension=6) is not None

@@ -99,9 +99,9 @@ def test_sums_are_exact() -> None:
 
 def test_no_number_of_a_matrix_grows() -> None:
     matrix = RANDOM.uniform(-1, 1, (5, 4))
-    found = Strategy.within(matrix).matrix
-    assert (np.abs(found) <= np.abs(matrix)).all()
-    assert np.abs(found - matrix).max() < 2.0**-BITS
+    rounded = Strategy.within(matrix).matrix
+    assert (np.abs(rounded) <= np.abs(matrix)).all()
+    assert np.abs(rounded - matrix).max() < 2.0**-BITS
 
 
 def test_what_was_given_may_change_afterwards() -> None:

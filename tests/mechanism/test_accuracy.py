@@ -39,9 +39,9 @@ def test_differences_of_gaussians_by_their_formula(epsilons: tuple[str, str]) ->
         ln.calibrate("gaussian", epsilon=one, delta="1e-5", sensitivity=L2).certificate
         for one in epsilons
     ]
-    found = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
+    half_width = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
     exact = 1.959963984540054 * math.hypot(*(float(one.noise.scale) for one in each))
-    assert exact <= found < 1.05 * exact
+    assert exact <= half_width < 1.05 * exact
 
 
 @pytest.mark.dense
@@ -64,8 +64,8 @@ def test_differences_of_whole_numbers_by_exact_convolution(epsilons: tuple[str, 
     while held < Fraction(95, 100):
         exact += 1
         held += masses[exact]
-    found = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
-    assert exact - 1e-9 <= found <= exact + 1
+    half_width = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
+    assert exact - 1e-9 <= half_width <= exact + 1
 
 
 @pytest.mark.slow
@@ -92,9 +92,9 @@ def test_a_probability_too_near_1_is_refused(probability: float) -> None:
 def test_laplace_by_its_formula() -> None:
     # P(|X| > t) = e^(−t) at scale 1; rounding to g adds at most g/2
     mechanism = made("laplace")
-    found = mechanism.accuracy(0.99)
-    assert found.shape == (1,)
-    assert found[0] == pytest.approx(-math.log(0.01) + float(mechanism.grid) / 2, rel=1e-9)
+    half_width = mechanism.accuracy(0.99)
+    assert half_width.shape == (1,)
+    assert half_width[0] == pytest.approx(-math.log(0.01) + float(mechanism.grid) / 2, rel=1e-9)
 
 
 @pytest.mark.dense
@@ -112,21 +112,21 @@ def test_errors_of_releases_are_within_it_as_often_as_it_says(name: str) -> None
 def test_an_ellipse_has_an_accuracy_for_each_coordinate() -> None:
     shifts = ln.Vertices([[1, 0], [0, "0.1"]])
     mechanism = ln.calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=shifts, dimension=2)
-    found = mechanism.accuracy(0.95)
-    assert found[0] > 2 * found[1]
+    half_width = mechanism.accuracy(0.95)
+    assert half_width[0] > 2 * half_width[1]
     normal = 1.9599639845400545
-    assert found == pytest.approx(normal * np.sqrt(mechanism.variances), rel=1e-5)
+    assert half_width == pytest.approx(normal * np.sqrt(mechanism.variances), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_epsilon_for_an_accuracy_is_the_least(name: str) -> None:
     half_width = 7.5
-    found = made(name).at_accuracy(half_width)
-    assert type(found.noise) is type(made(name).noise)
-    assert half_width * (1 - 1e-4) < found.accuracy(0.95).max() <= half_width
-    budget = found.certificate.budget
+    mechanism = made(name).at_accuracy(half_width)
+    assert type(mechanism.noise) is type(made(name).noise)
+    assert half_width * (1 - 1e-4) < mechanism.accuracy(0.95).max() <= half_width
+    budget = mechanism.certificate.budget
     assert budget.delta == made(name).certificate.budget.delta
-    assert found.certificate.delta.certainly_at_most(budget.delta)
+    assert mechanism.certificate.delta.certainly_at_most(budget.delta)
     changed: dict[str, Any] = FAMILIES[name] | {"epsilon": budget.epsilon * Fraction(999, 1000)}
     less = ln.calibrate(name, **changed)
     assert less.accuracy(0.95).max() > half_width
@@ -144,10 +144,10 @@ def _least_of_geometric(half_width: int) -> float:
 @pytest.mark.parametrize("half_width", [0.5, 1, 2, 2.9, 3, 20])
 def test_the_epsilon_for_an_accuracy_on_whole_numbers_is_the_least(half_width: float) -> None:
     mechanism = ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(1))
-    found = mechanism.at_accuracy(half_width)
-    assert found.accuracy(0.95) == math.floor(half_width)
+    calibrated_mechanism = mechanism.at_accuracy(half_width)
+    assert calibrated_mechanism.accuracy(0.95) == math.floor(half_width)
     least = _least_of_geometric(math.floor(half_width))
-    assert least <= float(found.certificate.budget.epsilon) <= least * (1 + 1e-6)
+    assert least <= float(calibrated_mechanism.certificate.budget.epsilon) <= least * (1 + 1e-6)
     # also from noise that is mostly 0
     again = ln.calibrate("geometric", epsilon=9, sensitivity=ln.Integer(1)).at_accuracy(half_width)
     assert float(again.certificate.budget.epsilon) == pytest.approx(least, rel=1e-6)
@@ -164,19 +164,19 @@ def test_the_least_epsilon_is_found_where_errors_grow_with_epsilon_by_a_step() -
     assert errors != sorted(errors, reverse=True)
     coarse = ln.calibrate("geometric", epsilon=5, sensitivity=ln.Integer(10))
     for half_width in sorted(set(errors)):
-        found = coarse.at_accuracy(half_width).certificate.budget.epsilon
+        least = coarse.at_accuracy(half_width).certificate.budget.epsilon
         first = tried[next(i for i, one in enumerate(errors) if one <= half_width)]
-        assert found <= first
+        assert least <= first
         if first > tried[0]:
-            assert found > first - Fraction(1, 100)
+            assert least > first - Fraction(1, 100)
 
 
 @pytest.mark.dense
 def test_whole_numbers_with_delta_get_the_least_too() -> None:
     made = {"delta": "1e-3", "sensitivity": ln.Integer(1)}
-    found = ln.calibrate("discrete-staircase", epsilon=1, **made).at_accuracy(2)
-    assert found.accuracy(0.95) == 2
-    less = found.certificate.budget.epsilon * (1 - Fraction(1, 10**5))
+    mechanism = ln.calibrate("discrete-staircase", epsilon=1, **made).at_accuracy(2)
+    assert mechanism.accuracy(0.95) == 2
+    less = mechanism.certificate.budget.epsilon * (1 - Fraction(1, 10**5))
     assert ln.calibrate("discrete-staircase", epsilon=less, **made).accuracy(0.95) == 3
 
 
@@ -184,23 +184,23 @@ def test_whole_numbers_with_delta_get_the_least_too() -> None:
 def test_points_that_are_not_on_the_grid_are_rounded_to_it(scale: str, grid: str) -> None:
     noise = Geometric(scale=scale, cells=1, core=1, decay="0.3")
     budget = ln.Budget(epsilon=50, delta="0.5")
-    found = ln.Certificate.prove(budget=budget, noise=noise, sensitivity=ln.Integer(1))
-    mechanism = ln.Mechanism(found)
+    certificate = ln.Certificate.prove(budget=budget, noise=noise, sensitivity=ln.Integer(1))
+    mechanism = ln.Mechanism(certificate)
     mechanism = mechanism if grid == "default" else mechanism.on_grid(grid)
     step = mechanism.grid
     for probability in (0.3, 0.5, 0.8, 0.95):
         within = int(find_quantile(noise, probability) / float(noise.scale) + 0.5)
         rounded = [math.floor(k * noise.scale / step + Fraction(1, 2)) for k in (within, -within)]
-        worst = max(abs(one) * step for one in rounded)  # halves go up
+        worst = max(abs(value) * step for value in rounded)  # halves go up
         most = float(within * noise.scale + step / 2)
         assert worst <= mechanism.accuracy(probability)[0] <= most * (1 + 1e-15)
 
 
 def test_several_releases_are_for_as_many() -> None:
     noise = ln.calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=L2, compositions=5)
-    found = noise.at_accuracy(20, probability=0.9)
-    assert found.certificate.compositions == 5
-    assert found.accuracy(0.9)[0] == pytest.approx(20, rel=1e-5)
+    mechanism = noise.at_accuracy(20, probability=0.9)
+    assert mechanism.certificate.compositions == 5
+    assert mechanism.accuracy(0.9)[0] == pytest.approx(20, rel=1e-5)
 
 
 @pytest.mark.parametrize("half_width", [0, -1, math.inf, math.nan, "3", True])

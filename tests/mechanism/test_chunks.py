@@ -69,8 +69,8 @@ def test_no_chunk_is_read_before_it_is_asked_for() -> None:
     read: list[int] = []
 
     def chunks() -> Iterator[np.ndarray[Any, Any]]:
-        for place in range(10):
-            read.append(place)
+        for index in range(10):
+            read.append(index)
             yield np.zeros(100)
 
     parts = mechanism().release_chunks(chunks())
@@ -105,8 +105,10 @@ def test_what_has_no_chunks_is_refused_at_once(chunks: Any) -> None:
 
 def test_a_geometry_takes_the_whole_vector() -> None:
     counts = ln.CountingQueries(dimension=5)
-    found = ln.compare(epsilon=1, delta="1e-6", sensitivity=counts)
-    ellipse = next(one for one in found.mechanisms if one.certificate.geometry)
+    comparison = ln.compare(epsilon=1, delta="1e-6", sensitivity=counts)
+    ellipse = next(
+        mechanism for mechanism in comparison.mechanisms if mechanism.certificate.geometry
+    )
     with pytest.raises(NotApplicable, match="whole vector"):
         ellipse.release_chunks([np.zeros(5)])
 

@@ -18,10 +18,10 @@ def isotonic(values: list[int]) -> list[Fraction]:
     count = len(values)
     return [
         min(
-            max(Fraction(sum(values[i : j + 1]), j + 1 - i) for i in range(place + 1))
-            for j in range(place, count)
+            max(Fraction(sum(values[i : j + 1]), j + 1 - i) for i in range(index + 1))
+            for j in range(index, count)
         )
-        for place in range(count)
+        for index in range(count)
     ]
 
 
@@ -31,19 +31,19 @@ def test_a_quantile_is_the_first_candidate_whose_regression_reaches_it(seed: int
     counts = generator.integers(-6, 9, 12).tolist()
     total = sum(counts) + int(generator.integers(-9, 9))
     fitted = isotonic(list(accumulate(counts)))
-    found = read_quantiles(counts, LEVELS, total=total)
-    for level, place in zip(LEVELS, found, strict=True):
+    chosen = read_quantiles(counts, LEVELS, total=total)
+    for level, position in zip(LEVELS, chosen, strict=True):
         reached = [at for at, one in enumerate(fitted) if one >= level * max(total, 0)]
-        assert place == (reached[0] if reached else 11)
-    assert found == sorted(found)
+        assert position == (reached[0] if reached else 11)
+    assert chosen == sorted(chosen)
 
 
 def test_without_noise_it_is_the_quantile_and_the_interval_holds_all_that_are() -> None:
     counts = [0, 3, 0, 0, 5, 2, 0]
     widths = np.zeros(8)
-    (place,) = read_quantiles(counts, [Fraction(3, 10)], total=10)
-    assert place == 1
-    ends = read_interval(counts, Fraction(3, 10), widths, total=10, index=place)
+    (position,) = read_quantiles(counts, [Fraction(3, 10)], total=10)
+    assert position == 1
+    ends = read_interval(counts, Fraction(3, 10), widths, total=10, index=position)
     assert ends == (1, 4)  # any of these has 3 rows below it and 3 up to it
     assert read_interval(counts, Fraction(1, 2), widths, total=10, index=4) == (4, 4)
 

@@ -35,8 +35,8 @@ def test_released_values_lie_on_the_grid() -> None:
 
 def test_every_release_is_fresh() -> None:
     mechanism = _mechanism()
-    one, two = mechanism.release(np.zeros(7)), mechanism.release(np.zeros(7))
-    assert not np.any(np.asarray(one) == np.asarray(two))
+    first, second = mechanism.release(np.zeros(7)), mechanism.release(np.zeros(7))
+    assert not np.any(np.asarray(first) == np.asarray(second))
 
 
 def test_a_number_is_a_vector_of_one() -> None:

@@ -30,9 +30,9 @@ def test_prepared_noise_is_that_of_a_single_call(law: Noise) -> None:
     prepared = PreparedNoise(law, grid)
     values = np.arange(law.dimension) - 1.5
     for seed in range(CALLS):
-        found = prepared.add_to(values, entropy=InsecureSeededEntropy(seed))
+        noisy = prepared.add_to(values, entropy=InsecureSeededEntropy(seed))
         alone = add_noise(law, grid, values, entropy=InsecureSeededEntropy(seed))
-        assert np.array_equal(found, alone)
+        assert np.array_equal(noisy, alone)
 
 
 @pytest.mark.parametrize("law", NOISES, ids=label)

@@ -99,31 +99,31 @@ def test_draws_have_the_law_of_the_definition(levels: int, parts: int, rows: lis
         wanted[tuple(sorted(place // claim.parts for place in parts_chosen))] += chance  # type: ignore[assignment]
     entropy = InsecureSeededEntropy(7)
     counts = [5 * rows.count(place) for place in range(3)]
-    found = Counter(
+    frequencies = Counter(
         tuple(choose_quantiles(claim, counts, unit=5, entropy=entropy)) for _ in range(_DRAWS)
     )
-    assert set(found) <= set(wanted)
+    assert set(frequencies) <= set(wanted)
     for places, chance in wanted.items():
         spread = (chance * (1 - chance) / _DRAWS) ** 0.5
-        assert abs(found[places] / _DRAWS - chance) <= 4.5 * spread + 1e-12
+        assert abs(frequencies[places] / _DRAWS - chance) <= 4.5 * spread + 1e-12
 
 
 def test_the_law_of_permute_and_flip_is_that_of_all_orders() -> None:
     penalties = [0.0, 0.4, 0.4, 2.0]
-    taken = [2.718281828459045**-one for one in penalties]
+    taken = [2.718281828459045**-penalty for penalty in penalties]
     chances = [0.0] * 4
     for order in itertools.permutations(range(4)):
         still = 1 / 24
-        for place in order:
-            chances[place] += still * taken[place]
-            still *= 1 - taken[place]
+        for index in order:
+            chances[index] += still * taken[index]
+            still *= 1 - taken[index]
     assert permute_and_flip(penalties) == pytest.approx(chances, rel=1e-12)
 
 
 def test_quantiles_of_many_ties_stay_apart() -> None:
     claim = best(["0.25", "0.5", "0.75"], parts=64, epsilon=Fraction(50))
-    found = choose_quantiles(claim, [40_000, 20_000, 40_000], entropy=InsecureSeededEntropy(1))
-    assert found == [0, 1, 2]
+    chosen = choose_quantiles(claim, [40_000, 20_000, 40_000], entropy=InsecureSeededEntropy(1))
+    assert chosen == [0, 1, 2]
 
 
 def test_other_than_a_count_a_candidate_is_refused() -> None:

@@ -166,8 +166,8 @@ def test_floats_are_split_exactly(exponent: int) -> None:
     values = np.array([v for v in raw if math.isfinite(v)])
     tiny = Fraction(1, 10**5)  # decides ties, which are common when v < g
     with np.errstate(all="ignore"):
-        found = round_sums(Fixed(*[tiny] * values.size, error=1.0), exponent, values)
-    for value, steps in zip(values.tolist(), found.tolist(), strict=True):
+        rounded = round_sums(Fixed(*[tiny] * values.size, error=1.0), exponent, values)
+    for value, steps in zip(values.tolist(), rounded.tolist(), strict=True):
         exact = math.floor(Fraction(value) / TWO**exponent + tiny + Fraction(1, 2))
         assert steps == max(-LARGEST_RESULT, min(LARGEST_RESULT, exact))
 
@@ -181,8 +181,8 @@ def test_integers_are_split_exactly(shift: int, error: float) -> None:
     numerators = np.concatenate([drawn, np.array(edges)])
     tiny = Fraction(1, 2**20)
     noise = Fixed(*[tiny] * numerators.size, error=error)
-    found = round_sums(noise, shift - 7, ScaledIntegers(numerators=numerators, bits=7))
-    for value, steps in zip(numerators.tolist(), found.tolist(), strict=True):
+    rounded = round_sums(noise, shift - 7, ScaledIntegers(numerators=numerators, bits=7))
+    for value, steps in zip(numerators.tolist(), rounded.tolist(), strict=True):
         exact = math.floor(Fraction(value) / TWO**shift + tiny + Fraction(1, 2))
         assert steps == max(-LARGEST_RESULT, min(LARGEST_RESULT, exact))
 
@@ -236,8 +236,8 @@ def test_a_grid_far_coarser_than_the_noise() -> None:
         add_noise(noise, Fraction(1), values, entropy=InsecureSeededEntropy(seed)).tolist()
         for seed in range(8)
     ]
-    assert {tuple(one[1:]) for one in drawn} == {(0.0, 2.0)}
-    assert {one[0] for one in drawn} == {0.0, 1.0}
+    assert {tuple(row[1:]) for row in drawn} == {(0.0, 2.0)}
+    assert {row[0] for row in drawn} == {0.0, 1.0}
 
 
 def test_values_beyond_the_range_keep_the_shape_of_their_shifts() -> None:
@@ -255,8 +255,8 @@ def test_values_beyond_the_range_keep_the_shape_of_their_shifts() -> None:
 def test_a_sum_never_leaves_int64() -> None:
     huge = TWO**80
     with np.errstate(all="ignore"):  # as in add_noise
-        found = round_sums(Fixed(huge, -huge, error=1e30), 0, np.array([1e130, 0.0]))
-    assert found.tolist() == [LARGEST_RESULT, -LARGEST_RESULT]
+        rounded = round_sums(Fixed(huge, -huge, error=1e30), 0, np.array([1e130, 0.0]))
+    assert rounded.tolist() == [LARGEST_RESULT, -LARGEST_RESULT]
 
 
 def test_objects_never_raise_by_value() -> None:
@@ -297,12 +297,12 @@ def test_the_same_number_is_the_same_in_every_form(grid: Fraction) -> None:
             forms.append(ScaledIntegers(numerators=np.array([number, 0]), bits=0))
         if 0 <= number < 2**64:
             forms.append(np.array([number, 0], dtype=np.uint64))
-        found = [
+        noisy = [
             add_noise(noise, grid, form, entropy=InsecureSeededEntropy(3))[0] for form in forms
         ]
-        assert len(set(found)) == 1
+        assert len(set(noisy)) == 1
         limit = LARGEST_RESULT * grid
-        assert abs(found[0] - float(max(-limit, min(limit, number)))) <= 2e-15 * abs(number) + 10
+        assert abs(noisy[0] - float(max(-limit, min(limit, number)))) <= 2e-15 * abs(number) + 10
 
 
 def test_decimals_are_refused_by_type() -> None:

@@ -82,8 +82,8 @@ def test_parts_of_known_sizes_have_the_law_of_the_vector() -> None:
     there = np.array([noise.release(np.zeros(6)).values for _ in range(3000)])
     norms = [np.linalg.norm(one, axis=1) for one in (here, there)]
     assert stats.kstest(*norms).pvalue > 1e-4
-    for place in range(6):
-        assert stats.kstest(here[:, place], there[:, place]).pvalue > 1e-4
+    for index in range(6):
+        assert stats.kstest(here[:, index], there[:, index]).pvalue > 1e-4
     shares = np.sum(here[:, 3:] ** 2, axis=1) / norms[0] ** 2
     assert stats.kstest(shares, stats.beta(1.5, 1.5).cdf).pvalue > 1e-4
     assert abs(np.corrcoef(shares, norms[0])[0, 1]) < 0.08
@@ -126,9 +126,9 @@ def test_a_settled_number_is_the_one_that_was_drawn() -> None:
     with_gamma = ln.noise.SphericalLaplace(scale=3, dimension=5)
     from leastnoise.noise.radial.sampler import spherical_laplace_sampler as sampler  # noqa: PLC0415
 
-    found = sampler(with_gamma, Fraction(1, 8), InsecureSeededEntropy(3))
-    assert isinstance(found, ScaledSampler)
-    assert found.fixed_factor().enclose(0).rad() < arb((1, -1900))
+    drawn = sampler(with_gamma, Fraction(1, 8), InsecureSeededEntropy(3))
+    assert isinstance(drawn, ScaledSampler)
+    assert drawn.fixed_factor().enclose(0).rad() < arb((1, -1900))
 
 
 def test_it_tells_no_secret() -> None:

@@ -37,8 +37,8 @@ def drawn(law: Any, count: int, draws: int) -> np.ndarray[Any, Any]:
     """Shares in units of their grid."""
     share = make_share(law, grid=Fraction(1, 2**20), count=count)
     block = share.sampler(InsecureSeededEntropy(count)).draw(draws)
-    found = [block.enclose(place, 60) for place in range(draws)]
-    return np.array([float(one.mid()) for one in found])
+    enclosures = [block.enclose(index, 60) for index in range(draws)]
+    return np.array([float(value.mid()) for value in enclosures])
 
 
 def fits(found: np.ndarray[Any, Any], probabilities: np.ndarray[Any, Any], middle: int) -> float:
@@ -77,10 +77,10 @@ def test_gaussian_shares_have_the_variance_that_is_certified() -> None:
     noise = gaussian(20_000)
     shares = ln.Shares(mechanism=noise, clients=10, absent=2)
     values = np.linspace(-3, 3, 20_000)
-    found = shares.total(shares.add(shares.share(values) for _ in range(8)), clients=8)
-    errors = found.values - 8 * values
+    total = shares.total(shares.add(shares.share(values) for _ in range(8)), clients=8)
+    errors = total.values - 8 * values
     assert stats.kstest(errors / noise.std, "norm").pvalue > 1e-4
-    assert found.certificate.delta == noise.certificate.delta
+    assert total.certificate.delta == noise.certificate.delta
     added = shares.add(shares.share(values) for _ in range(10))
     everybody = shares.total(added, clients=10).values - 10 * values
     assert everybody.std() == pytest.approx(noise.std[0] * np.sqrt(10 / 8), rel=0.03)
@@ -131,14 +131,14 @@ def test_a_client_whose_values_are_beyond_all_bounds_hides_as_well() -> None:
     assert len(alone) == 50
     whole = ln.Shares(mechanism=geometric(), clients=3)
     far = [2**63 - 1, -(2**63) + 1, 5]
-    found = [int(whole.add(whole.share(one) for one in far)) for _ in range(500)]
-    assert np.var(found) == pytest.approx(geometric().noise.variance, rel=0.4)
+    totals = [int(whole.add(whole.share(one) for one in far)) for _ in range(500)]
+    assert np.var(totals) == pytest.approx(geometric().noise.variance, rel=0.4)
 
 
 def test_shares_add_up_modulo_two_to_the_64() -> None:
     shares = ln.Shares(mechanism=gaussian(3), clients=4)
     sent = [shares.share([2.0**30, -5.0, 0.25]) for _ in range(4)]
-    exact = [sum(int(one[place]) for one in sent) for place in range(3)]
+    exact = [sum(int(one[index]) for one in sent) for index in range(3)]
     assert [int(one) % 2**64 for one in shares.add(sent)] == [one % 2**64 for one in exact]
 
 

@@ -37,7 +37,7 @@ EXPONENTS = [-1060, -70, -3, 0, 2, 64, 900, 961, 970]
 def slow_sum(values: list[Fraction], exponent: int) -> Fraction:
     largest = Fraction(LARGEST_STEPS)
     steps = (value / Fraction(2) ** exponent for value in values)
-    return sum((max(-largest, min(largest, one)) for one in steps), Fraction(0))
+    return sum((max(-largest, min(largest, step)) for step in steps), Fraction(0))
 
 
 def fraction(value: float, exponent: int) -> Fraction:
@@ -56,8 +56,8 @@ def test_floats(name: str, exponent: int) -> None:
     if exponent != -3:
         values = values[:200]
     with np.errstate(all="ignore"):  # as a release has it
-        found = total_steps(values, exponent)
-    assert found == slow_sum([fraction(float(v), exponent) for v in values], exponent)
+        total = total_steps(values, exponent)
+    assert total == slow_sum([fraction(float(v), exponent) for v in values], exponent)
 
 
 @pytest.mark.dense

@@ -100,10 +100,10 @@ def test_halves_go_up_so_that_a_shift_by_one_stays_one(value: float) -> None:
 
 
 def test_infinities_and_nan_stay() -> None:
-    found = nearest_whole(as_exact(np.array([math.inf, -math.inf, math.nan])))
-    assert isinstance(found, np.ndarray)
-    assert found.tolist()[:2] == [math.inf, -math.inf]
-    assert math.isnan(found[2])
+    rounded = nearest_whole(as_exact(np.array([math.inf, -math.inf, math.nan])))
+    assert isinstance(rounded, np.ndarray)
+    assert rounded.tolist()[:2] == [math.inf, -math.inf]
+    assert math.isnan(rounded[2])
     assert np.all(np.isfinite(np.asarray(add_noise(LAW, Fraction(1), math.nan))))
 
 

@@ -43,14 +43,14 @@ def within(law: dict[float, float], end: float) -> float:
 
 
 def summed(terms: list[tuple[float, dict[int, float]]]) -> dict[float, float]:
-    found = {0.0: 1.0}
+    law_of_sum = {0.0: 1.0}
     for coefficient, law in terms:
         more: dict[float, float] = {}
-        for (a, p), (k, mass) in itertools.product(found.items(), law.items()):
-            place = round(a + coefficient * k, 9)
-            more[place] = more.get(place, 0.0) + p * mass
-        found = more
-    return found
+        for (a, p), (k, mass) in itertools.product(law_of_sum.items(), law.items()):
+            position = round(a + coefficient * k, 9)
+            more[position] = more.get(position, 0.0) + p * mass
+        law_of_sum = more
+    return law_of_sum
 
 
 @pytest.mark.parametrize(("epsilon", "count"), [("0.3", 2), ("1", 5), ("2.5", 40)])

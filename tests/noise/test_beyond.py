@@ -34,8 +34,8 @@ _WHOLE: list[Noise] = [
 
 def _beyond(noise: Noise, t: Fraction, coordinate: int = 0) -> tuple[float, float]:
     with precision(128):
-        found = part_of(type(noise), "beyond")(noise, t, coordinate)
-        return float_below(found), float_above(found)
+        enclosure = part_of(type(noise), "beyond")(noise, t, coordinate)
+        return float_below(enclosure), float_above(enclosure)
 
 
 @pytest.mark.parametrize("noise", _CONTINUOUS, ids=repr)

@@ -41,11 +41,11 @@ def _along_the_radius(law: Noise, moment: int) -> mp.mpf:
         return 2 * integrate(lambda r: r**moment * density([float(r)]), points)
     if law.name == "laplace":
         at_zero = density([0.0] * d)
-        one = integrate(lambda t: density([float(t)] + [0.0] * (d - 1)) / at_zero, [0, 2, 60])
+        integral = integrate(lambda t: density([float(t)] + [0.0] * (d - 1)) / at_zero, [0, 2, 60])
         part = integrate(
             lambda t: t**moment * density([float(t)] + [0.0] * (d - 1)) / at_zero, [0, 2, 60]
         )
-        return at_zero * (2 * one) ** d * (part / one if moment else 1)
+        return at_zero * (2 * integral) ** d * (part / integral if moment else 1)
     sphere = 2 * mp.pi ** (mp.mpf(d) / 2) / mp.gamma(mp.mpf(d) / 2)
     points = sorted({0, 2, 8, 60, *(float(edge) * 0.7 for edge in _edges(law))})
     return sphere * integrate(

@@ -43,17 +43,17 @@ def _log_delta(family: str, dimension: int, scale: Fraction, epsilon: Fraction) 
 @pytest.mark.parametrize("problem", _searched(DELTAS), ids=lambda problem: problem.name)
 def test_reference_deltas(problem: Delta) -> None:
     exact = fractions_of(problem)
-    found = _log_delta(problem.family, problem.dimension, exact["scale"], exact["epsilon"])
-    assert found == pytest.approx(math.log(exact["delta"]), abs=TOLERANCE)
+    log_delta = _log_delta(problem.family, problem.dimension, exact["scale"], exact["epsilon"])
+    assert log_delta == pytest.approx(math.log(exact["delta"]), abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("problem", _searched(MINIMAL_SCALES), ids=lambda problem: problem.name)
 def test_delta_at_the_minimal_scale_is_the_budget(problem: MinimalScale) -> None:
     exact = fractions_of(problem)
-    found = _log_delta(problem.family, problem.dimension, exact["scale"], exact["epsilon"])
+    log_delta = _log_delta(problem.family, problem.dimension, exact["scale"], exact["epsilon"])
     # the digits of the scale count |d ln δ/d ln σ| times, which is below 600 here
     slack = TOLERANCE + 600 * problem.relative_error
-    assert found == pytest.approx(math.log(exact["delta"]), abs=slack)
+    assert log_delta == pytest.approx(math.log(exact["delta"]), abs=slack)
 
 
 def _proved_log(noise: Gaussian | SphericalLaplace, epsilon: Fraction) -> float:
@@ -66,10 +66,10 @@ def _proved_log(noise: Gaussian | SphericalLaplace, epsilon: Fraction) -> float:
 @given(st.floats(-5, 5), st.floats(-8, 4))
 def test_gaussian_agrees_with_the_proof(log_ratio: float, log_epsilon: float) -> None:
     ratio, epsilon = Fraction(math.exp(log_ratio)), Fraction(math.exp(log_epsilon))
-    found = common_profile.gaussian_log_delta(shift_ratio=float(ratio), epsilon=float(epsilon))
-    if found > -600:
+    log_delta = common_profile.gaussian_log_delta(shift_ratio=float(ratio), epsilon=float(epsilon))
+    if log_delta > -600:
         proved = _proved_log(Gaussian(scale=1 / ratio), epsilon)
-        assert found == pytest.approx(proved, abs=TOLERANCE, rel=TOLERANCE)
+        assert log_delta == pytest.approx(proved, abs=TOLERANCE, rel=TOLERANCE)
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
@@ -80,13 +80,13 @@ def test_gaussian_agrees_with_the_proof(log_ratio: float, log_epsilon: float) ->
 )
 def test_l2_agrees_with_the_proof(dimension: int, log_epsilon: float, log_excess: float) -> None:
     epsilon, excess = Fraction(math.exp(log_epsilon)), Fraction(math.exp(log_excess))
-    found = common_profile.spherical_laplace_log_delta(
+    log_delta = common_profile.spherical_laplace_log_delta(
         dimension=dimension, epsilon=float(epsilon), excess=float(excess)
     )
-    if found > -600:
+    if log_delta > -600:
         noise = SphericalLaplace(scale=1 / (epsilon + excess), dimension=dimension)
         proved = _proved_log(noise, epsilon)
-        assert found == pytest.approx(proved, abs=TOLERANCE, rel=TOLERANCE)
+        assert log_delta == pytest.approx(proved, abs=TOLERANCE, rel=TOLERANCE)
 
 
 def test_pure_guarantee_is_exactly_the_inverse_scale() -> None:

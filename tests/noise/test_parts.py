@@ -70,9 +70,9 @@ def integrated(law: Noise, u: float) -> float:
     ids=label,
 )
 def test_characteristic_functions_of_one_number(law: Noise) -> None:
-    found = find_characteristic(law, {0: -2.0}, PLACES)
+    values = find_characteristic(law, {0: -2.0}, PLACES)
     expected = [integrated(law, 2 * u) for u in PLACES.tolist()]
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-11)
+    np.testing.assert_allclose(values, expected, rtol=1e-7, atol=1e-11)
 
 
 def in_a_box(law: KNorm, weights: Mapping[int, float], u: float) -> float:
@@ -83,7 +83,7 @@ def in_a_box(law: KNorm, weights: Mapping[int, float], u: float) -> float:
     ]
     order = box.dimension + 1
     return quad(
-        lambda r: gamma.pdf(r, order) * np.prod([np.sinc(one * r) for one in lengths]),
+        lambda r: gamma.pdf(r, order) * np.prod([np.sinc(length * r) for length in lengths]),
         0,
         order + 60,
         limit=2000,
@@ -103,9 +103,9 @@ def in_a_box(law: KNorm, weights: Mapping[int, float], u: float) -> float:
 def test_characteristic_functions_of_numbers_of_a_box(
     law: KNorm, weights: Mapping[int, float]
 ) -> None:
-    found = find_characteristic(law, weights, PLACES)
+    values = find_characteristic(law, weights, PLACES)
     expected = [in_a_box(law, weights, u) for u in PLACES.tolist()]
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(values, expected, rtol=1e-7, atol=1e-8)
 
 
 def test_what_isnt_known_is_refused() -> None:

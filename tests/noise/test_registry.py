@@ -104,12 +104,12 @@ NOT_OF_A_LAW = {"law", "work", "fit", "several", "design"}
 
 def _described() -> set[type[Noise]]:
     """Return every family that a module of leastnoise.noise describes."""
-    found: set[type[Noise]] = set()
+    families_described: set[type[Noise]] = set()
     for module in pkgutil.walk_packages(leastnoise.noise.__path__, "leastnoise.noise."):
         for value in vars(import_module(module.name)).values():
             if isinstance(value, type) and issubclass(value, Noise) and hasattr(value, "name"):
-                found.add(value)
-    return found
+                families_described.add(value)
+    return families_described
 
 
 def test_every_family_is_registered_by_its_name() -> None:
@@ -134,9 +134,11 @@ def test_every_part_is_there_and_in_the_layer_that_may_have_it(name: str) -> Non
             assert where[:2] == ["leastnoise", "noise"], place
             assert where[2] in {room, "common"}, place
             assert where[3] in {role, *APART.intersection({part})}, place
-        found = family.part(part)
+        part_object = family.part(part)
         if part not in NOT_OF_A_LAW:  # then it says of which, so that another law is refused
-            served = laws_served(found.upper if isinstance(found, OwnLosses) else found)
+            served = laws_served(
+                part_object.upper if isinstance(part_object, OwnLosses) else part_object
+            )
             assert all(issubclass(kind, Noise) for kind in served)
     assert family.longest_is_worst or family.losses
     law = family.part("law")

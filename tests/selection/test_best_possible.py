@@ -26,25 +26,25 @@ def question(*offered: Sensitivity, dimension: int = 3, **more: Any) -> Question
 
 
 def test_pure_privacy_has_a_bound_at_once() -> None:
-    found = compare(epsilon="2", sensitivity=L2("1.5"), dimension=3)
-    assert found.best_possible is not None
-    assert found.mechanisms[0].noise.name == "k-staircase"
-    assert found.gap is not None
-    assert 0 <= found.gap < 1e-6
-    assert "k-staircase is at most 6e-06 % above the best possible mse" in str(found)
-    found.best_possible.bound.verify()
-    for mechanism in found.mechanisms:
-        assert found.best_possible.value <= mechanism.mse
+    comparison = compare(epsilon="2", sensitivity=L2("1.5"), dimension=3)
+    assert comparison.best_possible is not None
+    assert comparison.mechanisms[0].noise.name == "k-staircase"
+    assert comparison.gap is not None
+    assert 0 <= comparison.gap < 1e-6
+    assert "k-staircase is at most 6e-06 % above the best possible mse" in str(comparison)
+    comparison.best_possible.bound.verify()
+    for mechanism in comparison.mechanisms:
+        assert comparison.best_possible.value <= mechanism.mse
 
 
 def test_counts_without_a_delta_have_no_better_noise_on_whole_numbers() -> None:
     for loss in ("mse", "mae"):
-        found = compare(epsilon=1, sensitivity=Integer(1), loss=loss, bound=True)
-        assert found.candidates[0].label == "geometric"
-        assert found.best_possible is not None
-        assert found.best_possible.bound.scope == "integer"
-        assert found.gap is not None
-        assert found.gap < 1e-9
+        comparison = compare(epsilon=1, sensitivity=Integer(1), loss=loss, bound=True)
+        assert comparison.candidates[0].label == "geometric"
+        assert comparison.best_possible is not None
+        assert comparison.best_possible.bound.scope == "integer"
+        assert comparison.gap is not None
+        assert comparison.gap < 1e-9
     cells = compare(epsilon=5, sensitivity=Linf(1, whole=True), dimension=20)
     assert cells.candidates[0].label == "geometric (cells)"
     assert cells.best_possible is None  # whole shifts have no volume
@@ -52,28 +52,32 @@ def test_counts_without_a_delta_have_no_better_noise_on_whole_numbers() -> None:
 
 def test_noise_on_the_real_line_is_not_measured_by_that_on_whole_numbers() -> None:
     """Of a sensitivity of 2 the staircase has less than any noise on the whole numbers."""
-    found = compare(epsilon=1, sensitivity=Integer(2), bound=True, time_limit=5)
-    assert [one.label for one in found.candidates[:2]] == ["staircase", "geometric"]
-    assert found.best_possible is not None
-    assert found.mechanisms[0].mse < found.best_possible.value <= found.mechanisms[1].mse
-    assert found.gap is None
+    comparison = compare(epsilon=1, sensitivity=Integer(2), bound=True, time_limit=5)
+    assert [one.label for one in comparison.candidates[:2]] == ["staircase", "geometric"]
+    assert comparison.best_possible is not None
+    assert (
+        comparison.mechanisms[0].mse
+        < comparison.best_possible.value
+        <= comparison.mechanisms[1].mse
+    )
+    assert comparison.gap is None
 
 
 def test_one_cell_after_the_other_is_as_good_as_it_gets() -> None:
     for loss in ("mse", "mae"):
-        found = compare(epsilon=1, sensitivity=Linf(1), dimension=20, loss=loss)
-        assert found.candidates[0].label == "staircase (cells)"
-        assert found.gap is not None
-        assert found.gap < 1e-6
+        comparison = compare(epsilon=1, sensitivity=Linf(1), dimension=20, loss=loss)
+        assert comparison.candidates[0].label == "staircase (cells)"
+        assert comparison.gap is not None
+        assert comparison.gap < 1e-6
 
 
 def test_several_balls_are_the_smallest() -> None:
     both = bound_by_volume(question(L2(5), L2(2)))
     alone = bound_by_volume(question(L2(2)))
     assert both == alone is not None
-    one = bound_by_volume(question(L1(3), L2(2), Linf(4), dimension=1))
-    assert one is not None
-    assert one == bound_by_volume(question(L2(2), dimension=1))
+    bound = bound_by_volume(question(L1(3), L2(2), Linf(4), dimension=1))
+    assert bound is not None
+    assert bound == bound_by_volume(question(L2(2), dimension=1))
 
 
 @pytest.mark.parametrize(
@@ -95,25 +99,25 @@ def test_there_is_none_where_it_would_not_hold(unknown: Question) -> None:
 
 def test_the_mae_of_a_vector_is_bounded_one_number_at_a_time() -> None:
     """Rearranged noise keeps E‖X‖₂ below, not E‖X‖₁: only for one number are they the same."""
-    one = bound_by_volume(question(L2(1), dimension=1, loss=Loss.MAE))
+    bound = bound_by_volume(question(L2(1), dimension=1, loss=Loss.MAE))
     three = bound_by_volume(question(L2(1), loss=Loss.MAE))
-    assert one is not None
+    assert bound is not None
     assert three is not None
-    assert three.value == pytest.approx(3 * one.value, rel=1e-12)
+    assert three.value == pytest.approx(3 * bound.value, rel=1e-12)
     assert isinstance(three.witness, BodyWitness)
     assert three.witness.coordinates == 1
 
 
 def test_no_program_is_solved_where_none_is_needed() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     asked = question(L2(1), dimension=4)
-    assert find_best_possible(asked, Effort(progress=told.append)) is not None
-    assert told == []
+    assert find_best_possible(asked, Effort(progress=messages.append)) is not None
+    assert messages == []
 
 
 def test_whole_numbers_in_one_cell_are_whole_numbers() -> None:
     """A bound on any noise would not be one for noise on the whole numbers alone."""
     asked = question(Linf(1, whole=True), dimension=1, budget=Budget(epsilon=1, delta="0.01"))
-    found = find_best_possible(asked, Effort(gap=0.1))
-    assert found is not None
-    assert found.bound.scope == "integer"
+    best = find_best_possible(asked, Effort(gap=0.1))
+    assert best is not None
+    assert best.bound.scope == "integer"

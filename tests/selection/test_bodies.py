@@ -22,48 +22,48 @@ SLOW = {"generalized-gamma", "optimal-radial", "spherical-staircase"}
 
 
 def names(found: Comparison) -> list[str]:
-    return [one.noise.name for one in found.mechanisms]
+    return [mechanism.noise.name for mechanism in found.mechanisms]
 
 
 def reasons(found: Comparison) -> dict[str, str]:
-    return {one.name: one.why for one in found.skipped}
+    return {skipped.name: skipped.why for skipped in found.skipped}
 
 
 def test_ten_counting_queries() -> None:
-    found = compare(epsilon="1", delta="1e-5", sensitivity=CountingQueries(dimension=10))
+    comparison = compare(epsilon="1", delta="1e-5", sensitivity=CountingQueries(dimension=10))
     two_sided, gauge = ["two-sided-staircase", "two-sided-laplace"], ["k-staircase", "k-norm"]
-    assert names(found)[:5] == [*two_sided, "truncated-k-staircase", *gauge]
-    best = found.candidates[0]
+    assert names(comparison)[:5] == [*two_sided, "truncated-k-staircase", *gauge]
+    best = comparison.candidates[0]
     assert best.label == "two-sided-staircase"
     assert best.mechanism.mse / 10 == pytest.approx(20.397, abs=1e-3)
     assert best.mechanism.certificate.delta.upper == 0.0
-    assert {"l2", "gaussian"} <= set(names(found))
+    assert {"l2", "gaussian"} <= set(names(comparison))
     why = "two-sided-laplace noise has 57 % of the mse of l2 (ellipse) noise"
-    assert all(why in reasons(found)[name] for name in SLOW)
-    assert [one.name for one in found.skipped] == sorted(reasons(found))
+    assert all(why in reasons(comparison)[name] for name in SLOW)
+    assert [skipped.name for skipped in comparison.skipped] == sorted(reasons(comparison))
 
 
 def test_a_family_that_is_asked_for_is_tried() -> None:
-    found = compare(
+    comparison = compare(
         epsilon="1",
         delta="1e-5",
         sensitivity=CountingQueries(dimension=10),
         parameters={"generalized-gamma": {"alpha": "9", "p": "1"}},
     )
-    assert "generalized-gamma (ellipse)" in [one.label for one in found.candidates]
+    assert "generalized-gamma (ellipse)" in [candidate.label for candidate in comparison.candidates]
 
 
 @pytest.mark.dense
 def test_nothing_is_left_out_where_the_shape_gains_little() -> None:
     """Thirty conditions at delta = 1e-3: the ellipse with a Gaussian is as good as the body."""
     queries = CountingQueries(dimension=30)
-    found = compare(
+    comparison = compare(
         epsilon="1",
         delta="1e-3",
         sensitivity=queries,
         parameters={"spherical-staircase": {"gamma": "0.5"}},  # a search of it takes long
     )
-    assert {"generalized-gamma", "l2", "gaussian"} <= set(names(found))
+    assert {"generalized-gamma", "l2", "gaussian"} <= set(names(comparison))
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_nothing_is_left_out_where_the_shape_gains_little() -> None:
 def test_one_law_is_offered_once(
     sensitivity: Sensitivity, dimension: int, offered: list[str], skipped: dict[str, str]
 ) -> None:
-    found = compare(epsilon="2", sensitivity=sensitivity, dimension=dimension)
-    assert sorted(set(names(found)) & BODIES) == offered
-    labels = [one.label for one in found.candidates]
+    comparison = compare(epsilon="2", sensitivity=sensitivity, dimension=dimension)
+    assert sorted(set(names(comparison)) & BODIES) == offered
+    labels = [candidate.label for candidate in comparison.candidates]
     assert len(labels) == len(set(labels))
     for name, why in skipped.items():
-        assert why in reasons(found)[name]
+        assert why in reasons(comparison)[name]
 
 
 @pytest.mark.slow
@@ -111,8 +111,8 @@ def test_a_large_delta_is_spent_on_an_end() -> None:
 
 def test_of_several_sensitivities_the_best_body_is_offered() -> None:
     both = (L2(2), L1(4))
-    found = compare(epsilon="1", sensitivity=both, dimension=5)
-    (law,) = [one for one in found.mechanisms if one.noise.name == "k-staircase"]
+    comparison = compare(epsilon="1", sensitivity=both, dimension=5)
+    (law,) = [one for one in comparison.mechanisms if one.noise.name == "k-staircase"]
     alone = [
         calibrate("k-staircase", epsilon="1", sensitivity=one, dimension=5).mse for one in both
     ]
@@ -120,8 +120,8 @@ def test_of_several_sensitivities_the_best_body_is_offered() -> None:
 
 
 def test_an_error_without_a_closed_form_is_unknown() -> None:
-    found = compare(epsilon="1", sensitivity=CountingQueries(dimension=3, with_total=True))
-    text = {line.split()[0]: line.split()[-1] for line in str(found).splitlines()[1:7]}
+    comparison = compare(epsilon="1", sensitivity=CountingQueries(dimension=3, with_total=True))
+    text = {line.split()[0]: line.split()[-1] for line in str(comparison).splitlines()[1:7]}
     assert text["two-sided-staircase"] == text["two-sided-laplace"] == "unknown"
     assert text["k-norm"] != "unknown"
     by_mae = compare(

@@ -28,8 +28,8 @@ def test_a_map_of_one_number_gives_no_other_noise(kind: str) -> None:
     sensitivity, geometry = _MAPS[kind]
     budget = Budget(epsilon="0.7", delta="1e-6")
     question = Question(budget=budget, sensitivities=(sensitivity,))
-    (way,) = list_constructions(question)
-    assert way.geometry is None
+    (construction,) = list_constructions(question)
+    assert construction.geometry is None
     for name in ("laplace", "gaussian", "truncated-staircase"):
         losses = [
             Loss.MSE.of(
@@ -46,7 +46,7 @@ def test_a_map_of_one_number_gives_no_other_noise(kind: str) -> None:
 
 def test_several_numbers_have_the_maps() -> None:
     question = Question(budget=Budget(epsilon=1), sensitivities=(ln.Linf(1, l0=1),), dimension=2)
-    assert [way.name for way in list_constructions(question)] == ["ball", "cells"]
+    assert [construction.name for construction in list_constructions(question)] == ["ball", "cells"]
 
 
 def test_a_comparison_for_one_number_names_each_family_once() -> None:

@@ -20,27 +20,27 @@ MONTHLY = ln.calibrate("l2", epsilon="0.2", delta="1e-7", sensitivity=ln.L2(2), 
 
 def test_gaussians_get_the_scale_of_one_gaussian() -> None:
     # Σ k(Δ/σ)² is that of the one Gaussian that the budget allows
-    found = ln.calibrate_jointly([(YEARLY, 3), (YEARLY, 4)], epsilon=1, delta="1e-6")
-    assert found.factor == pytest.approx(math.sqrt(7), rel=1e-6)
-    assert found.factor >= math.sqrt(7) * (1 - 1e-9)
+    joint = ln.calibrate_jointly([(YEARLY, 3), (YEARLY, 4)], epsilon=1, delta="1e-6")
+    assert joint.factor == pytest.approx(math.sqrt(7), rel=1e-6)
+    assert joint.factor >= math.sqrt(7) * (1 - 1e-9)
 
 
 @pytest.mark.slow
 def test_the_whole_meets_the_budget_and_half_a_per_cent_less_does_not() -> None:
     plan = [(WEEKLY, 20), (YEARLY, 2), (MONTHLY, 5)]
-    found = ln.calibrate_jointly(plan, epsilon=2, delta="1e-6")
-    assert found.certificate.rule == COMPOSED
-    assert found.certificate.verify().upper <= 1e-6
-    assert PlanCertificate.from_json(found.certificate.to_json()).verify().upper <= 1e-6
+    joint = ln.calibrate_jointly(plan, epsilon=2, delta="1e-6")
+    assert joint.certificate.rule == COMPOSED
+    assert joint.certificate.verify().upper <= 1e-6
+    assert PlanCertificate.from_json(joint.certificate.to_json()).verify().upper <= 1e-6
     ratios = [
         float(new.noise.scale / old.noise.scale)
-        for new, (old, _) in zip(found.mechanisms, plan, strict=True)
+        for new, (old, _) in zip(joint.mechanisms, plan, strict=True)
     ]
-    assert ratios == pytest.approx([found.factor] * 3, rel=1e-12)
-    assert [one.certificate.compositions for one in found.mechanisms] == [20, 2, 5]
+    assert ratios == pytest.approx([joint.factor] * 3, rel=1e-12)
+    assert [mechanism.certificate.compositions for mechanism in joint.mechanisms] == [20, 2, 5]
     tighter = [
         (_scaled(new, Fraction("0.995")), count)
-        for new, (_, count) in zip(found.mechanisms, plan, strict=True)
+        for new, (_, count) in zip(joint.mechanisms, plan, strict=True)
     ]
     assert ln.compose(tighter).delta(epsilon=2).lower > 1e-6
 
@@ -69,20 +69,20 @@ def _scaled(mechanism: Mechanism, factor: Fraction) -> Mechanism:
 )
 def test_noise_with_parameters_keeps_them(noise: str) -> None:
     shaped = ln.calibrate(noise, epsilon=1, delta="1e-6", sensitivity=ln.L2(2))
-    found = ln.calibrate_jointly([(WEEKLY, 10), (shaped, 3)], epsilon=2, delta="1e-5")
-    assert 0.9999e-5 < found.certificate.verify().upper <= 1e-5
-    law = found.mechanisms[1].noise
-    assert float(law.scale / shaped.noise.scale) == pytest.approx(found.factor, rel=1e-12)
+    joint = ln.calibrate_jointly([(WEEKLY, 10), (shaped, 3)], epsilon=2, delta="1e-5")
+    assert 0.9999e-5 < joint.certificate.verify().upper <= 1e-5
+    law = joint.mechanisms[1].noise
+    assert float(law.scale / shaped.noise.scale) == pytest.approx(joint.factor, rel=1e-12)
     assert law == shaped.noise.scaled(law.scale / shaped.noise.scale)
-    first, second = (_scaled(one, Fraction("0.97")) for one in found.mechanisms)
+    first, second = (_scaled(mechanism, Fraction("0.97")) for mechanism in joint.mechanisms)
     tighter = [(first, 10), (second, 3)]
     assert ln.compose(tighter).delta(epsilon=2).lower > 1e-5
 
 
 @pytest.mark.dense
 def test_each_part_is_worth_less_than_the_whole() -> None:
-    found = ln.calibrate_jointly([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
-    alone = [one.certificate for one in found.mechanisms]
+    joint = ln.calibrate_jointly([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
+    alone = [one.certificate for one in joint.mechanisms]
     assert all(0 < one.budget.epsilon < 1 and one.budget.delta == Fraction("1e-6") for one in alone)
     assert sum(one.budget.epsilon for one in alone) > 1  # which basic composition would charge
 
@@ -90,25 +90,27 @@ def test_each_part_is_worth_less_than_the_whole() -> None:
 def test_pure_budgets_are_shared_out_exactly() -> None:
     wide = ln.calibrate("laplace", epsilon="0.4", sensitivity=ln.L1(2))
     ball = ln.calibrate("l2", epsilon="0.3", sensitivity=ln.L2(1), dimension=3)
-    found = ln.calibrate_jointly([(wide, 1), (WEEKLY, 3), (ball, 2)], epsilon="0.5")
-    assert found.certificate.rule == RULE
-    assert sum(one.certificate.budget.epsilon for one in found.mechanisms) == Fraction("0.5")
-    assert found.factor == pytest.approx(1.3 / 0.5, rel=1e-8)  # Σε of all draws over ε
-    assert found.certificate.verify().upper == 0
+    joint = ln.calibrate_jointly([(wide, 1), (WEEKLY, 3), (ball, 2)], epsilon="0.5")
+    assert joint.certificate.rule == RULE
+    assert sum(mechanism.certificate.budget.epsilon for mechanism in joint.mechanisms) == Fraction(
+        "0.5"
+    )
+    assert joint.factor == pytest.approx(1.3 / 0.5, rel=1e-8)  # Σε of all draws over ε
+    assert joint.certificate.verify().upper == 0
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_each_part_keeps_the_neighbours_that_were_stated(delta: str) -> None:
     stated = Mechanism(WEEKLY.certificate.about("replace-one"))
-    found = ln.calibrate_jointly([(stated, 3), (stated, 1)], epsilon=1, delta=delta)
-    assert found.certificate.neighbours == "replace-one"
-    assert all(one.certificate.neighbours == "replace-one" for one in found.mechanisms)
-    read = PlanCertificate.from_json(found.certificate.to_json())
+    joint = ln.calibrate_jointly([(stated, 3), (stated, 1)], epsilon=1, delta=delta)
+    assert joint.certificate.neighbours == "replace-one"
+    assert all(mechanism.certificate.neighbours == "replace-one" for mechanism in joint.mechanisms)
+    read = PlanCertificate.from_json(joint.certificate.to_json())
     assert read.neighbours == "replace-one"
     assert read.verify().upper <= float(delta)
     other = Mechanism(WEEKLY.certificate.about("add-remove"))
     with pytest.raises(NotApplicable, match="added or removed"):
-        ln.compose([(found.mechanisms[0], 1), (other, 1)])
+        ln.compose([(joint.mechanisms[0], 1), (other, 1)])
 
 
 @pytest.mark.dense

@@ -26,12 +26,12 @@ from leastnoise.selection.rivals import list_quick, list_slow
 
 
 def test_ranks_by_the_loss_that_is_asked() -> None:
-    found = compare(epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
-    mse = {m.noise.name: m.mse for m in found.mechanisms}
+    comparison = compare(epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
+    mse = {m.noise.name: m.mse for m in comparison.mechanisms}
     assert mse["l2"] == pytest.approx(48.8142391, rel=1e-6)
     assert mse["gaussian"] == pytest.approx(97.423288, rel=1e-6)
     assert list(mse.values()) == sorted(mse.values())
-    reasons = {one.name: one.why for one in found.skipped}
+    reasons = {skipped.name: skipped.why for skipped in comparison.skipped}
     assert reasons["laplace"] == "it needs a sensitivity in the l1 norm"
     assert set(reasons) == set(FAMILIES) - set(mse)
 
@@ -42,7 +42,7 @@ def test_losses_can_disagree() -> None:
     orders: dict[str, list[list[str]]] = {"mse": [], "mae": []}
     for loss, names in orders.items():
         for delta in ("0.01", "0.02", "0.03", "0.05", "0.1"):
-            found = compare(
+            comparison = compare(
                 epsilon="1",
                 delta=delta,
                 sensitivity=L2(1),
@@ -50,7 +50,7 @@ def test_losses_can_disagree() -> None:
                 loss=loss,
                 parameters={"generalized-gamma": {"alpha": 3, "p": 1}},  # its search takes seconds
             )
-            names.append([m.noise.name for m in found.mechanisms])
+            names.append([m.noise.name for m in comparison.mechanisms])
     assert orders["mse"] != orders["mae"]
 
 
@@ -67,7 +67,9 @@ def test_a_comparison_can_be_made_in_two_parts() -> None:
     full, some = compare(**asked), compare_families(question, families=list_quick())
     names = [m.noise.name for m in full.mechanisms]
     seconds = {family.name for family in list_slow()}
-    assert [m.noise.name for m in some.mechanisms] == [one for one in names if one not in seconds]
+    assert [m.noise.name for m in some.mechanisms] == [
+        name for name in names if name not in seconds
+    ]
     both = compare_families(question, families=list_slow(), known=some)
     assert both.mechanisms == full.mechanisms
     assert both.skipped == full.skipped
@@ -78,36 +80,36 @@ def test_what_is_not_usable_is_left_out_and_makes_nothing_needless() -> None:
     budget = Budget(epsilon="0.2", delta="1e-6")
     four = CountingQueries(dimension=4)
     question = Question(budget=budget, sensitivities=(four,), dimension=4)
-    found = compare_families(question, usable=lambda noise: not isinstance(noise, VectorNoise))
-    names = {m.noise.name for m in found.mechanisms}
+    comparison = compare_families(question, usable=lambda noise: not isinstance(noise, VectorNoise))
+    names = {m.noise.name for m in comparison.mechanisms}
     assert names == {"gaussian", "generalized-gamma", "l2", "spherical-staircase"}
     everything = compare(epsilon="0.2", delta="1e-6", sensitivity=four)
-    reasons = {one.name: one.why for one in everything.skipped}
+    reasons = {skipped.name: skipped.why for skipped in everything.skipped}
     assert "the shape decides" in reasons["generalized-gamma"]
 
 
 def test_cells_are_not_searched_one_by_one_where_the_body_is_far_ahead() -> None:
     offered = (CountingQueries(dimension=4), Linf(1, l0=4, whole=True))
-    found = compare(epsilon="0.2", delta="2e-7", sensitivity=offered, dimension=4)
-    assert found.mechanisms[0].noise.name == "two-sided-staircase"
-    reasons = {one.name: one.why for one in found.skipped}
+    comparison = compare(epsilon="0.2", delta="2e-7", sensitivity=offered, dimension=4)
+    assert comparison.mechanisms[0].noise.name == "two-sided-staircase"
+    reasons = {skipped.name: skipped.why for skipped in comparison.skipped}
     assert "4 cells of one person" in reasons["flipped-huber"]
     alone = calibrate("staircase", epsilon="0.2", delta="2e-7", sensitivity=offered, dimension=4)
-    assert alone.mse > 2 * found.mechanisms[0].mse
+    assert alone.mse > 2 * comparison.mechanisms[0].mse
 
 
 def test_several_sensitivities_each_family_takes_its_own() -> None:
-    found = compare(epsilon="1", delta="1e-6", sensitivity=(L2("1.5"), L1(2)), dimension=4)
-    used = {m.noise.name: m.certificate.sensitivity for m in found.mechanisms}
+    comparison = compare(epsilon="1", delta="1e-6", sensitivity=(L2("1.5"), L1(2)), dimension=4)
+    used = {m.noise.name: m.certificate.sensitivity for m in comparison.mechanisms}
     assert used.pop("laplace") == used.pop("k-staircase") == L1(2)
     assert set(used) == {"l2", "gaussian"}
     assert set(used.values()) == {L2("1.5")}
 
 
 def test_pure_budget_skips_the_gaussian() -> None:
-    found = compare(epsilon="1", sensitivity=L2(1), dimension=7)
-    assert [m.noise.name for m in found.mechanisms] == ["k-staircase", "l2"]
-    assert {"gaussian", "k-norm", "laplace"} <= {one.name for one in found.skipped}
+    comparison = compare(epsilon="1", sensitivity=L2(1), dimension=7)
+    assert [m.noise.name for m in comparison.mechanisms] == ["k-staircase", "l2"]
+    assert {"gaussian", "k-norm", "laplace"} <= {skipped.name for skipped in comparison.skipped}
 
 
 def test_one_family_that_cannot_serve_is_refused() -> None:
@@ -181,28 +183,28 @@ def test_counting_queries_have_the_variances_of_the_theory(
 
 @pytest.mark.slow
 def test_cells_take_noise_for_one_number_each() -> None:
-    found = compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, whole=True), dimension=50)
-    assert found.candidates[0].label == "discrete-staircase (cells)"
-    one = compare(epsilon="1", delta="1e-5", sensitivity=Integer(1))
-    assert found.mechanisms[0].mse == pytest.approx(50 * one.mechanisms[0].mse)
-    names = [mechanism.noise.name for mechanism in found.mechanisms]
+    comparison = compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, whole=True), dimension=50)
+    assert comparison.candidates[0].label == "discrete-staircase (cells)"
+    single = compare(epsilon="1", delta="1e-5", sensitivity=Integer(1))
+    assert comparison.mechanisms[0].mse == pytest.approx(50 * single.mechanisms[0].mse)
+    names = [mechanism.noise.name for mechanism in comparison.mechanisms]
     assert names.count("gaussian") == 1  # in cells it is the same law as in the ball
-    released = found.mechanisms[0].release(np.zeros(50))
+    released = comparison.mechanisms[0].release(np.zeros(50))
     assert len(set(released.values.tolist())) > 1  # each cell has a draw of its own
 
 
 def test_optimal_in_cells_is_that_for_one_number() -> None:
     cells = calibrate("optimal", epsilon="1", delta="0.1", sensitivity=Linf(1), dimension=9)
-    one = calibrate("optimal", epsilon="1", delta="0.1", sensitivity=L2(1))
-    assert cells.noise == one.noise
-    assert cells.mse == pytest.approx(9 * one.mse)
+    mechanism = calibrate("optimal", epsilon="1", delta="0.1", sensitivity=L2(1))
+    assert cells.noise == mechanism.noise
+    assert cells.mse == pytest.approx(9 * mechanism.mse)
 
 
 @pytest.mark.dense
 def test_no_bound_is_shown_where_nothing_can_serve() -> None:
-    found = compare(epsilon="1", delta="1e-5", sensitivity=L2("1e300"), dimension=3)
-    assert found.candidates == ()
-    assert found.best_possible is None
+    comparison = compare(epsilon="1", delta="1e-5", sensitivity=L2("1e300"), dimension=3)
+    assert comparison.candidates == ()
+    assert comparison.best_possible is None
 
 
 def test_a_dimension_that_contradicts_the_sensitivity_is_refused() -> None:

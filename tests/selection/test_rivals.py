@@ -40,15 +40,15 @@ def test_noise_for_one_number_serves_vectors_in_cells_alone(
 
 def test_noise_between_laplace_and_far_worse_gaussian_noise_is_left_out() -> None:
     budget: dict[str, Any] = {"epsilon": 10, "delta": "1e-6"}
-    found = ln.compare(sensitivity=ln.L1(1), compositions=3, **budget)
-    left_out = {skipped.name: skipped.why for skipped in found.skipped}
+    comparison = ln.compare(sensitivity=ln.L1(1), compositions=3, **budget)
+    left_out = {skipped.name: skipped.why for skipped in comparison.skipped}
     laplace = ln.calibrate("laplace", sensitivity=ln.L1(1), compositions=3, **budget)
     for name in ("cactus", "flipped-huber"):
         assert "lies between Laplace and Gaussian noise" in left_out[name]
         alone = ln.calibrate(name, sensitivity=ln.L1(1), compositions=3, **budget)
         assert alone.mse > laplace.mse
-    one = ln.compare(sensitivity=ln.L1(1), **budget)
-    assert {"cactus", "flipped-huber"} <= {candidate.label for candidate in one.candidates}
+    single = ln.compare(sensitivity=ln.L1(1), **budget)
+    assert {"cactus", "flipped-huber"} <= {candidate.label for candidate in single.candidates}
 
 
 @pytest.mark.parametrize(("most", "draws", "tiny"), [(5, 5, "1e-9"), (3, 1, "1e-11")])
@@ -60,38 +60,46 @@ def test_staircases_that_a_tiny_delta_cuts_off_gain_nothing(
         sensitivities=(Linf(1, l0=most, whole=True) if draws > 1 else Integer(most),),
         dimension=20 if draws > 1 else 1,
     )
-    (way,) = [way for way in list_constructions(question) if way.draws == draws]
+    (construction,) = [
+        construction for construction in list_constructions(question) if construction.draws == draws
+    ]
     geometric, staircase = (family_named(name) for name in ("geometric", "discrete-staircase"))
-    known = fit_family(geometric, question, [way])
+    known = fit_family(geometric, question, [construction])
     with pytest.raises(NotApplicable, match="simpler staircases"):
-        list_worthwhile(staircase, question, [way], known, to_beat=math.inf)
-    (searched,) = fit_family(staircase, question, [way])
+        list_worthwhile(staircase, question, [construction], known, to_beat=math.inf)
+    (searched,) = fit_family(staircase, question, [construction])
     assert searched.mechanism.mse > known[0].mechanism.mse * (1 - 1e-3)
     larger = replace(question, budget=Budget(epsilon="0.1", delta="1e-6"))
-    assert list_worthwhile(staircase, larger, [way], known, to_beat=math.inf) == [way]
+    assert list_worthwhile(staircase, larger, [construction], known, to_beat=math.inf) == [
+        construction
+    ]
 
 
 def test_a_design_is_left_out_where_whole_numbers_are_far_ahead() -> None:
     question = Question(
         budget=Budget(epsilon=12, delta="1e-3"), sensitivities=(Integer(5),), dimension=1
     )
-    (way,) = list_constructions(question)
+    (construction,) = list_constructions(question)
     optimal = family_named("optimal")
     known = [
         candidate
         for name in ("geometric", "truncated-staircase")
-        for candidate in fit_family(family_named(name), question, [way])
+        for candidate in fit_family(family_named(name), question, [construction])
     ]
-    with pytest.raises(NotApplicable, match="less than it could have"):
-        list_worthwhile(optimal, question, [way], known, to_beat=math.inf)
-    (searched,) = fit_family(optimal, question, [way], effort=Effort(gap=0.3))
+    with pytest.raises(NotApplicable, match="smaller loss than it could have"):
+        list_worthwhile(optimal, question, [construction], known, to_beat=math.inf)
+    (searched,) = fit_family(optimal, question, [construction], effort=Effort(gap=0.3))
     assert searched.mechanism.mse > 2 * known[0].mechanism.mse
-    assert list_worthwhile(optimal, question, [way], known[1:], to_beat=math.inf) == [way]
+    assert list_worthwhile(optimal, question, [construction], known[1:], to_beat=math.inf) == [
+        construction
+    ]
     for budget in (Budget(epsilon=12, delta="0.2"), Budget(epsilon=1, delta="1e-3")):
         other = replace(question, budget=budget)
         rivals = (
             known
             if budget.epsilon == 12
-            else fit_family(family_named("truncated-staircase"), other, [way])
+            else fit_family(family_named("truncated-staircase"), other, [construction])
         )
-        assert list_worthwhile(optimal, other, [way], rivals, to_beat=math.inf) == [way]
+        assert list_worthwhile(optimal, other, [construction], rivals, to_beat=math.inf) == [
+            construction
+        ]

@@ -43,15 +43,15 @@ def drawn_errors(one: WorkloadNoise, *, times: int) -> Any:
 @pytest.mark.dense
 def test_figures_of_cumulative_counts() -> None:
     """The table of theory/workloads.md §2."""
-    one = workload(np.tri(100), epsilon=1, delta="1e-8")
-    assert one.rms_by_strategy["cells"] == pytest.approx(9.64, abs=0.01)
-    assert one.rms_by_strategy[GAUSSIAN] == pytest.approx(11.40, abs=0.01)
-    assert 5.9 < one.rms_by_strategy[SUMS] < 5.98
-    assert one.rms == min(one.rms_by_strategy.values())
-    assert one.bound == pytest.approx(3.0335, abs=1e-4)
+    noise = workload(np.tri(100), epsilon=1, delta="1e-8")
+    assert noise.rms_by_strategy["cells"] == pytest.approx(9.64, abs=0.01)
+    assert noise.rms_by_strategy[GAUSSIAN] == pytest.approx(11.40, abs=0.01)
+    assert 5.9 < noise.rms_by_strategy[SUMS] < 5.98
+    assert noise.rms == min(noise.rms_by_strategy.values())
+    assert noise.bound == pytest.approx(3.0335, abs=1e-4)
     wide = workload(np.tri(100), epsilon="0.1", delta="1e-3")
     assert wide.mechanism.noise.name == "gaussian"
-    one.verify()
+    noise.verify()
 
 
 @pytest.mark.dense
@@ -61,48 +61,48 @@ def test_figures_of_cumulative_counts() -> None:
 def test_nothing_is_lost_to_noise_in_the_cells_and_the_bound_is_below_all(
     name: str, neighbours: Neighbours, delta: str
 ) -> None:
-    one = found(name, delta, neighbours=neighbours)
-    assert one.rms <= one.rms_by_strategy["cells"] * (1 + 1e-12)
-    assert one.rms <= min(one.rms_by_strategy.values()) * (1 + 2e-6)
-    assert 0 < one.bound <= min(one.rms_by_strategy.values()) * (1 + 1e-12)
-    assert (GAUSSIAN in one.rms_by_strategy) is (delta != "0")
-    assert one.certificate.neighbours == neighbours
-    ln.Certificate.from_json(one.certificate.to_json()).verify()
+    noise = found(name, delta, neighbours=neighbours)
+    assert noise.rms <= noise.rms_by_strategy["cells"] * (1 + 1e-12)
+    assert noise.rms <= min(noise.rms_by_strategy.values()) * (1 + 2e-6)
+    assert 0 < noise.bound <= min(noise.rms_by_strategy.values()) * (1 + 1e-12)
+    assert (GAUSSIAN in noise.rms_by_strategy) is (delta != "0")
+    assert noise.certificate.neighbours == neighbours
+    ln.Certificate.from_json(noise.certificate.to_json()).verify()
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_nothing_is_lost_to_noise_in_the_answers(name: str) -> None:
     """Laplace noise of the longest column's l1 norm in each answer, the naive way."""
-    one, queries = found(name), WORKLOADS[name]
+    noise, queries = found(name), WORKLOADS[name]
     naive = np.sqrt(2) * np.abs(queries).sum(axis=0).max()
-    assert one.rms <= naive * (1 + 1e-9)
-    assert (ANSWERS in one.rms_by_strategy) is (name != "weights")
-    if ANSWERS in one.rms_by_strategy:
-        assert one.rms_by_strategy[ANSWERS] <= naive * (1 + 1e-9)
+    assert noise.rms <= naive * (1 + 1e-9)
+    assert (ANSWERS in noise.rms_by_strategy) is (name != "weights")
+    if ANSWERS in noise.rms_by_strategy:
+        assert noise.rms_by_strategy[ANSWERS] <= naive * (1 + 1e-9)
         if np.linalg.matrix_rank(queries) == len(queries):  # nothing to average
-            assert one.rms_by_strategy[ANSWERS] == pytest.approx(naive, rel=1e-9)
+            assert noise.rms_by_strategy[ANSWERS] == pytest.approx(naive, rel=1e-9)
 
 
 @pytest.mark.dense
 def test_one_question_gets_noise_of_its_own() -> None:
-    one = found("one total")
-    assert one.rms == pytest.approx(np.sqrt(2), rel=1e-9)
-    assert np.mean(drawn_errors(one, times=3000) ** 2) == pytest.approx(2, rel=0.12)
+    noise = found("one total")
+    assert noise.rms == pytest.approx(np.sqrt(2), rel=1e-9)
+    assert np.mean(drawn_errors(noise, times=3000) ** 2) == pytest.approx(2, rel=0.12)
 
 
 @pytest.mark.dense
 def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
     """Two totals and their sum: A has no inverse, and the third is the sum of the others."""
     queries = np.array([[1.0] * 5 + [0.0] * 5, [0.0] * 5 + [1.0] * 5, [1.0] * 10])
-    one = workload(queries, epsilon=1)
+    noise = workload(queries, epsilon=1)
     strategy = Strategy.within(queries / 2)
     certificate = ln.Certificate.prove(
         budget=ln.Budget(epsilon=1),
         noise=ln.noise.Laplace(scale=1, dimension=3),
         sensitivity=strategy.sensitivity("l1", "add-remove", 1),
     ).about("add-remove")
-    own = replace(one, strategy=strategy, mechanism=ln.Mechanism(certificate))
-    assert own.rms == pytest.approx(one.rms_by_strategy[ANSWERS], rel=1e-9)
+    own = replace(noise, strategy=strategy, mechanism=ln.Mechanism(certificate))
+    assert own.rms == pytest.approx(noise.rms_by_strategy[ANSWERS], rel=1e-9)
     assert own.std == pytest.approx(2 * np.sqrt([4 / 3, 4 / 3, 4 / 3]), rel=1e-9)
     scores = drawn_errors(own, times=2000) / own.std
     assert np.mean(scores**2) == pytest.approx(1, abs=0.12)
@@ -112,11 +112,11 @@ def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
 
 @pytest.mark.parametrize(("delta", "noise"), [("0", "geometric"), ("1e-6", "discrete-staircase")])
 def test_a_histogram_gets_whole_noise_which_is_the_least(delta: str, noise: str) -> None:
-    one = found("identity", delta)
-    assert one.strategy is None
-    assert one.mechanism.noise.name == noise
-    assert one.rms == pytest.approx(one.bound, rel=1e-6)
-    values = one.release(np.arange(12)).values
+    answer_noise = found("identity", delta)
+    assert answer_noise.strategy is None
+    assert answer_noise.mechanism.noise.name == noise
+    assert answer_noise.rms == pytest.approx(answer_noise.bound, rel=1e-6)
+    values = answer_noise.release(np.arange(12)).values
     assert np.array_equal(values, np.rint(values))
 
 
@@ -128,13 +128,13 @@ def test_the_certificate_is_about_the_worst_unit(
     name: str, neighbours: Neighbours, rows: int
 ) -> None:
     """Each cell, and each two, against the certificate's ball; one of them reaches it."""
-    one = found(name, "1e-6", neighbours=neighbours, max_rows=rows)
+    noise = found(name, "1e-6", neighbours=neighbours, max_rows=rows)
     cells = WORKLOADS[name].shape[1]
-    matrix = np.eye(cells) if one.strategy is None else one.strategy.matrix
+    matrix = np.eye(cells) if noise.strategy is None else noise.strategy.matrix
     shifts = list(matrix.T)
     if neighbours == "replace-one":
         shifts += [a - b for a in matrix.T for b in matrix.T]
-    sensitivity = one.certificate.sensitivity
+    sensitivity = noise.certificate.sensitivity
     order = 2 if isinstance(sensitivity, ln.L2) else 1
     longest = rows * max(float(np.linalg.norm(shift, order)) for shift in shifts)
     if isinstance(sensitivity, ln.Linf):
@@ -158,27 +158,27 @@ def test_the_certificate_is_about_the_worst_unit(
 )
 def test_drawn_variances_are_those_that_are_stated(name: str, options: Any) -> None:
     """By the mean of z², of which a std that is off by 10 % is 21 % off."""
-    one = found(name, **options)
-    scores = drawn_errors(one, times=600) / one.std
+    noise = found(name, **options)
+    scores = drawn_errors(noise, times=600) / noise.std
     assert np.mean(scores**2) == pytest.approx(1, abs=0.1)
     assert np.abs(scores.mean(axis=0)).max() < 5 / np.sqrt(600)
 
 
 @pytest.mark.dense
 def test_gaussian_sums_have_the_stated_variance_and_no_bias() -> None:
-    one = workload(np.tri(30), epsilon="0.1", delta="1e-3")
-    assert one.strategy is not None
-    assert one.mechanism.noise.name == "gaussian"
+    noise = workload(np.tri(30), epsilon="0.1", delta="1e-3")
+    assert noise.strategy is not None
+    assert noise.mechanism.noise.name == "gaussian"
     counts = np.arange(30) * 10**9
-    errors = np.array([one.release(counts).values - np.cumsum(counts) for _ in range(400)])
-    assert np.mean((errors / one.std) ** 2) == pytest.approx(1, abs=0.25)
+    errors = np.array([noise.release(counts).values - np.cumsum(counts) for _ in range(400)])
+    assert np.mean((errors / noise.std) ** 2) == pytest.approx(1, abs=0.25)
 
 
 def test_answers_add_up() -> None:
     """A total of what was asked, beside it, is the sum of the answers but for their rounding."""
     parts = np.vstack([np.eye(6), np.ones((1, 6))])
-    one = workload(parts, epsilon=1)
-    values = one.release([1, 2, 3, 4, 5, 6]).values
+    noise = workload(parts, epsilon=1)
+    values = noise.release([1, 2, 3, 4, 5, 6]).values
     assert values[:6].sum() == pytest.approx(values[6], abs=1e-9)
 
 
@@ -196,13 +196,13 @@ def test_sums_without_noise_give_the_answers_back() -> None:
 
 @pytest.mark.dense
 def test_answers_with_noise_of_their_own_are_what_was_drawn() -> None:
-    one = workload(np.ones((1, 200)), epsilon=1)
-    assert one.strategy is not None
-    assert len(one.strategy.numerators) == 1
-    noisy = np.array([12345 * float(one.mechanism.grid)])
-    exact = noisy[0] / float(one.strategy.matrix[0, 0])
-    assert one.least_squares.answer(noisy, one.mechanism.grid)[0] == pytest.approx(
-        exact, abs=float(one.mechanism.grid) / 10
+    noise = workload(np.ones((1, 200)), epsilon=1)
+    assert noise.strategy is not None
+    assert len(noise.strategy.numerators) == 1
+    noisy = np.array([12345 * float(noise.mechanism.grid)])
+    exact = noisy[0] / float(noise.strategy.matrix[0, 0])
+    assert noise.least_squares.answer(noisy, noise.mechanism.grid)[0] == pytest.approx(
+        exact, abs=float(noise.mechanism.grid) / 10
     )
 
 
@@ -248,26 +248,26 @@ def test_noise_beyond_what_floats_hold_is_refused(epsilon: str) -> None:
 
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
 def test_units_of_the_answers_do_not_matter(factor: float) -> None:
-    one = workload(factor * np.tri(40), epsilon=1, delta="1e-6")
-    for name, rms in one.rms_by_strategy.items():  # 1e-9 has more than 24 bits
+    noise = workload(factor * np.tri(40), epsilon=1, delta="1e-6")
+    for name, rms in noise.rms_by_strategy.items():  # 1e-9 has more than 24 bits
         other = found("cumulative", "1e-6").rms_by_strategy[name]
         assert rms / factor == pytest.approx(other, rel=1e-3)
-    assert one.bound / factor == pytest.approx(found("cumulative", "1e-6").bound, rel=1e-6)
+    assert noise.bound / factor == pytest.approx(found("cumulative", "1e-6").bound, rel=1e-6)
 
 
 def test_values_of_another_shape_or_type_are_refused_and_no_value_is() -> None:
-    one = found("cumulative")
+    noise = found("cumulative")
     for hostile in (np.ones(39), np.ones((1, 40)), 1.0, "x", [None] * 40, np.ones(40) * 1j):
         with pytest.raises(InvalidArgument, match="values"):
-            one.release(hostile)  # pyright: ignore[reportArgumentType]
+            noise.release(hostile)  # pyright: ignore[reportArgumentType]
     odd = np.array([np.nan, np.inf, -np.inf, 1e308, -5e-324, *range(35)])
-    assert np.isfinite(one.release(odd).values).all()
+    assert np.isfinite(noise.release(odd).values).all()
 
 
 def test_a_strategy_that_the_certificate_is_not_about_is_rejected() -> None:
-    one = found("cumulative")
-    assert one.strategy is not None
-    twice = np.minimum(one.strategy.numerators * 2, 2**24)
+    noise = found("cumulative")
+    assert noise.strategy is not None
+    twice = np.minimum(noise.strategy.numerators * 2, 2**24)
     other = found("cumulative", neighbours="replace-one")
     for instead in (
         {"strategy": Strategy(numerators=twice)},
@@ -278,34 +278,34 @@ def test_a_strategy_that_the_certificate_is_not_about_is_rejected() -> None:
         {"queries": np.eye(3)},
     ):
         with pytest.raises(CertificateRejected):
-            replace(one, **instead)
-    object.__setattr__(one, "max_rows", 2)  # as somebody could who isn't careful
+            replace(noise, **instead)
+    object.__setattr__(noise, "max_rows", 2)  # as somebody could who isn't careful
     with pytest.raises(CertificateRejected):
-        one.verify()
-    object.__setattr__(one, "max_rows", 1)
-    one.verify()
+        noise.verify()
+    object.__setattr__(noise, "max_rows", 1)
+    noise.verify()
 
 
 def test_it_is_kept_in_a_file_as_it_is() -> None:
-    one = found("cumulative")
-    again = pickle.loads(pickle.dumps(one))
+    noise = found("cumulative")
+    again = pickle.loads(pickle.dumps(noise))
     again.verify()
-    assert np.array_equal(again.std, one.std)
-    assert again.rms_by_strategy == one.rms_by_strategy
+    assert np.array_equal(again.std, noise.std)
+    assert again.rms_by_strategy == noise.rms_by_strategy
 
 
 def test_what_it_says() -> None:
-    one = found("cumulative")
-    assert str(one).splitlines()[0].split() == ["noise", "in", "rms"]
-    assert str(one).splitlines()[-1].startswith("no additive noise has less than")
-    assert "40 answers with rms" in repr(one)
+    noise = found("cumulative")
+    assert str(noise).splitlines()[0].split() == ["noise", "in", "rms"]
+    assert str(noise).splitlines()[-1].startswith("no additive noise has less than")
+    assert "40 answers with rms" in repr(noise)
 
 
 @pytest.mark.slow
 def test_a_thousand_cells() -> None:
     """About a minute; theory/workloads.md: 30.4, 9.57, 4.00 at δ = 0."""
-    one = workload(np.tri(1000), epsilon=1)
-    assert one.rms_by_strategy["cells"] == pytest.approx(30.36, abs=0.01)
-    assert one.rms < 9.7
-    assert one.bound == pytest.approx(4.000, abs=1e-3)
-    assert one.release(np.zeros(1000)).values.shape == (1000,)
+    noise = workload(np.tri(1000), epsilon=1)
+    assert noise.rms_by_strategy["cells"] == pytest.approx(30.36, abs=0.01)
+    assert noise.rms < 9.7
+    assert noise.bound == pytest.approx(4.000, abs=1e-3)
+    assert noise.release(np.zeros(1000)).values.shape == (1000,)

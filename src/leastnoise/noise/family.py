@@ -32,9 +32,14 @@ Part = str | Callable[..., Any]
 class OwnLosses:
     """Functions that put a family's losses on a lattice, if better than δ(ε) alone.
 
-    upper, lower: return a `LossLattice` and `LowerCells` (balls/losses.py), from the law, a shift,
-    a step and the number of steps on each side of 0. reach: returns a loss beyond which all mass is
-    at infinity. frequent: returns a loss that many outputs have; omitted if there is no such loss.
+    Args:
+        upper: Returns a `LossLattice` (balls/losses.py), from the law, a shift, a step and the
+            number of steps on each side of 0. Its δ is an upper bound.
+        lower: Returns `LowerCells` (balls/losses.py), from the same arguments. Its δ is a lower
+            bound.
+        reach: Returns a loss above which only infinity has mass, from the law and a shift.
+        frequent: Returns a loss that many outputs have, from the law and a shift. None if no loss
+            is frequent.
     """
 
     upper: Callable[[Any, Fraction, Fraction, int], Any]
@@ -49,64 +54,85 @@ class Family:
     """The record of one noise family: its law and functions, as objects or import paths.
 
     The annotation of a function's first parameter states the laws that it serves; `part` refuses it
-    for all others.
+    for all others. In this list, "a shift" is the length of a shift in the law's norm, i and j are
+    coordinates of `VectorNoise`, and None means that the family has no such function.
 
-    law: the class, a subclass of `Noise`.
-
-    Used by proofs: proof: encloses δ(ε) in a ball, from the law, a `shift` in its norm and
-    `epsilon`: δ itself, not only an upper bound, as the ball's lower end is stated too. attained:
-    True if that ball is δ(ε) itself for all shifts of a sensitivity, and not above it; omitted if
-    it always is, and for `VectorNoise` if it never is. lower_profile: returns ε ↦ δ(ε), ε >= 0, of
-    one shift that is the same at every ε, or None if no such curve is known; omitted if `proof`
-    already encloses δ(ε) of one such shift. tails: encloses P(Z > z) and Q(Z > z) of the loss Z,
-    from the law, a shift and z; omitted if slopes of δ(ε) do as well. enough_bits: the relative
-    accuracy of δ at which the proof tries no higher precision. lengthy: a proof at one ε takes up
-    to a second; `quick`: microseconds. independent: True if the coordinates are independent, so
-    that several draws together have the law of one longer draw. longest_is_worst: the longest shift
-    is the worst at every ε, and its losses are symmetric: P(Z > z) before it equals P(Z < −z) after
-    it. This holds for one number if the density is symmetric and decreases on both sides of 0, and
-    for vectors if it decreases with the length alone (theory/noise.md §1). (For noise in the shape
-    of a body it holds for the proved curve, which no shift exceeds.) Otherwise many releases need
-    `losses`. losses: an `OwnLosses`, if losses are known better than from δ(ε). largest_loss:
-    returns the largest finite loss, from the law and a shift; None if it isn't known, and omitted
-    if it never is. no_loss_beyond: returns an upper bound on all finite losses, if `largest_loss`
-    is omitted. loss_unit: the attribute of the law of which all finite losses are integer
-    multiples. work: returns the reason why a proof would take too long, or None; omitted if none
-    does. losses_stay: wider noise of the same parameters has the same largest loss, in many
-    outputs. any_scale: its parameters are as good at any scale, since they describe what a unit can
-    do. refinement: the number of steps of the sampling lattice for each step of the family's own
-    lattice.
-
-    Used to find and draw laws: slow: its search takes seconds. for_one_number, for_a_vector: the
-    name of the family that replaces it there. fit: returns the law of least loss for a `Question`
-    (noise/question.py) about one release, among the laws that the family's source offers; omitted
-    if `design` finds it. several: returns the law for several releases, from a `SeveralReleases`
-    (noise/common/several.py); omitted if only a scale is searched, and if there is no such law.
-    behind: returns the reason why no law of the family has less than a given loss, from a
-    `Question` about a worst shift of 1 and that loss, in far less time than a search; None if a law
-    may. wider: returns a law with slightly more noise whose δ is smaller, from the law and a
-    factor, if scaling all of it might not reduce δ; its δ may fall steeply. limit: returns a note
-    if the search for a law was cut off, so that another may have less loss. design: returns a law
-    too, by an optimiser with a given `effort`. sampler: makes a `Sampler` from the law, a grid and
-    entropy; omitted if no exact sampler exists. draws: returns a function that makes a `Sampler`
-    from entropy, from the law and a grid, instead of `sampler`: it is reused for many draws, which
-    share the slow preparations. radius: returns the length of a draw, from the law, a grid and
-    entropy, for spherical noise whose sampler takes all coordinates at once: parts of a vector are
-    drawn from their own lengths. share: returns a client's `Share` (noise/draw.py), from the law, a
-    grid and the number of shares; omitted if sums of shares aren't proved to have the law.
-    quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, for `VectorNoise`);
-    omitted if the law of one coordinate isn't known. beyond: encloses P(X_i > t), from the law, any
-    rational t and i (for `VectorNoise` t >= 0); used for thresholds of keys, and for audits.
-    characteristic: returns E cos(u·X_i) at each u of an array, from the law and u, if all
-    coordinates are independent; for `VectorNoise` E cos(u·Σ w_j X_j), from the law, a mapping of
-    coordinates to weights, and u. It gives intervals for sums of noise. alike: returns, for each
-    coordinate of `VectorNoise`, the first coordinate with the same law, as an array; omitted if no
-    two have the same law, and for other noise, where all have. difference: returns t with P(|X_i −
-    r·X_j| > t·scale) = p, from the law, p, i and j, and r >= 0; raises NotApplicable if it isn't
-    known. It is omitted if it never is, and for spherical noise, where `quantile` is enough.
-    weighted: returns t with P(|Σ w_j X_j| > t·scale) = p for three coordinates, from the law, p,
-    the coordinates and weights >= 0; as `difference`. knows_quantiles: True if `quantile` knows the
-    coordinates of a law; omitted if it knows all.
+    Args:
+        law: The class, a subclass of `Noise`.
+        proof: Encloses δ(ε) in a ball, from the law, a `shift` and `epsilon`. It must enclose δ
+            itself and not only bound it, because the ball's lower end is stated, too.
+        attained: Returns True, from the law and a sensitivity, if the ball of `proof` encloses δ(ε)
+            of all its shifts, and not only a bound above it. None if it always does; for
+            `VectorNoise`, None if it never does.
+        lower_profile: Returns ε ↦ δ(ε), ε >= 0, of one shift that is the same at every ε, or None
+            if no such curve is known. None if `proof` already encloses δ(ε) of one such shift.
+        tails: Encloses P(Z > z) and Q(Z > z) of the loss Z, from the law, a shift and z. None if
+            slopes of δ(ε) are as accurate.
+        enough_bits: Relative accuracy of δ at which a proof tries no higher precision.
+        lengthy: True if a proof at one ε takes up to a second.
+        quick: True if a proof at one ε takes microseconds.
+        spherical: True if the density depends only on the length.
+        independent: True if the coordinates are independent, so that several draws together have
+            the law of one longer draw.
+        longest_is_worst: True if the longest shift is the worst at every ε and its losses are
+            symmetric: P(Z > z) before the shift equals P(Z < −z) after it. This holds for one
+            number if the density is symmetric and decreases on both sides of 0, and for vectors if
+            it decreases with the length alone (theory/noise.md §1). For noise in the shape of a
+            body it holds for the proved curve, which no shift exceeds. Otherwise several releases
+            need `losses`.
+        losses: An `OwnLosses`, if it is tighter than losses from δ(ε).
+        largest_loss: Returns the largest finite loss, from the law and a shift, or None if it is
+            unknown.
+        no_loss_beyond: Returns an upper bound on all finite losses; for families without
+            `largest_loss`.
+        loss_unit: Name of the attribute of the law of which all finite losses are multiples.
+        work: Returns the reason why a proof would take too long, or None. Omitted if no proof does.
+        losses_stay: True if wider noise of the same parameters has the same largest loss, in many
+            outputs.
+        any_scale: True if the parameters are equally good at any scale, since they describe what a
+            unit can do.
+        slow: True if the search for a law takes seconds.
+        for_one_number: Name of the family that replaces this family for one number.
+        for_a_vector: Name of the family that replaces this family for a vector.
+        refinement: Number of steps of the sampling lattice for each step of the family's lattice.
+        fit: Returns the law of least loss for a `Question` (noise/question.py) about one release,
+            among the laws that the family's source offers. None if `design` computes it.
+        several: Returns the law for several releases, from a `SeveralReleases`
+            (noise/common/several.py). None if only a scale is searched, or if no such law exists.
+        behind: Returns the reason why every law of the family has at least a given loss, from that
+            loss and a `Question` about a worst shift of 1; None if a law may have less. It is much
+            faster than a search.
+        wider: Returns a law with slightly more noise and a smaller δ, from the law and a factor.
+            Needed if scaling the noise might not reduce δ; δ may fall steeply.
+        limit: Returns a note if the search for a law was cut off, so that another may have less
+            loss.
+        design: Returns a law by an optimiser with a given `effort`.
+        sampler: Makes a `Sampler` from the law, a grid and entropy. None if no exact sampler
+            exists.
+        draws: Returns a function that makes a `Sampler` from entropy, from the law and a grid. It
+            replaces `sampler` if many draws can share slow preparations.
+        radius: Returns the length of a draw, from the law, a grid and entropy, for spherical noise
+            whose sampler takes all coordinates at once. Parts of a vector are drawn from their
+            lengths.
+        share: Returns a client's `Share` (noise/draw.py), from the law, a grid and the number of
+            shares. None if sums of shares aren't proved to have the law.
+        quantile: Returns t with P(|X_i| > t·scale) = p, from the law and p (and i for
+            `VectorNoise`). None if the law of one coordinate is unknown.
+        difference: Returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and
+            r >= 0; raises NotApplicable if t is unknown. None if it always is, and for spherical
+            noise, for which `quantile` suffices.
+        weighted: Returns t with P(|Σ w_j X_j| > t·scale) = p for three coordinates, from the law,
+            p, the coordinates and weights >= 0; otherwise as `difference`.
+        beyond: Encloses P(X_i > t), from the law, any rational t and i (for `VectorNoise` t >= 0);
+            used for thresholds of keys, and for audits.
+        characteristic: Returns E cos(u·X_i) at each u of an array, from the law and u, if all
+            coordinates are independent. For `VectorNoise` it returns E cos(u·Σ w_j X_j), from the
+            law, a mapping of coordinates to weights, and u. It gives intervals for sums of noise.
+        alike: Returns, for each coordinate of `VectorNoise`, the first coordinate with the same
+            law, as an array. None if no two coordinates have the same law. Other noise has the same
+            law in all coordinates.
+        knows_quantiles: Returns True if `quantile` knows the coordinates of a law. None if it knows
+            the coordinates of all laws.
     """
 
     law: Part

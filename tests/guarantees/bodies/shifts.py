@@ -13,21 +13,21 @@ Points = NDArray[np.float64]
 
 def subsets(queries: int, most: int, bound: float = 1.0) -> Points:
     """A row that meets at most `most` of the conditions."""
-    found = [
+    vectors = [
         x for x in itertools.product((0.0, bound), repeat=queries) if 0 < sum(x) <= most * bound
     ]
-    return np.array(found)
+    return np.array(vectors)
 
 
 def rows(cells: int, bounds: tuple[float, ...]) -> Points:
     """A row in one cell: 1 in its count, anything within the bounds in its sums."""
-    found = []
+    vectors = []
     for cell in range(cells):
         for signs in itertools.product((-1.0, 1.0), repeat=len(bounds) - 1):
             x = np.zeros((cells, len(bounds)))
             x[cell] = np.array(bounds) * (1.0, *signs)
-            found.append(x.ravel())
-    return np.array(found)
+            vectors.append(x.ravel())
+    return np.array(vectors)
 
 
 def counted(points: Points, bound: float) -> Points:
@@ -39,18 +39,18 @@ def counted(points: Points, bound: float) -> Points:
 def product(*blocks: Points) -> Points:
     """Every choice of one of each block's, or 0."""
     choices = [[np.zeros(block.shape[1]), *block] for block in blocks]
-    found = [np.concatenate(parts) for parts in itertools.product(*choices)]
-    return np.array([x for x in found if x.any()])
+    vectors = [np.concatenate(parts) for parts in itertools.product(*choices)]
+    return np.array([x for x in vectors if x.any()])
 
 
 def alone(*blocks: Points) -> Points:
     """One block's, and 0 in the others."""
     sizes = [block.shape[1] for block in blocks]
-    found = []
+    vectors = []
     for i, block in enumerate(blocks):
         left, right = sum(sizes[:i]), sum(sizes[i + 1 :])
-        found.append(np.pad(block, ((0, 0), (left, right))))
-    return np.vstack(found)
+        vectors.append(np.pad(block, ((0, 0), (left, right))))
+    return np.vstack(vectors)
 
 
 def both_ways(points: Points) -> Points:
@@ -64,14 +64,14 @@ def box(*bounds: float) -> Points:
 def some_of(points: Points, *, most: int, cells: int) -> Points:
     """At most `most` of `cells` cells move."""
     zero = np.zeros(points.shape[1])
-    found = []
+    vectors = []
     for moved in itertools.combinations(range(cells), most):
         for parts in itertools.product(points, repeat=most):
             x = [zero] * cells
-            for place, part in zip(moved, parts, strict=True):
-                x[place] = part
-            found.append(np.concatenate(x))
-    return np.array(found)
+            for move, part in zip(moved, parts, strict=True):
+                x[move] = part
+            vectors.append(np.concatenate(x))
+    return np.array(vectors)
 
 
 def circle(radius: float, points: int = 60) -> Points:

@@ -55,10 +55,10 @@ def test_volumes_and_moments_of_capped_cubes(cap: int) -> None:
 def test_the_general_formula_is_that_of_uniforms(cells: int, cap: int) -> None:
     for order in range(3):
         with precision(128):
-            found = share_below(sizes=(cells - 1, 1), last=1 + order, cap=cap)
+            share = share_below(sizes=(cells - 1, 1), last=1 + order, cap=cap)
         # a Beta(1 + n, 1) has the density (1 + n) yⁿ
-        assert holds(found, (1 + order) * moment(order, count=cells, cap=cap))
-        assert found.rel_accuracy_bits() >= 100
+        assert holds(share, (1 + order) * moment(order, count=cells, cap=cap))
+        assert share.rel_accuracy_bits() >= 100
 
 
 def test_two_maxima_of_two() -> None:
@@ -68,7 +68,7 @@ def test_two_maxima_of_two() -> None:
 
 
 def test_a_single_cell_that_moves_is_a_cell() -> None:
-    one = AtMost(most=1, cells=6, of=Segment(bound=2))
-    assert math.exp(one.log_volume) == pytest.approx(4**6 / math.factorial(6))
-    assert one.second_moments == pytest.approx([4 * 2 / (7 * 8)] * 6)
-    assert one.first_moments == pytest.approx([2 / 7] * 6)
+    body = AtMost(most=1, cells=6, of=Segment(bound=2))
+    assert math.exp(body.log_volume) == pytest.approx(4**6 / math.factorial(6))
+    assert body.second_moments == pytest.approx([4 * 2 / (7 * 8)] * 6)
+    assert body.first_moments == pytest.approx([2 / 7] * 6)

@@ -41,13 +41,13 @@ def test_sums_of_radicals() -> None:
 def test_eight_blocks_of_three_halves_add_up_to_one() -> None:
     # 4^(−3/2) = 1/8: a tie that only exact arithmetic sees
     body = Together(bodies=[ONE] * 8, radii=[4] * 8, exponent="1.5")
-    one = Jointly(parts=[Counts(queries=1)] * 8, radii=[4] * 8, exponent="1.5")
+    shape = Jointly(parts=[Counts(queries=1)] * 8, radii=[4] * 8, exponent="1.5")
     assert body.holds([1] * 8)
     assert not body.holds([1] * 7 + [1 + TINY])
-    assert one.holds([1] * 8)
-    assert Signed(of=one).holds([1] * 8)
-    assert Signed(of=one).holds([-1] * 8)
-    assert not Signed(of=one).holds([-1] * 7 + [-1 - TINY])
+    assert shape.holds([1] * 8)
+    assert Signed(of=shape).holds([1] * 8)
+    assert Signed(of=shape).holds([-1] * 8)
+    assert not Signed(of=shape).holds([-1] * 7 + [-1 - TINY])
     for nine in (
         lambda: Together(bodies=[ONE] * 9, radii=[4] * 9, exponent="1.5"),
         lambda: Jointly(parts=[Counts(queries=1)] * 9, radii=[4] * 9, exponent="1.5"),

@@ -40,11 +40,11 @@ def points_around(body: Body, count: int, seed: int = 3) -> list[list[Fraction]]
 
 def least_weight(x: list[Fraction], shifts: np.ndarray) -> float:
     """min Σλ with Σ λ_i·shift_i = x, λ >= 0: the gauge of their hull by its definition."""
-    found = linprog(
+    solution = linprog(
         np.ones(len(shifts)), A_eq=shifts.T, b_eq=np.array([float(v) for v in x]), method="highs"
     )
-    assert found.status == 0
-    return float(found.fun)
+    assert solution.status == 0
+    return float(solution.fun)
 
 
 @pytest.mark.parametrize("name", SHIFTS)
@@ -73,17 +73,17 @@ def test_corners_are_shifts_whose_hull_is_the_body(name: str) -> None:
     if not name.startswith("differences"):  # there they are pairs, not all of them extreme
         assert {body.gauge(corner) for corner in corners} == {1}
     if len(corners) < 300:
-        found = np.array([[float(value) for value in corner] for corner in corners])
+        vertices = np.array([[float(value) for value in corner] for corner in corners])
         for shift in SHIFTS[name][:20]:
-            assert least_weight(exactly(shift), found) <= 1 + 1e-9
+            assert least_weight(exactly(shift), vertices) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("name", ADDED)
 def test_what_is_added_and_removed_are_least_both_at_once(name: str) -> None:
-    one, added = ONE_SIDED[name], ADDED[name]
+    body, added = ONE_SIDED[name], ADDED[name]
     n = len(added)
     for x in points_around(BODIES[f"signed {name}"], 6, seed=5):
-        found = one.powers(x, 1)
+        found = body.powers(x, 1)
         assert found is not None
         for cost, value in (([1] * n + [0] * n, found[0]), ([0] * n + [1] * n, found[1])):
             program = linprog(
@@ -97,20 +97,20 @@ def test_what_is_added_and_removed_are_least_both_at_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", ONE_SIDED)
 def test_a_shift_raises_one_and_lowers_the_other_by_at_most_one(name: str) -> None:
-    one = ONE_SIDED[name]
+    shape = ONE_SIDED[name]
     rng = np.random.default_rng(4)
     body = BODIES[f"signed {name}"]
-    x = rng.normal(size=(4000, one.dimension)) * np.sqrt(body.second_moments) * 3
-    if one.corner_count is not None:
-        corners = np.array([[float(v) for v in corner] for corner in one.corners()])
+    x = rng.normal(size=(4000, shape.dimension)) * np.sqrt(body.second_moments) * 3
+    if shape.corner_count is not None:
+        corners = np.array([[float(v) for v in corner] for corner in shape.corners()])
         s = corners[rng.integers(len(corners), size=len(x))] * rng.random((len(x), 1)) ** 0.2
     else:
         drawn = np.abs(rng.normal(size=x.shape))
         drawn[:, -1] *= np.sign(rng.normal(size=len(x))) if name == "three halves" else 1
-        added, removed = one.moves(drawn)
+        added, removed = shape.moves(drawn)
         s = drawn[removed == 0] / added[removed == 0, None]
         x = x[: len(s)]
-    (p, q), (p_after, q_after) = one.moves(x), one.moves(x + s)
+    (p, q), (p_after, q_after) = shape.moves(x), shape.moves(x + s)
     tiny = 1e-9
     assert (p_after - p).min() >= -tiny
     assert (p_after - p).max() <= 1 + tiny
@@ -213,8 +213,8 @@ def test_polygons_are_as_large_and_as_many_cornered_as_can_be_compared() -> None
     for size in ("1e200", "1e-200"):
         sensitivity = Vertices([[size, 0], [0, size]])
         assert sensitivity.body(dimension=2) is None
-        found = compare(epsilon=1, sensitivity=sensitivity)
-        assert {"k-norm", "k-staircase"} <= {one.name for one in found.skipped}
+        comparison = compare(epsilon=1, sensitivity=sensitivity)
+        assert {"k-norm", "k-staircase"} <= {skipped.name for skipped in comparison.skipped}
     angles = np.linspace(0, np.pi, 300, endpoint=False)
     many = [[repr(float(np.cos(a))), repr(float(np.sin(a)))] for a in angles]
     assert Vertices(many).body(dimension=2) is None

@@ -52,13 +52,13 @@ def test_the_law_by_rejection(cells: int, shape: int, cap: int) -> None:
 @pytest.mark.parametrize("shape", [1, 3])
 def test_tilted_parts(tilt: Fraction, shape: int) -> None:
     """Density ∝ x^(q−1)e^(−θx) on (0, 1)."""
-    found = combined._tilted(InsecureSeededEntropy(11), 4000, shape, tilt)
+    drawn = combined._tilted(InsecureSeededEntropy(11), 4000, shape, tilt)
     law = stats.gamma(shape, scale=float(1 / tilt))
 
     def cdf(x: np.ndarray, factor: float = 1.0) -> np.ndarray:
         return law.cdf(np.minimum(x * factor, 1)) / law.cdf(1)
 
-    x = _values(found)
+    x = _values(drawn)
     assert stats.kstest(x, cdf).pvalue > 1e-3
     assert stats.kstest(x, lambda y: cdf(y, 1.1)).pvalue < 1e-3
 
@@ -78,9 +78,9 @@ def test_whichever_proposal_the_law_is_the_same(
 
 def test_floats_and_balls_compare_alike() -> None:
     entropy = InsecureSeededEntropy(13)
-    found = combined._tilted(entropy, 50, 2, Fraction(5))
+    drawn = combined._tilted(entropy, 50, 2, Fraction(5))
     with precision(200):
-        balls = [found.enclose(index, 120) for index in range(50)]
+        balls = [drawn.enclose(index, 120) for index in range(50)]
         assert all(value < 1 for value in balls)
-        for value, near in zip(balls, _values(found), strict=True):
-            assert abs(value - arb(near)) <= arb(found.floats(0, 50).error)
+        for value, near in zip(balls, _values(drawn), strict=True):
+            assert abs(value - arb(near)) <= arb(drawn.floats(0, 50).error)

@@ -131,9 +131,9 @@ def parameter(name: str, to: str) -> Edit:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_round_trip_and_verify(name: str) -> None:
-    found = certificate(name)
-    read = Certificate.from_json(found.to_json())
-    assert read == found
+    proved_certificate = certificate(name)
+    read = Certificate.from_json(proved_certificate.to_json())
+    assert read == proved_certificate
     assert not read.proved
     fresh = read.verify()
     assert (fresh.lower, fresh.upper) == (0.0, 0.0)  # nothing of δ is spent
@@ -280,8 +280,8 @@ COMPOSED = ("k-norm counts", "k-norm box", "k-staircase counts", "two-sided-stai
 def test_releases_together(name: str) -> None:
     """A δ > 0 is spent by several: then every edit of it counts."""
     of = {"compositions": 10, "delta": "1e-3"}
-    found = certificate(name, **of)
-    fresh = Certificate.from_json(found.to_json()).verify()
+    proved_certificate = certificate(name, **of)
+    fresh = Certificate.from_json(proved_certificate.to_json()).verify()
     assert 0.99e-3 < fresh.upper <= 1e-3
     for edit in (
         lambda record: record.update(delta="0.99e-3"),

@@ -37,17 +37,17 @@ class _Scripted(Entropy):
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8])
 def test_whole_numbers_below_a_limit_are_uniform(limit: int) -> None:
     entropy = InsecureSeededEntropy(4)
-    one = np.bincount([choose_below(entropy, limit) for _ in range(3000)], minlength=limit)
+    counts = np.bincount([choose_below(entropy, limit) for _ in range(3000)], minlength=limit)
     many = np.bincount(choose_many_below(entropy, limit, size=3000), minlength=limit)
-    assert one.size == many.size == limit
+    assert counts.size == many.size == limit
     if limit > 1:
-        assert min(stats.chisquare(one).pvalue, stats.chisquare(many).pvalue) > 1e-3
+        assert min(stats.chisquare(counts).pvalue, stats.chisquare(many).pvalue) > 1e-3
 
 
 def test_words_beyond_the_last_multiple_are_drawn_anew() -> None:
     """2^64 = 1 mod 3: of the last word alone there is one too many."""
-    found = choose_many_below(_Scripted([(1 << 64) - 1, 4, 5]), 3, size=2)
-    assert found.tolist() == [2, 1]
+    chosen = choose_many_below(_Scripted([(1 << 64) - 1, 4, 5]), 3, size=2)
+    assert chosen.tolist() == [2, 1]
 
 
 def test_permutations_are_uniform() -> None:
@@ -64,8 +64,10 @@ def test_equal_words_are_no_order() -> None:
 
 def test_weighted_choices() -> None:
     entropy = InsecureSeededEntropy(6)
-    found = [choose_weighted(entropy, lambda: [arb(0), arb(1), arb(2).sqrt()]) for _ in range(2000)]
-    counts = np.bincount(found, minlength=3)
+    choices = [
+        choose_weighted(entropy, lambda: [arb(0), arb(1), arb(2).sqrt()]) for _ in range(2000)
+    ]
+    counts = np.bincount(choices, minlength=3)
     expected = 2000 * np.array([1, math.sqrt(2)]) / (1 + math.sqrt(2))
     assert counts[0] == 0
     assert stats.chisquare(counts[1:], expected).pvalue > 1e-3
@@ -81,19 +83,19 @@ def test_log_concave_choices_wherever_the_search_starts(start: int) -> None:
         return lambda k: arb(k + 1) ** 3 * (-half * k).exp()
 
     entropy = InsecureSeededEntropy(7)
-    found = np.bincount([choose_log_concave(entropy, weights, start=start) for _ in range(250)])[
+    counts = np.bincount([choose_log_concave(entropy, weights, start=start) for _ in range(250)])[
         :16
     ]
-    expected = np.array([(k + 1) ** 3 * math.exp(-k / 2) for k in range(found.size)])
-    expected *= found.sum() / expected.sum()
+    expected = np.array([(k + 1) ** 3 * math.exp(-k / 2) for k in range(counts.size)])
+    expected *= counts.sum() / expected.sum()
     enough = expected > 3
-    rest = found[enough] * expected[enough].sum() / found[enough].sum()
+    rest = counts[enough] * expected[enough].sum() / counts[enough].sum()
     assert stats.chisquare(rest, expected[enough]).pvalue > 1e-3
 
 
 def test_a_tail_is_looked_into_when_the_uniform_falls_there() -> None:
     """U = 1 − 2^-128 of geometric weights 2^-k: k = 127 or so, far beyond what 60 bits sum."""
     ones = [(1 << 64) - 1] * 2
-    found = choose_log_concave(_Scripted(ones), lambda: lambda k: arb(2) ** -k, start=0)
+    choice = choose_log_concave(_Scripted(ones), lambda: lambda k: arb(2) ** -k, start=0)
     with precision(200):
-        assert found >= 100
+        assert choice >= 100

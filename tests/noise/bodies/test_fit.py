@@ -36,11 +36,11 @@ def each(found: Mechanism) -> float:
     [(2, 3.194), (3, 4.662), (4, 6.328), (5, 8.191), (10, 20.41), (20, 58.82), (30, 115.5)],
 )
 def test_counting_queries(queries: int, variance: float, delta: str) -> None:
-    found = [
+    stds = [
         each(calibrate(name, epsilon="1", delta=delta, sensitivity=counts(queries)))
         for name in ("two-sided-staircase", "two-sided-laplace")
     ]
-    assert 0.995 * variance < min(found) <= variance
+    assert 0.995 * variance < min(stds) <= variance
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_known_variances(
     name: str, epsilon: str, query: tuple[Sensitivity, int], variance: float
 ) -> None:
     sensitivity, dimension = query
-    found = calibrate(name, epsilon=epsilon, sensitivity=sensitivity, dimension=dimension)
-    assert each(found) == pytest.approx(variance, rel=2e-3 if variance > 0.05 else 2e-2)
-    assert found.certificate.delta.upper == 0.0
+    mechanism = calibrate(name, epsilon=epsilon, sensitivity=sensitivity, dimension=dimension)
+    assert each(mechanism) == pytest.approx(variance, rel=2e-3 if variance > 0.05 else 2e-2)
+    assert mechanism.certificate.delta.upper == 0.0
 
 
 def _laws_around(law: VectorNoise, name: str) -> list[float]:
@@ -74,9 +74,9 @@ def _laws_around(law: VectorNoise, name: str) -> list[float]:
     given = {**law.parameters, "scale": law.scale}
     near = [value * Fraction(round(by * 10**6), 10**6) for by in np.geomspace(1 / 4, 4, 61)]
     return [
-        type(law)(**given | {name: one}).mse  # type: ignore[arg-type]  # by name
-        for one in near
-        if not (name == "gamma" and one > 1) and one >= SMALLEST_CORE
+        type(law)(**given | {name: candidate}).mse  # type: ignore[arg-type]  # by name
+        for candidate in near
+        if not (name == "gamma" and candidate > 1) and candidate >= SMALLEST_CORE
     ]
 
 
@@ -85,10 +85,10 @@ def _laws_around(law: VectorNoise, name: str) -> list[float]:
 @pytest.mark.parametrize("name", FAMILIES[1:])
 @pytest.mark.parametrize("queries", [2, 6])
 def test_the_shape_is_the_best_nearby(name: str, epsilon: str, queries: int) -> None:
-    found = calibrate(name, epsilon=epsilon, sensitivity=counts(queries)).noise
-    assert isinstance(found, VectorNoise)
+    law = calibrate(name, epsilon=epsilon, sensitivity=counts(queries)).noise
+    assert isinstance(law, VectorNoise)
     shape = "gamma" if name == "k-staircase" else "core"
-    assert found.mse <= min(_laws_around(found, shape)) * (1 + 1e-9)
+    assert law.mse <= min(_laws_around(law, shape)) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", FAMILIES[1:])
@@ -114,12 +114,12 @@ def test_the_loss_decides_the_shape() -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_delta_is_left_that_less_noise_could_spend(name: str) -> None:
     """What several releases are calibrated to is proved, and a little less noise isn't."""
-    found = calibrate(name, epsilon="1", delta="1e-3", sensitivity=counts(2), compositions=20)
+    mechanism = calibrate(name, epsilon="1", delta="1e-3", sensitivity=counts(2), compositions=20)
     apart = calibrate(name, epsilon="0.05", sensitivity=counts(2))
-    assert found.mse < 0.8 * apart.mse
-    one = found.certificate
-    assert 0.99e-3 < one.delta.upper <= 1e-3
-    law: Any = one.noise
+    assert mechanism.mse < 0.8 * apart.mse
+    certificate = mechanism.certificate
+    assert 0.99e-3 < certificate.delta.upper <= 1e-3
+    law: Any = certificate.noise
     if "decay" in law.parameters:
         decay = law.parameters["decay"] * Fraction(10_001, 10_000)
         less = type(law)(**{**law.parameters, "scale": 1, "decay": decay})
@@ -127,27 +127,30 @@ def test_no_delta_is_left_that_less_noise_could_spend(name: str) -> None:
         less = law.scaled(Fraction(9999, 10_000))
     with pytest.raises(NotCertified):
         Certificate.prove(
-            budget=one.budget, noise=less, sensitivity=one.sensitivity, compositions=20
+            budget=certificate.budget,
+            noise=less,
+            sensitivity=certificate.sensitivity,
+            compositions=20,
         )
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_purely_private_releases_share_epsilon(name: str) -> None:
     three = calibrate(name, epsilon="3", sensitivity=counts(2), compositions=3)
-    one = calibrate(name, epsilon="1", sensitivity=counts(2))
-    assert three.mse == pytest.approx(one.mse)
+    mechanism = calibrate(name, epsilon="1", sensitivity=counts(2))
+    assert three.mse == pytest.approx(mechanism.mse)
     assert three.certificate.delta.upper == 0.0
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_sample_takes_less_noise(name: str) -> None:
     """(e^ε − 1)/γ = e^ε₀ − 1, never more than that."""
-    found = calibrate(name, epsilon="1", sampling_rate="0.1", sensitivity=counts(2))
-    law = found.noise
+    mechanism = calibrate(name, epsilon="1", sampling_rate="0.1", sensitivity=counts(2))
+    law = mechanism.noise
     assert isinstance(law, VectorNoise)
     exact = np.log1p(10 * np.expm1(1))
     assert exact * (1 - 1e-9) <= float(law.largest_loss) <= exact * (1 + 1e-15)
-    assert found.certificate.delta.upper == 0.0
+    assert mechanism.certificate.delta.upper == 0.0
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -204,10 +207,10 @@ def test_what_another_family_is_and_what_has_no_body_is_refused(
 def test_several_samples_spend_delta_too(name: str) -> None:
     asked: dict[str, Any] = {"sensitivity": counts(2), "compositions": 10, "sampling_rate": "0.1"}
     pure = calibrate(name, epsilon="1", **asked)
-    found = calibrate(name, epsilon="1", delta="1e-4", **asked)
+    mechanism = calibrate(name, epsilon="1", delta="1e-4", **asked)
     assert pure.certificate.delta.upper == 0.0
-    assert 0.99e-4 < found.certificate.delta.upper <= 1e-4
-    assert found.mse < 0.65 * pure.mse
+    assert 0.99e-4 < mechanism.certificate.delta.upper <= 1e-4
+    assert mechanism.mse < 0.65 * pure.mse
     law = pure.noise
     assert isinstance(law, VectorNoise)
     # (e^(ε/10) − 1)/γ = e^ε₀ − 1

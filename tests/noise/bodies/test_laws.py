@@ -32,8 +32,8 @@ MOST_DEVIATIONS = 4.5
 def best(law: Callable[[float], VectorNoise], low: float, high: float) -> tuple[float, float]:
     """The parameter of least variance, and that variance."""
     grid = [low + (high - low) * i / 12 for i in range(13)]
-    found = minimise(lambda value: law(value).variance, grid, rounds=30)
-    return found, law(found).variance
+    optimum = minimise(lambda value: law(value).variance, grid, rounds=30)
+    return optimum, law(optimum).variance
 
 
 @pytest.mark.parametrize(
@@ -188,16 +188,16 @@ def _agree(stated: np.ndarray, drawn: np.ndarray) -> None:
 
 def test_on_one_number_and_on_balls_they_are_known_laws() -> None:
     x = np.linspace(-7, 7, 57)[:, None] + 0.01
-    one = Segment(bound=2)
+    body = Segment(bound=2)
     pairs: list[tuple[VectorNoise, Laplace | Staircase | SphericalLaplace]] = [
-        (KNorm(scale="0.7", body=one), Laplace(scale="1.4", dimension=1)),
-        (KStaircase(scale="0.7", body=one, gamma="0.3", decay=2),
+        (KNorm(scale="0.7", body=body), Laplace(scale="1.4", dimension=1)),
+        (KStaircase(scale="0.7", body=body, gamma="0.3", decay=2),
          Staircase(scale="1.4", gamma="0.3", decay=2)),
         (TwoSidedStaircase(scale="0.7", of=Counts(queries=1, bound=2), core="0.3", decay=2),
          Staircase(scale="1.4", gamma="0.3", decay=2)),
         (KNorm(scale="0.7", body=Ball(bound=2, coordinates=5)),
          SphericalLaplace(scale="1.4", dimension=5)),
-        (KNorm(scale="0.7", body=Cells(bodies=[one], copies=[4])),
+        (KNorm(scale="0.7", body=Cells(bodies=[body], copies=[4])),
          Laplace(scale="1.4", dimension=4)),
     ]  # fmt: skip
     for law, known in pairs:

@@ -71,8 +71,8 @@ def test_simplices_against_exact_sums(d: int) -> None:
     tail = _simplices(d)
     squares = [math.comb(d, s) ** 2 for s in range(d + 1)]
     parts = [Fraction(k, 2**10) for k in (0, 1, 17, 500, 1000, 1023, 1024, 1500)]
-    found = tail(np.array([float(part) for part in parts]))
-    for part, value in zip(parts, found, strict=True):
+    tails = tail(np.array([float(part) for part in parts]))
+    for part, value in zip(parts, tails, strict=True):
         inside = max(1 - part, Fraction(0))
         exact = sum(2 * s * square * inside**s for s, square in enumerate(squares) if s)
         expected = float(exact / (d * sum(squares)))

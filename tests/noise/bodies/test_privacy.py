@@ -101,10 +101,10 @@ def test_two_sided_staircases_do_not_hide_the_hull() -> None:
 
 
 def test_a_product_of_staircases_hides_one_cell_alone() -> None:
-    one = Staircase(scale=1, gamma="0.35", decay=EPSILON)
+    single = Staircase(scale=1, gamma="0.35", decay=EPSILON)
 
     def product(x: Points) -> Points:
-        return one.log_density(x[..., None]).sum(axis=-1)
+        return single.log_density(x[..., None]).sum(axis=-1)
 
     cells = both_ways(np.eye(3))
     assert worst(product, cells, hull=False) == pytest.approx(EPSILON)
@@ -114,10 +114,10 @@ def test_a_product_of_staircases_hides_one_cell_alone() -> None:
 
 
 def test_a_product_of_two_sided_staircases_hides_one_block_alone() -> None:
-    one = TwoSidedStaircase(scale=1, of=Counts(queries=1), core="0.35", decay=EPSILON)
+    single = TwoSidedStaircase(scale=1, of=Counts(queries=1), core="0.35", decay=EPSILON)
 
     def product(x: Points) -> Points:
-        return one.log_density(x[..., :1]) + one.log_density(x[..., 1:])
+        return single.log_density(x[..., :1]) + single.log_density(x[..., 1:])
 
     spread = both_ways(np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]))
     assert worst(product, spread[[0, 1, 3, 4]], hull=False) == pytest.approx(EPSILON)

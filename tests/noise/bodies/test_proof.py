@@ -56,9 +56,9 @@ SETS = {
 
 
 def hull(sensitivity: Sensitivity, dimension: int) -> Body:
-    found = sensitivity.body(dimension=dimension)
-    assert found is not None
-    return found
+    body = sensitivity.body(dimension=dimension)
+    assert body is not None
+    return body
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +122,8 @@ CASES = {
 
 def at(law: VectorNoise, epsilon: Fraction) -> tuple[float, float]:
     with precision(128):
-        found = bodies_proof.pure_delta_ball(law, shift=Fraction(1), epsilon=epsilon)
-        return float_below(found), float_above(found)
+        enclosure = bodies_proof.pure_delta_ball(law, shift=Fraction(1), epsilon=epsilon)
+        return float_below(enclosure), float_above(enclosure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,17 +167,17 @@ def test_no_shift_has_more_than_what_is_proved(name: str) -> None:
 @pytest.mark.parametrize("name", ["k-norm box", "k-norm hexagon", "k-staircase box 0.3"])
 def test_what_is_proved_is_met_at_a_corner(name: str) -> None:
     case = CASES[name]
-    found = Sample.of(case.law).delta(case.shifts[0], SHARES)
-    for epsilon, delta in zip(SHARES, found, strict=True):
+    sampled = Sample.of(case.law).delta(case.shifts[0], SHARES)
+    for epsilon, delta in zip(SHARES, sampled, strict=True):
         assert delta == pytest.approx(at(case.law, epsilon)[1], abs=ERROR)
 
 
 def test_independent_steps_in_each_cell_are_not_hidden_by_the_joint_curve() -> None:
     """The trap of theory/bodies.md §2: a shift spread over two cells moves two floors at once."""
-    one = KStaircase(scale=1, body=Segment(bound=1), gamma="0.3", decay=1)
+    single = KStaircase(scale=1, body=Segment(bound=1), gamma="0.3", decay=1)
 
     def density(x: np.ndarray) -> np.ndarray:
-        return sum(one.log_density(x[..., i : i + 1]) for i in range(2))  # type: ignore[return-value]  # sum() starts at 0
+        return sum(single.log_density(x[..., i : i + 1]) for i in range(2))  # type: ignore[return-value]  # sum() starts at 0
 
     points = np.stack(np.meshgrid(*[np.arange(-4, 4, 0.05) + 0.013] * 2, indexing="ij"), axis=-1)
     ratios = density(points) - density(points - np.array([0.5, 0.5]))
@@ -254,9 +254,9 @@ def test_the_curve_of_steps_is_the_same_at_any_precision_and_in_any_order() -> N
     for bits in ((128, 512), (512, 128)):
         # a law of its own for either order, so that neither finds the other's answer
         law = KStaircase(scale=1, body=Segment(bound=1), gamma=Fraction(2, 5), decay=bits[0])
-        for one in bits:
-            with precision(one):
-                widths[one] = bodies_proof.pure_delta_ball(
+        for bit_count in bits:
+            with precision(bit_count):
+                widths[bit_count] = bodies_proof.pure_delta_ball(
                     law, shift=Fraction(1), epsilon=Fraction(0)
                 ).rad()
         assert widths[512] < widths[128] * arb(2) ** -300
@@ -304,27 +304,27 @@ def test_steps_compose_as_three_losses(epsilon: str) -> None:
         frequent = {"gauge": tv / (1 - fall), "two sides": 1 / (1 + fall), "smooth": 1 / (1 + fall)}
         for name, law in laws.items():
             part = Releases(noise=law, shifts=ShiftBounds.of(counts), compositions=3)
-            found = prove_composed((part,), Fraction(epsilon)).interval
+            interval = prove_composed((part,), Fraction(epsilon)).interval
             masses = _of_losses(frequent[name], "0.7")
             exact = float(delta_of_masses([(masses, 3)], epsilon))
-            assert found.lower == 0.0
-            assert exact * (1 - 1e-12) <= found.upper
-            assert found.upper == pytest.approx(exact, rel=1e-6, abs=1e-12)
+            assert interval.lower == 0.0
+            assert exact * (1 - 1e-12) <= interval.upper
+            assert interval.upper == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1.5"])
 def test_a_box_composes_like_laplace_noise(epsilon: str) -> None:
     box = Linf(1, l0=3)
     laws = (KNorm(scale=2, body=hull(box, 3)), Laplace(scale=2, dimension=1))
-    found = [
+    intervals = [
         prove_composed(
             (Releases(noise=law, shifts=ShiftBounds.of(shifts), compositions=5),), Fraction(epsilon)
         ).interval
         for law, shifts in zip(laws, (box, L1(1)), strict=True)
     ]
-    assert found[0].lower == pytest.approx(found[1].lower, rel=1e-4)
-    assert found[0].upper == pytest.approx(found[1].upper, rel=1e-4)
-    assert found[0].lower < found[0].upper < found[0].lower * 1.01
+    assert intervals[0].lower == pytest.approx(intervals[1].lower, rel=1e-4)
+    assert intervals[0].upper == pytest.approx(intervals[1].upper, rel=1e-4)
+    assert intervals[0].lower < intervals[0].upper < intervals[0].lower * 1.01
 
 
 def test_two_releases_of_two_counts() -> None:
@@ -345,9 +345,9 @@ def test_two_releases_of_two_counts() -> None:
 
     expected = float(masses @ curve(epsilon - losses) / masses.sum())
     part = Releases(noise=law, shifts=ShiftBounds.of(counts), compositions=2)
-    found = prove_composed((part,), Fraction("1.1")).interval
-    assert found.lower - 1e-4 <= expected <= found.upper + 1e-4
-    assert found.upper < found.lower * 1.001
+    interval = prove_composed((part,), Fraction("1.1")).interval
+    assert interval.lower - 1e-4 <= expected <= interval.upper + 1e-4
+    assert interval.upper < interval.lower * 1.001
 
 
 def test_samples_amplify_the_curve() -> None:
@@ -355,13 +355,13 @@ def test_samples_amplify_the_curve() -> None:
     counts, rate, epsilon = CountingQueries(dimension=2), Fraction(1, 4), Fraction(1, 5)
     law = KNorm(scale="0.5", body=hull(counts, 2))
     part = Releases(noise=law, shifts=ShiftBounds.of(counts), sampling_rate=rate)
-    found = prove_composed((part,), epsilon).interval
+    interval = prove_composed((part,), epsilon).interval
     with mp.workdps(30):
         inner = mp.log(1 + mp.expm1(mp.mpf(1) / 5) * 4)
         w = (2 - inner) / 2
         expected = (1 - mp.mpf(4) / 3 * mp.exp(-w) + mp.exp(-2 * w) / 3) / 4
-        assert found.lower <= expected <= found.upper
-    assert found.upper == pytest.approx(float(expected), rel=1e-8)
+        assert interval.lower <= expected <= interval.upper
+    assert interval.upper == pytest.approx(float(expected), rel=1e-8)
 
 
 def test_corners_that_differ_by_a_mirror_have_one_curve() -> None:

@@ -74,9 +74,9 @@ def _check_same(found: Reals, expected: list[Reals]) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 15])
 def test_shares_are_those_of_each_row(shapes: list[int], kept: int, rows: int) -> None:
     sizes = np.array(shapes)
-    found = DirichletShares(sizes, InsecureSeededEntropy(2), kept=kept, rows=rows)
+    shares_drawn = DirichletShares(sizes, InsecureSeededEntropy(2), kept=kept, rows=rows)
     entropy = InsecureSeededEntropy(2)
-    _check_same(found, [DirichletShares(sizes, entropy, kept=kept) for _ in range(rows)])
+    _check_same(shares_drawn, [DirichletShares(sizes, entropy, kept=kept) for _ in range(rows)])
 
 
 def test_columns_and_rows_side_by_side() -> None:
@@ -96,13 +96,13 @@ def test_columns_and_rows_side_by_side() -> None:
 def test_equal_words_are_parted_within_their_row() -> None:
     """Two rows begin with the word that the row before ends with; one has a word three times."""
     words = [1, 5, 3, 5, 5, 5, 5, 9, 7, 9, 1, 2]
-    found = OrderedUniforms(3, _Scripted(words), rows=4)
-    assert found.words.tolist() == [1, 3, 5, 5, 5, 5, 5, 7, 9, 1, 2, 9]
-    assert set(found._lazy) == {3, 4, 5}
+    uniforms = OrderedUniforms(3, _Scripted(words), rows=4)
+    assert uniforms.words.tolist() == [1, 3, 5, 5, 5, 5, 5, 7, 9, 1, 2, 9]
+    assert set(uniforms._lazy) == {3, 4, 5}
     with precision(300):
-        three = [found.enclose(index, 200) for index in (3, 4, 5)]
+        three = [uniforms.enclose(index, 200) for index in (3, 4, 5)]
         assert three[0] < three[1] < three[2]
-        assert all(abs(2**64 * one - 5.5) < 0.5 for one in three)
+        assert all(abs(2**64 * uniform - 5.5) < 0.5 for uniform in three)
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -139,9 +139,9 @@ def test_cells_of_cells_are_independent_gammas() -> None:
     cells = x[:3000].reshape(-1, 5)
     pairs, others = (Box(bounds=[1, 2]).gauges(cells[:, at : at + 2]) for at in (0, 2))
     gauges = [pairs, others, np.abs(cells[:, 4]) / 3]
-    for one, shape in zip(gauges, (2, 2, 1), strict=True):
-        assert stats.kstest(one, stats.gamma(shape).cdf).pvalue > 1e-6
-        assert stats.kstest(1.5 * one, stats.gamma(shape).cdf).pvalue < 1e-6
+    for gauge, shape in zip(gauges, (2, 2, 1), strict=True):
+        assert stats.kstest(gauge, stats.gamma(shape).cdf).pvalue > 1e-6
+        assert stats.kstest(1.5 * gauge, stats.gamma(shape).cdf).pvalue < 1e-6
     together = np.corrcoef([*gauges, np.roll(pairs, 1)])
     assert np.abs(together - np.eye(4)).max() < 5 / np.sqrt(pairs.size)
     assert stats.kstest(np.abs(x[3000:]) / 2, stats.expon.cdf).pvalue > 1e-6

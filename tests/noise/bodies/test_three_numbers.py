@@ -64,18 +64,18 @@ def test_the_order_changes_nothing_and_each_weight_adds() -> None:
     body, places = BODIES["three of four in a cell"]
     for law in laws(body):
         w = WEIGHTS[0]
-        found = [
+        half_widths = [
             find_weighted(law, 0.95, (places[i], places[j], places[k]), (w[i], w[j], w[k]))
             for i, j, k in permutations(range(3))
         ]
-        assert found == pytest.approx([found[0]] * 6, rel=2e-5)
+        assert half_widths == pytest.approx([half_widths[0]] * 6, rel=2e-5)
         wider = [find_weighted(law, 0.95, places, (w, 1.2, 0.3)) for w in (0.5, 0.6, 0.9, 1.5)]
-        assert wider == sorted(one or 0 for one in wider)
+        assert wider == sorted(width or 0 for width in wider)
 
 
 def test_spherical_noise_is_alike_in_every_direction_and_other_laws_are_not_known() -> None:
-    found = find_weighted(Gaussian(scale=2), 0.95, (0, 1, 2), (2.0, 3.0, 6.0))
-    assert found == pytest.approx(7 * find_quantile(Gaussian(scale=2), 0.95))
+    half_width = find_weighted(Gaussian(scale=2), 0.95, (0, 1, 2), (2.0, 3.0, 6.0))
+    assert half_width == pytest.approx(7 * find_quantile(Gaussian(scale=2), 0.95))
     assert find_weighted(Laplace(scale=2), 0.95, (0, 1, 2), (1.0, 1.0, 1.0)) is None
     apart = KNorm(scale=1, body=Cells(bodies=[Segment(bound=1)], copies=[3]))
     assert find_weighted(apart, 0.95, (0, 1, 2), (1.0, 1.0, 1.0)) is None

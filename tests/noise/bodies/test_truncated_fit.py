@@ -23,16 +23,16 @@ NAME = "truncated-k-staircase"
 
 
 def law_of(sensitivity: Sensitivity, **asked: Any) -> TruncatedKStaircase:
-    found = calibrate(NAME, sensitivity=sensitivity, **asked)
-    assert found.certificate.delta.certainly_at_most(asked["delta"])
-    assert isinstance(found.noise, TruncatedKStaircase)
-    return found.noise
+    mechanism = calibrate(NAME, sensitivity=sensitivity, **asked)
+    assert mechanism.certificate.delta.certainly_at_most(asked["delta"])
+    assert isinstance(mechanism.noise, TruncatedKStaircase)
+    return mechanism.noise
 
 
 def leaks(law: TruncatedKStaircase, epsilon: str, delta: Fraction) -> bool:
     with precision(128):
-        found = truncated_delta_ball(law, shift=Fraction(1), epsilon=Fraction(epsilon))
-        return Fraction(float_below(found)) > delta
+        enclosure = truncated_delta_ball(law, shift=Fraction(1), epsilon=Fraction(epsilon))
+        return Fraction(float_below(enclosure)) > delta
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_gamma_is_the_best(epsilon: str, delta: str, loss: str) -> None:
 
 def test_more_budget_is_never_worse_and_no_end_is_the_limit() -> None:
     box, asked = Linf(1, l0=3), {"epsilon": "0.7", "dimension": 3}
-    found = [law_of(box, delta=delta, **asked).mse for delta in ("0.3", "1e-2", "1e-3", "1e-4")]
+    errors = [law_of(box, delta=delta, **asked).mse for delta in ("0.3", "1e-2", "1e-3", "1e-4")]
     pure = calibrate("k-staircase", sensitivity=box, **asked).mse
-    assert found == sorted(found)
-    assert 0.99 * pure < found[-1] < pure
+    assert errors == sorted(errors)
+    assert 0.99 * pure < errors[-1] < pure
     with pytest.raises(NotApplicable, match="k-staircase has the same error"):
         calibrate(NAME, sensitivity=box, delta="1e-9", **asked)
 
@@ -114,10 +114,10 @@ def test_epsilon_zero_is_uniform() -> None:
 
 
 def test_a_body_of_other_lengths_has_the_same_shape() -> None:
-    one = law_of(Linf(1, l0=2), epsilon="1", delta="1e-2", dimension=2)
+    law = law_of(Linf(1, l0=2), epsilon="1", delta="1e-2", dimension=2)
     two = law_of(Linf("2.5", l0=2), epsilon="1", delta="1e-2", dimension=2)
-    assert (two.gamma, two.radius) == (one.gamma, one.radius)
-    assert two.mse == pytest.approx(6.25 * one.mse)
+    assert (two.gamma, two.radius) == (law.gamma, law.radius)
+    assert two.mse == pytest.approx(6.25 * law.mse)
 
 
 def test_a_shape_may_be_set() -> None:

@@ -47,8 +47,8 @@ def law(body: Body, **other: Any) -> TruncatedKStaircase:
 
 def at(noise: TruncatedKStaircase, epsilon: str | Fraction) -> tuple[float, float]:
     with precision(128):
-        found = truncated_delta_ball(noise, shift=Fraction(1), epsilon=Fraction(epsilon))
-        return float_below(found), float_above(found)
+        enclosure = truncated_delta_ball(noise, shift=Fraction(1), epsilon=Fraction(epsilon))
+        return float_below(enclosure), float_above(enclosure)
 
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -151,7 +151,9 @@ BODIES: dict[str, Body] = {
 def test_no_shift_of_any_body_has_more_by_draws(name: str, scale: str) -> None:
     noise = law(BODIES[name], scale=scale)
     x = rejected(noise, DRAWS, seed=5) * float(noise.scale)
-    corners = [np.array([float(one) for one in corner]) for corner in noise.body.corners()]
+    corners = [
+        np.array([float(coordinate) for coordinate in corner]) for corner in noise.body.corners()
+    ]
     shifts = [*corners, 0.7 * corners[0], (corners[0] + corners[1]) / 2]
     for epsilon in ("0", "0.5", "0.8", "3"):
         found, error = 0.0, 0.0
@@ -187,7 +189,7 @@ def test_releases_compose_as_four_losses(epsilon: str) -> None:
     """∞, 0.8, 0 and −0.8, from δ at 0 and at the decay; a box from below as well."""
     box, noise = Linf(1, l0=2), law(Box(bounds=[1, 1]))
     part = Releases(noise=noise, shifts=ShiftBounds.of(box), compositions=3)
-    found = prove_composed((part,), Fraction(epsilon)).interval
+    interval = prove_composed((part,), Fraction(epsilon)).interval
     with mp.workdps(30):
         q = mp.exp(mp.mpf("-0.8"))
         tv, beyond = (mp.mpf(at(noise, one)[0]) for one in ("0", "0.8"))
@@ -195,9 +197,9 @@ def test_releases_compose_as_four_losses(epsilon: str) -> None:
         rest = 1 - beyond - p - p * q
         pairs = ((beyond, 0), (0, beyond), (p, p * q), (p * q, p), (rest, rest))
         exact = float(delta_of_masses([(Masses(pairs=pairs), 3)], epsilon))
-    assert found.lower * (1 - 1e-12) <= exact <= found.upper * (1 + 1e-12)
-    assert found.upper <= exact * (1 + 1e-6)
-    assert found.lower >= exact * (1 - 1e-6)
+    assert interval.lower * (1 - 1e-12) <= exact <= interval.upper * (1 + 1e-12)
+    assert interval.upper <= exact * (1 + 1e-6)
+    assert interval.lower >= exact * (1 - 1e-6)
 
 
 def test_a_sample_leaks_as_much_less() -> None:
@@ -210,8 +212,8 @@ def test_a_sample_leaks_as_much_less() -> None:
         sampling_rate=Fraction(1, 10),
     )
     sampled = Fraction(float(np.log1p(np.expm1(0.5) / 10)))
-    found = prove_composed((part,), sampled).interval
-    assert found.upper == pytest.approx(at(noise, "0.5")[1] / 10, rel=1e-9)
+    interval = prove_composed((part,), sampled).interval
+    assert interval.upper == pytest.approx(at(noise, "0.5")[1] / 10, rel=1e-9)
 
 
 Record = dict[str, Any]
@@ -285,9 +287,9 @@ FALSE: dict[str, Edit] = {
 
 @pytest.mark.parametrize("name", PROVED)
 def test_a_certificate_is_verified(name: str) -> None:
-    found = certificate(name)
-    read = Certificate.from_json(found.to_json())
-    assert read == found
+    proved_certificate = certificate(name)
+    read = Certificate.from_json(proved_certificate.to_json())
+    assert read == proved_certificate
     fresh = read.verify()
     assert 0.999_999e-2 <= fresh.upper <= 1e-2
     assert (fresh.lower > 0.999_999e-2) == (name == "box")

@@ -73,8 +73,8 @@ def test_against_draws_by_rejection(name: str) -> None:
 def test_it_rises_with_the_ratio_and_its_ends_are_the_laws_of_one_number(name: str) -> None:
     law, (i, j) = CASES[name]
     ratios = [0.0, *(2.0**k for k in range(-6, 21))]
-    found = [find_difference(law, 0.95, (i, j), ratio) for ratio in ratios]
-    widths = np.array(found, dtype=np.float64)
+    half_widths = [find_difference(law, 0.95, (i, j), ratio) for ratio in ratios]
+    widths = np.array(half_widths, dtype=np.float64)
     assert (np.diff(widths) >= -1e-9).all()
     a_ratio = widths[1:] / ratios[1:]
     assert (np.diff(a_ratio) <= 1e-9 * a_ratio[1:]).all()
@@ -94,8 +94,8 @@ def test_ratios_beyond_all_digits_are_no_more_than_a_millionth_off(name: str) ->
         )
     for large in (1e8, 3e15, 1e300):
         least = find_quantile(law, 0.95, j) * large
-        found = find_difference(law, 0.95, (i, j), large) or 0.0
-        assert least * (1 - 1e-9) <= found <= least * (1 + 1e-5)
+        half_width = find_difference(law, 0.95, (i, j), large) or 0.0
+        assert least * (1 - 1e-9) <= half_width <= least * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 1 - 1e-4, 1 - 1e-9, 1.0, 1 + 1e-9, 1 + 1e-4, 4.0])
@@ -106,7 +106,7 @@ def test_laplace_noise_of_two_numbers(ratio: float) -> None:
 
     def beyond(y: float) -> float:
         ends = (t - ratio * y, t + ratio * y)
-        tails = (math.exp(-one) / 2 if one > 0 else 1 - math.exp(one) / 2 for one in ends)
+        tails = (math.exp(-end) / 2 if end > 0 else 1 - math.exp(end) / 2 for end in ends)
         return sum(tails) * math.exp(-y)
 
     edge = [t / ratio] if ratio else []
@@ -178,6 +178,6 @@ def test_a_sum_of_a_number_and_of_one_alone_has_less_noise_than_a_number_with_al
         )
         together = Cells(bodies=[Box(bounds=[1] * (q + 1))], copies=[3])
         for probability in (0.01, 0.3, 0.7, 0.95, 0.9999):
-            found = find_difference(make(apart), probability, (0, q), 1.0)
-            assert found is not None
-            assert found <= find_quantile(make(together), probability) * (1 + 1e-9)
+            half_width = find_difference(make(apart), probability, (0, q), 1.0)
+            assert half_width is not None
+            assert half_width <= find_quantile(make(together), probability) * (1 + 1e-9)

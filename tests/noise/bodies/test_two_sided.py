@@ -53,10 +53,10 @@ def test_as_drawn(law: TwoSidedStaircase | TwoSidedLaplace) -> None:
 
 
 def test_of_what_else_it_is_not_known() -> None:
-    one = Counts(queries=3, most=2)
+    body = Counts(queries=3, most=2)
     for of in (
-        one,
-        Jointly(parts=[one, Counts(queries=2)], radii=[1, 1], exponent=None),
+        body,
+        Jointly(parts=[body, Counts(queries=2)], radii=[1, 1], exponent=None),
         Jointly(parts=SIX, radii=[2] * 3, exponent=None),
         Jointly(parts=SIX, radii=[3] * 3, exponent=1),
         CountedSums(cells=2, bounds=[1, 1]),
@@ -78,5 +78,5 @@ def test_a_cube_alone_is_a_product_of_one(core: str, bound: int) -> None:
         [TwoSidedLaplace(scale=2, of=of, core=core) for of in (cube, product)],
     ):
         for probability in (0.1, 0.5, 0.95, 0.999):
-            found = find_quantile(of_product, probability, 2)
-            assert found == pytest.approx(find_quantile(of_cube, probability), rel=1e-9)
+            quantile = find_quantile(of_product, probability, 2)
+            assert quantile == pytest.approx(find_quantile(of_cube, probability), rel=1e-9)

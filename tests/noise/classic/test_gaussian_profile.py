@@ -17,8 +17,8 @@ def test_a_mixture_keeps_the_curve_of_its_gdp() -> None:
     mu = gaussian_differential(sigma=mixture.scale, sensitivity=Fraction(3, 2))
     plain = Gaussian(scale=1 / mu)
     for epsilon in (Fraction(0), Fraction(1), Fraction(4)):
-        found = prove_delta(mixture, L2("1.5"), epsilon).interval
-        assert found.upper <= prove_delta(plain, L2(1), epsilon).interval.upper
+        interval = prove_delta(mixture, L2("1.5"), epsilon).interval
+        assert interval.upper <= prove_delta(plain, L2(1), epsilon).interval.upper
 
 
 def test_zcdp_of_a_gaussian_is_half_its_squared_gdp() -> None:

@@ -33,12 +33,12 @@ def test_floats_agree_with_the_proof(
     """A text is a multiple of u·t, the loss where both copies are linear."""
     u, t = math.exp(log_corner), math.exp(log_shift)
     e = float(epsilon) * u * t if isinstance(epsilon, str) else math.exp(epsilon)
-    found = log_delta(corner=u, shift_ratio=t, epsilon=e)
-    if found > -600:
+    by_float = log_delta(corner=u, shift_ratio=t, epsilon=e)
+    if by_float > -600:
         law = FlippedHuber(scale=3, alpha=Fraction(u), gamma=1)
         interval = prove_delta(law, L2(3 * Fraction(t)), Fraction(e)).interval
         assert interval.width <= 5e-16 * interval.upper
-        assert found == pytest.approx(math.log(interval.upper), abs=TOLERANCE, rel=TOLERANCE)
+        assert by_float == pytest.approx(math.log(interval.upper), abs=TOLERANCE, rel=TOLERANCE)
 
 
 @pytest.mark.parametrize(("alpha", "gamma"), [("1.2", "0.8"), ("0.3", "1"), ("2.4", "0.9")])
@@ -64,7 +64,7 @@ def test_the_longest_shift_is_the_worst() -> None:
 @given(st.fractions("1/20", 20, max_denominator=50), st.fractions(0, 9, max_denominator=50))
 def test_without_a_body_it_is_the_gaussian(shift: Fraction, epsilon: Fraction) -> None:
     law = FlippedHuber(scale=1, alpha=0, gamma=2)
-    one = prove_delta(law, L2(shift), epsilon).interval
+    interval = prove_delta(law, L2(shift), epsilon).interval
     other = prove_delta(Gaussian(scale=2), L2(shift), epsilon).interval
-    assert one.lower <= other.upper
-    assert other.lower <= one.upper
+    assert interval.lower <= other.upper
+    assert other.lower <= interval.upper

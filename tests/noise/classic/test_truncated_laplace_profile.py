@@ -33,12 +33,12 @@ def test_floats_agree_with_the_proof(
 ) -> None:
     radius, epsilon = Fraction(math.exp(log_radius)), Fraction(math.exp(log_epsilon))
     excess = Fraction(0) if log_excess is None else Fraction(math.exp(log_excess))
-    found = _float_log(epsilon + excess, epsilon, radius)
-    if found > -600:
+    log_delta = _float_log(epsilon + excess, epsilon, radius)
+    if log_delta > -600:
         law = TruncatedLaplace(scale=1 / (epsilon + excess), radius=radius)
         interval = prove_delta(law, L2(1), epsilon).interval
         assert interval.width <= 5e-16 * interval.upper
-        assert found == pytest.approx(math.log(interval.upper), abs=TOLERANCE, rel=TOLERANCE)
+        assert log_delta == pytest.approx(math.log(interval.upper), abs=TOLERANCE, rel=TOLERANCE)
 
 
 @pytest.mark.parametrize("radius", ["0.3", "1", "2.5", "9"])
@@ -70,8 +70,8 @@ def test_a_range_that_is_left_altogether_hides_nothing() -> None:
 @pytest.mark.parametrize("epsilon", ["0", "0.5", "1.2", "3"])
 @pytest.mark.parametrize("shift", ["0.7", "1", "1.5", "1.99"])
 def test_floats_agree_where_a_part_of_the_range_is_left(shift: str, epsilon: str) -> None:
-    found = _float_log(Fraction(shift), Fraction(epsilon), Fraction(1))
+    log_delta = _float_log(Fraction(shift), Fraction(epsilon), Fraction(1))
     interval = prove_delta(
         TruncatedLaplace(scale=1 / Fraction(shift), radius=1), L2(1), Fraction(epsilon)
     ).interval
-    assert found == pytest.approx(math.log(interval.upper), rel=TOLERANCE, abs=TOLERANCE)
+    assert log_delta == pytest.approx(math.log(interval.upper), rel=TOLERANCE, abs=TOLERANCE)

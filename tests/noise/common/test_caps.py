@@ -16,20 +16,20 @@ ACCURACY = 5e-14
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_caps(dimension: int) -> None:
     a, halves = mp.mpf(dimension - 1) / 2, np.array([0.0, 1e-30, 1e-5, 0.01, 0.3, 0.42, 0.49, 0.5])
-    for half, found in zip(halves, cap(dimension, halves), strict=True):
+    for half, share in zip(halves, cap(dimension, halves), strict=True):
         with mp.workdps(40):
             exact = float(mp.betainc(a, a, 0, mp.mpf(float(half)), regularized=True))
-        assert found == pytest.approx(exact, rel=ACCURACY, abs=1e-300)
+        assert share == pytest.approx(exact, rel=ACCURACY, abs=1e-300)
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS[1:])
 def test_slabs(dimension: int) -> None:
     a, cosines = mp.mpf(dimension - 1) / 2, [0.0, 1e-30, 1e-5, 0.1, 0.2, 0.49, 0.5, 0.71, 0.99, 1.0]
     together = slab(dimension, np.array(cosines))
-    for cosine, found in zip(cosines, together, strict=True):
+    for cosine, share in zip(cosines, together, strict=True):
         with mp.workdps(40):
             square = mp.mpf(cosine) ** 2
             exact = float(mp.betainc(mp.mpf(1) / 2, a, 0, square, regularized=True))
-        assert found == pytest.approx(exact, rel=ACCURACY)
+        assert share == pytest.approx(exact, rel=ACCURACY)
         # as few terms are taken as the largest of all needs
         assert slab(dimension, np.array([cosine]))[0] == pytest.approx(exact, rel=ACCURACY)

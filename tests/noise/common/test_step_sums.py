@@ -21,11 +21,11 @@ from leastnoise.noise.steps.law import TruncatedStaircase, Tulap, step_sums
 @pytest.mark.parametrize("first", [1e-9, 0.3, 1.0])
 def test_blocks_add_up_to_all_terms(first: float, decay: float, count: int) -> None:
     k = np.arange(count, dtype=float)
-    for power, found in enumerate(
+    for power, total in enumerate(
         step_sums(first=first, decay=decay, count=count, powers=(0, 1, 2, 3))
     ):
         wanted = math.fsum((np.exp(-decay * k) * (k + first) ** power).tolist())
-        assert found == pytest.approx(wanted, rel=1e-13)
+        assert total == pytest.approx(wanted, rel=1e-13)
 
 
 @pytest.mark.parametrize("radius", ["0.2", "0.9", "1", "7.25", "4000.5"])
@@ -50,18 +50,18 @@ def test_moments_are_those_of_the_steps(decay: str, radius: str) -> None:
 def test_the_binomial_theorem_gives_the_sums_of_powers(
     first: float, decay: float, power: int
 ) -> None:
-    found = common_law._log_sum_of_powers(first, decay, power)
+    log_sum = common_law._log_sum_of_powers(first, decay, power)
     wanted = common_law._log_sum_of_terms(first, decay, power)
-    assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+    assert log_sum == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("power", [201, 1002])
 @pytest.mark.parametrize("decay", [0.01, 0.3, 2.0])
 @pytest.mark.parametrize("first", [1e-9, 0.3, 1.0, 1.5])
 def test_sums_of_high_powers_are_integrals(first: float, decay: float, power: int) -> None:
-    found = common_law._log_sum(first, decay, power)
+    log_sum = common_law._log_sum(first, decay, power)
     wanted = common_law._log_sum_of_terms(first, decay, power)
-    assert found == pytest.approx(wanted, rel=1e-14, abs=1e-11)
+    assert log_sum == pytest.approx(wanted, rel=1e-14, abs=1e-11)
 
 
 @pytest.mark.parametrize("decay", [1.0, 6.0])
@@ -83,9 +83,9 @@ def test_the_total_variation_is_that_of_the_steps(decay: str, gamma: str, dimens
     """Step by step it is bounded from above, by next to nothing more."""
     law = KStaircase(scale=1, body=Ball(bound=1, coordinates=dimension), gamma=gamma, decay=decay)
     with precision(192):
-        found = bodies_proof._total_variation(law, 192)
+        distance = bodies_proof._total_variation(law, 192)
         stepwise = bodies_proof._variation_by_steps(law)
-        more = float((stepwise - found).mid())
+        more = float((stepwise - distance).mid())
     assert -1e-50 < more < 1e-34
 
 

@@ -24,17 +24,17 @@ def test_no_law_that_is_found_has_less_than_is_said(loss: Loss, epsilon: str, de
         ("gaussian-mixture", why_mixture_behind),
         ("quasi-gaussian", why_kernels_behind),
     ):
-        found = loss.of(
+        loss_of_law = loss.of(
             calibrate(name, epsilon=epsilon, delta=delta, sensitivity=L2(1), loss=loss.value).noise
         )
-        assert why(question, found * 1.001) is None
-        assert why(question, found / 10_000) is not None
+        assert why(question, loss_of_law * 1.001) is None
+        assert why(question, loss_of_law / 10_000) is not None
 
 
 def test_it_is_told_where_the_loss_of_a_staircase_is_to_be_beaten() -> None:
     question = Question(budget=Budget(epsilon=1, delta="1e-6"))
-    told = [loss for loss in (1.8, 1.918, 1.97) if why_mixture_behind(question, loss)]
-    assert told == [1.8, 1.918]  # the mixture has 1.9698
+    refused = [loss for loss in (1.8, 1.918, 1.97) if why_mixture_behind(question, loss)]
+    assert refused == [1.8, 1.918]  # the mixture has 1.9698
 
 
 def test_kernels_so_close_are_one_gaussian() -> None:
@@ -71,8 +71,8 @@ def test_nothing_is_told_without_a_delta_or_of_samples() -> None:
 
 @pytest.mark.dense
 def test_a_comparison_says_why_it_is_left_out() -> None:
-    found = compare(epsilon=50, delta="1e-12", sensitivity=L2(3))
-    reasons = {one.name: one.why for one in found.skipped}
+    comparison = compare(epsilon=50, delta="1e-12", sensitivity=L2(3))
+    reasons = {one.name: one.why for one in comparison.skipped}
     for name in ("gaussian-mixture", "quasi-gaussian"):
         assert "it has no less mse than truncated-staircase noise" in reasons[name]
     asked = compare(

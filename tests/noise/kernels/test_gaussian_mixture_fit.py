@@ -36,11 +36,11 @@ PROMISED = Fraction(1, 10**9)
 def test_reference_scales(
     *, modes: int, epsilon: str, delta: str, scale: str, shift: float
 ) -> None:
-    found = gaussian_mixture_search(
+    law = gaussian_mixture_search(
         Question(budget=Budget(epsilon=epsilon, delta=delta), fixed={"modes": modes})
     )
-    assert float(found.scale) == pytest.approx(float(scale), rel=1e-9)
-    assert (found.modes, found.spacing, found.decay) == (modes, 1, Fraction(epsilon))
+    assert float(law.scale) == pytest.approx(float(scale), rel=1e-9)
+    assert (law.modes, law.spacing, law.decay) == (modes, 1, Fraction(epsilon))
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_reference_scales(
 )
 def test_modes_are_searched(*, epsilon: str, delta: str, modes: int, mae: float) -> None:
     """The exact improvements over the Gaussian are 38.03, 57.60, 49.65 and 57.90 %."""
-    found = gaussian_mixture_search(
+    law = gaussian_mixture_search(
         Question(budget=Budget(epsilon=epsilon, delta=delta), loss=Loss.MAE)
     )
-    assert (found.modes, found.mae) == (modes, pytest.approx(mae, rel=1e-7))
+    assert (law.modes, law.mae) == (modes, pytest.approx(mae, rel=1e-7))
 
 
 @pytest.mark.dense
@@ -104,9 +104,9 @@ def test_many_modes_where_few_do_not_help() -> None:
     budget = Budget(epsilon="0.5", delta="1e-6")
     plain = Gaussian(scale=gaussian(1, budget)).mae
     question = Question(budget=budget, loss=Loss.MAE)
-    found = gaussian_mixture_search(question)
-    assert found.modes == 26
-    assert 1 - found.mae / plain == pytest.approx(0.689, abs=5e-4)
+    law = gaussian_mixture_search(question)
+    assert law.modes == 26
+    assert 1 - law.mae / plain == pytest.approx(0.689, abs=5e-4)
     best = min(
         gaussian_mixture_search(replace(question, fixed={"modes": k})).mae for k in range(21)
     )
@@ -132,8 +132,8 @@ def test_no_shift_exceeds_delta(
     law = fit.quasi_gaussian_search(question) if folded else gaussian_mixture_search(question)
     sigma = float(law.scale)
     kernels = Kernels(modes=law.modes, spacing=1 / sigma, decay=epsilon, folded=folded)
-    found = peaks(kernels, shift=1 / sigma, epsilon=epsilon)
-    near = [found.worst * sigma * factor for factor in (1 - 1e-3, 1 + 1e-3, 1 - 1e-6, 1)]
+    peak_deltas = peaks(kernels, shift=1 / sigma, epsilon=epsilon)
+    near = [peak_deltas.worst * sigma * factor for factor in (1 - 1e-3, 1 + 1e-3, 1 - 1e-6, 1)]
     for share in [*shares, *(k / 24 for k in range(1, 25)), *(min(x, 1.0) for x in near)]:
         value = log_divergence(kernels, shift=share / sigma, epsilon=epsilon)
         assert value <= math.log(budget.delta) + 1e-8

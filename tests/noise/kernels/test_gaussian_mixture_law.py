@@ -28,27 +28,27 @@ def law(**changes: Any) -> GaussianMixture:
 
 @pytest.mark.parametrize(("modes", "decay", "scale", "mae", "mse"), MOMENTS)
 def test_reference_moments(*, modes: int, decay: str, scale: str, mae: float, mse: float) -> None:
-    found = law(modes=modes, decay=decay, scale=scale)
-    assert found.mae == pytest.approx(mae, rel=1e-12)
-    assert found.mse == pytest.approx(mse, rel=1e-12)
+    noise = law(modes=modes, decay=decay, scale=scale)
+    assert noise.mae == pytest.approx(mae, rel=1e-12)
+    assert noise.mse == pytest.approx(mse, rel=1e-12)
 
 
 @pytest.mark.parametrize("scale", ["0.1", "0.3", "2"])
 def test_the_density_has_the_stated_moments(scale: str) -> None:
-    one = law(scale=scale)
+    noise = law(scale=scale)
     points = [k / 2 for k in range(12)] + [30]
-    for moment, value in ((0, 1.0), (1, one.mean_abs), (2, one.variance)):
-        found = 2 * integrate(
-            lambda x, moment=moment: x**moment * math.exp(float(one.log_density([float(x)]))),
+    for moment, value in ((0, 1.0), (1, noise.mean_abs), (2, noise.variance)):
+        densities = 2 * integrate(
+            lambda x, moment=moment: x**moment * math.exp(float(noise.log_density([float(x)]))),
             points,
         )
-        assert float(found) == pytest.approx(value, rel=1e-10)
+        assert float(densities) == pytest.approx(value, rel=1e-10)
 
 
 def test_without_modes_it_is_a_gaussian() -> None:
-    one = law(modes=0, scale=2)
-    assert one.variance == 4
-    assert one.log_density([[1.0], [-3.0]]) == pytest.approx(
+    noise = law(modes=0, scale=2)
+    assert noise.variance == 4
+    assert noise.log_density([[1.0], [-3.0]]) == pytest.approx(
         [
             -1 / 8 - math.log(2 * math.sqrt(2 * math.pi)),
             -9 / 8 - math.log(2 * math.sqrt(2 * math.pi)),

@@ -40,9 +40,9 @@ def test_without_outer_kernels_it_is_the_gaussian(
     *, scale: str, count: int, epsilon: str, modes: int, decay: int
 ) -> None:
     noise = GaussianMixture(scale=scale, modes=modes, spacing=1, decay=decay)
-    found, exact = proved(noise, count, epsilon), proved(Gaussian(scale=scale), count, epsilon)
-    assert found.lower <= exact.lower <= exact.upper <= found.upper
-    assert found.width <= 3e-3 * found.upper  # the last, at δ = 5e-17; 1.5e-4 at the first
+    interval, exact = proved(noise, count, epsilon), proved(Gaussian(scale=scale), count, epsilon)
+    assert interval.lower <= exact.lower <= exact.upper <= interval.upper
+    assert interval.width <= 3e-3 * interval.upper  # the last, at δ = 5e-17; 1.5e-4 at the first
 
 
 def log_densities(noise: KernelNoise, shift: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -75,11 +75,11 @@ def direct(noise: KernelNoise, shifts: tuple[float, ...], epsilon: float) -> flo
 def test_two_releases_whatever_their_shifts(
     noise: KernelNoise, epsilon: float, apart: float
 ) -> None:
-    found = proved(noise, 2, epsilon)
+    interval = proved(noise, 2, epsilon)
     every = itertools.combinations_with_replacement((0.4, 0.7, 0.85, 1.0), 2)
     worst = max(direct(noise, shifts, epsilon) for shifts in every)
-    assert worst * (1 - 1e-6) <= found.upper <= worst * (1 + apart)
-    assert found.lower <= worst * (1 + 1e-6)
+    assert worst * (1 - 1e-6) <= interval.upper <= worst * (1 + apart)
+    assert interval.lower <= worst * (1 + 1e-6)
 
 
 def delta_of(law: LossLattice, epsilon: float) -> float:
@@ -155,19 +155,19 @@ def test_how_far_h_may_bend_counts_all_that_may_leak(noise: KernelNoise) -> None
 
 def test_short_shifts_keep_their_digits() -> None:
     noise = QuasiGaussian(scale=2000, spacing=1, decay=1)
-    found = proved(noise, 10**5, 1)
+    interval = proved(noise, 10**5, 1)
     gaussian = proved(Gaussian(scale=2000), 10**5, 1)
-    assert found.width <= 2e-3 * found.upper
-    assert found.upper == pytest.approx(gaussian.upper, rel=0.2)
+    assert interval.width <= 2e-3 * interval.upper
+    assert interval.upper == pytest.approx(gaussian.upper, rel=0.2)
 
 
 def test_more_releases_leak_more_and_wider_laws_less() -> None:
     noise = GaussianMixture(scale=2, modes=2, spacing=1, decay=1)
-    found = [proved(noise, count, 2) for count in (2, 3, 4)]
-    assert found[0].upper < found[1].lower
-    assert found[1].upper < found[2].lower
+    intervals = [proved(noise, count, 2) for count in (2, 3, 4)]
+    assert intervals[0].upper < intervals[1].lower
+    assert intervals[1].upper < intervals[2].lower
     wider = GaussianMixture(scale="2.1", modes=2, spacing=1, decay=1)
-    assert proved(wider, 3, 2).upper < found[1].lower
+    assert proved(wider, 3, 2).upper < intervals[1].lower
 
 
 @pytest.mark.parametrize("scale", ["0.02", "1e-7"])

@@ -26,19 +26,19 @@ AT_FOLDED_REFERENCE = 5e-7  # worst seen: 2.8e-7, the reference's own
 def test_references(*, modes: int, epsilon: str, delta: str, scale: str, shift: float) -> None:
     sigma = float(scale)
     law = Kernels(modes=modes, spacing=1 / sigma, decay=float(epsilon))
-    found = peaks(law, shift=1 / sigma, epsilon=float(epsilon))
-    assert found.log_delta == pytest.approx(math.log(float(delta)), abs=AT_REFERENCE)
-    assert found.worst * sigma == pytest.approx(shift, abs=1e-5)
-    assert found.settled.all()
+    peak_deltas = peaks(law, shift=1 / sigma, epsilon=float(epsilon))
+    assert peak_deltas.log_delta == pytest.approx(math.log(float(delta)), abs=AT_REFERENCE)
+    assert peak_deltas.worst * sigma == pytest.approx(shift, abs=1e-5)
+    assert peak_deltas.settled.all()
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "scale", "shift"), FOLDED_SCALES)
 def test_folded_references(*, epsilon: str, delta: str, scale: str, shift: float) -> None:
     sigma = float(scale)
     law = Kernels(modes=1, spacing=1 / sigma, decay=float(epsilon), folded=True)
-    found = peaks(law, shift=1 / sigma, epsilon=float(epsilon))
-    assert found.log_delta == pytest.approx(math.log(float(delta)), abs=AT_FOLDED_REFERENCE)
-    assert found.worst * sigma == pytest.approx(shift, abs=3e-5)
+    peak_deltas = peaks(law, shift=1 / sigma, epsilon=float(epsilon))
+    assert peak_deltas.log_delta == pytest.approx(math.log(float(delta)), abs=AT_FOLDED_REFERENCE)
+    assert peak_deltas.worst * sigma == pytest.approx(shift, abs=3e-5)
 
 
 def test_a_shift_in_the_middle_is_worse_than_the_longest() -> None:
@@ -72,10 +72,10 @@ def test_no_shift_is_worse_than_the_one_found(
     """Against a sum over 40,001 points, at 9 shifts up to past the spacing."""
     law = Kernels(modes=1 if folded else modes, spacing=spacing, decay=decay, folded=folded)
     end = reach * spacing
-    found = peaks(law, shift=end, epsilon=epsilon)
-    delta = math.exp(found.log_delta)
-    assert 0 < found.worst <= end
-    assert delta == pytest.approx(_by_brute_force(law, found.worst, epsilon), abs=1e-6)
+    peak_deltas = peaks(law, shift=end, epsilon=epsilon)
+    delta = math.exp(peak_deltas.log_delta)
+    assert 0 < peak_deltas.worst <= end
+    assert delta == pytest.approx(_by_brute_force(law, peak_deltas.worst, epsilon), abs=1e-6)
     for shift in np.linspace(end / 9, end, 9):
         assert _by_brute_force(law, shift, epsilon) <= delta + 1e-6
 
@@ -98,9 +98,9 @@ def test_no_sign_change_is_missed(
     phi = share * spacing
     y = np.linspace(-law.modes * spacing - phi - epsilon / phi, law.modes * spacing, 20_001)
     rise = law.log_density_and_mean(y + phi)[0] - law.log_density_and_mean(y)[0] - epsilon
-    found = crossings(law, np.array([phi]), epsilon)
-    after = np.searchsorted(found.roots, y) % 2 == 1  # L > 0 on the far left
-    sure = (np.abs(rise) > 1e-9) & (np.abs(y[:, None] - found.roots).min(axis=1) > 1e-7)
+    sign_changes = crossings(law, np.array([phi]), epsilon)
+    after = np.searchsorted(sign_changes.roots, y) % 2 == 1  # L > 0 on the far left
+    sure = (np.abs(rise) > 1e-9) & (np.abs(y[:, None] - sign_changes.roots).min(axis=1) > 1e-7)
     assert ((rise < 0) == after)[sure].all()
 
 
@@ -111,8 +111,8 @@ def test_a_gaussian_has_its_closed_form() -> None:
         exact = (
             math.erfc(t / math.sqrt(2)) - math.exp(epsilon) * math.erfc((t + mu) / math.sqrt(2))
         ) / 2
-        found = peaks(law, shift=mu, epsilon=epsilon)
-        assert math.exp(found.log_delta) == pytest.approx(exact, rel=1e-9)
+        peak_deltas = peaks(law, shift=mu, epsilon=epsilon)
+        assert math.exp(peak_deltas.log_delta) == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.slow
@@ -124,8 +124,8 @@ def test_tiny_delta_keeps_its_digits(share: float) -> None:
     phi = share * spacing
     with mp.workdps(30):
         exact = _in_many_digits(modes, mp.mpf(spacing), mp.mpf(epsilon), mp.mpf(phi))
-        found = mp.exp(mp.mpf(log_divergence(law, shift=phi, epsilon=epsilon)))
-        assert abs(found - exact) <= TINY * exact
+        divergence = mp.exp(mp.mpf(log_divergence(law, shift=phi, epsilon=epsilon)))
+        assert abs(divergence - exact) <= TINY * exact
 
 
 def _in_many_digits(modes: int, spacing: mp.mpf, epsilon: mp.mpf, phi: mp.mpf) -> mp.mpf:

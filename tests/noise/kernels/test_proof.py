@@ -105,9 +105,9 @@ def _check_one_shift(noise: KernelNoise, shift: Fraction, epsilon: float) -> Non
         )
         look = Divergence(table=table, c=math.exp(epsilon)).look(shift / noise.scale)
     with mp.workdps(30):
-        found = _divergence(noise, mp.mpf(shift.numerator) / shift.denominator, epsilon)
-    assert look.low <= found * (1 + mp.mpf(10) ** -15)
-    assert look.high >= found * (1 - mp.mpf(10) ** -15)
+        divergence = _divergence(noise, mp.mpf(shift.numerator) / shift.denominator, epsilon)
+    assert look.low <= divergence * (1 + mp.mpf(10) ** -15)
+    assert look.high >= divergence * (1 - mp.mpf(10) ** -15)
     assert look.high - look.low <= 1e-9 * look.high + 1e-15
 
 
@@ -138,8 +138,10 @@ def test_no_shift_exceeds_what_is_proved(
     noise = GaussianMixture(scale=scale, modes=modes, spacing=1, decay=decay)
     interval = prove_delta(noise, L2(bound), Fraction(epsilon)).interval
     with mp.workdps(20):
-        found = [_divergence(noise, float(bound) * i / 4, float(epsilon)) for i in range(1, 5)]
-    assert max(found) <= interval.upper * (1 + 1e-13)
+        divergences = [
+            _divergence(noise, float(bound) * i / 4, float(epsilon)) for i in range(1, 5)
+        ]
+    assert max(divergences) <= interval.upper * (1 + 1e-13)
     assert interval.width <= 1e-8 * interval.upper
 
 
@@ -149,10 +151,10 @@ def test_tail_mass_alone() -> None:
     from leastnoise.noise.classic.law import Gaussian  # noqa: PLC0415
 
     for scale, epsilon in (("0.7", "1"), ("3", "0"), ("0.15", "20")):
-        one = prove_delta(Gaussian(scale=scale), L2(1), Fraction(epsilon)).interval
+        interval = prove_delta(Gaussian(scale=scale), L2(1), Fraction(epsilon)).interval
         mixture = GaussianMixture(scale=scale, modes=0, spacing=1, decay=1)
         other = prove_delta(mixture, L2(1), Fraction(epsilon)).interval
-        assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+        assert max(interval.lower, other.lower) <= min(interval.upper, other.upper)
         assert other.width <= 1e-9 * other.upper
 
 

@@ -20,9 +20,9 @@ PROMISED = Fraction(1, 10**9)
 @pytest.mark.parametrize(("epsilon", "delta", "scale", "shift"), FOLDED_SCALES)
 def test_reference_scales(*, epsilon: str, delta: str, scale: str, shift: float) -> None:
     del shift
-    found = quasi_gaussian_search(Question(budget=Budget(epsilon=epsilon, delta=delta)))
-    assert float(found.scale) == pytest.approx(float(scale), rel=2e-7)
-    assert (found.spacing, found.decay) == (1, Fraction(epsilon))
+    law = quasi_gaussian_search(Question(budget=Budget(epsilon=epsilon, delta=delta)))
+    assert float(law.scale) == pytest.approx(float(scale), rel=2e-7)
+    assert (law.spacing, law.decay) == (1, Fraction(epsilon))
 
 
 @pytest.mark.slow

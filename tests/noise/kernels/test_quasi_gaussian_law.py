@@ -29,31 +29,31 @@ def law(**changes: Any) -> QuasiGaussian:
 
 @pytest.mark.parametrize(("decay", "scale", "mae", "mse"), MOMENTS)
 def test_reference_moments(*, decay: str, scale: str, mae: str, mse: str) -> None:
-    found = law(decay=decay, scale=scale)
-    assert found.mae == pytest.approx(float(mae), rel=AT_REFERENCE)
-    assert found.mse == pytest.approx(float(mse), rel=AT_REFERENCE)
+    noise = law(decay=decay, scale=scale)
+    assert noise.mae == pytest.approx(float(mae), rel=AT_REFERENCE)
+    assert noise.mse == pytest.approx(float(mse), rel=AT_REFERENCE)
 
 
 @pytest.mark.parametrize("scale", ["0.1", "0.3", "2", "30"])
 def test_the_density_has_the_stated_moments(scale: str) -> None:
-    one = law(scale=scale)
+    noise = law(scale=scale)
     width = float(scale)
     points = [0, 0.5 * width, width, *(1 + k * width for k in (-1, 0, 1, 3, 8, 16))]
     points = sorted(x for x in points if x >= 0)
-    for moment, value in ((0, 1.0), (1, one.mean_abs), (2, one.variance)):
-        found = 2 * integrate(
-            lambda x, moment=moment: x**moment * math.exp(float(one.log_density([float(x)]))),
+    for moment, value in ((0, 1.0), (1, noise.mean_abs), (2, noise.variance)):
+        densities = 2 * integrate(
+            lambda x, moment=moment: x**moment * math.exp(float(noise.log_density([float(x)]))),
             points,
         )
-        assert float(found) == pytest.approx(value, rel=1e-10)
+        assert float(densities) == pytest.approx(value, rel=1e-10)
 
 
 def test_the_density_is_that_of_definition_4_1() -> None:
     """f(x)/f(0) = (e^ε e^(−x²/2σ²) + e^(−(|x|−Δ)²/2σ²))/(e^ε + e^(−Δ²/2σ²))."""
-    one = law(scale="0.5", spacing="1.5", decay="0.7")
+    noise = law(scale="0.5", spacing="1.5", decay="0.7")
     x = np.array([-2.0, -1.5, -0.1, 0.0, 0.4, 1.5, 3.0])
     raw = np.exp(0.7 - 2 * x**2) + np.exp(-2 * (np.abs(x) - 1.5) ** 2)
-    log_f = one.log_density(x[:, None])
+    log_f = noise.log_density(x[:, None])
     assert np.exp(log_f - log_f[3]) == pytest.approx(raw / raw[3], rel=1e-13)
 
 

@@ -29,9 +29,9 @@ LAW = TruncatedStaircase(scale="0.7", gamma="0.4", radius="3.3", decay="1", atom
 def test_every_shift_uncovers_the_atom(epsilon: str, shift: str) -> None:
     """δ(ε) = w + (1 − w)·δ of the steps, also where the steps alone leak nothing."""
     plain = prove_delta(PLAIN, L2(shift), Fraction(epsilon)).interval
-    found = prove_delta(LAW, L2(shift), Fraction(epsilon)).interval
-    assert found.lower == pytest.approx(0.1 + 0.9 * plain.lower, rel=1e-14)
-    assert found.upper == pytest.approx(0.1 + 0.9 * plain.upper, rel=1e-14)
+    interval = prove_delta(LAW, L2(shift), Fraction(epsilon)).interval
+    assert interval.lower == pytest.approx(0.1 + 0.9 * plain.lower, rel=1e-14)
+    assert interval.upper == pytest.approx(0.1 + 0.9 * plain.upper, rel=1e-14)
 
 
 def test_by_a_sum_over_fine_cells() -> None:
@@ -40,8 +40,8 @@ def test_by_a_sum_over_fine_cells() -> None:
     step = x[1] - x[0]
     gap = density(LAW, x) - math.exp(0.5) * density(LAW, x - 0.7)
     assert density(LAW, x).sum() * step == pytest.approx(0.9, rel=1e-5)
-    found = prove_delta(LAW, L2("0.7"), Fraction(1, 2)).interval
-    assert found.upper == pytest.approx(0.1 + np.maximum(gap, 0).sum() * step, abs=1e-4)
+    interval = prove_delta(LAW, L2("0.7"), Fraction(1, 2)).interval
+    assert interval.upper == pytest.approx(0.1 + np.maximum(gap, 0).sum() * step, abs=1e-4)
 
 
 def test_moments_and_quantiles() -> None:
@@ -53,18 +53,18 @@ def test_moments_and_quantiles() -> None:
 
 
 def test_a_fixed_atom_is_paid_for() -> None:
-    found = calibrate(
+    mechanism = calibrate(
         "truncated-staircase",
         epsilon=8,
         delta="0.1",
         sensitivity=L2(1),
         parameters={"atom": "0.05"},
     )
-    law = found.noise
+    law = mechanism.noise
     assert isinstance(law, TruncatedStaircase)
     assert law.atom == Fraction("0.05")
-    assert found.certificate.delta.upper <= 0.1
-    assert found.certificate.delta.lower >= 0.1 * (1 - 1e-9)
+    assert mechanism.certificate.delta.upper <= 0.1
+    assert mechanism.certificate.delta.lower >= 0.1 * (1 - 1e-9)
     assert prove_delta(law, L2(1), Fraction(100)).interval.lower >= 0.05  # it stays, whatever ε is
 
 
@@ -73,10 +73,10 @@ def test_it_is_never_taken_unasked() -> None:
     """Even where it would be better: at (5, 0.3) it lowers E X²."""
     arguments = {"epsilon": 5, "delta": "0.3", "sensitivity": L2(1)}
     with_atom = calibrate("truncated-staircase", parameters={"atom": "0.25"}, **arguments)
-    found = calibrate("truncated-staircase", **arguments)
-    assert with_atom.mse < found.mse
-    assert isinstance(found.noise, TruncatedStaircase)
-    assert found.noise.atom == 0
+    mechanism = calibrate("truncated-staircase", **arguments)
+    assert with_atom.mse < mechanism.mse
+    assert isinstance(mechanism.noise, TruncatedStaircase)
+    assert mechanism.noise.atom == 0
     offered = [one.noise for one in compare(**arguments).mechanisms]
     assert not any(one.parameters.get("atom") for one in offered)
 

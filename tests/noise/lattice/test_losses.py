@@ -55,7 +55,7 @@ def worst(
     every = lattice_losses.shifts(noise, Fraction(longest))
     masses = noise.lattice.masses
     mixed = (direct(masses, s, epsilon) for s in itertools.product(every, repeat=count))
-    same = (direct(masses, (one,) * count, epsilon) for one in every)
+    same = (direct(masses, (shift,) * count, epsilon) for shift in every)
     return max(mixed), max(same)
 
 
@@ -71,22 +71,22 @@ def test_two_releases_are_enclosed_whatever_their_shifts(
     *, masses: list[int], cells: int, scale: str, epsilon: float
 ) -> None:
     noise = Optimal(scale=scale, cells=cells, masses=(masses[0] + 1, *masses[1:]))
-    found = prove_composed(
+    interval = prove_composed(
         (Releases(noise=noise, shifts=ONE, compositions=2),), Fraction(epsilon)
     ).interval
     mixed, same = worst(noise, 1, 2, epsilon)
-    assert mixed <= found.upper * (1 + 1e-13) + 1e-13
-    assert found.lower <= same * (1 + 1e-13) + 1e-13
+    assert mixed <= interval.upper * (1 + 1e-13) + 1e-13
+    assert interval.lower <= same * (1 + 1e-13) + 1e-13
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.1, 2.3])
 def test_three_releases_on_whole_numbers(epsilon: float) -> None:
     noise = DiscreteStaircase(scale=2, cells=2, masses=(9, 3, 5, 2, 1))
     part = Releases(noise=noise, shifts=ShiftBounds.of(Integer(2)), compositions=3)
-    found = prove_composed((part,), Fraction(epsilon)).interval
+    interval = prove_composed((part,), Fraction(epsilon)).interval
     mixed, same = worst(noise, 2, 3, epsilon)
-    assert mixed <= found.upper <= 1.05 * mixed  # no pair of outputs has the supremum's profile
-    assert 0.98 * same <= found.lower <= same
+    assert mixed <= interval.upper <= 1.05 * mixed  # no pair of outputs has the supremum's profile
+    assert 0.98 * same <= interval.lower <= same
 
 
 def test_the_supremum_over_shifts_is_more_than_any_one_of_them() -> None:
@@ -144,10 +144,10 @@ def test_more_lattice_steps_are_closer() -> None:
     part = Releases(noise=noise, shifts=ONE, compositions=40)
     widths = []
     for points_per_std in (16, 64):
-        found = prove_composed((part,), Fraction(9), points_per_std=points_per_std).interval
-        widths.append(found.upper - found.lower)
+        interval = prove_composed((part,), Fraction(9), points_per_std=points_per_std).interval
+        widths.append(interval.upper - interval.lower)
     assert widths[1] < widths[0] / 4
-    assert widths[1] < 0.01 * found.upper
+    assert widths[1] < 0.01 * interval.upper
 
 
 def test_a_shift_off_the_lattice_gives_all_away() -> None:

@@ -28,8 +28,8 @@ def test_by_hand() -> None:
     assert almost.contains(Fraction(1, 10))
     with mp.workdps(30):
         exact = (1 + (2 - mp.exp("0.5")) + (4 - 2 * mp.exp("0.5"))) / 10
-    found = prove_delta(LAW, Integer(1), Fraction(1, 2)).interval
-    assert found.lower <= float(exact) <= found.upper
+    interval = prove_delta(LAW, Integer(1), Fraction(1, 2)).interval
+    assert interval.lower <= float(exact) <= interval.upper
     assert prove_delta(LAW, Integer(5), Fraction(3)).interval.lower == 1
 
 

@@ -30,12 +30,12 @@ def test_the_expansions_hold_the_function_to_nearly_all_bits(dimension: int, bit
     a = arb(dimension - 1) / 2
     with precision(bits):
         for q in places(dimension):
-            found = cosine_law._tabulated(dimension, q)
+            enclosure = cosine_law._tabulated(dimension, q)
             with precision(bits + 400):
                 truth = q.beta_lower(a, a, 1)
-                assert found.contains(arb(truth.mid())), q
+                assert enclosure.contains(arb(truth.mid())), q
             lost = 24 if dimension == 1000 else 12  # of a tail of 1e-1774
-            assert found.rel_accuracy_bits() >= bits - lost, q
+            assert enclosure.rel_accuracy_bits() >= bits - lost, q
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 7, 10])
@@ -45,9 +45,9 @@ def test_the_law_is_that_of_a_uniform_direction(dimension: int) -> None:
         law = CosineLaw(dimension)
         for w in (-0.9, -0.25, 0.0, 0.5, 0.99):
             down, up = (1 - arb(w)) / 2, (1 + arb(w)) / 2
-            found = law.above(Halves(acb(down), acb(up)), analytic=False).real
+            enclosure = law.above(Halves(acb(down), acb(up)), analytic=False).real
             with precision(400):
-                assert found.overlaps(down.beta_lower(arb(a), arb(a), 1))
+                assert enclosure.overlaps(down.beta_lower(arb(a), arb(a), 1))
 
 
 @pytest.mark.parametrize(("dimension", "bits"), [(4, 12), (4, 24), (10, 16), (50, 12)])

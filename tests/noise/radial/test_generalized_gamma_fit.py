@@ -150,7 +150,7 @@ def _check(seed: int) -> str:
     rng = random.Random(seed)
     dimension, alpha, p, budget = _request(rng)
     try:
-        found = calibrate_family(
+        mechanism = calibrate_family(
             GeneralizedGamma,
             Question(
                 budget=budget,
@@ -161,7 +161,7 @@ def _check(seed: int) -> str:
         )
     except (Refused, InvalidArgument) as error:
         return f"refused: {error}"
-    law, certificate = found.certificate.noise, found.certificate
+    law, certificate = mechanism.certificate.noise, mechanism.certificate
     assert isinstance(law, GeneralizedGamma)
     assert certificate.delta.upper <= float(budget.delta)
     by_floats = log_delta(

@@ -39,7 +39,7 @@ def test_the_closed_form_is_tight_and_holds_the_integral(
 ) -> None:
     law = GeneralizedGamma(scale="0.5", alpha=alpha, p=p, dimension=1)
     proved = prove_delta(law, L2(Fraction(shift) / 2), Fraction(epsilon)).interval
-    found = math.exp(
+    by_float = math.exp(
         log_delta(
             dimension=1,
             alpha=float(alpha),
@@ -51,7 +51,7 @@ def test_the_closed_form_is_tight_and_holds_the_integral(
     )
     assert proved.width <= 1e-14 * proved.upper
     # the floats' own error near a loss that is ε nearly everywhere
-    assert proved.lower == pytest.approx(found, rel=2e-9)
+    assert proved.lower == pytest.approx(by_float, rel=2e-9)
 
 
 @pytest.mark.parametrize(("alpha", "p"), [("0", "3"), ("-0.5", "3"), ("-0.3", "0.6")])

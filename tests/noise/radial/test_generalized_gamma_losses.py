@@ -119,11 +119,13 @@ def test_two_releases_of_more_dimensions_are_enclosed(case: Case) -> None:
 def check_two_releases(case: Case) -> None:
     dimension, alpha, p, scale, epsilon = case
     law = law_of(dimension, alpha, p, scale)
-    found = composed(law, 2, epsilon)
+    interval = composed(law, 2, epsilon)
     truth = delta_of_two(law, float(epsilon))
-    assert found.lower <= truth * (1 + QUADRATURE)
-    assert truth <= found.upper * (1 + QUADRATURE)
-    assert found.upper <= found.lower * 1.2  # measured: 1.14 where p < 1, below 1.05 elsewhere
+    assert interval.lower <= truth * (1 + QUADRATURE)
+    assert truth <= interval.upper * (1 + QUADRATURE)
+    assert (
+        interval.upper <= interval.lower * 1.2
+    )  # measured: 1.14 where p < 1, below 1.05 elsewhere
 
 
 @pytest.mark.slow
@@ -131,16 +133,16 @@ def test_the_interval_closes_with_the_places() -> None:
     law = law_of(3, "2", "1.6", "3")
     widths = []
     for points_per_std in (16, 32, 64):
-        found = composed(law, 10, 1, points_per_std=points_per_std)
-        widths.append(math.log(found.upper / found.lower))
+        interval = composed(law, 10, 1, points_per_std=points_per_std)
+        widths.append(math.log(interval.upper / interval.lower))
     assert widths[1] < widths[0] / 3
     assert widths[2] < widths[1] / 3
 
 
 def test_on_a_line_it_is_narrow() -> None:
     law = law_of(1, "0", "1.5", "3")
-    found = composed(law, 10, 1, points_per_std=64)
-    assert found.upper < found.lower * 1.002
+    interval = composed(law, 10, 1, points_per_std=64)
+    assert interval.upper < interval.lower * 1.002
 
 
 @pytest.mark.slow
@@ -148,17 +150,17 @@ def test_on_a_line_it_is_narrow() -> None:
 def test_a_neighbour_of_the_gaussian_encloses_it(dimension: int, count: int) -> None:
     """Its own route, with p so near 2 that δ is that of the Gaussian to 1e-6."""
     law = law_of(dimension, str(dimension - 1), "2.0000001", "4")
-    found = composed(law, count, 1)
+    interval = composed(law, count, 1)
     mu = math.sqrt(2 * count) / 4
     truth = math.exp(common_profile.gaussian_log_delta(shift_ratio=mu, epsilon=1))
-    assert found.lower < truth < found.upper < found.lower * 1.12
+    assert interval.lower < truth < interval.upper < interval.lower * 1.12
 
 
 def test_a_neighbour_of_laplace_encloses_it() -> None:
     law = law_of(1, "0", "1.0000001", "2")
-    found = composed(law, 3, 1)
+    interval = composed(law, 3, 1)
     truth = composed(Laplace(scale=2), 3, 1, points_per_std=64)
-    assert found.lower < truth.lower <= truth.upper < found.upper < found.lower * 1.05
+    assert interval.lower < truth.lower <= truth.upper < interval.upper < interval.lower * 1.05
 
 
 def test_the_classic_members_are_composed_as_such() -> None:
@@ -196,25 +198,25 @@ def test_it_mixes_with_other_noise() -> None:
     """With one Laplace draw: E δ_Laplace(ε − Z), δ_Laplace(ε) = 1 − e^((ε−a)/2) for 0 <= ε <= a."""
     law, other = law_of(1, "0", "1.5", "2"), Laplace(scale=3)
     parts = (Releases(noise=law, shifts=ONE), Releases(noise=other, shifts=ONE))
-    found = prove_composed(parts, Fraction(1, 2)).interval
+    interval = prove_composed(parts, Fraction(1, 2)).interval
     losses, masses = grid(law, radii=20000, cosines=1)
     at = 0.5 - losses
     beyond = np.maximum(0.0, -np.expm1((np.abs(at) - 1 / 3) / 2))
     truth = float(masses @ np.where(at < 0, -np.expm1(at) + np.exp(at) * beyond, beyond))
-    assert found.lower <= truth * (1 + QUADRATURE)
-    assert truth <= found.upper * (1 + QUADRATURE)
-    assert found.upper < found.lower * 1.01
+    assert interval.lower <= truth * (1 + QUADRATURE)
+    assert truth <= interval.upper * (1 + QUADRATURE)
+    assert interval.upper < interval.lower * 1.01
 
 
 @pytest.mark.parametrize("case", LAWS, ids=str)
 def test_the_sketch_is_about_right(case: Case) -> None:
     dimension, alpha, p, scale, epsilon = case
     law = law_of(dimension, alpha, p, scale)
-    found = sketch(law, 1 / float(scale))
-    about = float(found.masses @ np.maximum(0.0, -np.expm1(float(epsilon) - found.losses)))
+    losses = sketch(law, 1 / float(scale))
+    about = float(losses.masses @ np.maximum(0.0, -np.expm1(float(epsilon) - losses.losses)))
     truth = prove_delta(law, L2(1), Fraction(epsilon)).interval.upper
     assert about == pytest.approx(truth, rel=1e-3)
-    z = [place for place, _ in loss_grid(law, 1 / float(scale))]
+    z = [loss for loss, _ in loss_grid(law, 1 / float(scale))]
     assert len(z) == MOST_LOSSES + 1
     assert z[0] == 0.0
     assert all(a < b for a, b in pairwise(z))
@@ -247,6 +249,6 @@ def test_chords_are_straight_in_alpha() -> None:
     with precision(128):
         ends = [(e, 1 - ball(e).exp() / 8) for e in (Fraction(0), Fraction(2))]
         inner = [Fraction(i, 7) for i in range(14)]
-        for epsilon, found in zip(inner, chords(ends, inner), strict=True):
-            assert found.overlaps(1 - ball(epsilon).exp() / 8)
-            assert found.rel_accuracy_bits() > 100
+        for epsilon, delta in zip(inner, chords(ends, inner), strict=True):
+            assert delta.overlaps(1 - ball(epsilon).exp() / 8)
+            assert delta.rel_accuracy_bits() > 100

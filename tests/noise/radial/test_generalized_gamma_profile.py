@@ -30,9 +30,9 @@ def by_floats(law: GeneralizedGamma, shift: float, epsilon: float) -> float:
 @pytest.mark.parametrize("reference", REFERENCES, ids=str)
 def test_references(reference: Reference) -> None:
     law, shift = law_of(reference)
-    found = math.exp(by_floats(law, float(shift), float(reference.epsilon)))
+    log_delta = math.exp(by_floats(law, float(shift), float(reference.epsilon)))
     accuracy = ACCURACY if reference.delta > 1e-12 else 1e-10
-    assert found == pytest.approx(reference.delta, rel=accuracy)
+    assert log_delta == pytest.approx(reference.delta, rel=accuracy)
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
@@ -41,8 +41,8 @@ def test_references(reference: Reference) -> None:
 )
 def test_the_gaussian_member(dimension: int, epsilon: float, mu: float) -> None:
     law = GeneralizedGamma(scale=1, alpha=dimension - 1, p=2, dimension=dimension)
-    found = by_floats(law, mu / math.sqrt(2), epsilon)
-    assert found == pytest.approx(
+    log_delta = by_floats(law, mu / math.sqrt(2), epsilon)
+    assert log_delta == pytest.approx(
         common_profile.gaussian_log_delta(shift_ratio=mu, epsilon=epsilon), abs=1e-12
     )
 
@@ -55,9 +55,9 @@ def test_the_l2_member(dimension: int, epsilon: float, excess: float) -> None:
     expected = common_profile.spherical_laplace_log_delta(
         dimension=dimension, epsilon=epsilon, excess=shift - epsilon
     )
-    found = by_floats(law, shift, epsilon)
+    log_delta = by_floats(law, shift, epsilon)
     # ln δ itself is in the thousands for some: 2e-12 of it then
-    assert found == pytest.approx(expected, abs=1e-12, rel=2e-12)
+    assert log_delta == pytest.approx(expected, abs=1e-12, rel=2e-12)
 
 
 @pytest.mark.parametrize(("alpha", "p"), [("0.9", "1.4"), ("-0.5", "0.7"), ("1", "4"), ("0", "2")])
@@ -79,9 +79,9 @@ def test_floats_and_proof_agree(dimension: int, alpha: str, p: str, shift: str) 
     law = GeneralizedGamma(scale=1, alpha=alpha, p=p, dimension=dimension)
     for epsilon in ("0", "0.05", "2"):
         proved = prove_delta(law, L2(shift), Fraction(epsilon)).interval
-        found = by_floats(law, float(shift), float(epsilon))
+        log_delta = by_floats(law, float(shift), float(epsilon))
         if proved.upper > 1e-15:
-            assert proved.lower * (1 - 1e-10) <= math.exp(found) <= proved.upper * (1 + 1e-10)
+            assert proved.lower * (1 - 1e-10) <= math.exp(log_delta) <= proved.upper * (1 + 1e-10)
 
 
 def test_no_loss_above_the_pure_guarantee() -> None:
@@ -129,5 +129,5 @@ def test_short_shifts_of_one_number(alpha: str, p: str, shift: str) -> None:
     for epsilon in ("0", "0.002"):
         proved = prove_delta(law, L2(shift), Fraction(epsilon)).interval
         if proved.upper > 1e-15:
-            found = math.exp(by_floats(law, float(shift), float(epsilon)))
-            assert found == pytest.approx(proved.upper, rel=1e-10)
+            log_delta = math.exp(by_floats(law, float(shift), float(epsilon)))
+            assert log_delta == pytest.approx(proved.upper, rel=1e-10)

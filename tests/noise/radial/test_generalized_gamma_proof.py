@@ -36,17 +36,17 @@ def test_near_the_classic_members_the_general_proof_meets_theirs(
 ) -> None:
     """α a little below d−1 and p a little beside 1 or 2: δ is continuous in both."""
     near = dimension - 1 - Fraction(1, 10**9)
-    one = Fraction(1) + Fraction(1, 10**9)
+    nearly_one = Fraction(1) + Fraction(1, 10**9)
     classic_ones = (
-        (SphericalLaplace(scale="0.25", dimension=dimension), one, Fraction(1, 4)),
-        (Gaussian(scale="0.5", dimension=dimension), 2 * one, None),
+        (SphericalLaplace(scale="0.25", dimension=dimension), nearly_one, Fraction(1, 4)),
+        (Gaussian(scale="0.5", dimension=dimension), 2 * nearly_one, None),
     )
     for classic, p, scale in classic_ones:
         width = scale if scale else Fraction("0.70710678118654752")
         law = GeneralizedGamma(scale=width, alpha=near, p=p, dimension=dimension)
         expected = prove_delta(classic, L2(1), Fraction(epsilon)).interval.lower
-        found = prove_delta(law, L2(1), Fraction(epsilon)).interval
-        assert found.lower == pytest.approx(expected, rel=1e-6)
+        interval = prove_delta(law, L2(1), Fraction(epsilon)).interval
+        assert interval.lower == pytest.approx(expected, rel=1e-6)
 
 
 def test_delta_falls_in_epsilon_and_rises_with_the_shift() -> None:
@@ -138,8 +138,8 @@ def test_no_proof_rests_on_where_it_is_split(
     else:
         monkeypatch.setattr(Hints, "outer_edges", lambda _self: [0.31])
     with precision(128):
-        found = delta_ball(law, shift=shift, epsilon=Fraction(reference.epsilon))
+        enclosure = delta_ball(law, shift=shift, epsilon=Fraction(reference.epsilon))
     room = arb(0, 1e-12)  # the references' own error
-    assert (found + room).contains(arb(reference.delta))
+    assert (enclosure + room).contains(arb(reference.delta))
     if wrong == "far":
-        assert float(found.rad()) > 1e-4
+        assert float(enclosure.rad()) > 1e-4

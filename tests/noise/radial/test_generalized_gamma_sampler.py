@@ -100,9 +100,9 @@ class _Scripted(Entropy):
 def test_equal_words_are_sorted_by_their_later_bits() -> None:
     spacings = _Spacings(5, _Scripted([7 << 60, 1 << 60, 7 << 60, 7 << 60]))
     with precision(256):
-        found = [spacings.enclose(index, 200) for index in range(5)]
-        assert all(one > 0 for one in found)
-        assert abs(sum(found[1:], found[0]) - 1) < 1e-30
+        enclosures = [spacings.enclose(index, 200) for index in range(5)]
+        assert all(spacing > 0 for spacing in enclosures)
+        assert abs(sum(enclosures[1:], enclosures[0]) - 1) < 1e-30
     width, small = spacings.floats(0, 5)
     assert small.tolist() == [False, False, True, True, False]
     assert width.sum() == pytest.approx(1)

@@ -64,7 +64,7 @@ def test_agrees_with_the_route_that_does_not_cancel(
 @pytest.mark.parametrize("reference", REFERENCES, ids=str)
 def test_references(reference: Reference) -> None:
     law, shift = law_of(reference)
-    found = quick_log_delta(
+    log_delta = quick_log_delta(
         dimension=law.dimension,
         alpha=float(law.alpha),
         kappa=float(law.kappa),
@@ -72,7 +72,7 @@ def test_references(reference: Reference) -> None:
         shift=float(shift) / float(law.scale),
         epsilon=float(reference.epsilon),
     )
-    assert found == pytest.approx(math.log(reference.delta), abs=ACCURACY)
+    assert log_delta == pytest.approx(math.log(reference.delta), abs=ACCURACY)
 
 
 @pytest.mark.parametrize(

@@ -129,33 +129,36 @@ def test_several_pure_releases_share_epsilon() -> None:
 
 
 def test_several_releases_spend_delta() -> None:
-    found = _found("1", "1e-5", bound=3, releases=30)
-    law = found.certificate.noise
+    mechanism = _found("1", "1e-5", bound=3, releases=30)
+    law = mechanism.certificate.noise
     assert isinstance(law, Geometric)
     assert law.scale == law.cells == 3
     assert Fraction(1, 30) < law.decay < 1
     faster = Geometric(scale=3, cells=3, core=law.core, decay=law.decay * Fraction("1.001"))
     with pytest.raises(NotCertified):
         Certificate.prove(
-            budget=found.certificate.budget, noise=faster, sensitivity=Integer(3), compositions=30
+            budget=mechanism.certificate.budget,
+            noise=faster,
+            sensitivity=Integer(3),
+            compositions=30,
         )
 
 
 @pytest.mark.parametrize(("delta", "releases"), [("0", 1), ("1e-6", 1), ("0", 3), ("1e-4", 3)])
 def test_of_poisson_samples(delta: str, releases: int) -> None:
     """Less noise than for all of the data; a pure budget has the decay ln(1 + (e^(ε/k) − 1)/q)."""
-    found = _found("1", delta, bound=2, releases=releases, rate="0.2").certificate
+    certificate = _found("1", delta, bound=2, releases=releases, rate="0.2").certificate
     whole = _law("1", delta, bound=2, releases=releases)
-    assert found.noise.variance < whole.variance
-    assert found.delta.certainly_at_most(delta)
+    assert certificate.noise.variance < whole.variance
+    assert certificate.delta.certainly_at_most(delta)
     if delta == "0":
         expected = math.log1p(math.expm1(1 / releases) / 0.2)
-        assert float(found.noise.decay) == pytest.approx(expected)  # pyright: ignore
+        assert float(certificate.noise.decay) == pytest.approx(expected)  # pyright: ignore
 
 
 @pytest.mark.parametrize(("moved", "delta"), [(1, "0"), (3, "0"), (3, "1e-4")])
 def test_cells_of_which_one_unit_moves_some(moved: int, delta: str) -> None:
-    found = calibrate_family(
+    certificate = calibrate_family(
         Geometric,
         Question(
             budget=Budget(epsilon=1, delta=delta),
@@ -164,11 +167,11 @@ def test_cells_of_which_one_unit_moves_some(moved: int, delta: str) -> None:
             geometry=CellGeometry(count=20),
         ),
     ).certificate
-    law = found.noise
+    law = certificate.noise
     assert isinstance(law, Geometric)
     assert law.cells == 2
     if delta == "0":
         assert law.decay == Fraction(1, moved)
     else:
         assert law.decay > Fraction(1, moved)
-    found.verify()
+    certificate.verify()

@@ -49,11 +49,11 @@ def test_moments_of_hardly_any_and_of_huge_noise() -> None:
 def test_log_density_is_the_probability_of_a_point(cells: int, core: int, decay: str) -> None:
     law = _law(cells, core, decay)
     places = np.arange(-40, 41)
-    found = law.log_density(places[:, None] * 0.7 / cells)
+    densities = law.log_density(places[:, None] * 0.7 / cells)
     with mp.workdps(30):
         middle = mp.log(chance(law, 0))
         expected = [float(mp.log(weight(law, k)) + middle) for k in places.tolist()]
-    assert found == pytest.approx(expected, rel=1e-13)
+    assert densities == pytest.approx(expected, rel=1e-13)
     assert law.log_density([0.35 / cells]) == -math.inf  # between lattice points
 
 
@@ -69,8 +69,8 @@ def test_quantiles_are_the_least_points_that_hold_so_much(
                 inside += 2 * chance(law, k) if k else 0
                 if inside >= probability:
                     break
-        found = find_quantile(law, probability)
-        assert found == pytest.approx(0.7 * k / cells, rel=1e-14)
+        quantile = find_quantile(law, probability)
+        assert quantile == pytest.approx(0.7 * k / cells, rel=1e-14)
 
 
 def test_scaled() -> None:

@@ -38,15 +38,15 @@ EPSILONS = ["0", "0.2", "0.5", "0.9", "1.3", "6"]
 def test_delta_is_the_largest_sum_over_the_lattice(law: Geometric, bound: int) -> None:
     stride = int(law.cells / law.scale)
     for epsilon in EPSILONS:
-        found = prove_delta(law, Integer(bound), Fraction(epsilon)).interval
+        interval = prove_delta(law, Integer(bound), Fraction(epsilon)).interval
         with mp.workdps(30):
             first, largest = (
                 float(whole_steps.delta(law, stride * v, mp.mpf(epsilon))) for v in (1, bound)
             )
         assert first <= largest * (1 + 1e-12) + ROUNDING
-        assert found.lower <= largest * (1 + 1e-15)
-        assert found.upper >= largest * (1 - 1e-15) - ROUNDING
-        assert found.upper - found.lower <= 1e-15 * found.upper
+        assert interval.lower <= largest * (1 + 1e-15)
+        assert interval.upper >= largest * (1 - 1e-15) - ROUNDING
+        assert interval.upper - interval.lower <= 1e-15 * interval.upper
 
 
 def test_purely_private_where_no_shift_passes_so_many_steps() -> None:
@@ -109,12 +109,12 @@ def _convolved(law: Geometric, shift: int, releases: int, epsilon: Any) -> Any:
 def test_several_releases_are_convolutions(law: Geometric, bound: int, releases: int) -> None:
     part = Releases(noise=law, shifts=ShiftBounds.of(Integer(bound)), compositions=releases)
     for epsilon in ("0", "0.7", "2"):
-        found = Composition(parts=(part,)).delta(epsilon=epsilon)
+        interval = Composition(parts=(part,)).delta(epsilon=epsilon)
         with mp.workdps(30):
             exact = float(_convolved(law, bound, releases, mp.mpf(epsilon)))
-        assert found.lower <= exact * (1 + 1e-14)
-        assert found.upper >= exact * (1 - 1e-14)
-        assert found.upper - found.lower <= TIGHT * exact + 1e-14
+        assert interval.lower <= exact * (1 + 1e-14)
+        assert interval.upper >= exact * (1 - 1e-14)
+        assert interval.upper - interval.lower <= TIGHT * exact + 1e-14
 
 
 def _certificate() -> Certificate:
@@ -169,9 +169,9 @@ def test_of_poisson_samples(rate: str) -> None:
         sampling_rate=Fraction(rate),
         neighbours="add-remove",
     )
-    found = Composition(parts=(part,)).delta(epsilon="0.05")
+    interval = Composition(parts=(part,)).delta(epsilon="0.05")
     with mp.workdps(30):
         q = mp.mpf(rate)
         exact = float(q * whole_steps.delta(law, 3, mp.log1p(mp.expm1(epsilon) / q)))
-    assert found.lower <= exact * (1 + 1e-9)
-    assert exact * (1 - 1e-12) <= found.upper <= exact * (1 + 1e-3)
+    assert interval.lower <= exact * (1 + 1e-9)
+    assert exact * (1 - 1e-12) <= interval.upper <= exact * (1 + 1e-3)

@@ -31,9 +31,9 @@ LAWS = [
 def _counts(law: Geometric, seed: int) -> np.ndarray:
     values, entropy = np.full(_DRAWS, 100.0), InsecureSeededEntropy(seed)
     grid, cells = Fraction(1, 2**12), CellGeometry(count=_DRAWS)
-    found = add_noise(law, grid, values, geometry=cells, entropy=entropy) - 100
-    assert (found % 1 == 0).all()
-    return np.bincount(np.clip(found, -_LAST, _LAST).astype(int) + _LAST, minlength=2 * _LAST + 1)
+    drawn = add_noise(law, grid, values, geometry=cells, entropy=entropy) - 100
+    assert (drawn % 1 == 0).all()
+    return np.bincount(np.clip(drawn, -_LAST, _LAST).astype(int) + _LAST, minlength=2 * _LAST + 1)
 
 
 def _expected(law: Geometric) -> np.ndarray:
@@ -96,8 +96,8 @@ def test_draws_without_a_table_are_the_same() -> None:
     """Balls alone, with as much noise as no table is made for, and the first draws of a table."""
     wide = Geometric(scale=2**20, cells=2**20, core=437_000, decay="0.9")
     values, cells = np.zeros(60), CellGeometry(count=60)
-    found = add_noise(wide, Fraction(1), values, geometry=cells, entropy=InsecureSeededEntropy(5))
-    assert np.abs(found).mean() == pytest.approx(wide.mean_abs, rel=0.5)
+    drawn = add_noise(wide, Fraction(1), values, geometry=cells, entropy=InsecureSeededEntropy(5))
+    assert np.abs(drawn).mean() == pytest.approx(wide.mean_abs, rel=0.5)
     law = LAWS[1]
     one_by_one = InsecureSeededEntropy(3)
     few = add_noise(

@@ -107,10 +107,10 @@ def test_another_decay_gets_the_least_scale() -> None:
         assert fixed.items() <= law.parameters.items()
         smaller = law.scaled(1 - PROMISED)
         assert prove_delta(smaller, L2(1), Fraction(1)).certainly_above(Fraction(1, 1000))
-    found = _certificate("1", "1e-3", fixed={"decay": Fraction(2)}).noise
+    noise = _certificate("1", "1e-3", fixed={"decay": Fraction(2)}).noise
     for gamma in np.linspace(0.05, 1, 20):
         fixed = {"decay": Fraction(2), "gamma": Fraction(gamma)}
-        assert found.mse <= _certificate("1", "1e-3", fixed=fixed).noise.mse * (1 + 1e-9)
+        assert noise.mse <= _certificate("1", "1e-3", fixed=fixed).noise.mse * (1 + 1e-9)
 
 
 def test_refusals() -> None:

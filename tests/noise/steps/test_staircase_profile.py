@@ -35,18 +35,18 @@ def test_three_routes(gamma: Fraction, decay: Fraction, shift: Fraction, by: Fra
     """`by` as an integer puts ε on a whole number of steps, where the pieces change their sign."""
     law = Staircase(scale=2, gamma=gamma, decay=decay)
     epsilon = decay * by if isinstance(by, int) else by
-    found = log_delta(law, shift=2 * shift, epsilon=epsilon)
+    by_float = log_delta(law, shift=2 * shift, epsilon=epsilon)
     interval = prove_delta(law, L2(2 * shift), epsilon).interval
     cut = TruncatedStaircase(
         scale=1, gamma=gamma, decay=decay, radius=gamma + math.ceil(45 / decay) + 9
     )
     summed = steps_profile.delta(cut.steps, shift=shift, epsilon=epsilon)
-    if found == -math.inf:
+    if by_float == -math.inf:
         assert (interval.lower, interval.upper) == (0, 0)
         assert summed < 1e-15
         return
     assert interval.width <= 5e-16 * interval.upper
-    assert math.exp(found) == pytest.approx(interval.upper, rel=TOLERANCE)
+    assert math.exp(by_float) == pytest.approx(interval.upper, rel=TOLERANCE)
     assert summed == pytest.approx(interval.upper, rel=1e-12, abs=1e-15)
 
 

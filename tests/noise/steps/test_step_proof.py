@@ -43,8 +43,8 @@ def test_two_hundred_thousand_steps() -> None:
     """A sum over the pieces would take minutes; 1/(2R) is the limit for a decay that vanishes."""
     law = TruncatedStaircase(scale=1, gamma="0.5", radius=199_999, decay=Fraction(1, 10**12))
     with precision(128):
-        found = closed_form(law, Fraction(1), Fraction(1, 10**12))
-    assert abs(float(found) * 2 * 199_999 - 1) < 1e-6
+        enclosure = closed_form(law, Fraction(1), Fraction(1, 10**12))
+    assert abs(float(enclosure) * 2 * 199_999 - 1) < 1e-6
 
 
 @pytest.mark.parametrize("radius", ["0.2", "0.5", "1", "1.5", "3.2", "40"])

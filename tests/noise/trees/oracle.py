@@ -40,13 +40,16 @@ def _sums_of_nodes(cells: Whole, branches: list[int], levels: int) -> list[Whole
         children.append([branches.pop(0) for _ in range(nodes)])
         nodes = sum(children[-1])
     assert not branches
-    found = [cells]
+    levels_of_sums = [cells]
     for counts in reversed(children):
-        below, sums = [found[0][..., j] for j in range(found[0].shape[-1])], list[Whole]()
+        below, sums = (
+            [levels_of_sums[0][..., j] for j in range(levels_of_sums[0].shape[-1])],
+            list[Whole](),
+        )
         for count in counts:
             sums.append(np.sum([below.pop(0) for _ in range(count)], axis=0))
-        found.insert(0, np.stack(sums, axis=-1))
-    return found
+        levels_of_sums.insert(0, np.stack(sums, axis=-1))
+    return levels_of_sums
 
 
 def exponents(noise: Agreeing, cells: Whole) -> tuple[Whole, int]:
@@ -94,8 +97,8 @@ def moved_by_rows(dimension: int, most: int, *, replaced: bool) -> list[Whole]:
 
 def largest_cost(noise: Agreeing, shifts: list[Whole]) -> Fraction:
     """Return the most that Σ_v w_v|s_v| is."""
-    found, denominator = exponents(noise, np.array(shifts))
-    return Fraction(int(found.max()), denominator) * noise.scale
+    costs, denominator = exponents(noise, np.array(shifts))
+    return Fraction(int(costs.max()), denominator) * noise.scale
 
 
 def largest_loss(noise: Agreeing, shifts: list[Whole], outputs: Whole) -> Fraction:

@@ -26,10 +26,10 @@ TREES = (
 @pytest.mark.parametrize("proved", [True, False])
 def test_variances_are_those_of_the_laws(law: Agreeing, *, proved: bool) -> None:
     window = find_window(law.branches, rates_of(law), proved=proved)
-    found = estimate_variances(law.branches, rates_of(law), window=window)
+    variances = estimate_variances(law.branches, rates_of(law), window=window)
     exact = [[one.variance for one in own] for own in node_laws(law)]
-    assert list(map(len, found)) == list(map(len, exact))
-    for own, wanted in zip(found, exact, strict=True):
+    assert list(map(len, variances)) == list(map(len, exact))
+    for own, wanted in zip(variances, exact, strict=True):
         assert own == pytest.approx(wanted, rel=1e-9 if proved else 1e-5)
 
 
@@ -80,14 +80,14 @@ def test_shares_of_a_scale_nearby_are_as_good(cells: int, scale: str) -> None:
     """Against all shares of two levels near the ones found: farther off may be a better optimum."""
 
     def mean(share: Fraction) -> float:
-        rates = tuple(float(one / Fraction(scale)) for one in (share, 1 - share))
+        rates = tuple(float(candidate / Fraction(scale)) for candidate in (share, 1 - share))
         window = find_window((cells,), rates)
         (root,), (cell,) = estimate_variances((cells,), rates, window=window)
         return (root * cell) ** 0.25  # the geometric mean of both standard deviations
 
     shares = search_shares((cells,), scale, lambda own: own[0] * own[1])
     near = [shares[0] + Fraction(units, 1000) for units in range(-50, 51, 2)]
-    best = min(mean(one) for one in near if 0 <= one < 1)
+    best = min(mean(candidate) for candidate in near if 0 <= candidate < 1)
     assert mean(shares[0]) <= 1.001 * best
 
 

@@ -120,7 +120,7 @@ def _convolved(one: list[Fraction], other: list[Fraction]) -> list[Fraction]:
 
 def _gap(known: Known, exact: list[Fraction]) -> float:
     off = (Fraction(float(a)) - b for a, b in zip(known.values, exact, strict=True))
-    return math.sqrt(sum((one**2 for one in off), Fraction(0)))
+    return math.sqrt(sum((difference**2 for difference in off), Fraction(0)))
 
 
 def test_rounding_errors_are_bounded() -> None:
@@ -130,7 +130,7 @@ def test_rounding_errors_are_bounded() -> None:
     moved = 1e-9 * generator.standard_normal(32)
     x, y = _exactly(rough), _exactly(generator.random(32))
     off = Known(values=rough + moved, error=float(np.linalg.norm(moved)) * (1 + 1e-6))
-    exact = Known(values=np.array([float(one) for one in y]), error=0.0)
+    exact = Known(values=np.array([float(number) for number in y]), error=0.0)
     cubed = _convolved(_convolved(x, x), x)
     total = sum(x, Fraction(0))
     for found, true in (

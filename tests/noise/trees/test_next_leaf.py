@@ -49,7 +49,7 @@ def law_of(noise: Agreeing, leaf: int, sums: tuple[int, ...]) -> dict[int, float
     with precision(192):
         masses = law.masses(sums)
         total = sum(masses, arb(0))
-        return {index - cut: float(own / total) for index, own in enumerate(masses)}
+        return {index - cut: float(mass / total) for index, mass in enumerate(masses)}
 
 
 @pytest.mark.parametrize("noise", TREES, ids=str)
@@ -74,10 +74,10 @@ def test_a_word_draws_its_quantile(noise: Agreeing) -> None:
     sums = tuple(range(1, len(noise.branches) + 1))
     law = law_of(noise, 1, sums)
     values, ends = list(law), np.cumsum(list(law.values()))
-    for place in (0.001, 0.17, 0.4, 0.52, 0.62, 0.83, 0.999):
-        index = int(np.searchsorted(ends, place))
-        assert min(abs(ends[index - 1] - place), abs(ends[index] - place)) > 1e-9
-        entropy = Words(int(place * 2**64) << 64, 0)
+    for quantile in (0.001, 0.17, 0.4, 0.52, 0.62, 0.83, 0.999):
+        index = int(np.searchsorted(ends, quantile))
+        assert min(abs(ends[index - 1] - quantile), abs(ends[index] - quantile)) > 1e-9
+        entropy = Words(int(quantile * 2**64) << 64, 0)
         assert draw_next_leaf(noise, 1, [sums], entropy) == [values[index]]
 
 

@@ -29,9 +29,9 @@ def test_half_widths_are_the_least_that_hold_by_enumeration(noise: Agreeing) -> 
     points, weights = enumerated(noise, 9)
     sums = np.abs(np.cumsum(points, axis=1))
     for coverage in _COVERAGES:
-        found = prefix_half_widths(noise, coverage)
-        assert found[0] == 0
-        for g, width in enumerate(found[1:].tolist()):
+        half_widths = prefix_half_widths(noise, coverage)
+        assert half_widths[0] == 0
+        for g, width in enumerate(half_widths[1:].tolist()):
             assert weights @ (sums[:, g] <= width) >= coverage - _NEAR
             assert weights @ (sums[:, g] < width) < coverage + _NEAR
 
@@ -40,8 +40,8 @@ def test_half_widths_of_geometric_noise_summed_are_those_of_its_convolution() ->
     noise = Agreeing(scale=2, branches=(30,), shares=(0, 1))
     places = np.arange(-400, 401)
     cell = math.tanh(0.25) * np.exp(-np.abs(places) / 2)
-    law, found = np.ones(1), prefix_half_widths(noise, 0.95)
-    for width in found[1:].tolist():
+    law, half_widths = np.ones(1), prefix_half_widths(noise, 0.95)
+    for width in half_widths[1:].tolist():
         law = np.convolve(law, cell)
         middle = len(law) // 2
         inside = law[middle - width : middle + width + 1].sum()
@@ -53,10 +53,10 @@ def test_half_widths_of_geometric_noise_summed_are_those_of_its_convolution() ->
 def test_half_widths_of_a_deep_tree_hold_draws() -> None:
     cells = draw_cells(DEEP, InsecureSeededEntropy(2), count=8_000)
     sums = np.abs(np.cumsum(cells, axis=1))
-    found = prefix_half_widths(DEEP, 0.95)[1:]
-    inside = (sums <= found).mean(axis=0)
+    half_widths = prefix_half_widths(DEEP, 0.95)[1:]
+    inside = (sums <= half_widths).mean(axis=0)
     assert (inside > 0.94).all()
-    assert ((sums < found).mean(axis=0) < 0.96).all()  # one less doesn't
+    assert ((sums < half_widths).mean(axis=0) < 0.96).all()  # one less doesn't
 
 
 def test_what_takes_too_much_is_bounded_by_moments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_what_takes_too_much_is_bounded_by_moments(monkeypatch: pytest.MonkeyPat
     assert bounded[3] > exact[3]
     nodes = [1, 2, 4]  # of which the law is known
     assert bounded[nodes].tolist() == exact[nodes].tolist()
-    laws = [one.half_width() for one in level_laws(noise)]
+    laws = [law.half_width() for law in level_laws(noise)]
     assert exact[nodes].tolist() == laws[::-1]
 
 

@@ -41,21 +41,21 @@ def test_moments_are_those_of_the_definition_and_a_little_above(
     noise: Agreeing, level: float
 ) -> None:
     points, weights = enumerated(noise, 9)
-    found = prefix_moments(noise, level)
-    assert found.shape == (noise.dimension + 1, len(ORDERS))
+    moments = prefix_moments(noise, level)
+    assert moments.shape == (noise.dimension + 1, len(ORDERS))
     for g in range(noise.dimension + 1):
         sums = points[:, :g].sum(axis=1) - level * points.sum(axis=1)
         wanted = [float(weights @ sums**order) for order in ORDERS]
-        assert (found[g] >= (1 - _LEFT_OUT) * np.array(wanted)).all()
-        assert (found[g] <= _ABOVE * (1 + _LEFT_OUT) * np.array(wanted)).all()
+        assert (moments[g] >= (1 - _LEFT_OUT) * np.array(wanted)).all()
+        assert (moments[g] <= _ABOVE * (1 + _LEFT_OUT) * np.array(wanted)).all()
 
 
 @pytest.mark.parametrize("noise", SMALL.values(), ids=SMALL)
 def test_variances_are_those_of_the_definition(noise: Agreeing) -> None:
     points, weights = enumerated(noise, 12)
-    found = prefix_variances(noise.branches, [one.variance for one in level_laws(noise)])
+    variances = prefix_variances(noise.branches, [law.variance for law in level_laws(noise)])
     sums = np.cumsum(points, axis=1).astype(float)
-    assert found[1:] == pytest.approx(weights @ sums**2, rel=1e-5)
+    assert variances[1:] == pytest.approx(weights @ sums**2, rel=1e-5)
 
 
 @pytest.mark.dense
@@ -63,9 +63,9 @@ def test_moments_are_those_of_draws() -> None:
     noise = Agreeing(scale=1, branches=(3, 4, 5), shares=("0.1", "0.3", "0.2", "0.4"))
     cells = draw_cells(noise, InsecureSeededEntropy(1), count=20_000)
     sums = np.cumsum(cells, axis=1).astype(float)
-    found = prefix_moments(noise)[1:]
-    assert (sums**2).mean(axis=0) == pytest.approx(found[:, 0], rel=0.05)
-    assert (sums**4).mean(axis=0) == pytest.approx(found[:, 1], rel=0.15)
+    moments = prefix_moments(noise)[1:]
+    assert (sums**2).mean(axis=0) == pytest.approx(moments[:, 0], rel=0.05)
+    assert (sums**4).mean(axis=0) == pytest.approx(moments[:, 1], rel=0.15)
 
 
 def test_the_last_cells_have_the_law_of_the_first() -> None:
@@ -112,12 +112,12 @@ def test_moments_of_noise_that_is_nearly_always_0_keep_their_digits(
     shares = ("0.2", "0.2", "0.6")
     noise = Agreeing(scale=Fraction(1, rate), branches=(3, 2), shares=shares)
     points, weights = enumerated(noise, 2)
-    found = prefix_moments(noise, level)
-    norms = found ** (1 / np.array(ORDERS))
+    moments = prefix_moments(noise, level)
+    norms = moments ** (1 / np.array(ORDERS))
     assert (norms[:, 1:] >= norms[:, :-1] * (1 - 1e-12)).all()
     for g in range(noise.dimension + 1):
         sums = points[:, :g].sum(axis=1) - level * points.sum(axis=1)
         wanted = np.array([float(weights @ sums**order) for order in ORDERS])
-        allowed = 1e-9 * found.max(axis=0)
-        assert (found[g] >= (1 - _LEFT_OUT) * wanted).all()
-        assert (found[g] <= _ABOVE * (1 + 2e-2) * wanted + allowed).all()
+        allowed = 1e-9 * moments.max(axis=0)
+        assert (moments[g] >= (1 - _LEFT_OUT) * wanted).all()
+        assert (moments[g] <= _ABOVE * (1 + 2e-2) * wanted + allowed).all()

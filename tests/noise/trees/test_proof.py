@@ -83,8 +83,8 @@ def test_the_curve_is_that_of_randomised_response() -> None:
     with precision(), mp.workdps(30):
         p = mp.e**2 / (1 + mp.e**2)
         exact = p * (1 - mp.exp(mp.mpf("0.5") - 2))
-        found = delta_ball(law, shift=Fraction(2), epsilon=Fraction(1, 2))
-        assert abs(mp.mpf(found.mid().str(30, radius=False)) - exact) < 1e-25
+        enclosure = delta_ball(law, shift=Fraction(2), epsilon=Fraction(1, 2))
+        assert abs(mp.mpf(enclosure.mid().str(30, radius=False)) - exact) < 1e-25
     assert delta_ball(law, shift=Fraction(2), epsilon=Fraction(2)).is_zero()
 
 
@@ -102,14 +102,16 @@ def test_the_curve_is_that_of_randomised_response() -> None:
 )
 def test_the_scale_is_the_least_for_each_sensitivity(sensitivity: Any, scale: Fraction) -> None:
     shape: Any = {"branches": (2, 3), "shares": ("0.2", "0.3", "0.5")}
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "agreeing", epsilon=1, sensitivity=sensitivity, dimension=6, parameters=shape
     )
-    assert found.noise.scale == scale
-    assert found.certificate.delta.upper == 0
+    assert mechanism.noise.scale == scale
+    assert mechanism.certificate.delta.upper == 0
     with pytest.raises(NotCertified):
         ln.Certificate.prove(
-            budget=ln.Budget(epsilon="0.999999999999"), noise=found.noise, sensitivity=sensitivity
+            budget=ln.Budget(epsilon="0.999999999999"),
+            noise=mechanism.noise,
+            sensitivity=sensitivity,
         )
 
 

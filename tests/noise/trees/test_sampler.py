@@ -93,7 +93,7 @@ def test_floats_and_balls_agree_on_the_same_bits(rate: Fraction, leaf: bool) -> 
         return (2 / (1 + ball(-rate).exp())).log()
 
     count = 2000
-    found = draw_geometric(rate, count, InsecureSeededEntropy(3), more=more if leaf else None)
+    drawn = draw_geometric(rate, count, InsecureSeededEntropy(3), more=more if leaf else None)
     block = ScaledSampler(quantile=EXPONENTIAL, entropy=InsecureSeededEntropy(3)).draw(count)
     compared = 0
     for index in range(count):
@@ -102,7 +102,7 @@ def test_floats_and_balls_agree_on_the_same_bits(rate: Fraction, leaf: bool) -> 
             whole = (total / ball(rate)).floor().unique_fmpz()
         if whole is not None:
             compared += 1
-            assert found[index] == int(whole)
+            assert drawn[index] == int(whole)
     assert compared > 0.99 * count
 
 

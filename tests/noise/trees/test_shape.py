@@ -54,8 +54,8 @@ def test_the_law_of_each_node_is_that_of_an_enumeration(law: Agreeing) -> None:
     for level, (laws, sums) in enumerate(zip(node_laws(law), _sums(law, points), strict=True)):
         assert [one.nodes for one in laws] == shape.count(level)
         assert len(shape.positions_of[level]) == sums.shape[1]
-        for node, place in enumerate(shape.positions_of[level]):
-            own = laws[place]
+        for node, position in enumerate(shape.positions_of[level]):
+            own = laws[position]
             exact = np.bincount(np.abs(sums[:, node]), chances)[:5]
             exact[1:] /= 2
             assert own.probabilities[:5] == pytest.approx(exact, abs=1e-4)
@@ -77,7 +77,7 @@ def test_nodes_that_are_alike_have_one_place() -> None:
     assert shape.positions_of[1][0] == shape.positions_of[1][2]
     assert shape.positions_of[2].tolist().count(shape.positions_of[2][0]) == 6
     even = shape_of((2, 10, 20), 3)
-    assert [len(one) for one in even.positions] == [1, 1, 1, 1]
+    assert [len(position) for position in even.positions] == [1, 1, 1, 1]
     assert (even.order == np.arange(400)).all()
     deep = shape_of((2, 2, 1, 1, 2, 2), 3)  # 1 and 2 below the first, 2 below the second
     assert deep.cells_below[1].tolist() == [3, 2]
@@ -88,9 +88,9 @@ def test_an_even_tree_may_be_said_node_by_node() -> None:
     once, twice = _law((2, 3)), _law((2, 3, 3))
     assert once.even
     assert not twice.even
-    for one, other in zip(level_laws(once), level_laws(twice), strict=True):
-        assert one.probabilities.tolist() == other.probabilities.tolist()
-        assert one.covariance == other.covariance
+    for law, other in zip(level_laws(once), level_laws(twice), strict=True):
+        assert law.probabilities.tolist() == other.probabilities.tolist()
+        assert law.covariance == other.covariance
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_draws_have_the_law_of_every_node_and_agree_in_order() -> None:
     law = _law((4, 3, 1, 5, 2), scale=2)
     drawn = draw_cells(law, InsecureSeededEntropy(5), count=4000)
     for level, sums in enumerate(_sums(law, drawn)):
-        for node, place in enumerate(law.shape.positions_of[level]):
-            own = node_laws(law)[level][place]
-            within = own.half_width(0.95)
+        for node, position in enumerate(law.shape.positions_of[level]):
+            law_of_node = node_laws(law)[level][position]
+            within = law_of_node.half_width(0.95)
             counts = np.bincount(
                 np.minimum(np.abs(sums[:, node]), within + 1), minlength=within + 2
             )
-            chances = 2 * own.probabilities[: within + 1]
+            chances = 2 * law_of_node.probabilities[: within + 1]
             chances[0] /= 2
             expected = np.append(chances, 1 - chances.sum()) * len(drawn)
             statistic = float(((counts - expected) ** 2 / expected).sum())
@@ -166,17 +166,17 @@ def test_what_a_unit_costs_is_the_largest_of_all_its_moves(branches: Any, replac
 
 def test_a_certificate_of_it_is_proved_and_no_edit_of_it() -> None:
     shape: Any = {"branches": (3, 4, 1, 2), "shares": ("0.3", "0.3", "0.4")}
-    made = ln.calibrate(
+    mechanism = ln.calibrate(
         "agreeing",
         epsilon="1",
         sensitivity=ln.RowCounts(1, neighbours="replace-one"),
         dimension=7,
         parameters=shape,
     )
-    stored = made.certificate.to_json()
+    stored = mechanism.certificate.to_json()
     again = ln.Certificate.from_json(stored)
     again.verify()
-    assert again.noise == made.noise
+    assert again.noise == mechanism.noise
     record = json.loads(stored)
     told = record["noise"]["parameters"]["branches"]
     assert told == [3, 4, 1, 2]
@@ -188,15 +188,15 @@ def test_a_certificate_of_it_is_proved_and_no_edit_of_it() -> None:
             continue
         with pytest.raises((InvalidArgument, CertificateRejected)):
             ln.Certificate.from_json(text).verify()
-    values = made.release(np.arange(7)).values
+    values = mechanism.release(np.arange(7)).values
     assert (values == np.rint(values)).all()
 
 
 def test_quantiles_are_those_of_the_cell() -> None:
     law = _law((2, 5, 1), scale=2)
     laws = node_laws(law)[-1]
-    for cell, place in ((0, law.shape.positions_of[2][0]), (5, law.shape.positions_of[2][5])):
-        assert quantile(law, 0.05, cell) * 2 == pytest.approx(laws[place].half_width(), rel=1e-9)
+    for cell, position in ((0, law.shape.positions_of[2][0]), (5, law.shape.positions_of[2][5])):
+        assert quantile(law, 0.05, cell) * 2 == pytest.approx(laws[position].half_width(), rel=1e-9)
     assert quantile(law, 0.05, 0) != quantile(law, 0.05, 5)
 
 
@@ -221,8 +221,8 @@ def test_sums_without_one_part_are_convolutions() -> None:
         (Known(values=law, error=0.0), count) for law, count in zip(laws, (2, 1, 3), strict=True)
     ]
     spectra = [transform(law) for law in laws]
-    for place, one in enumerate(all_but_one(parts)):
-        powers = [count - (j == place) for j, (_, count) in enumerate(parts)]
+    for index, one in enumerate(all_but_one(parts)):
+        powers = [count - (j == index) for j, (_, count) in enumerate(parts)]
         exact = np.fft.irfft(math.prod(s**p for s, p in zip(spectra, powers, strict=True)))  # pyright: ignore
         assert np.linalg.norm(one.values - exact) <= one.error
         assert 0 < one.error < 1e-12

@@ -55,14 +55,14 @@ def test_no_shares_on_a_grid_are_better(
     branches: tuple[int, ...], importance: list[float], rows: Rows
 ) -> None:
     best = best_shares(branches, 1, importance, rows=rows)
-    found = _mean_std(branches, best, importance, rows=rows)
+    mean_std = _mean_std(branches, best, importance, rows=rows)
     tenths = range(11)
     for first in tenths:
         for second in tenths:
             units = (first, second)[: len(branches)]
             if sum(units) < 10:
                 shares = tuple(Fraction(one, 10) for one in (*units, 10 - sum(units)))
-                assert found <= _mean_std(branches, shares, importance, rows=rows) * (1 + 1e-9)
+                assert mean_std <= _mean_std(branches, shares, importance, rows=rows) * (1 + 1e-9)
 
 
 def test_a_level_that_nobody_sees_needs_no_share() -> None:

@@ -45,7 +45,7 @@ def test_the_covariances_of_the_theory() -> None:
     """The chain of the table 20 × 2 × 10: sex, age, region; its standard deviations by table."""
     law = Agreeing(scale=1, branches=(2, 10, 20), shares=(0, "0.2", "0.1", "0.7"))
     variances = [one.variance for one in level_laws(law)]
-    told = {
+    published = {
         (False, False, False): 8.78,
         (False, False, True): 8.45,
         (True, False, False): 6.21,
@@ -55,7 +55,7 @@ def test_the_covariances_of_the_theory() -> None:
         (True, True, False): 5.88,
         (True, True, True): 1.91,
     }
-    for fixed, std in told.items():
+    for fixed, std in published.items():
         assert math.sqrt(variance_of_sum(law.branches, variances, fixed)) == pytest.approx(
             std, abs=0.005
         )

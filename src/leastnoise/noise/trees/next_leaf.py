@@ -225,13 +225,13 @@ def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
 
 @lru_cache(maxsize=16)
 def _find_cut(noise: Agreeing) -> int:
-    """The least cut, of two significant digits, with which hardly a draw needs another one.
+    """The smallest cut, of two significant digits, with which few draws need another cut.
 
-    By Proposition 7 (ii). Only speed rests on these floats.
+    By Proposition 7 (ii). These floats affect only speed.
     """
-    kept = solve(noise.branches, rates_of(noise)).acceptance
+    acceptance = solve(noise.branches, rates_of(noise)).acceptance
     counts = accumulate(noise.branches[:-1], initial=1, func=mul)
-    logs = (nodes * math.log(own) for nodes, (own,) in zip(counts, kept, strict=True))
+    logs = (nodes * math.log(chance) for nodes, (chance,) in zip(counts, acceptance, strict=True))
     room = math.log(_UNDECIDED) + sum(logs)
     for exponent in count(4):
         for cut in range(1 << exponent, 2 << exponent, 1 << (exponent - 3)):
