@@ -30,7 +30,6 @@ PENDING = (
     "leastnoise.guarantees",
     "leastnoise.mechanism",
     "leastnoise.noise",
-    "leastnoise.tables",
 )
 """Packages whose public docstrings have no sections yet."""
 
