@@ -157,14 +157,14 @@ def read(name: str, value, *, item: bool = False):
         require(value <= high, f"{name} = {show(value)}, which is too large", NotChecked)
     if name in WORDS:
         same = any(value == word and type(value) is type(word) for word in WORDS[name])
-        require(same, f"{name} = {show(value)} is none of {show(WORDS[name])}.")
+        require(same, f"{name} = {show(value)} is not in {show(WORDS[name])}.")
     if name in {"body", "hull", "bodies"}:
         return shape(value, BODIES)
     return value
 
 
 def fields(record, names: str | dict, optional: str = "") -> dict:
-    """A record, read: it has the fields `names`, or those of its kind, perhaps `optional` ones."""
+    """Read a record with the fields `names`, or the fields of its kind, and `optional` fields."""
     require(isinstance(record, dict), "Expected a JSON object.")
     if isinstance(names, dict):
         kind = record.get("kind")
@@ -205,10 +205,10 @@ def shape(record: object, kinds: dict) -> tuple:
 
 
 def parse(text: bytes) -> dict:
-    """A JSON object in which no field stands twice; ValueError for what is no JSON."""
+    """Read a JSON object without duplicate fields; ValueError if the text isn't JSON."""
 
     def unique(pairs: list) -> dict:
-        require(len(dict(pairs)) == len(pairs), "A field stands twice.")
+        require(len(dict(pairs)) == len(pairs), "A field is duplicate.")
         return dict(pairs)
 
     record = json.loads(text.decode(), object_pairs_hook=unique)
@@ -316,9 +316,9 @@ def normal(x: Ball) -> Ball:
 
 
 class Shifts(dict):
-    """What is known of all shifts s; noise asks for what it needs.
+    """Known facts about all shifts s; a missing fact raises NotChecked.
 
-    l1: max Σ|s_i|, if one number alone moves so far. square: max Σ s_i². whole: max |s| of one
+    l1: max Σ|s_i|, if a shift of one number attains it. square: max Σ s_i². whole: max |s| of one
     whole number. hull: the body of all shifts. added: a set that holds s or −s. rows: how many
     steps of 1 in cells there are, and whether each may go from one cell to another.
     """
@@ -351,7 +351,7 @@ def rounded_up(square: Fraction) -> Fraction:
 
 
 def shifts_of(record: object, d: int) -> Shifts:
-    """What a sensitivity says of the shifts of d numbers."""
+    """The facts that a sensitivity implies about the shifts of d numbers."""
     r = fields(record, SENSITIVITIES)
     kind, b, about = r["kind"], r.get("bound", Fraction(1)), r.get("neighbours")
     replaced, numbers, moved = about == "replace-one", d, min(r.get("l0", 1), d)
@@ -480,9 +480,9 @@ def on_tree(p: dict, s: Shifts, d: int) -> Fraction:
 def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
     """ε₀ of pure noise (fact 1); None for other noise.
 
-    Two-sided noise falls with P(x) and Q(x), gauges of what has to be added and taken away. A
-    person who is added raises P by at most 1 and lowers Q by at most 1 (docs/theory/bodies.md §3).
-    In steps that hides the set and its negative; Laplace noise also hides their hull.
+    Two-sided noise falls with P(x) and Q(x), the gauges of the added and of the removed part of x.
+    A person who is added raises P by at most 1 and lowers Q by at most 1 (docs/theory/bodies.md
+    §3). So the staircase hides the set and its negative; Laplace noise also hides their hull.
     """
     if name in {"laplace", "staircase"}:
         moved = s["l1"] / p["scale"]
@@ -492,7 +492,7 @@ def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
         moved = s["whole"] / p["scale"]
     elif "body" in p or "of" in p:
         form = p.get("body") or shape(p["of"], ADDED)
-        require(form[1] == d, "The noise is of another number of numbers.")
+        require(form[1] == d, "The dimension of the noise does not fit.")
         hidden = ("signed", d, 1 + form[2], (form,)) if "core" in p and "decay" not in p else form
         known = s["added"] if "of" in p and "decay" in p else s["hull"]
         require(hidden == known, "noise in another shape than the shifts", NotChecked)
@@ -683,9 +683,7 @@ def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
     scalar = name in {"staircase", "geometric", "tulap"} or name.startswith(
         ("truncated", "discrete")
     )
-    require(
-        d == 1 if scalar else d > 1 or name != "l2", "The noise is of another number of numbers."
-    )
+    require(d == 1 if scalar else d > 1 or name != "l2", "The dimension of the noise does not fit.")
     grid = None if claim["grid"] is None else number(claim["grid"])
     fits = grid is None or (grid > 0 and not any(n & (n - 1) for n in grid.as_integer_ratio()))
     about = {claim.get("neighbours"), s["neighbours"]} - {None}

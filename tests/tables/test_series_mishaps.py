@@ -189,6 +189,22 @@ def test_damaged_states_are_explained(folder: Path) -> None:
             StateFile(path=file).read()
 
 
+def test_a_join_by_another_column_is_another_plan(folder: Path) -> None:
+    (folder / "place.csv").write_text("place,kind\na,x\nb,y\n")
+    (folder / "week.csv").write_text("week,kind\n1,x\n2,y\n")
+    types = spec_of()["data"]["types"] | {"kind": "text"}
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"kind": ["x", "y"]}}]
+
+    def joined(on: str) -> Release:
+        join = {"p": {"source": f"{on}.csv", "on": on, "public": True}}
+        data = {"source": "rows.csv", "types": types, "join": join}
+        return release(folder, data=data, query=query)
+
+    joined("place").run()
+    with pytest.raises(Refused, match="is of another plan"):
+        joined("week").run()
+
+
 @pytest.mark.parametrize(
     ("epsilon", "series", "why"),
     [
@@ -314,11 +330,11 @@ def test_a_table_of_persons_is_in_no_single_release(tmp_path: Path) -> None:
         contribution={"max_rows": 2},
         data={
             "source": "rows.csv",
-            "types": {"who": "int", "week": "int", "p.place": "text"},
+            "types": {"who": "int", "week": "int", "home": "text"},
             "join": {"p": {"source": "persons.csv", "on": "who"}},
         },
     )
-    raw["query"] = [{"name": "q", "statistics": ["count"], "group_by": {"p.place": ["a"]}}]
+    raw["query"] = [{"name": "q", "statistics": ["count"], "group_by": {"home": ["a"]}}]
     with pytest.raises(SpecError) as refused:
         Release(**raw, folder=tmp_path)
     assert [key for key, _ in refused.value.problems] == ["data.join.p"]

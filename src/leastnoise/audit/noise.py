@@ -241,7 +241,7 @@ def _gaps(law: ClaimedLaw, subject: Subject, level: Fraction) -> list[Fraction |
 
 
 def _gap(first: tuple[float, Centre], second: tuple[float, Centre]) -> Fraction | None:
-    """A lower bound on the distance of two centres, each with its anchor subtracted.
+    """A lower bound on the distance of two centres, each enclosed relative to its anchor.
 
     None if a centre is unknown.
     """

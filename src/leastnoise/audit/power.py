@@ -83,7 +83,8 @@ def centre_reach(
 ) -> tuple[float, float]:
     """The distances of the bounds of `law.centre_of` below and above c, each exceeded with `miss`.
 
-    They may be inf. `sizes` are the numbers of outputs that choose the point, and that are counted.
+    They may be inf. `sizes` are two numbers of outputs: those that choose the point, and those
+    that are counted.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -147,7 +148,7 @@ def order_statistic(probability: float, size: int, share: float) -> tuple[float,
 class TailTest:
     """The claimed noise, the upper tails of its thresholds, and the test's sizes and level.
 
-    `sizes` are the numbers of outputs that choose thresholds, and that are counted.
+    `sizes` are two numbers of outputs: those that choose thresholds, and those that are counted.
     """
 
     law: ClaimedLaw

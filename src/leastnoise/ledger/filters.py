@@ -82,7 +82,7 @@ class Cost:
         )
 
     def __add__(self, other: Cost) -> Cost:
-        """The cost of both."""
+        """The cost of both charges together."""
         return Cost(
             epsilon=self.epsilon + other.epsilon,
             delta=self.delta + other.delta,

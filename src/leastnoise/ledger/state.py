@@ -114,7 +114,7 @@ class StateFile:
         return os.path.lexists(self.path)
 
     def create(self, state: State) -> None:
-        """Write a new file, in place of one that was there."""
+        """Write a new file; it replaces an existing one."""
         with self._explained():
             for left in (self._new, _journal(self._new), _journal(self.path)):
                 left.unlink(missing_ok=True)  # of a killed process: SQLite would play them back
@@ -187,7 +187,7 @@ class StateFile:
 
 @final
 class _Explained:
-    """Errors of the file in words, without anything that stands in it."""
+    """A context that raises errors of the state file as InvalidInput, and quotes no content."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Functions of any law by way of its family: draws, clients' shares of a draw, and quantiles."""
+"""Functions for a law of any family: draws, clients' shares of a draw, and quantiles."""
 
 from __future__ import annotations
 

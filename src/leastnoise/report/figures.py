@@ -253,7 +253,7 @@ def relative_errors(
         }
         if baseline not in losses:
             needs = ", which needs delta > 0" if baseline == "gaussian" else ""
-            raise Refused(f"Errors are drawn relative to those of {baseline} noise{needs}.")
+            raise Refused(f"Errors are drawn relative to the errors of {baseline} noise{needs}.")
         for label, loss in losses.items():
             lines.setdefault(label, []).append((x, loss / losses[baseline]))
         if comparison.best_possible is not None:

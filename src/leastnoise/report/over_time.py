@@ -36,13 +36,13 @@ def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
         return ""
     try:
         known = numbered_folders(folder.parent)
-        before = {other: path for other, path in known.items() if other <= number}
-        if before.get(number) is None or not before[number].samefile(folder):
+        before = [path for path in known if int(path.name) <= number]
+        if not before or not before[-1].samefile(folder):
             raise CertificateRejected("the folder isn't among its series")
         releases = verify_folders(before)
     except (LeastnoiseError, OSError):  # the page is about this release, which is verified
         return f"<section><h2>Over time</h2>{as_list([_ALONE])}</section>"
-    sections = [_sections(one, path) for one, path in zip(releases, before.values(), strict=True)][
+    sections = [_sections(one, path) for one, path in zip(releases, before, strict=True)][
         -MOST_RELEASES:
     ]
     numbers = [one.release_number or 0 for one in releases][-MOST_RELEASES:]

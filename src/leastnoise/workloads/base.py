@@ -1,4 +1,4 @@
-"""Tables that are sums of the same cells, and what every way to draw noise for them can say."""
+"""Tables that are sums of the same cells, and the interface of strategies for their noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Table:
     """A table of `count` numbers, each the sum of some cells.
 
     `find` computes `part_of`, once and only if it is needed. With `running` the numbers come in
-    runs of that length, and each is the sum of its own cells and of all before it in its run.
+    runs of that length, and each number is a running total within its run.
     """
 
     count: int

@@ -48,7 +48,7 @@ def numerators(sizes: Sequence[int]) -> NDArray[np.int64]:
 def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
     """2^28·a_j·(Hv)_j of the whole `numbers` v of a table, exactly; shape (Π(n_i − 1),).
 
-    Each ends where ±2^62 does, so that no row moves it by more than before.
+    Each is clipped at ±2^62, which never increases the difference of two inputs.
     """
     contrasts: NDArray[Any] = numbers.astype(object).reshape(tuple(sizes))
     for axis, size in enumerate(sizes):

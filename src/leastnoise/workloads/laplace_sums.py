@@ -22,9 +22,9 @@ _MOST = 1 << 12  # from where on the law is normal to three digits
 
 
 def half_width_of_laplace_sum(probability: float, largest: float) -> float:
-    """The t that holds every S of variance 1 whose w_i are at most `largest`.
+    """A t with P(|S| <= t) >= probability for every S of variance 1 with all w_i <= `largest`.
 
-    P(|S| <= t) is at least the probability; 1.960 ≤ t ≤ 2.162 for 95 %. Let h be the polygon
+    It is 1.960 ≤ t ≤ 2.162 for 95 %. Let h be the polygon
     through f at points up to t²/3, with the slope of f there beyond: it is convex, and h ≥ f.
     E h(Σ w_i E_i) is symmetric and convex in w, and so no more than where k = ⌊1/largest⌋ of the
     w_i are 1/k (Marshall, Olkin & Arnold 2011, §3.C). Then V is a gamma number over k, for which

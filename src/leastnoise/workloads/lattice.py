@@ -61,7 +61,7 @@ class Lattice(ABC):
 
     @abstractmethod
     def rank(self, table: int) -> int:
-        """The number of columns and levels that a table is by."""
+        """The number of columns and levels by which a table is grouped."""
 
     @abstractmethod
     def cells(self, table: int) -> int:

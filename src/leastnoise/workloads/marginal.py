@@ -67,15 +67,15 @@ class Marginals(Lattice):
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """The place of each table in `every`."""
+        """The index of each table in `every`."""
         return {table: index for index, table in enumerate(self.every)}
 
     def rank(self, table: int) -> int:
-        """The number of attributes that a table is by."""
+        """The number of attributes by which a table is grouped."""
         return table.bit_count()
 
     def axes(self, table: int) -> tuple[int, ...]:
-        """The attributes that a table is by, in order."""
+        """The attributes by which a table is grouped, in order."""
         return tuple(i for i in range(len(self.sizes)) if table >> i & 1)
 
     def cells(self, table: int) -> int:

@@ -72,7 +72,7 @@ class Nested(Lattice):
 
     @property
     def places(self) -> Sequence[int]:
-        """The place of each table in `every`."""
+        """The index of each table in `every`."""
         return self.every
 
     def split(self, table: int) -> tuple[int, int]:
@@ -80,7 +80,7 @@ class Nested(Lattice):
         return divmod(table, self.masks)
 
     def rank(self, table: int) -> int:
-        """The number of levels and columns that a table is by."""
+        """The number of levels and columns by which a table is grouped."""
         level, mask = self.split(table)
         return level + mask.bit_count()
 

@@ -65,7 +65,7 @@ OfPlaces = Sequence[Sequence[float]]
 class TreeTable(ABC):
     """A table whose numbers are sums of the cells of a tree.
 
-    What is said of its numbers has shape (numbers,), or (1,) where all have one law.
+    Results for its numbers have shape (numbers,), or (1,) if all have the same law.
     """
 
     @abstractmethod
@@ -85,7 +85,7 @@ class TreeTable(ABC):
 
     @abstractmethod
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of whole counts, none below 0, in each number.
+        """A bound on the bias of each number if counts are made whole and at least 0.
 
         The bias of a node is at most E max(0, Z), half of E|Z|; the biases of a sum of nodes add
         up.
@@ -96,10 +96,10 @@ class TreeTable(ABC):
         """Raise NotApplicable if the laws of its numbers would take too long."""
 
     def check_any(self, alone: Agreeing, scale: Fraction) -> None:
-        """Raise NotApplicable if `check` would for all shares, before any is searched.
+        """Raise NotApplicable if `check` would raise it for all shares; called before a search.
 
-        `alone` is noise in the cells alone, whose sums reach least far. At `scale` a move of one
-        cell costs 1.
+        `alone` is noise in the cells alone, whose sums have the narrowest laws. With noise of
+        `scale`, a move of one cell costs 1.
         """
         del scale
         self.check(alone)
@@ -108,9 +108,9 @@ class TreeTable(ABC):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Nodes(TreeTable):
-    """The nodes of a level. `numbers` says which number of the table each node is, if not the same.
+    """The nodes of a level of a tree, which may be uneven.
 
-    The tree may be uneven.
+    `numbers` has the index in the table of each node; None if both have the same order.
     """
 
     level: int
@@ -135,7 +135,7 @@ class Nodes(TreeTable):
         return len(node_laws(noise)[self.level]) == 1
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of whole counts, none below 0, in each number."""
+        """A bound on the bias of each number if counts are made whole and at least 0."""
         return max(law.mean_abs for law in node_laws(noise)[self.level]) / 2
 
     def check(self, noise: Agreeing) -> None:
@@ -177,12 +177,12 @@ class Prefixes(TreeTable):
         return prefix_half_widths(noise, probability)[1 : self.count + 1].astype(float)
 
     def is_alike(self, noise: Agreeing) -> bool:
-        """False: more cells have another sum."""
+        """False: sums of more cells have another law."""
         del noise
         return False
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of whole counts, none below 0, in each sum.
+        """A bound on the bias of each sum if counts are made whole and at least 0.
 
         A sum of fewer than `count` cells is one of nodes without cells beyond these. The sum of all
         is the root, or no node: then std/2 is a bound.
@@ -202,7 +202,7 @@ class Prefixes(TreeTable):
         check_moments(noise)
 
     def check_any(self, alone: Agreeing, scale: Fraction) -> None:
-        """Raise NotApplicable if `check` would for all shares, before any is searched."""
+        """Raise NotApplicable if `check` would raise it for all shares; called before a search."""
         check_least_moments(alone.branches, scale)
 
 
@@ -230,7 +230,7 @@ class FirstCells(TreeTable):
         return True
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of a whole count, none below 0: E max(0, Z) <= std/2."""
+        """A bound on the bias if counts are made whole and at least 0: E max(0, Z) <= std/2."""
         laws = [[law.variance for law in level] for level in node_laws(noise)]
         return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
 
@@ -270,7 +270,7 @@ class Crossed(TreeTable):
         return True
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of whole counts, none below 0, in each number."""
+        """A bound on the bias of each number if counts are made whole and at least 0."""
         pairs = zip(noise.branches[: self.last], self.fixed, strict=False)
         nodes = math.prod(size for size, fixed in pairs if not fixed)
         return nodes * (level_laws(noise)[self.last].mean_abs / 2)
@@ -306,7 +306,7 @@ class GroupSums(TreeTable):
         return self.of.is_alike(noise)
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of whole counts, none below 0: the biases of groups add up."""
+        """A bound on the bias if counts are made whole and at least 0: biases of groups add up."""
         return self.groups * self.of.too_high(noise)
 
     def check(self, noise: Agreeing) -> None:
@@ -343,7 +343,7 @@ class TreeStrategy:
         return self.tables[table].is_alike(self.noise)
 
     def too_high(self, table: int) -> float:
-        """A bound on the bias of whole counts, none below 0, in a number of a table."""
+        """A bound on the bias of a number of a table if counts are made whole and at least 0."""
         return self.tables[table].too_high(self.noise)
 
     def count_groups(self, table: int) -> int:

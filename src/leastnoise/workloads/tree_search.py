@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class TreeOffer:
-    """A tree that noise may be drawn on, with the `tables` that a search weighs.
+    """A candidate tree for the noise, and the `tables` whose variances a search compares.
 
     Shares are searched in the tree of `even` branches, which is near to an uneven tree. With
     `alone`, all noise in the cells is tried, too.
@@ -59,7 +59,7 @@ class TreeOffer:
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
-        """The noise of the tree that hides `rows`, if `scale` does where a move costs 1."""
+        """The tree's noise that hides `rows`; `scale` is the scale if a move of a cell costs 1."""
         noise = Agreeing(scale=scale, branches=self.branches, shares=shares)
         return noise.scaled(noise.cost(rows) / rows.most)
 

@@ -211,7 +211,7 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """An upper lattice of −size·step … size·step, without sampling."""
+    """An upper lattice at −size·step … size·step, for a release of all rows."""
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
@@ -219,7 +219,7 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Lower cells at −size·step … size·step, without sampling."""
+    """Lower cells at −size·step … size·step, for a release of all rows."""
     shift = noise.worst_shift(sensitivity)
     if losses := _own_losses(noise):
         return losses.lower(noise, shift, step, size)

@@ -150,7 +150,7 @@ class Ball(Body):
         return self.coordinates
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """Known for even exponents, and if ‖x‖₂ is rational."""
+        """N(x)^exponent if the exponent is even or ‖x‖₂ is rational; else None."""
         square = sum((value * value for value in x), Fraction(0)) / self.bound**2
         return raise_rational(square, Fraction(exponent, 2))
 

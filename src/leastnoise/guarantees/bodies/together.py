@@ -65,7 +65,7 @@ class Together(Body):
         return (1,) if p is None or p.denominator != 1 else (int(p),)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """Known if each (N_i/r_i)^p is rational."""
+        """N(x)^exponent if it and each (N_i/r_i)^p are rational; else None."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
@@ -226,7 +226,7 @@ class Jointly(OneSided):
         return 1 if p is None or p.denominator != 1 else int(p)
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """Known if the sums of p-th powers have rational roots."""
+        """P^exponent and Q^exponent if they and all p-th powers are rational; else None."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None

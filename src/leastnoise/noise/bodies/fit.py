@@ -56,17 +56,17 @@ def k_norm(question: Question) -> KNorm:
 
 
 def k_staircase(question: Question) -> KStaircase:
-    """The staircase in N with the best γ, which `fixed` may set."""
+    """The staircase in N with the best γ, unless `fixed` sets γ."""
     return law_with_loss(KStaircase, question, pure_epsilon(KStaircase, question))
 
 
 def two_sided_staircase(question: Question) -> TwoSidedStaircase:
-    """The staircase in P and Q with the best core, which `fixed` may set."""
+    """The staircase in P and Q with the best core, unless `fixed` sets the core."""
     return law_with_loss(TwoSidedStaircase, question, pure_epsilon(TwoSidedStaircase, question))
 
 
 def two_sided_laplace(question: Question) -> TwoSidedLaplace:
-    """The smooth law in P and Q with the best core, which `fixed` may set."""
+    """The smooth law in P and Q with the best core, unless `fixed` sets the core."""
     return law_with_loss(TwoSidedLaplace, question, pure_epsilon(TwoSidedLaplace, question))
 
 

@@ -68,7 +68,10 @@ class _Height:
         return ball(self.weight) * ball(self.exponent).exp()
 
     def equals(self, other: _Height) -> bool:
-        """True if they agree: e^r is irrational for a rational r that isn't 0."""
+        """True if both heights are the same number.
+
+        Comparing the fields decides it, because e^r is irrational for a rational r ≠ 0.
+        """
         return (self.weight, self.exponent) == (other.weight, other.exponent)
 
     def at_least(self, other: _Height) -> bool | None:

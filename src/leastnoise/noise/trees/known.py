@@ -111,7 +111,7 @@ class Known:
         )
 
     def largest(self) -> float:
-        """A bound on all numbers of the transform, of x and as it is computed.
+        """A bound on all entries of the transform, both exact and computed.
 
         For x the bound is Σx, which is at most the mass and follows from the values, too.
         """

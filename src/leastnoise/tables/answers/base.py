@@ -423,7 +423,7 @@ class Answer(Protocol):
         ...
 
     def owns(self, name: str) -> bool:
-        """True if a certificate of this name, which isn't a label, is about a part of a query."""
+        """True if the certificate called `name`, no query's label, is about a part of a query."""
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:

@@ -149,8 +149,9 @@ def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
 def _locate(
     location: tuple[int | str, ...], within: int, plain: dict[str, Any]
 ) -> tuple[str, list[int | str]]:
-    """The key of an error, and the path of the unread value, which is `within` parts shorter.
+    """The key of an error, and the path of the value to mark as unread.
 
+    The path omits the last `within` parts of the location, which lie inside that value.
     Between keys pydantic names the form that a value seems to have, such as "bands[]": a value that
     may have several forms is unread as a whole.
     """

@@ -91,7 +91,7 @@ def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) ->
 
 
 def _check_clauses(query: exp.Expr) -> exp.Select:
-    """Return the query if keys can express all its clauses; raises ValueError naming another."""
+    """Return the query if keys of the spec express all its clauses; else raise ValueError."""
     if not isinstance(query, exp.Select):
         why = 'Expected one select, such as "select count(*) from data", in each query.'
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec

@@ -220,7 +220,7 @@ def _clip(epsilon: float) -> float:
 
 
 def _select_queries(layout: SpecLayout, indices: Sequence[int], *, of_delta: float) -> SpecLayout:
-    """The spec with these queries alone, for a part of δ."""
+    """The layout of these queries alone, with the share `of_delta` of δ."""
     spec = layout.spec
     delta = Fraction(f"{float(spec.privacy.delta) * of_delta:.{_DIGITS}g}")
     privacy = spec.privacy.model_copy(update={"delta": delta})

@@ -84,7 +84,8 @@ def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
     The source, the output, the report and the paths of files may change.
     """
     raw = spec_file.to_dict(spec)
-    data = {"filter": raw["data"].get("filter"), "join": sorted(raw["data"].get("join", {}))}
+    joined = {name: join.on for name, join in spec.data.join.items()}
+    data = {"filter": raw["data"].get("filter"), "join": joined}
     kept = {name: value for name, value in raw.items() if name not in {"output", "report"}}
     kept |= {"data": data, "privacy": {**raw["privacy"], "ledger": None}}
     kept |= {"series": {**raw["series"], "state": None}, "certificate": certificate.to_json()}

@@ -56,7 +56,7 @@ def verify_series(
 def verify_folders(
     folders: Sequence[Path], *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> list[VerifiedRelease]:
-    """Verify the releases in these folders, by number in order; see `verify_series`."""
+    """Verify the releases in these folders, in order; see `verify_series`."""
     releases: list[VerifiedRelease] = []
     for folder in folders:
         try:

@@ -184,7 +184,7 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
-        """The note on a page, given the error of each quantile in rows."""
+        """The sentence for a page; `rows` lists the quantiles, each with its error in rows."""
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """The error of each quantile in rows, and the half-width of a count that decides."""
@@ -226,7 +226,7 @@ class QuantilePlan(AloneInDraw):
         )
 
     def with_all_groups(self) -> Self:
-        """The same columns where no count leaves a group out."""
+        """The same plan without a count that leaves groups out."""
         counts = [publish_all(layout) for layout, _ in self.noisy]
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 

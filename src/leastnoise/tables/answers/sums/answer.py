@@ -100,7 +100,7 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Sets that each hold every shift of a table's coordinates by one unit."""
+        """Sensitivities of a table's coordinates to one unit, all of which hold."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:

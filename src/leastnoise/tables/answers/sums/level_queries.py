@@ -116,7 +116,7 @@ def tree_of(column: KeyColumn) -> KeyTree:
 
 @final
 class LevelQueries(QueryKind):
-    """Keys and the levels above them."""
+    """Queries that count by keys, and by the levels above these keys."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"levels"})
     why_no_clipping: ClassVar[str] = NO_CLIPPING

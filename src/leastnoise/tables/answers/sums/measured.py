@@ -135,7 +135,7 @@ def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
 
 
 def has_contrasts(cells: Layout) -> bool:
-    """True if noise may be in contrasts: of one number of a cell, by columns of several keys."""
+    """True if contrasts may get noise: a unit adds to one cell, and columns have several keys."""
     return in_one_cell(cells) and min(marginals_of(cells).sizes, default=2) > 1
 
 

@@ -56,8 +56,8 @@ _RESTARTED = (
     "releases since then."
 )
 _STATE = (
-    "The file of partial sums that the series keeps is as secret as the rows. Delete no copy of it "
-    "before the series ends, and never publish from an old copy."
+    "The file of partial sums that the series keeps is as secret as the rows. Keep it until the "
+    "series ends, and never publish from an older copy."
 )
 
 

@@ -35,10 +35,10 @@ _OF_NUMBERS = (
 
 @final
 class UnlistedQueries(QueryKind):
-    """Groups that nobody listed, published from a noisy count on."""
+    """Queries for unlisted groups: a group is published if its noisy count is large enough."""
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The row of a group."""
+        """The layout of the row of one group."""
         return _row_of_group(spec, query, asked)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:

@@ -286,7 +286,7 @@ def _field(fields: Sequence[str], index: int | None) -> str:
 def _places(
     known: Mapping[tuple[type[Key], Key], int], kinds: Sequence[type[Key]], field: str
 ) -> Sequence[int]:
-    """The place of a key, or all places for an empty field."""
+    """The index of a key, or all indices for an empty field."""
     if not field:
         return range(len(known))
     for kind in kinds:
