@@ -61,17 +61,17 @@ HEALTHY: dict[str, tuple[Any, int]] = {
 def test_our_own_noise_is_not_accused(name: str) -> None:
     problem, draws = HEALTHY[name]
     mechanism = ln.calibrate(name, epsilon=1, **problem)
-    found = ln.audit_mechanism(mechanism, draws=draws)
-    assert not found.violated, str(found)
-    assert [one.verdict for one in found.findings] == ["nothing found"] * len(DETECTORS)
+    result = ln.audit_mechanism(mechanism, draws=draws)
+    assert not result.violated, str(result)
+    assert [one.verdict for one in result.findings] == ["nothing found"] * len(DETECTORS)
 
 
 @pytest.mark.parametrize("epsilon", [12, 20, 60])
 def test_whole_noise_that_is_nearly_always_0_is_not_accused(epsilon: int) -> None:
     honest = ln.calibrate("geometric", epsilon=epsilon, sensitivity=ln.Integer(1))
-    found = ln.audit_mechanism(honest, draws=10_000, detectors=["noise", "sensitivity"])
-    assert [one.verdict for one in found.findings] == ["nothing found"] * 2
-    smaller, distance = (one.would_detect for one in found.findings)
+    result = ln.audit_mechanism(honest, draws=10_000, detectors=["noise", "sensitivity"])
+    assert [one.verdict for one in result.findings] == ["nothing found"] * 2
+    smaller, distance = (one.would_detect for one in result.findings)
     assert "No thinner tail" in smaller  # all outputs are alike
     assert "a distance of 2 " in distance  # 1 is claimed
 
@@ -113,11 +113,11 @@ NAMED = {
 @pytest.mark.parametrize("claim", NAMED)
 @pytest.mark.parametrize("name", LARGEST)
 def test_the_largest_violations_are_found(name: str, claim: str) -> None:
-    found = ln.audit_mechanism(
+    result = ln.audit_mechanism(
         LARGEST[name], NAMED[claim], inputs=(0, 1), draws=2000, detectors=["noise", "sensitivity"]
     )
-    assert [one.verdict for one in found.findings] == ["violation"] * 2
-    assert "agree" not in str(found)
+    assert [one.verdict for one in result.findings] == ["violation"] * 2
+    assert "agree" not in str(result)
 
 
 @pytest.mark.dense
@@ -127,14 +127,14 @@ def test_every_detector_takes_any_floats(name: str) -> None:
     for dimension in (1, 2):
         law = ln.noise.Laplace(scale=10, dimension=dimension)
         for claim in (ln.Claim(epsilon=1), ln.Claim(epsilon=1, sensitivity=ln.L1(1), noise=law)):
-            found = ln.audit_mechanism(
+            result = ln.audit_mechanism(
                 lambda value, count, d=dimension: np.repeat(LARGEST[name](value, count), d).reshape(
                     count, d
                 ),
                 claim, inputs=(0, 1), draws=2000,
                 detectors=[one for one in DETECTORS if one != "repeats"],
             )  # fmt: skip
-            assert found.violated or claim.noise is None
+            assert result.violated or claim.noise is None
 
 
 @pytest.mark.slow
@@ -183,8 +183,8 @@ def test_opendp_is_not_accused() -> None:
         return laplace([value] * count)
 
     claim = ln.Claim(epsilon="0.1", sensitivity=ln.L1(1), noise=ln.noise.Laplace(scale=10))
-    found = ln.audit_mechanism(mechanism, claim, draws=20_000)
-    assert not found.violated, str(found)
+    result = ln.audit_mechanism(mechanism, claim, draws=20_000)
+    assert not result.violated, str(result)
 
 
 def test_one_output_a_call() -> None:
@@ -194,11 +194,11 @@ def test_one_output_a_call() -> None:
     def mechanism(value: float) -> float:
         return value + two_sided_geometric(generator, 1)[0]
 
-    found = ln.audit_mechanism(
+    result = ln.audit_mechanism(
         mechanism, claim, draws=20_000, batched=False, detectors=["distinguishing"]
     )
-    assert found.violated
-    assert 0.2 < found.epsilon_lower < 0.5  # it is 0.5-DP
+    assert result.violated
+    assert 0.2 < result.epsilon_lower < 0.5  # it is 0.5-DP
 
 
 def test_datasets_and_a_score_of_ones_own() -> None:
@@ -215,21 +215,21 @@ def test_datasets_and_a_score_of_ones_own() -> None:
         "detectors": ["distinguishing"],
     }  # fmt: skip
     assert not ln.audit_mechanism(mechanism, **problem).violated
-    found = ln.audit_mechanism(mechanism, **problem, score=lambda outputs: outputs[:, 1] % 2)
-    assert found.violated
-    assert found.delta_lower > 0.9
+    result = ln.audit_mechanism(mechanism, **problem, score=lambda outputs: outputs[:, 1] % 2)
+    assert result.violated
+    assert result.delta_lower > 0.9
 
 
 @pytest.mark.dense
 def test_what_it_says() -> None:
     honest = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1))
-    found = ln.audit_mechanism(honest, draws=10_000)
-    assert "doesn't prove privacy" in str(found)
-    record = found.to_record()
+    result = ln.audit_mechanism(honest, draws=10_000)
+    assert "doesn't prove privacy" in str(result)
+    record = result.to_record()
     assert (record["violated"], record["epsilon"], record["error"]) == (False, "1", "1e-9")
     assert [one["detector"] for one in record["findings"]] == list(DETECTORS)
     assert all(one["would_detect"] for one in record["findings"])
-    assert sum(one.error for one in found.findings) == pytest.approx(1e-9)
+    assert sum(one.error for one in result.findings) == pytest.approx(1e-9)
 
 
 @pytest.mark.parametrize(

@@ -57,15 +57,15 @@ def test_events_are_not_tested_where_they_were_chosen(detector: str) -> None:
 
 
 def test_lower_bounds_hold_and_come_near() -> None:
-    found = ln.audit_mechanism(
+    result = ln.audit_mechanism(
         _response(1, 0.5), ln.Claim(epsilon="0.3"), inputs=(0, 1), draws=200_000,
         detectors=["distinguishing"],
     )  # fmt: skip
-    assert found.violated
-    assert 0.45 < found.epsilon_lower < 0.5
+    assert result.violated
+    assert 0.45 < result.epsilon_lower < 0.5
     # δ(0.3) of randomized response with ε = 0.5
     truth = (math.exp(0.5) - math.exp(0.3)) / (1 + math.exp(0.5))
-    assert 0.75 * truth < found.delta_lower < truth
+    assert 0.75 * truth < result.delta_lower < truth
 
 
 def test_a_delta_that_is_claimed_is_allowed() -> None:

@@ -22,25 +22,25 @@ RECORDS = {
 @pytest.mark.parametrize("name", RECORDS)
 def test_calibrate_writes_the_body_exactly(name: str, tmp_path: Path) -> None:
     file = tmp_path / "certificate.json"
-    found = answer(
+    record = answer(
         "calibrate", "--noise", name, *QUERIES, "--epsilon", "1", "--certificate", str(file)
     )
-    noise = found["noise"]
+    noise = record["noise"]
     assert noise["name"] == name
     ((key, body),) = RECORDS[name].items()
     assert noise["parameters"][key] == body
-    assert found["delta_interval"] == [0.0, 0.0]
-    assert found["certified"] is True
-    assert len(found["variances"]) == 3
-    assert sum(found["variances"]) == pytest.approx(found["mse"])
+    assert record["delta_interval"] == [0.0, 0.0]
+    assert record["certified"] is True
+    assert len(record["variances"]) == 3
+    assert sum(record["variances"]) == pytest.approx(record["mse"])
     assert json.loads(file.read_text())["noise"]["parameters"][key] == body
     verified = run("verify", str(file), "--json")
     assert json.loads(verified.stdout)["verified"] is True
 
 
 def test_compare_puts_null_where_an_error_is_unknown() -> None:
-    found = answer("compare", *QUERIES, "--epsilon", "1", "--release-n")
-    by_name = {one["noise"]["name"]: one for one in found["candidates"]}
+    record = answer("compare", *QUERIES, "--epsilon", "1", "--release-n")
+    by_name = {one["noise"]["name"]: one for one in record["candidates"]}
     assert by_name["two-sided-staircase"]["mae"] is None
     assert by_name["k-norm"]["mae"] > 0
     text = run("compare", *QUERIES, "--epsilon", "1", "--release-n").stdout
@@ -57,11 +57,11 @@ def test_compare_puts_null_where_an_error_is_unknown() -> None:
     ],
 )
 def test_profile_takes_the_body_from_the_sensitivity(name: str, shape: tuple[str, ...]) -> None:
-    found = answer(
+    record = answer(
         "profile", "--noise", name, "--scale", "1", *shape, *QUERIES,
         "--epsilon", "0.5", "--epsilon", "1",
     )  # fmt: skip
-    first, last = (point["delta_interval"] for point in found["points"])
+    first, last = (point["delta_interval"] for point in record["points"])
     assert 0 <= first[0] <= first[1] < 0.288  # randomised response: (1 − e^(−1/2))·e/(1 + e)
     assert last == [0.0, 0.0]
     assert (first[0] > 0) == (name == "k-norm")

@@ -27,42 +27,42 @@ from tests.problems import MINIMAL_SCALES, MinimalScale
     ids=lambda problem: problem.name,
 )
 def test_calibrate_prints_the_reference_scales(problem: MinimalScale) -> None:
-    found = answer(
+    record = answer(
         "calibrate", "--noise", problem.family, "--epsilon", problem.epsilon,
         "--delta", problem.delta, "--dimension", str(problem.dimension),
     )  # fmt: skip
-    assert found["certified"] is True
-    assert found["scale"] == pytest.approx(float(problem.scale), rel=1e-9)
-    assert (found["epsilon"], found["delta"]) == (problem.epsilon, problem.delta)
-    assert found["delta_interval"][1] <= float(problem.delta)
+    assert record["certified"] is True
+    assert record["scale"] == pytest.approx(float(problem.scale), rel=1e-9)
+    assert (record["epsilon"], record["delta"]) == (problem.epsilon, problem.delta)
+    assert record["delta_interval"][1] <= float(problem.delta)
 
 
 def test_the_record_has_the_fields_that_were_agreed() -> None:
-    found = answer("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5",
+    record = answer("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5",
                    "--dimension", "7", "--sensitivity", "2.50")  # fmt: skip
-    assert set(found) == {
+    assert set(record) == {
         "noise", "dimension", "sensitivity", "epsilon", "delta", "compositions", "scale", "mse",
         "mae", "delta_interval", "certified", "seconds",
     }  # fmt: skip
-    assert found["noise"] == {"name": "l2", "parameters": {}}
-    assert found["sensitivity"] == {"kind": "l2", "bound": "2.50"}
-    assert set(found["seconds"]) == {"search", "proof"}
+    assert record["noise"] == {"name": "l2", "parameters": {}}
+    assert record["sensitivity"] == {"kind": "l2", "bound": "2.50"}
+    assert set(record["seconds"]) == {"search", "proof"}
 
 
 def test_compare_ranks_l2_before_the_gaussian() -> None:
-    found = answer("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7")
-    ranked = [(one["noise"]["name"], round(one["mse"], 3)) for one in found["candidates"]]
+    record = answer("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7")
+    ranked = [(one["noise"]["name"], round(one["mse"], 3)) for one in record["candidates"]]
     assert [one for one in ranked if one[0] in {"l2", "gaussian"}] == [
         ("l2", 48.814), ("gaussian", 97.423)
     ]  # fmt: skip
-    assert found["lower_bound"] is None
-    assert "laplace" in [one["name"] for one in found["skipped"]]
+    assert record["lower_bound"] is None
+    assert "laplace" in [one["name"] for one in record["skipped"]]
 
 
 @pytest.mark.dense
 def test_compare_says_what_cannot_serve() -> None:
-    found = answer("compare", "--epsilon", "0", "--delta", "0.1", "--dimension", "1")
-    assert "l2" in {one["name"] for one in found["skipped"]}
+    record = answer("compare", "--epsilon", "0", "--delta", "0.1", "--dimension", "1")
+    assert "l2" in {one["name"] for one in record["skipped"]}
 
 
 def test_compare_with_nothing_that_serves_is_refused() -> None:
@@ -86,15 +86,15 @@ def test_an_option_that_is_given_twice_exits_2(again: tuple[str, ...]) -> None:
 
 
 def test_one_dimension_of_l2_is_laplace() -> None:
-    found = answer("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5")
-    assert found["noise"]["name"] == "laplace"
-    assert found["scale"] == pytest.approx(0.99998000029999533, rel=1e-9)
+    record = answer("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5")
+    assert record["noise"]["name"] == "laplace"
+    assert record["scale"] == pytest.approx(0.99998000029999533, rel=1e-9)
 
 
 def test_profile_is_a_list_of_intervals() -> None:
-    found = answer("profile", "--noise", "l2", "--scale", "0.99", "--dimension", "7",
+    record = answer("profile", "--noise", "l2", "--scale", "0.99", "--dimension", "7",
                    "--epsilon", "1", "--epsilon", "1.02")  # fmt: skip
-    first, second = found["points"]
+    first, second = record["points"]
     assert first["epsilon"] == "1"
     low, high = first["delta_interval"]
     assert low <= 5.044387690030895335923e-9 <= high
@@ -141,9 +141,9 @@ def test_calibrate_of_unlike_coordinates_and_of_pure_noise() -> None:
     asked = ("--epsilon", "1", "--counting-queries", "--release-n", "--dimension", "3")
     shown = run("calibrate", "--noise", "l2", *asked).stdout
     low, high = re.findall(r"std of each number +(\S+) to (\S+)", shown)[0]
-    found = answer("calibrate", "--noise", "l2", *asked)["variances"]
+    record = answer("calibrate", "--noise", "l2", *asked)["variances"]
     assert (float(low), float(high)) == pytest.approx(
-        (min(found) ** 0.5, max(found) ** 0.5), rel=1e-3
+        (min(record) ** 0.5, max(record) ** 0.5), rel=1e-3
     )
     assert shown.endswith("Proved: δ = 0 at ε = 1.\n")
 
@@ -196,9 +196,9 @@ def test_the_impossible_is_refused_with_exit_1() -> None:
 def test_budgets_for_many_releases(tmp_path: Path) -> None:
     budget = ("--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5", "--compositions", "100")
     path = tmp_path / "c.json"
-    found = answer("calibrate", *budget, "--certificate", str(path))
-    assert found["compositions"] == 100
-    assert found["scale"] == pytest.approx(37.3063163482, rel=1e-10)
+    record = answer("calibrate", *budget, "--certificate", str(path))
+    assert record["compositions"] == 100
+    assert record["scale"] == pytest.approx(37.3063163482, rel=1e-10)
     assert answer("verify", str(path))["verified"]
     together = answer("compose", f"{path}=100", "--epsilon", "1", "--delta", "1e-5")
     assert together["points"][0]["delta_interval"] == pytest.approx([1e-5, 1e-5], rel=1e-9)
@@ -299,11 +299,11 @@ def test_certificate_into_a_missing_folder_exits_2(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_bound_is_shown_and_below_every_loss() -> None:
-    found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--bound")
-    bound = found["lower_bound"]
+    record = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--bound")
+    bound = record["lower_bound"]
     assert (bound["loss"], bound["certified"], bound["scope"]) == ("mae", True, "real")
     assert 0.9060 < bound["value"] <= 0.90713
-    assert all(one["mae"] >= bound["value"] for one in found["candidates"])
+    assert all(one["mae"] >= bound["value"] for one in record["candidates"])
     shown = run("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae")
     assert "above the best possible mae" in shown.stdout
 
@@ -312,10 +312,10 @@ def test_the_bound_is_shown_and_below_every_loss() -> None:
 def test_designed_noise_takes_a_gap_and_a_time_limit() -> None:
     asked = ("--epsilon", "1", "--delta", "0.02", "--loss", "mae")
     effort = ("--gap", "0.02", "--time-limit", "20")
-    found = answer("calibrate", "--noise", "optimal", *asked, *effort)
-    assert found["certified"]
+    record = answer("calibrate", "--noise", "optimal", *asked, *effort)
+    assert record["certified"]
     bound = answer("compare", *asked, *effort, "--bound")["lower_bound"]
-    assert bound["value"] <= found["mae"] <= 1.02 * bound["value"]
+    assert bound["value"] <= record["mae"] <= 1.02 * bound["value"]
     for wrong in (("--gap", "2"), ("--gap", "0"), ("--time-limit", "-1")):
         assert run("calibrate", "--noise", "optimal", *asked, *wrong).returncode == 2
         assert run("calibrate", "--noise", "gaussian", *asked, *wrong).returncode == 2

@@ -27,11 +27,11 @@ def test_a_plan_is_scaled_and_its_certificate_verifies(
     plan = str(tmp_path / "plan.json")
     normal, laplace = files
     options = ("--epsilon", "1", "--delta", "1e-5", "--fit", plan)
-    found = answer("compose", f"{normal}=5", f"{laplace}=20", *options)
-    assert [block["certificate"] for block in found["blocks"]] == [normal, laplace]
-    assert [block["compositions"] for block in found["blocks"]] == [5, 20]
-    assert found["blocks"][1]["scale"] == pytest.approx(10 * found["factor"], rel=1e-12)
-    assert found["points"][0]["delta_interval"][1] <= 1e-5
+    record = answer("compose", f"{normal}=5", f"{laplace}=20", *options)
+    assert [block["certificate"] for block in record["blocks"]] == [normal, laplace]
+    assert [block["compositions"] for block in record["blocks"]] == [5, 20]
+    assert record["blocks"][1]["scale"] == pytest.approx(10 * record["factor"], rel=1e-12)
+    assert record["points"][0]["delta_interval"][1] <= 1e-5
     assert answer("verify", plan)["verified"]
     shown = run("compose", f"{normal}=5", f"{laplace}=20", *options)
     assert shown.returncode == 0
@@ -40,9 +40,9 @@ def test_a_plan_is_scaled_and_its_certificate_verifies(
 
 def test_a_pure_plan_needs_no_delta(files: tuple[str, str], tmp_path: Path) -> None:
     plan = str(tmp_path / "plan.json")
-    found = answer("compose", f"{files[1]}=20", "--epsilon", "1", "--fit", plan)
-    assert found["factor"] == 2
-    assert found["blocks"][0]["epsilon"] == "1"
+    record = answer("compose", f"{files[1]}=20", "--epsilon", "1", "--fit", plan)
+    assert record["factor"] == 2
+    assert record["blocks"][0]["epsilon"] == "1"
 
 
 @pytest.mark.parametrize(

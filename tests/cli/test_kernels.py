@@ -34,12 +34,12 @@ def test_quasi_gaussian_calibrates_certifies_and_verifies(tmp_path: Path) -> Non
 def test_a_mixture_with_its_modes_calibrates_certifies_and_verifies(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     budget = ("--epsilon", "2", "--delta", "1e-2")
-    found = answer(
+    record = answer(
         "calibrate", "--noise", "gaussian-mixture", *budget, "--modes", "3",
         "--certificate", str(path),
     )  # fmt: skip
-    assert found["noise"]["parameters"] == {"modes": 3, "spacing": 1.0, "decay": 2.0}
-    assert found["certified"] is True
+    assert record["noise"]["parameters"] == {"modes": 3, "spacing": 1.0, "decay": 2.0}
+    assert record["certified"] is True
     assert run("verify", str(path)).returncode == 0
     alone = answer("calibrate", "--noise", "gaussian-mixture", *budget, "--modes", "0")
     gaussian = answer("calibrate", "--noise", "gaussian", *budget)
@@ -53,10 +53,10 @@ def test_a_mixture_with_its_modes_calibrates_certifies_and_verifies(tmp_path: Pa
 
 
 def test_a_search_that_was_cut_off_says_so() -> None:
-    found = answer(
+    record = answer(
         "calibrate", "--noise", "gaussian-mixture", "--epsilon", "0.3", "--delta", "1e-9"
     )
-    assert "32" in found["note"]
+    assert "32" in record["note"]
 
 
 @pytest.mark.slow
@@ -88,10 +88,10 @@ def test_a_gaussian_has_no_modes() -> None:
 
 
 def test_profile_of_a_given_law() -> None:
-    found = answer(
+    record = answer(
         "profile", "--noise", "quasi-gaussian", "--scale", "0.2620144084", "--param", "spacing=1",
         "--param", "decay=1", "--epsilon", "1",
     )  # fmt: skip
-    low, high = found["points"][0]["delta_interval"]
+    low, high = record["points"][0]["delta_interval"]
     assert low == pytest.approx(0.25, abs=1e-8)
     assert high == pytest.approx(0.25, abs=1e-8)

@@ -12,20 +12,20 @@ from tests.cli.program import answer, run
 
 @pytest.mark.slow
 def test_a_whole_number_query_gets_the_best_noise_on_whole_numbers() -> None:
-    found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--integer")
-    best = found["candidates"][0]
+    record = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--integer")
+    best = record["candidates"][0]
     assert best["noise"]["name"] == "discrete-staircase"
     assert best["mae"] == pytest.approx(0.7984977697, abs=1e-9)
-    assert found["lower_bound"]["scope"] == "integer"
+    assert record["lower_bound"]["scope"] == "integer"
     assert best["sensitivity"] == {"kind": "integer", "bound": "1"}
     assert run("compare", "--epsilon", "1", "--integer", "--sensitivity", "1.5").returncode == 2
 
 
 def test_a_count_without_a_delta(tmp_path: Path) -> None:
     path = tmp_path / "count.json"
-    found = answer("compare", "--epsilon", "1", "--integer")["candidates"][0]
-    assert found["noise"]["name"] == "geometric"
-    assert found["mse"] == pytest.approx(2 / math.e / (1 - 1 / math.e) ** 2, rel=1e-12)
+    record = answer("compare", "--epsilon", "1", "--integer")["candidates"][0]
+    assert record["noise"]["name"] == "geometric"
+    assert record["mse"] == pytest.approx(2 / math.e / (1 - 1 / math.e) ** 2, rel=1e-12)
     one = answer(
         "calibrate", "--noise", "geometric", "--epsilon", "2", "--integer", "--sensitivity", "2",
         "--certificate", str(path),
@@ -51,15 +51,15 @@ def test_noise_for_one_number_is_refused_for_several() -> None:
 @pytest.mark.dense
 def test_counting_queries_are_fitted_with_an_ellipse() -> None:
     budget = ("--epsilon", "1", "--delta", "1e-5", "--counting-queries", "--dimension", "5")
-    found = answer("compare", *budget)["candidates"]
+    record = answer("compare", *budget)["candidates"]
     plain = next(
-        one for one in found if one["noise"]["name"] == "gaussian" and "geometry" not in one
+        one for one in record if one["noise"]["name"] == "gaussian" and "geometry" not in one
     )
     assert plain["mse"] / 5 == pytest.approx(69.588, rel=1e-5)
-    assert found[0]["noise"]["name"] == "two-sided-staircase"
-    assert found[0]["variances"] == pytest.approx([8.1896] * 5, rel=1e-4)
+    assert record[0]["noise"]["name"] == "two-sided-staircase"
+    assert record[0]["variances"] == pytest.approx([8.1896] * 5, rel=1e-4)
     ellipse = next(
-        one for one in found if one["noise"]["name"] == "l2" and one.get("geometry") is not None
+        one for one in record if one["noise"]["name"] == "l2" and one.get("geometry") is not None
     )
     assert ellipse["variances"][0] == pytest.approx(14.5424, rel=1e-5)
     counted = answer("compare", *budget, "--max-nonzero", "2", "--release-n")["candidates"]

@@ -63,7 +63,7 @@ class RunningSums:
         where = "the sums of a series"
         fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
         lists = {name: require_type(value, list, where=where) for name, value in fields.items()}
-        noise = [tuple(require_type(own, list, where=where)) for own in lists["noise"]]
+        noise = [tuple(require_type(sums, list, where=where)) for sums in lists["noise"]]
         wholes = [*lists["totals"], *lists["counts"], *(n for sums in noise for n in sums)]
         sizes = [*map(len, noise)], len(lists["totals"]), len(lists["counts"])
         known = [*map(len, like.noise)], len(like.totals), len(like.counts)

@@ -233,7 +233,11 @@ class Plan(Framed, Shown):
         return summary.list_notes(self)
 
     def to_record(self) -> dict[str, Any]:
-        """The plan as JSON values; privacy numbers are exact texts."""
+        """The plan as JSON values.
+
+        Returns:
+            The record that plan.json holds. Privacy numbers are exact texts.
+        """
         return {
             "version": 1,
             "unit": self.unit,
@@ -254,5 +258,9 @@ class Plan(Framed, Shown):
         }
 
     def to_json(self) -> str:
-        """The plan as JSON text."""
+        """The plan as JSON text.
+
+        Returns:
+            The text of plan.json.
+        """
         return json.dumps(self.to_record(), indent=2, allow_nan=False)

@@ -161,11 +161,10 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
     subject = f"The query {names[0]} counts"
     if len(names) > 1:
         subject = f"The queries {_words.join_names(names)} count"
-    what = "how much limits and bounds take away, in all groups together"
+    sentence = f"{subject} with noise how much limits and bounds take away, in all groups together."
     if rest:
-        by_row = counting[0].by_row
-        what = "how many rows are in no group" if by_row else "how many persons are in no group"
-    sentence = f"{subject} with noise {what}."
+        units = "rows" if counting[0].by_row else "persons"
+        sentence = f"{subject} with noise how many {units} are in no group."
     return [sentence, *dict.fromkeys(text for layout in counting for text in layout.clipped)]
 
 

@@ -157,19 +157,43 @@ class ReleaseBuilder:
     def count(
         self, column: str | None = None, *, by: By = (), keys: Keys | None = None
     ) -> ReleaseBuilder:
-        """Add the number of rows, or with `column` the number of rows that have a value in it."""
+        """Add the number of rows.
+
+        Args:
+            column: If given, only rows with a value in this column count.
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+
+        Returns:
+            A new builder with the statistic.
+        """
         if column is None:
             return self._with("count", by, keys)
         return self._with(f"count({_validate.text(column, name='column')})", by, keys)
 
     def count_units(self, *, by: By = (), keys: Keys | None = None) -> ReleaseBuilder:
-        """Add the number of persons, or of other units."""
+        """Add the number of persons, or of other units.
+
+        Args:
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+
+        Returns:
+            A new builder with the statistic.
+        """
         return self._with("count_units", by, keys)
 
     def groups(self, *, by: By, keys: Keys | None = None) -> ReleaseBuilder:
         """Add the list of groups with private `keys`, without any number about them.
 
         Without a number, smaller groups can be published: see `statistics = []` in a spec.
+
+        Args:
+            by: The column or columns whose groups are the rows of the table.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+
+        Returns:
+            A new builder with the list.
         """
         return self._with(None, by, keys)
 
@@ -182,7 +206,18 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Add the sum of a column. Missing values count as `missing`, else they are left out."""
+        """Add the sum of a column.
+
+        Args:
+            column: The column of numbers.
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+            bounds: The public bounds to which values are clamped.
+            missing: The number as which missing values count; by default they are left out.
+
+        Returns:
+            A new builder with the statistic.
+        """
         return self._with_statistic("sum", column, by, keys, bounds=bounds, missing=missing)
 
     def mean(
@@ -194,7 +229,18 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Add the mean of a column; missing values as in `sum`."""
+        """Add the mean of a column.
+
+        Args:
+            column: The column of numbers.
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+            bounds: The public bounds to which values are clamped.
+            missing: The number as which missing values count; by default they are left out.
+
+        Returns:
+            A new builder with the statistic.
+        """
         return self._with_statistic("mean", column, by, keys, bounds=bounds, missing=missing)
 
     def var(
@@ -206,7 +252,18 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Add the population variance of a column; missing values as in `sum`."""
+        """Add the population variance of a column.
+
+        Args:
+            column: The column of numbers.
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+            bounds: The public bounds to which values are clamped.
+            missing: The number as which missing values count; by default they are left out.
+
+        Returns:
+            A new builder with the statistic.
+        """
         return self._with_statistic("var", column, by, keys, bounds=bounds, missing=missing)
 
     def std(
@@ -218,7 +275,18 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Add the population standard deviation of a column; missing values as in `sum`."""
+        """Add the population standard deviation of a column.
+
+        Args:
+            column: The column of numbers.
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+            bounds: The public bounds to which values are clamped.
+            missing: The number as which missing values count; by default they are left out.
+
+        Returns:
+            A new builder with the statistic.
+        """
         return self._with_statistic("std", column, by, keys, bounds=bounds, missing=missing)
 
     def median(
@@ -226,7 +294,15 @@ class ReleaseBuilder:
     ) -> ReleaseBuilder:
         """Add the median of a column.
 
-        The result is one of the `candidates`: `{"from": 0, "to": 150_000, "step": 100}`, or a list.
+        Args:
+            column: The column of numbers.
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+            candidates: The public values among which the result is chosen: a list, or a table
+                such as `{"from": 0, "to": 150_000, "step": 100}`.
+
+        Returns:
+            A new builder with the statistic.
         """
         return self._with_statistic("median", column, by, keys, candidates=candidates)
 
@@ -239,19 +315,46 @@ class ReleaseBuilder:
         keys: Keys | None = None,
         candidates: Any = None,
     ) -> ReleaseBuilder:
-        """Add the quantile of a column at `level`, such as 0.9: one of the `candidates`."""
+        """Add a quantile of a column.
+
+        Args:
+            column: The column of numbers.
+            level: The level of the quantile, between 0 and 1, such as 0.9.
+            by: The column or columns whose groups are the rows of the table; none for all rows.
+            keys: The groups of each column, by column: see `ReleaseBuilder`.
+            candidates: The public values among which the result is chosen: a list, or a table
+                such as `{"from": 0, "to": 150_000, "step": 100}`.
+
+        Returns:
+            A new builder with the statistic.
+        """
         text = decimal_text(exact(level, name="level"))
         return self._with_statistic(
             "quantile", column, by, keys, more=f", {text}", candidates=candidates
         )
 
     def query(self, name: str, **section: Any) -> ReleaseBuilder:
-        """Add a table from a `[[query]]` section of a spec, with any of its keys."""
+        """Add a table from a `[[query]]` section of a spec.
+
+        Args:
+            name: The name of the table.
+            **section: The other keys of the section.
+
+        Returns:
+            A new builder with the table.
+        """
         queries = {**self.queries, len(self.queries): {"name": name, **section}}
         return self._with_queries(queries, {}, self.private)
 
     def build(self) -> Release:
-        """The release; raises InvalidArgument if no table was added."""
+        """The release with all tables that were added.
+
+        Returns:
+            The release; no row is read yet.
+
+        Raises:
+            InvalidArgument: No table was added.
+        """
         if self.release is None:
             expected = "a release with a table: call count(), mean(…) or query(…) first"
             raise InvalidArgument(name="queries", value="none", expected=expected)
@@ -263,11 +366,22 @@ class ReleaseBuilder:
         return self.build().spec
 
     def to_toml(self) -> str:
-        """The spec as TOML: see `Release.to_toml`."""
+        """The spec as TOML.
+
+        Returns:
+            A text that `Release.from_toml` reads from a file.
+        """
         return self.build().to_toml()
 
     def plan(self, *, progress: Progress | None = None) -> Plan:
-        """The plan that `run` would follow, with its errors; no row is read. See `Release.plan`."""
+        """Plan the release without reading a row: see `Release.plan`.
+
+        Args:
+            progress: Called with each stage in words.
+
+        Returns:
+            The plan that `run` would follow, with its expected errors.
+        """
         return self.build().plan(progress=progress)
 
     def run(
@@ -277,7 +391,16 @@ class ReleaseBuilder:
         sign: str | Path | None = None,
         label: str | None = None,
     ) -> ReleasedTables:
-        """Read the rows and return the tables: see `Release.run`. Each call spends ε again."""
+        """Read the rows and publish the tables: see `Release.run`. Each call spends ε again.
+
+        Args:
+            progress: Called with each stage in words, never with a number of rows.
+            sign: PEM file of an Ed25519 private key that signs the directory.
+            label: Label of the ledger's entry.
+
+        Returns:
+            The tables, with their certificate and plan.
+        """
         return self.build().run(progress=progress, sign=sign, label=label)
 
     def _with_statistic(
@@ -335,7 +458,7 @@ class ReleaseBuilder:
         given: Mapping[str, Mapping[str, Any]],
         private: Mapping[str, Any],
     ) -> ReleaseBuilder:
-        """Return a builder with these queries and facts, after checking them.
+        """A builder with these queries and facts, after checking them.
 
         Raises InvalidArgument if a fact contradicts an earlier one about the same column.
         """

@@ -187,7 +187,11 @@ class Release:
         return self._spec
 
     def to_toml(self) -> str:
-        """TOML that reads back as an equal spec."""
+        """The spec as TOML, which reads back as an equal spec.
+
+        Returns:
+            The text of a spec file.
+        """
         return spec_file.dumps(self._spec)
 
     def plan(self, *, progress: Progress | None = None) -> Plan:
@@ -269,18 +273,27 @@ class Release:
         return release
 
     def standing(self) -> Standing | None:
-        """The state of the series in its ledger; None for a spec without a series.
+        """Read the state of the series from its ledger.
 
-        Raises the errors of the ledger: see `Ledger.charge`.
+        Returns:
+            The state; None for a spec without a series.
+
+        Raises:
+            LedgerRejected: The ledger was edited; for other errors see `Ledger.charge`.
         """
         from leastnoise.tables.publish.prepare import Standing
 
         return Standing.find(self._spec, self._folder)
 
     def target(self) -> Path | None:
-        """The directory that `run` would create now; None for a spec without an output.
+        """Find the directory that `run` would create now.
 
-        For a series it is the directory of the next release. Raises the errors of `standing`.
+        Returns:
+            The directory, in a series the directory of the next release. None for a spec without
+            an output.
+
+        Raises:
+            LedgerRejected: The ledger of a series was edited; for other errors see `Ledger.charge`.
         """
         if self._spec.output is None:
             return None
@@ -288,10 +301,17 @@ class Release:
         return path if standing is None else standing.folder(path)
 
     def afford(self, plan: Plan) -> str | None:
-        """The filter by which the ledger would admit `plan` now. Nothing is charged.
+        """Check that the ledger would admit `plan` now. Nothing is charged.
 
-        None if no charge is due: without a ledger, for a preregistered plan, and for a series that
-        has begun. Raises the errors of the ledger: see `Ledger.charge`.
+        Args:
+            plan: The plan of this release.
+
+        Returns:
+            The filter by which the ledger would admit it. None if no charge is due: without a
+            ledger, for a preregistered plan, and for a series that has begun.
+
+        Raises:
+            Refused: The ledger does not admit the plan; for other errors see `Ledger.charge`.
         """
         from leastnoise.tables.publish import prepare
 

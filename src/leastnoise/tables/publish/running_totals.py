@@ -245,7 +245,7 @@ class SeriesRelease:
             plan=plan_digest(plan.spec, plan.certificate),
             first=1,
             digest="",
-            sums=_records({own.labels[0]: own.start() for own in _over_time(plan)}),
+            sums=_records({answered.labels[0]: answered.start() for answered in _over_time(plan)}),
         )
         self._file.create(state)
         standing.series.begin(
@@ -298,7 +298,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
         plan=plan_digest(spec, begun.certificate),
         first=first,
         digest=begun.digest,
-        sums=_records({own.labels[0]: own.start() for own in _over_time(plan)}),
+        sums=_records({answered.labels[0]: answered.start() for answered in _over_time(plan)}),
     )
     file.create(state)
     standing.series.restart(state, expected=begun.tag, label=label)
@@ -306,20 +306,22 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
 
 
 def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
-    """Raise CertificateRejected unless the digest of a folder is the one of its counts."""
+    """Raise CertificateRejected unless the digest of a folder follows from its counts."""
     link, number = seal.link, seal.release_number
     if link is None or number is None or number < link.first:
         raise CertificateRejected("The release has no place in the chain of its series.")
     counts = {label: counts for label, (counts, _) in numbers_of(plan, folder).items()}
     plan_hash = plan_digest(plan.spec, plan.certificate)
     if link.follows(plan=plan_hash, release=number, counts=counts) != link.digest:
-        raise CertificateRejected("The digest of the release isn't the one of its counts.")
+        raise CertificateRejected("The digest of the release doesn't follow from its counts.")
 
 
 def numbers_of(plan: Plan, folder: Path) -> dict[str, tuple[list[int], list[int]]]:
     """The counts and the running totals of a folder, by the label of the query."""
     kind = plan.spec.output.format if plan.spec.output else "parquet"
-    return {own.labels[0]: own.read_numbers(folder, kind) for own in _over_time(plan)}
+    return {
+        answered.labels[0]: answered.read_numbers(folder, kind) for answered in _over_time(plan)
+    }
 
 
 def _output(spec: Spec, folder: Path) -> Path:
@@ -341,15 +343,17 @@ def _over_time(plan: Plan) -> Sequence[OverTime]:
 def _sums_of(plan: Plan, state: State) -> dict[str, RunningSums]:
     try:
         return {
-            own.labels[0]: RunningSums.from_record(state.sums.get(own.labels[0]), like=own.start())
-            for own in _over_time(plan)
+            answered.labels[0]: RunningSums.from_record(
+                state.sums.get(answered.labels[0]), like=answered.start()
+            )
+            for answered in _over_time(plan)
         }
     except CertificateRejected as error:
         raise InvalidInput(f"{error} Delete the state. {_RESTART} {_NOTHING}") from None
 
 
 def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:
-    return {label: own.to_record() for label, own in sums.items()}
+    return {label: running.to_record() for label, running in sums.items()}
 
 
 def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
@@ -357,8 +361,8 @@ def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
     sums = _records(memory.after)
     if last:
         for record in sums.values():
-            record["noise"] = [[0] * len(own) for own in record["noise"]]
-    counts = {label: own.counts for label, own in memory.after.items()}
+            record["noise"] = [[0] * len(numbers) for numbers in record["noise"]]
+    counts = {label: running.counts for label, running in memory.after.items()}
     return before.after(counts=counts, sums=sums)
 
 
@@ -366,9 +370,9 @@ def _restored(plan: Plan, state: State) -> dict[str, Table]:
     """The tables of a release that was drawn before, by query."""
     sums = _sums_of(plan, state)
     drawn: dict[str, Table] = {}
-    for own in _over_time(plan):
-        tables = own.publish(sums[own.labels[0]])
-        drawn |= zip((part.label for part in own.parts), tables, strict=True)
+    for answered in _over_time(plan):
+        tables = answered.publish(sums[answered.labels[0]])
+        drawn |= zip((part.label for part in answered.parts), tables, strict=True)
     return {
         query.name: select_groups(
             query.layouts[0],

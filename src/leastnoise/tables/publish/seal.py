@@ -41,7 +41,7 @@ class Link:
     """A release in the chain of a series with running totals.
 
     `first` is the first release of its tree. `digest` is the digest of the release, and `before`
-    that of the release before, or "".
+    the digest of the previous release; "" for the first release of the series.
     """
 
     first: int

@@ -29,9 +29,9 @@ def verify_series(
 ) -> list[VerifiedRelease]:
     """Verify every release in the output folder of a series, and that they fit each other.
 
-    All have one certificate and one plan. Each running total is the total before plus the count,
-    exactly, and each release has the digest of the release before. A release may be missing only
-    before a restart.
+    All releases have the same certificate and plan. Each running total is exactly the previous
+    total plus the count, and each release has the digest of the previous one. A release may be
+    missing only before a restart.
 
     Args:
         path: The folder with the folders of the releases, 01, 02 and so on.
@@ -58,17 +58,17 @@ def verify_folders(
 ) -> list[VerifiedRelease]:
     """Verify the releases in these folders, in order; see `verify_series`."""
     releases: list[VerifiedRelease] = []
-    for place in folders:
+    for folder in folders:
         try:
-            release = verify_directory(place, ledger=ledger, key=key)
+            release = verify_directory(folder, ledger=ledger, key=key)
         except CertificateRejected as error:
-            raise CertificateRejected(f"{place.name}: {error}") from None
-        if release.link is None or release.release_number != int(place.name):
+            raise CertificateRejected(f"{folder.name}: {error}") from None
+        if release.link is None or release.release_number != int(folder.name):
             why = "is no release of a series with running totals, or of another number"
-            raise CertificateRejected(f"The folder {place.name} {why}.")
+            raise CertificateRejected(f"The folder {folder.name} {why}.")
         releases.append(release)
     numbers = [
-        numbers_of(release.plan, place) for release, place in zip(releases, folders, strict=True)
+        numbers_of(release.plan, folder) for release, folder in zip(releases, folders, strict=True)
     ]
     _check_start(releases[0])
     steps = zip(pairwise(releases), pairwise(numbers), strict=True)

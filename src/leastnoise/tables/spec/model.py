@@ -255,7 +255,7 @@ class Series(Section):
         default=None,
     )
     totals: bool = key(
-        "whether running totals are published, with one draw of noise for all releases",
+        "the flag that publishes running totals, with one draw of noise for all releases",
         "totals = true",
         default=False,
     )

@@ -196,7 +196,7 @@ class SumPart(NoisyPart):
         """The head of the list of errors."""
         if not self.has_unlike_rows:
             return "in each cell"
-        return f"of all {self.answered.row_name}: root mean square, largest ±"
+        return f"all {self.answered.row_name}: root mean square, largest ±"
 
     @property
     def own_record(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class OnATree(Summed):
     summed: ClassVar[str]
     """The name of the numbers of a table of sums."""
     advice: ClassVar[str] = ""
-    """What to do where no noise fits, if not a smaller epsilon."""
+    """The advice if no noise fits; empty for the usual advice, a smaller epsilon."""
 
     @staticmethod
     @abstractmethod

@@ -299,7 +299,7 @@ class SumsPart(NoisyPart):
 
     has_coordinates: ClassVar[bool] = False
     has_unlike_rows: ClassVar[bool] = True
-    which_numbers: ClassVar[str] = f"of all {_ROWS}: root mean square, largest ±"
+    which_numbers: ClassVar[str] = f"all {_ROWS}: root mean square, largest ±"
 
     def _find_errors(self) -> tuple[NoiseError]:
         return (self.answered.error,)
