@@ -97,7 +97,7 @@ function read(name, value, item = false) {
     return name === "masses" ? value : Number(value);
   }
   const known = !(name in WORDS) || WORDS[name].includes(value);
-  if (!known) throw new Rejected(`${name} = ${show(value)} is none of ${show(WORDS[name])}.`);
+  if (!known) throw new Rejected(`${name} = ${show(value)} is not in ${show(WORDS[name])}.`);
   return ["body", "hull", "bodies"].includes(name) ? shape(value, BODIES) : value;
 }
 
@@ -358,7 +358,7 @@ function lossOf(name, p, s, d) {
     moved = s.get("whole").by(p.scale);
   } else if ("body" in p || "of" in p) {
     const form = p.body ?? shape(p.of, ADDED);
-    require(form[1] === d, "The noise is of another number of numbers.");
+    require(form[1] === d, "The dimension of the noise does not fit.");
     const around = "core" in p && !("decay" in p);
     const hidden = around ? ["signed", d, 1 + form[2], [form]] : form;
     const known = s.get("of" in p && "decay" in p ? "added" : "hull");
@@ -519,7 +519,7 @@ function readClaim(record, kinds = STATEMENTS) {
     require(name !== "two-sided-staircase" || atMost(1, p.core.times(1e6)), "No core.");
   }
   const scalar = /^(staircase|geometric|tulap|truncated.*|discrete.*)$/.test(name);
-  require(scalar ? d === 1 : d > 1 || name !== "l2", "The noise is of another number of numbers.");
+  require(scalar ? d === 1 : d > 1 || name !== "l2", "The dimension of the noise does not fit.");
   const grid = claim.grid === null ? null : number(claim.grid);
   const isPower = (n) => (n & (n - 1n)) === 0n;
   const fine = grid === null || (grid.n > 0n && isPower(grid.n) && isPower(grid.d));

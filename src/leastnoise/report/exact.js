@@ -90,7 +90,7 @@ function general(x, digits) {
   return `${strip(mantissa)}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`;
 }
 
-// Python's json.loads: whole numbers become BigInts, and a field that stands twice is rejected.
+// Python's json.loads: whole numbers become BigInts, and a duplicate field is rejected.
 function loads(text) {
   let at = 0;
   const fail = () => {
@@ -127,7 +127,7 @@ function loads(text) {
       const record = Object.create(null);
       list("}", () => {
         const name = quoted();
-        require(!(name in record), "A field stands twice.");
+        require(!(name in record), "A field is duplicate.");
         blank();
         if (!sign(":")) fail();
         record[name] = value(depth + 1);
