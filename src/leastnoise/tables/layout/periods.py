@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, final
 
-from leastnoise.certificate.records import exact_fields, require_type
 from leastnoise.errors import CertificateRejected
 
 _LARGEST = 1 << 53  # whole numbers up to it are exact as floats
@@ -60,6 +59,11 @@ class RunningSums:
 
         Raises CertificateRejected for anything else.
         """
+        from leastnoise.certificate.records import (  # noqa: PLC0415 (.2 s)
+            exact_fields,
+            require_type,
+        )
+
         where = "the sums of a series"
         fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
         lists = {name: require_type(value, list, where=where) for name, value in fields.items()}
