@@ -144,7 +144,7 @@ class StateFile:
         if mode & 0o077:
             raise Refused(
                 f"Others may read {self.path}, which is as secret as the rows. "
-                f"Take that away: chmod 600 {self.path}. Nothing was read or drawn."
+                f"Remove their permission: chmod 600 {self.path}. Nothing was read or drawn."
             )
         with self._explained(), closing(self._open("ro")) as connection:
             return read_state(connection, "main")

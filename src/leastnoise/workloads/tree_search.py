@@ -227,7 +227,7 @@ class Trees:
         """
         noise, neighbours = claim.noise, self.neighbours
         if not isinstance(noise, Agreeing):
-            raise CertificateRejected(f"Query {self.label!r}: its counts have no such noise.")
+            raise CertificateRejected(f"Query {self.label!r}: its counts cannot have this noise.")
         fits = (
             *(self._is_the_tree(noise) if self.exact else self._is_a_tree(noise)),
             (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),

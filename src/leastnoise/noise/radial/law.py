@@ -89,7 +89,7 @@ class GeneralizedGamma(Noise):
                 value=self.dimension,
                 expected=f"dimension <= {MAX_SHAPED_DIMENSION} for shapes beside alpha = "
                 "dimension - 1, p = 1 or 2",
-                hint="So far out nothing is gained on gaussian and l2.",
+                hint="In so many dimensions other shapes gain nothing on gaussian and l2.",
             )
         if abs(self._log_moment(2) + 2 * math.log(self.scale)) > _LARGEST_LOG:
             raise InvalidArgument(

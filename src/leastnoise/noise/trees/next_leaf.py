@@ -226,7 +226,7 @@ def _find_cut(noise: Agreeing) -> int:
     """
     kept = solve(noise.branches, rates_of(noise)).acceptance
     counts = accumulate(noise.branches[:-1], initial=1, func=mul)
-    logs = (nodes * math.log(own) for nodes, (own,) in zip(counts, kept, strict=True))
+    logs = (nodes * math.log(chance) for nodes, (chance,) in zip(counts, kept, strict=True))
     room = math.log(_UNDECIDED) + sum(logs)
     for exponent in count(4):
         for cut in range(1 << exponent, 2 << exponent, 1 << (exponent - 3)):

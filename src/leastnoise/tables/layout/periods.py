@@ -58,8 +58,12 @@ class RunningSums:
         where = "the sums of a series"
         fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
         lists = {name: require_type(value, list, where=where) for name, value in fields.items()}
-        noise = [tuple(require_type(own, list, where=where)) for own in lists["noise"]]
-        wholes = [*lists["totals"], *lists["counts"], *(one for own in noise for one in own)]
+        noise = [tuple(require_type(sums, list, where=where)) for sums in lists["noise"]]
+        wholes = [
+            *lists["totals"],
+            *lists["counts"],
+            *(number for sums in noise for number in sums),
+        ]
         sizes = {len(noise), len(lists["totals"]), len(lists["counts"])}
         if sizes != {cells} or any(type(value) is not int for value in wholes):
             raise CertificateRejected("The sums of the series are unreadable.")

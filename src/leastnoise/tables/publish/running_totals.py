@@ -217,7 +217,7 @@ class SeriesRelease:
             plan=plan_digest(plan.spec, plan.certificate),
             first=1,
             digest="",
-            sums=_records({own.labels[0]: own.start() for own in _over_time(plan)}),
+            sums=_records({answer.labels[0]: answer.start() for answer in _over_time(plan)}),
         )
         self._file.create(state)
         standing.series.begin(
@@ -243,7 +243,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
     spec, begun = spec_layout.spec, standing.begun
     if begun is None:
         raise Refused(
-            f"The series {standing.series.name!r} hasn't begun: nothing is to be restarted."
+            f"The series {standing.series.name!r} hasn't begun: there is nothing to restart."
         )
     standing.check_left()
     file, path = state_file(spec, folder), _output(spec, folder)
@@ -269,7 +269,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
         plan=plan_digest(spec, begun.certificate),
         first=first,
         digest=begun.digest,
-        sums=_records({own.labels[0]: own.start() for own in _over_time(plan)}),
+        sums=_records({answer.labels[0]: answer.start() for answer in _over_time(plan)}),
     )
     file.create(state)
     standing.series.restart(state, expected=begun.tag, label=label)
@@ -277,20 +277,20 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
 
 
 def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
-    """Raise CertificateRejected unless the digest of a folder is the one of its counts."""
+    """Raise CertificateRejected unless the digest of a folder matches its counts."""
     link, number = seal.link, seal.release_number
     if link is None or number is None or number < link.first:
-        raise CertificateRejected("The release has no place in the chain of its series.")
+        raise CertificateRejected("The release isn't in the chain of its series.")
     counts = {label: counts for label, (counts, _) in numbers_of(plan, folder).items()}
     plan_hash = plan_digest(plan.spec, plan.certificate)
     if link.follows(plan=plan_hash, release=number, counts=counts) != link.digest:
-        raise CertificateRejected("The digest of the release isn't the one of its counts.")
+        raise CertificateRejected("The digest of the release doesn't match its counts.")
 
 
 def numbers_of(plan: Plan, folder: Path) -> dict[str, tuple[list[int], list[int]]]:
     """The counts and the running totals of a folder, by the label of the query."""
     kind = plan.spec.output.format if plan.spec.output else "parquet"
-    return {own.labels[0]: own.read_numbers(folder, kind) for own in _over_time(plan)}
+    return {answer.labels[0]: answer.read_numbers(folder, kind) for answer in _over_time(plan)}
 
 
 def _output(spec: Spec, folder: Path) -> Path:
@@ -312,17 +312,17 @@ def _over_time(plan: Plan) -> Sequence[OverTime]:
 def _sums_of(plan: Plan, state: State) -> dict[str, RunningSums]:
     try:
         return {
-            own.labels[0]: RunningSums.from_record(
-                state.sums.get(own.labels[0]), cells=own.reads.cells[0].cells
+            answer.labels[0]: RunningSums.from_record(
+                state.sums.get(answer.labels[0]), cells=answer.reads.cells[0].cells
             )
-            for own in _over_time(plan)
+            for answer in _over_time(plan)
         }
     except CertificateRejected as error:
         raise InvalidInput(f"{error} {_RESTART}") from None
 
 
 def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:
-    return {label: own.to_record() for label, own in sums.items()}
+    return {label: running.to_record() for label, running in sums.items()}
 
 
 def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
@@ -330,8 +330,8 @@ def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
     sums = _records(memory.after)
     if last:
         for record in sums.values():
-            record["noise"] = [[0] * len(own) for own in record["noise"]]
-    counts = {label: own.counts for label, own in memory.after.items()}
+            record["noise"] = [[0] * len(partial) for partial in record["noise"]]
+    counts = {label: running.counts for label, running in memory.after.items()}
     return before.after(counts=counts, sums=sums)
 
 
@@ -339,9 +339,9 @@ def _restored(plan: Plan, state: State) -> dict[str, Table]:
     """The tables of a release that was drawn before, by query."""
     sums = _sums_of(plan, state)
     drawn: dict[str, Table] = {}
-    for own in _over_time(plan):
-        tables = own.publish(sums[own.labels[0]])
-        drawn |= zip((part.label for part in own.parts), tables, strict=True)
+    for answer in _over_time(plan):
+        tables = answer.publish(sums[answer.labels[0]])
+        drawn |= zip((part.label for part in answer.parts), tables, strict=True)
     return {
         query.name: select_groups(
             query.layouts[0],

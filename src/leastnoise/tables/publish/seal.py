@@ -40,8 +40,8 @@ _MAKE_ONE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
 class Link:
     """A release in the chain of a series with running totals.
 
-    `first` is the first release of its tree. `digest` is the digest of the release, and `before`
-    that of the release before, or "".
+    `first` is the first release of its tree. `digest` is its digest, and `before` is the digest of
+    the release before, or "".
     """
 
     first: int

@@ -184,7 +184,7 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
         )
     series = spec.series
     if (series is not None and series.totals) != (sealed.link is not None):
-        raise CertificateRejected(f"{seal.RECORD} and the spec differ about running totals.")
+        raise CertificateRejected(f"Only one of {seal.RECORD} and the spec has running totals.")
     if release_number is not None and series is not None and release_number > series.releases:
         raise CertificateRejected(
             f"{seal.RECORD} names release {release_number:,}, but the series has "

@@ -54,18 +54,18 @@ def verify_series(
     if not folders:
         raise SourceError(f"Expected folders of releases such as 01, found none in {folder}.")
     releases: list[VerifiedRelease] = []
-    for number, place in folders.items():
+    for number, subfolder in folders.items():
         try:
-            release = verify_directory(place, ledger=ledger, key=key)
+            release = verify_directory(subfolder, ledger=ledger, key=key)
         except CertificateRejected as error:
-            raise CertificateRejected(f"{place.name}: {error}") from None
+            raise CertificateRejected(f"{subfolder.name}: {error}") from None
         if release.link is None or release.release_number != number:
-            why = "is no release of a series with running totals, or of another number"
-            raise CertificateRejected(f"The folder {place.name} {why}.")
+            why = "is no release of a series with running totals, or has another number"
+            raise CertificateRejected(f"The folder {subfolder.name} {why}.")
         releases.append(release)
     numbers = [
-        numbers_of(release.plan, place)
-        for release, place in zip(releases, folders.values(), strict=True)
+        numbers_of(release.plan, subfolder)
+        for release, subfolder in zip(releases, folders.values(), strict=True)
     ]
     _check_start(releases[0])
     steps = zip(pairwise(releases), pairwise(numbers), strict=True)
@@ -79,7 +79,7 @@ def verify_series(
 def _check_start(release: VerifiedRelease) -> None:
     link = release.link
     if link is not None and release.release_number != link.first:
-        why = f"The first folder is of release {release.release_number}, but its totals begin with"
+        why = f"The first folder has release {release.release_number}, but its totals begin with"
         raise CertificateRejected(f"{why} release {link.first}: folders are missing.")
 
 
@@ -88,16 +88,18 @@ def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
     first, second = before.release_number or 0, after.release_number or 0
     where = f"Releases {first:,} and {second:,}"
     if before.link is None or after.link is None:
-        raise CertificateRejected(f"{where} are of no series with running totals.")
+        raise CertificateRejected(f"{where} belong to no series with running totals.")
     if before.certificate != after.certificate:
-        raise CertificateRejected(f"{where} have unlike certificates.")
+        raise CertificateRejected(f"{where} have different certificates.")
     if _plan_of(before) != _plan_of(after):
-        raise CertificateRejected(f"{where} have unlike plans.")
+        raise CertificateRejected(f"{where} have different plans.")
     restarted = after.link.first == second
     if second != first + 1 and not restarted:
-        raise CertificateRejected(f"{where} follow each other, but releases between are missing.")
+        raise CertificateRejected(
+            f"{where} are in adjacent folders, but the releases between them are missing."
+        )
     if not restarted and after.link.first != before.link.first:
-        raise CertificateRejected(f"{where} have totals that begin with unlike releases.")
+        raise CertificateRejected(f"{where} have totals that begin with different releases.")
     if second == first + 1 and after.link.before != before.link.digest:
         raise CertificateRejected(
             f"{where} don't follow each other: one of them was replaced, or is another version."

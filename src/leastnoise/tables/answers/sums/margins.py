@@ -149,7 +149,9 @@ class Margins(MeasuredSums):
         noisy = [marginals.has_noise(table) for table in cells.margins]
         variances = margins._variances[:, noisy]
         if not (np.isfinite(variances) & (variances > 0)).all():
-            raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
+            raise CertificateRejected(
+                f"The noise of {cells.name!r} does not determine every table."
+            )
         return margins
 
     @cached_property

@@ -147,7 +147,7 @@ def check_measured(
     for part in ("delta",) if composed else ("epsilon", "delta"):
         spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
         if spent > getattr(share, part):
-            raise CertificateRejected(f"{tables} spend more {part} than their share.")
+            raise CertificateRejected(f"{tables} spend more than their share of {part}.")
 
 
 def expect_table(
