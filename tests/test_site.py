@@ -14,6 +14,7 @@ import pytest
 import leastnoise as ln
 from benchmarks import family_pictures, which_noise
 from leastnoise.noise.registry import FAMILIES
+from leastnoise.report.check_page import check_page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -56,6 +57,10 @@ def test_it_builds_without_a_warning_and_has_every_page(site: Path) -> None:
     pages += [page.relative_to(ROOT) for page in (ROOT / "experiments").glob("*/README.md")]
     made = {page.as_posix().replace("README.md", "index.md") for page in pages}
     assert {name.replace(".html", ".md") for name in _pages(site)} >= made
+
+
+def test_it_has_the_page_that_checks_releases(site: Path) -> None:
+    assert (site / "check.html").read_text() == check_page()
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:

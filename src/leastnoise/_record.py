@@ -124,10 +124,17 @@ def field(
     scales: bool = False,
     first_in_json: bool = False,
 ) -> Kept:
-    """Declare a field that stores its converted argument or default.
+    """Declare a field of a record that converts its argument or default.
 
-    `multiply` multiplies fields with `scales`. JSON has the fields in the order of their
-    declarations, except that a field with `first_in_json` comes first.
+    Args:
+        converter: Function from an argument and its name to the stored value.
+        default: Argument if none is given; it is converted, too.
+        kw_only: As in `dataclasses.field`.
+        scales: True if the field is a length, which `multiply` multiplies.
+        first_in_json: True if the field comes first in JSON, before those declared earlier.
+
+    Returns:
+        The field, for the body of a class with `@record()`.
     """
     metadata = {_CONVERTER: converter, _SCALES: scales, _FIRST: first_in_json}
     return cast("Any", dataclasses.field(default=default, kw_only=kw_only, metadata=metadata))
@@ -151,7 +158,18 @@ def derived(
 def record(
     *, kw_only: bool = True, eq: bool = True, order: bool = False
 ) -> Callable[[type[Kind]], type[Kind]]:
-    """Make a class a frozen dataclass whose fields convert their arguments."""
+    """A decorator that makes a class a frozen dataclass whose fields convert their arguments.
+
+    After all fields are set it calls the method `_check_together` of the class, if it exists.
+
+    Args:
+        kw_only: As in `dataclasses.dataclass`.
+        eq: As in `dataclasses.dataclass`.
+        order: As in `dataclasses.dataclass`.
+
+    Returns:
+        The decorator.
+    """
 
     def decorate(kind: Any) -> Any:
         steps: list[_Step] = []  # filled below, once the dataclass knows its fields

@@ -23,7 +23,7 @@ from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.lattice.law import Cactus, Optimal
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.privacy_losses import choose_places
+from leastnoise.noise.radial.privacy_losses import choose_losses
 from leastnoise.noise.radial.proof.generalized_gamma import tails
 from leastnoise.noise.radial.proof.generalized_gamma_curve import Curve
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
@@ -122,7 +122,7 @@ def test_quadratures_end_after_so_many_evaluations(
     law = GeneralizedGamma(scale=1, alpha=alpha, p=p, dimension=dimension)
     shift, found = 1 / Fraction(scale), list[int]()
     places = (
-        [(Fraction(epsilon), -1.0)] if count == 1 else choose_places(law, shift, Fraction(1, 10))
+        [(Fraction(epsilon), -1.0)] if count == 1 else choose_losses(law, shift, Fraction(1, 10))
     )
     for place, _ in places[:: max(1, len(places) // 4)]:
         tried[0] = 0

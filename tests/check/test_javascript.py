@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -21,10 +23,13 @@ from tests.check.test_hostile import TEXTS
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="needs node, of Debian's package nodejs"
 )
-SCRIPT = Path(check_page.__file__).with_name("check.js")
+SCRIPTS = [Path(check_page.__file__).with_name(name) for name in ("exact.js", "check.js")]
 RUN = Path(__file__).with_name("checks.js")
 EDITS = 400
-Verdict = tuple[int, list[str]]
+Proof = Callable[[dict], checker.Ball]
+PROOFS: dict[str, Proof] = dict(checker.PROOFS)
+Verdict = tuple[int, list[str], list[str]]
+"""The exit code, the lines printed, and the ends of each δ that was proved."""
 
 
 def _javascript(cases: list[dict[str, bytes]]) -> list[Verdict]:
@@ -32,28 +37,40 @@ def _javascript(cases: list[dict[str, bytes]]) -> list[Verdict]:
         json.dumps([(name, base64.b64encode(content).decode()) for name, content in case.items()])
         for case in cases
     ]
-    command = ["node", RUN, SCRIPT]
+    command = ["node", RUN, *SCRIPTS]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, text=True, check=True
     )
-    return [(code, printed) for code, printed in map(json.loads, done.stdout.splitlines())]
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def _python(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Verdict:
+    ends: list[str] = []
+
+    def listed(proof: Proof) -> Proof:
+        def prove(claim: dict) -> checker.Ball:
+            delta = proof(claim)
+            ends.append(f"{delta.low} {delta.high}")
+            return delta
+
+        return prove
+
+    proofs = {kind: listed(proof) for kind, proof in PROOFS.items()}
+    monkeypatch.setattr(checker, "PROOFS", proofs)
     monkeypatch.setattr(sys, "argv", ["leastnoise-check", str(path)])
     capsys.readouterr()
-    return checker.main(), capsys.readouterr().out.splitlines()
+    return checker.main(), capsys.readouterr().out.splitlines(), ends
 
 
 def _agree(python: Verdict, javascript: Verdict) -> bool:
     """True if both say the same, but for how they quote values and name errors of the language."""
-    if python[0] != javascript[0] or python[0] == 2:
-        return python[0] == javascript[0]
-    if python[0] != 1:
+    if (python[0], python[2]) != (javascript[0], javascript[2]):
+        return False
+    if python[0] in {0, 3}:
         return python[1] == javascript[1]
-    return [_unquoted(x) for x in python[1]] == [_unquoted(x) for x in javascript[1]]
+    return python[0] == 2 or [*map(_unquoted, python[1])] == [*map(_unquoted, javascript[1])]
 
 
 def _unquoted(line: str) -> str:
@@ -123,3 +140,46 @@ def test_edited_releases(
         for file, content in case.items():
             (folder / file).write_bytes(content)
         assert _agree(_python(folder, monkeypatch, capsys), answer)
+
+
+CALLS = [
+    "pi",
+    *(f"exp b{x}" for x in ("0", "-3", "1/3", "-999", "-1001", "20")),
+    *(f"normal b{x}" for x in ("0", "9", "-77/3", "1/3")),
+    *(f"bessel_k b{x}" for x in ("1/10000", "1/2", "9", "120")),
+    *(f"cap m{m} b{c} b{w}" for m, c, w in (("-1/2", 1, "1/2"), ("0", -2, "1"), ("7/2", 3, "1/4"))),
+    *(
+        f"l2 f{square} i{d} f{e}"
+        for square, d, e in (("4", 2, "1"), ("9/4", 3, "1/2"), ("1", 12, 0))
+    ),
+    *(f"gaussian f{square} f{e}" for square, e in (("1/9", "1"), ("4", "0"), ("1/100", "1/3"))),
+    *(
+        f"truncated_laplace f{t} f{a} f{e}"
+        for t, a, e in (("1", 5, "1/2"), ("3", 2, "1"), (5, 1, 2))
+    ),
+]
+"""Functions and their arguments: balls (b), fractions (f), whole numbers (i), halves (m)."""
+
+
+def _python_call(name: str, *arguments: str) -> list[str]:
+    kinds = {"b": lambda x: checker.Ball.of(Fraction(x)), "f": Fraction, "i": int, "m": Fraction}
+    value = getattr(checker, name)(*(kinds[text[0]](text[1:]) for text in arguments))
+    return [f"{ball.low} {ball.high}" for ball in (value if isinstance(value, tuple) else (value,))]
+
+
+def _javascript_call(name: str, *arguments: str) -> str:
+    first, *more = name.split("_")
+    kinds = {"b": "Ball.of(spelled('{}'))", "f": "spelled('{}')", "i": "{}", "m": "{}"}
+    values = ", ".join(kinds[text[0]].format(text[1:]) for text in arguments)
+    call = f"{first}{''.join(word.title() for word in more)}({values})"
+    return f"[{call}].flat().map((ball) => `${{ball.low}} ${{ball.high}}`)"
+
+
+def test_functions_enclose_numbers_alike() -> None:
+    calls = [call.split() for call in CALLS]
+    source = "".join(path.read_text() for path in SCRIPTS)
+    listed = ", ".join(_javascript_call(*call) for call in calls)
+    source += f"console.log(JSON.stringify([{listed}]));"
+    done = subprocess.run(["node"], input=source, capture_output=True, text=True, check=True)
+    for call, ends in zip(calls, json.loads(done.stdout), strict=True):
+        assert ends == _python_call(*call), call

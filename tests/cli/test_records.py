@@ -35,7 +35,7 @@ def test_a_plan_says_which_rows_are_dropped(
     assert "Rows are dropped where age is below 0 or above 120 or missing.\n" in shown
     assert shown.count("Rows are dropped") == 1
     assert shown.count("A missing value of size counts as 0.\n") == 1
-    assert "Rows without a town, or with another than its keys, are left out.\n" in shown
+    assert "Rows are left out if town is missing or not one of its keys.\n" in shown
     assert "95 % of the noise" in shown
     records.print_released(release.run().tables["bins"])
     assert "95 % of noise" in capsys.readouterr().out

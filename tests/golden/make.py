@@ -1,6 +1,7 @@
 """Write what isn't in tests/golden yet: `python -m tests.golden.make`.
 
-What is there stays as it is: remove a file, or a line of statements.jsonl, to have it made anew.
+Existing files stay as they are. To write a file again, or a line of statements.jsonl, remove it. If
+only a sentence of plan.json has a new wording, run `python -m tests.golden.replan` instead.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.draws import plan_with_bounds
 from tests.golden.make import LEDGER, RELEASES, ROWS, SPECS, statements
 from tests.golden.records import RECORDS
+from tests.golden.replan import replace_sentences
 
 STATEMENTS = statements()
 NAMES = sorted(path.stem for path in SPECS.glob("*.toml"))
@@ -99,3 +100,15 @@ def test_a_ledger_holds_and_takes_more(tmp_path: Path) -> None:
     assert ln.check_ledger(path).accounts["people"].charges == 2
     users = ledger.to_arrow().to_pydict()["user"]
     assert users[0] == ""  # which entries of earlier states don't say
+
+
+def test_replanning_replaces_sentences_alone() -> None:
+    stored = {"notes": ["old"], "blocks": [{"missing": ["old"], "std": 1.0, "scale": "1.5"}]}
+    rebuilt = {"notes": ["new", "a"], "blocks": [{"missing": [], "std": 1.0, "scale": "1.5"}]}
+    assert replace_sentences(stored, rebuilt) == rebuilt
+    for field, value in (("std", 1.1), ("std", 1), ("scale", "1.6")):
+        other = rebuilt | {"blocks": [rebuilt["blocks"][0] | {field: value}]}
+        with pytest.raises(ValueError, match=rf"plan.blocks\[0\].{field} would change"):
+            replace_sentences(stored, other)
+    with pytest.raises(ValueError, match="other fields"):
+        replace_sentences(stored, rebuilt | {"more": 1})

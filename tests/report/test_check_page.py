@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import json
 import os
@@ -80,15 +81,27 @@ def test_the_button_proves_a_true_release(tmp_path: Path, report: str, width: in
 @needs_chromium
 @pytest.mark.dense
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_button_rejects_an_edited_certificate(tmp_path: Path, report: str, width: int) -> None:
-    texts = dict(_data(report))
-    old = json.loads(texts["certificate.json"])
-    edited = json.dumps(old | {"epsilon": "1.9"})
-    seen = _press(tmp_path, _replace(report, "certificate.json", edited), width=width)
+def test_the_button_rejects_an_edited_release(tmp_path: Path, report: str, width: int) -> None:
+    edits = _spends_less(_data(report))
+    seal = edits.pop("release.json")
+    seen = _press(tmp_path, _replace(report, edits), width=width)
     assert seen["verdict"] == REJECTED
-    assert seen["lines"] == [
-        "REJECTED: 'certificate.json' is not what was released: its SHA-256 is another."
-    ]
+    changed = "REJECTED: 'certificate.json' was changed: its SHA-256 is another."
+    assert seen["lines"] == [changed]
+    resealed = _replace(report, edits | {"release.json": seal})
+    seen = _press(tmp_path, resealed, width=width)
+    assert seen["verdict"] == REJECTED
+    assert seen["lines"][-1] == "REJECTED: The queries spend more than the plan promises."
+
+
+def _spends_less(texts: dict[str, str]) -> dict[str, str]:
+    """The texts of a release that promises a smaller ε than it has, with their SHA-256."""
+    seal = json.loads(texts["release.json"])
+    edits = {}
+    for name in ("certificate.json", "plan.json"):
+        edits[name] = json.dumps(json.loads(texts[name]) | {"epsilon": "1.9"})
+        seal["files"][name] = hashlib.sha256(edits[name].encode()).hexdigest()
+    return edits | {"release.json": json.dumps(seal)}
 
 
 def _data(text: str) -> dict[str, str]:
@@ -96,9 +109,9 @@ def _data(text: str) -> dict[str, str]:
     return json.loads(data)
 
 
-def _replace(text: str, name: str, content: str) -> str:
+def _replace(text: str, edits: dict[str, str]) -> str:
     texts = _data(text)
-    old, new = (json.dumps(t).replace("<", "\\u003c") for t in (texts, texts | {name: content}))
+    old, new = (json.dumps(t).replace("<", "\\u003c") for t in (texts, texts | edits))
     assert old in text
     return text.replace(old, new)
 
@@ -189,5 +202,4 @@ def test_the_data_of_a_report_is_that_of_its_folder(report: str) -> None:
 
 
 def test_the_checker_is_small() -> None:
-    text = (Path(check_page.__file__).parent / "check.js").read_bytes()
-    assert len(text) <= 60_000
+    assert len(check_page.script().encode()) <= 60_000

@@ -76,7 +76,7 @@ def test_it_says_what_was_released(made: Path) -> None:
     assert "In by_plan and bins, each who has at most 4 rows." in words
     assert "Values of x are limited to 0–10." in words
     assert "Rows without a value of x are left out of its mean." in words
-    assert "Rows without a plan, or with another than its keys, are left out." in words
+    assert "Rows are left out if plan is missing or not one of its keys." in words
     assert "with probability 95\xa0%" in words
     for line in (made / "by_plan.csv").read_text().splitlines()[1:]:
         plan, count = line.split(",")[0], float(line.split(",")[1])

@@ -56,7 +56,7 @@ def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> 
     assert "Quantiles are read off noisy counts of the rows at each of 11 public candidates" in page
     assert "No interval of values exists" not in page
     (note,) = (note for note in released.plan.notes if "Quantiles by a tree" in note)
-    assert "one at a time" in note
+    assert "Each quantile by itself lies between" in note
     frame = released.plan.to_polars()
     assert frame.filter(frame["rows_95"].is_not_null())["noise"].to_list() == ["tree"] * 3
     assert "agreeing" in " ".join(released.plan.quantiles[0].in_words())

@@ -64,7 +64,7 @@ class ScaledSampler(Sampler):
         factor: LazyReal | None = None,
         factor_float: float | None = None,
     ) -> None:
-        """Draw with a `factor`, whose float may be known before."""
+
         self._factor = CachedReal(factor) if factor else None
         self._quantile = quantile
         self._entropy = entropy

@@ -14,7 +14,7 @@ from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import DIGEST, SPENT, Account, Books, columns_of, cost_in
 from leastnoise.ledger.filters import Certified, Cost, fits
 from leastnoise.ledger.preregistered import Preregistered
-from leastnoise.ledger.series import releases_of
+from leastnoise.ledger.series import releases_of, rows_of
 from leastnoise.ledger.store import Entry, Store, matches
 
 if TYPE_CHECKING:
@@ -105,36 +105,64 @@ def check_ledger(
     return CheckedLedger(accounts=accounts, entries=len(entries))
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A release of a series: its number, the number of all releases, and the rule for their rows.
+
+    With running totals, `first` is the first release of its tree, and `digest` its digest.
+    """
+
+    release: int
+    releases: int
+    report: str
+    first: int | None = None
+    digest: str | None = None
+
+
 def charged_account(
-    path: str | Path,
-    number: int,
-    release: PlanCertificate,
-    *,
-    index: int | None = None,
-    digest: str | None = None,
+    path: str | Path, number: int, release: PlanCertificate, *, place: Place | None = None
 ) -> Account:
     """The account that the ledger's entry `number` charged for `release`.
 
-    In a series, the entry is the use that published the release with number `index`. The whole
-    ledger is checked first. Raises like `check_ledger`, and LedgerRejected if the entry is about
-    another release.
+    In a series it is the entry of the release at `place`. All of the ledger is checked first:
+    raises what `check_ledger` does, and LedgerRejected if that entry is another's.
     """
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
     entries = store.read()
     entry = entries[number - 1] if number <= len(entries) else None
-    if entry is None or not _is_about(entry, release, store, index, digest):
+    if entry is None or not (
+        _is_about(entry, release, store)
+        if place is None
+        else _is_at(entry, release, entries, place)
+    ):
         raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
     return checked.accounts[entry.body["dataset"]]
 
 
-def _is_about(  # noqa: PLR0917 (one call of its own)
-    entry: Entry, release: PlanCertificate, store: Store, index: int | None, digest: str | None
-) -> bool:
-    if index is not None:
-        is_use = entry.body["kind"] == "use" and entry.body["release"] == index
-        is_use = is_use and entry.body.get(DIGEST) == digest
-        return is_use and store.certificate(entry.body["plan"]) == release.to_json()
+def _is_at(entry: Entry, release: PlanCertificate, entries: list[Entry], place: Place) -> bool:
+    """True if an entry is of this release of the series that was charged for its certificate."""
+    body = entry.body
+    if body["kind"] != "use" or body["release"] != place.release:
+        return False
+    series = entries[body["plan"] - 1]
+    restarts = [
+        before.body["release"] + 1
+        for before in entries[: entry.number]
+        if before.body["kind"] == "restart" and before.body["plan"] == series.number
+    ]
+    first = restarts[-1] if restarts else 1
+    return (
+        series.body["kind"] == "series"
+        and matches(series, release.to_json())
+        and body.get(DIGEST) == place.digest
+        and rows_of(series.body, release) == (place.releases, place.report)
+        and place.first in {None, first}
+    )
+
+
+def _is_about(entry: Entry, release: PlanCertificate, store: Store) -> bool:
     if entry.body["kind"] == "charge":
         return matches(entry, release.to_json())
     if entry.body["kind"] != "use":

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from leastnoise.ledger.store import Entry
 
 
+IN_ONE_RELEASE = " in one release"
+"""The end of a unit that is all rows of a person in one release: see `Series.unit_of`."""
 RELEASES, REPORT = "releases", "report"
 """Fields of an entry that begins a series, where they say more than its certificate."""
 
@@ -32,7 +34,7 @@ def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:
     return body.get(RELEASES, certificate.releases)
 
 
-def _rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int, str]:
+def rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int, str]:
     """The number of releases in the entry of a series, and the rule that gives rows to them."""
     return releases_of(body, certificate), body.get(REPORT, "")
 
@@ -92,7 +94,7 @@ class LedgerSeries:
             certificate = PlanCertificate.from_json(text)
         except (InvalidInput, Refused) as error:
             raise LedgerRejected(f"Entry {number}: {error}") from error
-        releases, report = _rows_of(entries[number - 1].body, certificate)
+        releases, report = rows_of(entries[number - 1].body, certificate)
         charged = ChargedSeries(
             certificate=certificate,
             published=books.published(number),
@@ -147,8 +149,9 @@ class LedgerSeries:
                 body |= {"series": self.name, "label": label}
                 body |= {} if releases == release.releases else {RELEASES: releases}
                 body |= {REPORT: report} if report else {}
+                self._check_same_releases(entries, books, account.dataset, report)
                 number = log.append(body, certificate=text)
-            elif _rows_of(entries[number - 1].body, release) != (releases, report):
+            elif rows_of(entries[number - 1].body, release) != (releases, report):
                 raise Refused(
                     f"The series {self.name!r} was charged for other releases or another report "
                     "column. Nothing was charged or drawn."
@@ -200,6 +203,7 @@ class LedgerSeries:
             body = make_charge_entry("series", account, account.admit(cost), cost)
             body |= {"series": self.name, "label": label, RELEASES: releases, STATE: state.tag}
             body |= {REPORT: report} if report else {}
+            self._check_same_releases(entries, books, account.dataset, report)
             log.append(body, certificate=text)
 
     def commit(self, file: StateFile, *, before: State, after: State, label: str) -> int:
@@ -231,6 +235,24 @@ class LedgerSeries:
             if chain.tag != expected:
                 raise Refused(f"Another process changed the series {self.name!r} meanwhile.")
             log.append(self._entry("restart", entries, number, state, label))
+
+    def _check_same_releases(
+        self, entries: list[Entry], books: Books, dataset: str, report: str
+    ) -> None:
+        """Raise Refused if the account is about persons in the releases of another series.
+
+        A person in one week is another unit than a person in one month.
+        """
+        if not self.unit.endswith(IN_ONE_RELEASE):
+            return
+        for (owner, name), number in books.series.items():
+            known = entries[number - 1].body.get(REPORT, "")
+            if owner == dataset and known != report:
+                raise Refused(
+                    f"The account of {dataset!r} has the series {name!r}, whose report column is "
+                    f"{known!r}. A person in one release by {report!r} is another unit: open "
+                    "another account for it. Nothing was charged or drawn."
+                )
 
     def _chain(self, entries: list[Entry]) -> tuple[int, Chain]:
         books = Books.of(entries)

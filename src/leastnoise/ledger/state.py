@@ -116,10 +116,10 @@ class StateFile:
     def create(self, state: State) -> None:
         """Write a new file; it replaces an existing one."""
         with self._explained():
-            descriptor = os.open(
-                self._new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600
-            )
-            os.close(descriptor)
+            for left in (self._new, _journal(self._new), _journal(self.path)):
+                left.unlink(missing_ok=True)  # of a killed process: SQLite would play them back
+            # new, so that nobody else has it open or may read it
+            os.close(os.open(self._new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             with closing(sqlite3.connect(self._new, isolation_level=None)) as connection:
                 prepare(connection, "main")
                 connection.execute("BEGIN IMMEDIATE")
@@ -146,12 +146,12 @@ class StateFile:
                 f"Others may read {self.path}, which is as secret as the rows. "
                 f"Remove their permission: chmod 600 {self.path}. Nothing was read or drawn."
             )
-        with self._explained(), closing(self._open("ro")) as connection:
+        with self._explained(), closing(self._open()) as connection:
             return read_state(connection, "main")
 
     def mark_published(self, state: State) -> None:
-        """Note that the folder of the last release exists. Another state stays unchanged."""
-        with self._explained(), closing(self._open("rw")) as connection:
+        """Note that the folder of the last release is there. Another state stays as it is."""
+        with self._explained(), closing(self._open()) as connection:
             prepare(connection, "main")
             connection.execute("BEGIN IMMEDIATE")
             if read_state(connection, "main").tag == state.tag:
@@ -177,9 +177,9 @@ class StateFile:
     def _new(self) -> Path:
         return self.path.with_name(f"{self.path.name}.new")
 
-    def _open(self, mode: str) -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        return sqlite3.connect(uri, uri=True, timeout=60.0, isolation_level=None)
+    def _open(self) -> sqlite3.Connection:
+        # to write, also where it is only read: else SQLite can't undo what a killed process began
+        return sqlite3.connect(self.uri, uri=True, timeout=60.0, isolation_level=None)
 
     def _explained(self) -> _Explained:
         return _Explained(self.path)
@@ -196,12 +196,22 @@ class _Explained:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.Error | CertificateRejected):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            raise Refused(
+                f"Other processes hold the state {self._path}. Call again later."
+            ) from None
+        if isinstance(error, sqlite3.Error | CertificateRejected | UnicodeDecodeError):
             raise InvalidInput(f"The state {self._path} is damaged, or no state.") from None
         if isinstance(error, OSError):
             raise InvalidInput(
                 f"The state {self._path} can't be written: {error.strerror}."
             ) from None
+
+
+def _journal(path: Path) -> Path:
+    """The file in which SQLite keeps what a transaction changes."""
+    return path.with_name(f"{path.name}-journal")
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:

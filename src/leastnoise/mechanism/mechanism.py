@@ -286,7 +286,18 @@ class Mechanism:
         return prove_composed((self.certificate.releases,), budget.epsilon).interval
 
     def delta_per_release(self, *, epsilon: Exact) -> Interval:
-        """An interval that contains δ(epsilon) of one release; arguments as in `delta`."""
+        """An interval that contains δ(epsilon) of one release.
+
+        Args:
+            epsilon: ε >= 0, an exact number.
+
+        Returns:
+            The interval, rounded outward.
+
+        Raises:
+            InvalidArgument: The number is malformed or out of its range.
+
+        """
         return self._one_release_composition.delta(epsilon=epsilon)
 
     def epsilon(self, *, delta: Exact) -> Interval:
@@ -311,7 +322,19 @@ class Mechanism:
         return releases.epsilon(delta=delta, accuracy=0)  # at most the certificate's epsilon
 
     def epsilon_per_release(self, *, delta: Exact) -> Interval:
-        """An interval that contains ε(delta) of one release; arguments as in `epsilon`."""
+        """An interval that contains ε(delta) of one release.
+
+        Args:
+            delta: 0 <= δ < 1, an exact number.
+
+        Returns:
+            The interval, rounded outward.
+
+        Raises:
+            InvalidArgument: The number is malformed or out of its range.
+            NotApplicable: No ε exists, such as for a Gaussian at delta=0.
+
+        """
         return self._one_release_composition.epsilon(delta=delta)
 
     @property

@@ -52,7 +52,6 @@ BOUNDED = "delta=0 is impossible for noise of bounded range"
 class Noise(ABC):
     """A centred noise law on R^dimension; frozen, compared by value.
 
-    `scale` multiplies the noise. It is exact: a str or a float is the decimal that it prints.
     `norm` names the ball of shifts against which the law is private. `parameter_kinds` maps the
     names of the parameters other than scale and dimension to their types: a Fraction, an int, a
     tuple or a shape.
@@ -60,6 +59,13 @@ class Noise(ABC):
     A family is offered for `least_dimension` to `most_dimension`; `too_few` and `too_many` are the
     reasons for others. `without_delta` is the reason why it isn't offered for delta=0, or "". Among
     the parameters that are lists, a user may set only those in `lists_to_set`.
+
+    Args:
+        scale: Multiplies the noise; exact: a str or a float is the decimal that it prints.
+        dimension: Number of coordinates.
+
+    Raises:
+        InvalidArgument: An argument is malformed.
     """
 
     name: ClassVar[str]
@@ -75,8 +81,7 @@ class Noise(ABC):
     scale: Fraction
 
     @abstractmethod
-    def __init__(self, *, scale: Exact, dimension: int) -> None:
-        """Check and store the parameters; raises InvalidArgument."""
+    def __init__(self, *, scale: Exact, dimension: int) -> None: ...
 
     @classmethod
     def why_not(cls, *, dimension: int, delta: Exact) -> str | None:

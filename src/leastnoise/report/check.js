@@ -1,8 +1,8 @@
 // The checker of leastnoise for browsers and Node: leastnoise_check.py, function by function.
 //
-// The page of mathematics stands in that file, and so does the proof of each formula. Exact numbers
-// are Fractions of BigInts; whole numbers up to 2^53 are Numbers; each `Ball` is rounded outward.
-// Nothing here asks a network, and nothing writes but `output.say`, one line of ASCII at a time.
+// The mathematics and the proof of each formula stand in that file. Exact numbers are Fractions of
+// BigInts (exact.js), whole numbers up to 2^53 are Numbers, and each Ball is rounded outward. It
+// asks no network, and writes nothing but lines of text through `output.say`.
 "use strict";
 
 class Rejected extends Error {} // A statement is false or malformed.
@@ -11,178 +11,6 @@ class NotChecked extends Error {} // The statement may be true, but here is no p
 const output = { say: () => {} };
 
 function require(holds, why, Kind = Rejected) { if (!holds) throw new Kind(why); }
-
-// 0. What Python has and JavaScript lacks: exact fractions, JSON of exact numbers, SHA-256.
-
-const bitLength = (n) => (n ? (n < 0n ? -n : n).toString(2).length : 0);
-const floorDiv = (a, b) => (a % b !== 0n && a < 0n !== b < 0n ? a / b - 1n : a / b);
-const ceilDiv = (a, b) => -floorDiv(-a, b);
-const sum = (items) => items.reduce((total, item) => total.plus(item), Fraction.of(0));
-const total = (numbers) => numbers.reduce((a, b) => a + b, 0);
-const most = (items) => items.reduce((a, b) => (less(a, b) ? b : a));
-const less = (a, b) => Fraction.of(a).minus(b).n < 0n;
-const atMost = (a, b) => !less(b, a);
-const same = (a, b) => key(a) === key(b);
-const words = (text) => text.split(" ").filter(Boolean);
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-
-class Fraction {
-  constructor(n, d = 1n) {
-    if (d === 0n) throw new RangeError("division by zero");
-    [this.n, this.d] = d < 0n ? [-n, -d] : [n, d];
-    if (bitLength(this.d) > 1000) this.reduce();
-  }
-  static of(x) { return x instanceof Fraction ? x : new Fraction(BigInt(x)); }
-  reduce() {
-    let [a, b] = [this.n < 0n ? -this.n : this.n, this.d];
-    while (b) [a, b] = [b, a % b];
-    [this.n, this.d] = [this.n / a, this.d / a];
-    return this;
-  }
-  plus(other) {
-    const { n, d } = Fraction.of(other);
-    return d === this.d ? new Fraction(this.n + n, d) : new Fraction(this.n * d + n * this.d, d * this.d);
-  }
-  minus(other) {
-    const { n, d } = Fraction.of(other);
-    return this.plus(new Fraction(-n, d));
-  }
-  times(other) {
-    const { n, d } = Fraction.of(other);
-    return new Fraction(this.n * n, this.d * d);
-  }
-  by(other) {
-    const { n, d } = Fraction.of(other);
-    return new Fraction(this.n * d, this.d * n);
-  }
-  floor() { return floorDiv(this.n, this.d); }
-  ceil() { return ceilDiv(this.n, this.d); }
-  isWhole() { return this.n % this.d === 0n; }
-  float() {
-    const shift = bitLength(this.n) - bitLength(this.d) - 64;
-    const bits = shift < 0 ? (this.n << BigInt(-shift)) / this.d : this.n / (this.d << BigInt(shift));
-    return Number(bits) * 2 ** shift;
-  }
-}
-
-// A text that is the same for equal exact numbers, texts and lists of them.
-function key(value) {
-  if (Array.isArray(value)) return `(${value.map(key).join()})`;
-  if (!(value instanceof Fraction)) return String(value);
-  const { n, d } = new Fraction(value.n, value.d).reduce();
-  return d === 1n ? `${n}` : `${n}/${d}`;
-}
-
-// Python's format ".6g" and the like.
-function general(x, digits) {
-  const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
-  const strip = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
-  const e = Number(exponent);
-  if (-4 <= e && e < digits) return strip(x.toFixed(digits - 1 - e));
-  return `${strip(mantissa)}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`;
-}
-
-// Python's json.loads: whole numbers become BigInts, and a field that stands twice is rejected.
-function loads(text) {
-  let at = 0;
-  const fail = () => {
-    throw new SyntaxError(`no JSON at letter ${at}`);
-  };
-  const take = (pattern) => {
-    pattern.lastIndex = at;
-    const match = pattern.exec(text);
-    if (match) at = pattern.lastIndex;
-    return match && match[0];
-  };
-  const blank = () => take(/[ \t\n\r]*/y);
-  const sign = (letter) => text[at] === letter && ++at;
-  const quoted = () => JSON.parse(take(/"(?:[^"\\\x00-\x1f]|\\.)*"/y) ?? fail());
-  const list = (end, item) => {
-    for (blank(); !sign(end); blank()) {
-      item();
-      blank();
-      if (sign(end)) return;
-      if (!sign(",")) fail();
-      blank();
-      if (text[at] === end) fail();
-    }
-  };
-  function value(depth) {
-    if (depth > 900) fail();
-    blank();
-    if (sign("[")) {
-      const items = [];
-      list("]", () => items.push(value(depth + 1)));
-      return items;
-    }
-    if (sign("{")) {
-      const record = Object.create(null);
-      list("}", () => {
-        const name = quoted();
-        require(!(name in record), "A field stands twice.");
-        blank();
-        if (!sign(":")) fail();
-        record[name] = value(depth + 1);
-      });
-      return record;
-    }
-    if (text[at] === '"') return quoted();
-    const word = take(/(?:true|false|null|NaN|-?Infinity|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)/y);
-    if (word === null) fail();
-    if (/^-?\d+$/.test(word)) return word.length > 4300 ? fail() : BigInt(word);
-    return { true: true, false: false, null: null }[word] ?? (word === "null" ? null : Number(word));
-  }
-  const result = value(0);
-  blank();
-  return at === text.length ? result : fail();
-}
-
-// Python's json.dumps.
-function dumps(value) {
-  if (Array.isArray(value)) return `[${value.map(dumps).join(", ")}]`;
-  if (isObject(value)) {
-    const parts = Object.entries(value).map(([name, part]) => `${dumps(name)}: ${dumps(part)}`);
-    return `{${parts.join(", ")}}`;
-  }
-  if (typeof value !== "string") return String(value);
-  const hex = (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return JSON.stringify(value).replace(/[\x7f-\uffff]/g, hex);
-}
-
-function sha256(bytes) {
-  const root = (n, power) => Math.floor((n ** power % 1) * 2 ** 32) | 0;
-  const primes = [];
-  for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p)) primes.push(n);
-  const [k, h] = [primes.map((p) => root(p, 1 / 3)), primes.slice(0, 8).map((p) => root(p, 1 / 2))];
-  const rest = bytes.length % 64;
-  const end = new Uint8Array(rest < 56 ? 64 : 128);
-  end.set(bytes.subarray(bytes.length - rest));
-  end[rest] = 128;
-  new DataView(end.buffer).setBigUint64(end.length - 8, BigInt(bytes.length) * 8n);
-  const [w, turn] = [new Int32Array(64), (x, n) => (x >>> n) | (x << (32 - n))];
-  const add = (view, at) => {
-    for (let i = 0; i < 64; i++) {
-      if (i < 16) {
-        w[i] = view.getInt32(at + 4 * i);
-        continue;
-      }
-      const [a, b] = [w[i - 15], w[i - 2]];
-      const low = turn(a, 7) ^ turn(a, 18) ^ (a >>> 3);
-      w[i] = w[i - 16] + low + w[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10));
-    }
-    let [a, b, c, d, e, f, g, x] = h;
-    for (let i = 0; i < 64; i++) {
-      const one = (x + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + k[i] + w[i]) | 0;
-      const two = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-      [x, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
-    }
-    [a, b, c, d, e, f, g, x].forEach((y, i) => (h[i] = (h[i] + y) | 0));
-  };
-  const view = new DataView(bytes.buffer, bytes.byteOffset);
-  for (let at = 0; at < bytes.length - rest; at += 64) add(view, at);
-  for (let at = 0; at < end.length; at += 64) add(new DataView(end.buffer), at);
-  return h.map((y) => (y >>> 0).toString(16).padStart(8, "0")).join("");
-}
 
 // 1. Reading. A field has the same meaning and range wherever it stands in a certificate.
 
@@ -199,8 +27,8 @@ const ADDED = {
 };
 const SENSITIVITIES = {
   l1: "bound", l2: "bound", integer: "bound", linf: "bound l0 whole", within: "hull",
-  "row-counts": "bound neighbours", added: "of", groups: "", vertices: "",
-  "sums-of-cells": "", "counting-queries": "bound dimension max_nonzero neighbours with_total",
+  "row-counts": "bound neighbours", added: "of", groups: "", vertices: "", "sums-of-cells": "",
+  "counting-queries": "bound dimension max_nonzero neighbours with_total",
 };
 const GEOMETRIES = {
   cells: "count", "count-ellipse": "queries shared offset total", blocks: "", matrix: "",
@@ -215,94 +43,61 @@ const STATEMENTS = {
   "keys-certificate": "",
 };
 const each = (names, value) => Object.fromEntries(words(names).map((name) => [name, value]));
-const SMALLEST = new Fraction(1n, 10n ** 300n);
-const [LENGTH, COUNT] = [[new Fraction(1n, 10n ** 140n), 10n ** 140n], [1, 1e6]];
+const [SMALLEST, LENGTH, COUNT] = [power(-300), [power(-140), power(140)], [1, 1e6]];
 const NUMBERS = {
   ...each("scale bound bounds radii reach rates", LENGTH),
   ...each("delta sampling_rate chance_below shares levels atom", [0, 1]),
-  ...each("delta_interval threshold offset", [-(10n ** 300n), 10n ** 300n]),
-  epsilon: [0, 1e5], gamma: [LENGTH[0], 1], decay: [new Fraction(1n, 1000n), 1e6],
-  radius: [new Fraction(1n, 10n ** 12n), 1e5], shared: [-1, 1e9], total: [0, 1e9],
+  ...each("delta_interval threshold offset", [power(300).times(-1), power(300)]),
+  epsilon: [0, 1e5], gamma: [LENGTH[0], 1], decay: [power(-3), 1e6],
+  radius: [power(-12), 1e5], shared: [-1, 1e9], total: [0, 1e9],
 };
 const WHOLES = {
   ...each("dimension cells copies coordinates queries most l0 groups", COUNT),
-  ...each("branches count max_nonzero", COUNT), coordinate: [0, 1e6],
+  ...each("branches count max_nonzero", COUNT), coordinate: [0, 1e6], masses: [0, 2n ** 20_000n],
   ...each("compositions candidates", [1, 2 ** 53]), releases: [2, 2 ** 53],
-  masses: [0, 2n ** 20_000n],
 };
 const WORDS = {
   ...each("whole with_total nested", [true, false]), rule: [BASIC, TIGHT],
   version: [1n], neighbours: ["add-remove", "replace-one"],
 };
-const LISTS = new Set(
-  words("bounds radii masses branches shares copies levels rates bodies delta_interval blocks"),
+const LISTS = words(
+  "bounds radii masses branches shares copies levels rates bodies delta_interval blocks",
 );
 
-// Python's ascii: no control character, and no letter that turns others, reaches the page.
-function show(value) {
-  const text = typeof value === "string" ? value : dumps(value).slice(0, 200);
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const escape = (letter) => {
-    const known = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", [quote]: `\\${quote}` };
-    const hex = letter.codePointAt(0).toString(16);
-    const [mark, digits] = hex.length <= 2 ? ["x", 2] : hex.length <= 4 ? ["u", 4] : ["U", 8];
-    return known[letter] ?? `\\${mark}${hex.padStart(digits, "0")}`;
-  };
-  const inner = text.slice(0, 600).replace(/[^ !#-&(-[\]-~"']|["']/gu, (letter) =>
-    /["']/.test(letter) && letter !== quote ? letter : escape(letter),
-  );
-  return `${quote}${inner}${quote}`.slice(0, 300);
-}
-
 function number(text) {
-  const spelled = typeof text === "string" && text.length <= 1300 ? text : "no number";
   const why = `Expected a number as text, got ${show(text)}.`;
-  if (/^-?0x0\.0p\+0$/.test(spelled)) return Fraction.of(0);
-  const hex = /^(-?)0x([01])\.([0-9a-f]{13})p(\+0|[-+][1-9]\d{0,3})$/.exec(spelled);
-  if (hex) {
-    const [n, e] = [BigInt(`0x${hex[2]}${hex[3]}`), Number(hex[4])];
-    require(hex[2] === "1" ? -1022 <= e && e <= 1023 : n > 0n && e === -1022, why);
-    const exact = e < 52 ? new Fraction(n, 1n << BigInt(52 - e)) : Fraction.of(n << BigInt(e - 52));
-    return (hex[1] ? exact.times(-1) : exact).reduce();
-  }
-  const pattern = /^([-+]?)(?=\d|\.\d)(\d*)(?:\/(\d+)|(?:\.(\d*))?(?:[eE]([-+]?\d{1,4}))?)$/;
-  const match = pattern.exec(spelled);
-  require(match && !/^0+$/.test(match[3] ?? "1"), why);
-  const [, sign, whole, below, decimals = "", exponent = "0"] = match;
-  const e = BigInt(exponent) - BigInt(decimals.length);
-  const n = BigInt(sign + "1") * BigInt(whole + decimals) * 10n ** (e > 0n ? e : 0n);
-  const exact = new Fraction(n, BigInt(below ?? 1) * 10n ** (e < 0n ? -e : 0n)).reduce();
-  const size = exact.n < 0n ? exact.times(-1) : exact;
-  const fits = Math.max(bitLength(exact.n), bitLength(exact.d)) <= 2000;
-  require(fits && (!exact.n || (atMost(SMALLEST, size) && atMost(size, 10n ** 300n))), why);
-  return exact;
+  const value = spelled(typeof text === "string" && text.length <= 1300 ? text : "no number");
+  require(value, why);
+  if (text.includes("0x")) return value;
+  const fits = Math.max(bitLength(value.n), bitLength(value.d)) <= 2000;
+  const size = value.n < 0n ? value.times(-1) : value;
+  require(fits && (!value.n || (atMost(SMALLEST, size) && atMost(size, power(300)))), why);
+  return value;
 }
 
 function read(name, value, item = false) {
-  if (LISTS.has(name) && !item) {
+  if (LISTS.includes(name) && !item) {
     require(Array.isArray(value) && value.length, `Expected a list for ${name}.`);
     require(value.length <= 50_000, `a list of ${value.length} items`, NotChecked);
     return value.map((part) => read(name, part, true));
   }
-  const [wrong, large] = [() => `${name} = ${show(value)} is no such number.`, "which is so large"];
+  const wrong = () => `${name} = ${show(value)} is no such number.`;
   if (name in NUMBERS) {
     const [exact, [low, high]] = [number(value), NUMBERS[name]];
     const above = less(0, low) ? exact.n > 0n : atMost(low, exact);
     require(above && (atMost(exact, high) || less(1, high)), wrong());
     const usual = atMost(low, exact) && atMost(exact, high);
-    require(usual, `${name} = ${show(value)}, so small or large`, NotChecked);
+    require(usual, `${name} = ${show(value)}, too small or too large`, NotChecked);
     return exact;
   }
   if (name in WHOLES) {
     const [low, high] = WHOLES[name];
     if (typeof value !== "bigint" || value < low) throw new Rejected(wrong());
-    if (value > high) throw new NotChecked(`${name} = ${show(value)}, ${large}`);
+    if (value > high) throw new NotChecked(`${name} = ${show(value)}, which is too large`);
     return name === "masses" ? value : Number(value);
   }
-  if (name in WORDS) {
-    const why = () => `${name} = ${show(value)} is none of ${show(WORDS[name])}.`;
-    require(WORDS[name].includes(value), why());
-  }
+  const known = !(name in WORDS) || WORDS[name].includes(value);
+  if (!known) throw new Rejected(`${name} = ${show(value)} is none of ${show(WORDS[name])}.`);
   return ["body", "hull", "bodies"].includes(name) ? shape(value, BODIES) : value;
 }
 
@@ -314,16 +109,17 @@ function fields(record, names, optional = "") {
     require(names[kind], `the kind ${kind}`, NotChecked);
     names = `kind ${names[kind]}`;
   }
-  const [needed, known] = [words(names), new Set(words(`${names} ${optional}`))];
-  const fits = needed.every((name) => name in record);
-  require(fits && Object.keys(record).every((name) => known.has(name)), `Expected the fields ${names}.`);
-  return Object.fromEntries(Object.keys(record).map((name) => [name, read(name, record[name])]));
+  const [needed, known, keys] = [words(names), words(`${names} ${optional}`), Object.keys(record)];
+  const fits = needed.every((name) => name in record) && keys.every((name) => known.includes(name));
+  require(fits, `Expected the fields ${names}.`);
+  return Object.fromEntries(keys.map((name) => [name, read(name, record[name])]));
 }
 
 // A convex set: [kind, dimension, nesting, its fields].
 function shape(record, kinds) {
   const r = fields(record, kinds);
-  require((r.exponent ?? "infinity") === "infinity" && r.exponent !== null, "shapes with an exponent", NotChecked);
+  const plainly = !("exponent" in r) || r.exponent === "infinity";
+  require(plainly, "shapes with an exponent", NotChecked);
   const kind = r.kind;
   let parts = r.bodies ?? [];
   if ("of" in r || "parts" in r) {
@@ -334,19 +130,18 @@ function shape(record, kinds) {
   }
   const [copies, radii] = [r.copies ?? parts.map(() => 1), r.radii ?? parts.map(() => 1)];
   const [cells, moved] = [r.cells ?? r.queries ?? 1, r.most ?? 1];
-  const fits = copies.length === parts.length && radii.length === parts.length;
-  const wide = radii.every((radius) => atMost(1, radius)) && moved <= cells;
-  require(fits && wide, `The fields of ${kind} do not fit each other.`);
-  const inner = parts.length ? total(parts.map((part, i) => part[1] * copies[i])) : (r.bounds ?? "1").length;
-  const dimension = inner * cells * (r.coordinates ?? 1) + (kind === "counted" ? 1 : 0);
-  const nesting = 1 + Math.max(0, ...parts.slice(0, 1).map(() => most(parts.map((part) => part[2]))));
-  const few = dimension <= 1e6 && (moved === cells || moved * dimension <= 1e6);
-  require(few && nesting <= 6, "shapes nested so deep, or of so many numbers", NotChecked);
+  const even = copies.length === parts.length && radii.length === parts.length && moved <= cells;
+  const fits = even && radii.every((radius) => atMost(1, radius));
+  require(fits, `The fields of ${kind} do not fit each other.`);
+  const sizes = parts.map((part, i) => part[1] * copies[i]);
+  const numbers = (parts.length ? total(sizes) : (r.bounds ?? "1").length) * cells;
+  const dimension = numbers * (r.coordinates ?? 1) + (kind === "counted" ? 1 : 0);
+  const nesting = 1 + parts.reduce((deepest, part) => Math.max(deepest, part[2]), 0);
+  const few = dimension <= 1e6 && (moved === cells || moved * dimension <= 1e6) && nesting <= 6;
+  require(few, "shapes nested too deep, or of too many numbers", NotChecked);
   if (kind === "interval") return ["box", 1, 1, [r.bound]];
   return [kind, dimension, nesting, ...words(kinds[kind]).map((name) => r[name])];
 }
-
-const decode = (bytes) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
 function parse(bytes) {
   const record = loads(decode(bytes));
@@ -358,16 +153,6 @@ function parse(bytes) {
 
 const UNIT = 1n << 512n;
 
-function isqrt(n) {
-  if (n < 0n) throw new RangeError("the square root of a negative number");
-  let root = 1n << BigInt((bitLength(n) >> 1) + 1);
-  for (;;) {
-    const next = (root + n / root) >> 1n;
-    if (next >= root) return root;
-    root = next;
-  }
-}
-
 class Ball {
   constructor(low, high) { [this.low, this.high] = [low, high]; }
   static of(value) {
@@ -376,15 +161,15 @@ class Ball {
   }
   plus(other) { return new Ball(this.low + other.low, this.high + other.high); }
   minus(other) { return new Ball(this.low - other.high, this.high - other.low); }
-  times(other) {
-    const ends = [this.low * other.low, this.low * other.high, this.high * other.low, this.high * other.high];
-    const [low, high] = [ends.reduce((a, b) => (b < a ? b : a)), ends.reduce((a, b) => (b > a ? b : a))];
-    return new Ball(low >> 512n, -(-high >> 512n));
+  times({ low, high }) {
+    const ends = [this.low * low, this.low * high, this.high * low, this.high * high];
+    const [least, largest] = [(a, b) => (b < a ? b : a), (a, b) => (b > a ? b : a)];
+    return new Ball(ends.reduce(least) >> 512n, -(-ends.reduce(largest) >> 512n));
   }
-  by(other) {
-    require(other.low > 0n, "a division by a number next to 0", NotChecked);
-    const [low, high] = [this.low < 0n ? other.low : other.high, this.high < 0n ? other.high : other.low];
-    return new Ball(floorDiv(this.low * UNIT, low), ceilDiv(this.high * UNIT, high));
+  by({ low, high }) {
+    require(low > 0n, "a division by a number next to 0", NotChecked);
+    const least = floorDiv(this.low * UNIT, this.low < 0n ? low : high);
+    return new Ball(least, ceilDiv(this.high * UNIT, this.high < 0n ? high : low));
   }
   over(n) { return new Ball(floorDiv(this.low, BigInt(n)), ceilDiv(this.high, BigInt(n))); }
   sqrt() { return new Ball(isqrt(this.low * UNIT), isqrt(this.high * UNIT) + 1n); }
@@ -399,41 +184,41 @@ function exp(x) {
     require(end <= UNIT << 17n, "an exponent above 131,072", NotChecked);
     const halvings = Math.max(0, bitLength(end) - 512 + 8);
     const y = new Ball(end >> BigInt(halvings), -(-end >> BigInt(halvings)));
-    let [result, term] = [ONE, ONE];
-    for (let n = 0; term.size() > 1n; n++) {
-      term = term.times(y).over(n + 1);
-      result = result.plus(term);
+    let [series, term] = [ONE, ONE];
+    for (let n = 1; term.size() > 1n; n++) {
+      term = term.times(y).over(n);
+      series = series.plus(term);
     }
-    result = result.plus(new Ball(-2n, 2n));
-    for (let i = 0; i < halvings; i++) result = result.times(result);
-    return result;
+    series = series.plus(new Ball(-2n, 2n));
+    for (let i = 0; i < halvings; i++) series = series.times(series);
+    return series;
   };
-  const [low, high] = [at(x.low).low, at(x.high).high];
-  return new Ball(low > 0n ? low : 0n, high);
+  const low = at(x.low).low;
+  return new Ball(low > 0n ? low : 0n, at(x.high).high);
 }
 
 function pi() {
   const arctan = (n) => {
-    let [result, power] = [ZERO, ONE.over(n)];
-    for (let k = 1; power.high > 1n; k += 2) {
-      result = k % 4 === 1 ? result.plus(power.over(k)) : result.minus(power.over(k));
-      power = power.over(n * n);
+    let [series, term] = [ZERO, ONE.over(n)];
+    for (let k = 1; term.high > 1n; k += 2) {
+      series = k % 4 === 1 ? series.plus(term.over(k)) : series.minus(term.over(k));
+      term = term.over(n * n);
     }
-    return result.plus(new Ball(-2n, 2n));
+    return series.plus(new Ball(-2n, 2n));
   };
   return Ball.of(16).times(arctan(5)).minus(Ball.of(4).times(arctan(239)));
 }
 
 function normal(x) {
-  require(x.size() <= 40n * UNIT, "a Gaussian law so far out", NotChecked);
+  require(x.size() <= 40n * UNIT, "a Gaussian law beyond 40 standard deviations", NotChecked);
   const square = x.times(x);
-  let [term, result] = [x, x];
+  let [term, series] = [x, x];
   for (let n = 3; term.size() > 1n || square.high > BigInt(n >> 1) * UNIT; n += 2) {
     term = term.times(square).over(n);
-    result = result.plus(term);
+    series = series.plus(term);
   }
   const scale = exp(square.times(HALF)).times(pi().plus(pi()).sqrt());
-  return HALF.plus(result.plus(new Ball(-2n, 2n)).by(scale));
+  return HALF.plus(series.plus(new Ball(-2n, 2n)).by(scale));
 }
 
 // 3. How far one person moves the numbers.
@@ -464,7 +249,8 @@ function roundedUp(square) {
 function shiftsOf(record, d) {
   const r = fields(record, SENSITIVITIES);
   const [kind, b, neighbours] = [r.kind, r.bound ?? Fraction.of(1), r.neighbours ?? null];
-  const [replaced, wholly] = [neighbours === "replace-one", ["integer", "row-counts"].includes(kind) || (r.whole ?? false)];
+  const replaced = neighbours === "replace-one";
+  const wholly = kind === "integer" || kind === "row-counts" || (r.whole ?? false);
   let [numbers, moved] = [d, Math.min(r.l0 ?? 1, d)];
   require(b.isWhole() || !wholly, "Whole shifts have a whole bound.");
   const square = b.times(b);
@@ -472,13 +258,11 @@ function shiftsOf(record, d) {
   if (moved === 1 && (kind !== "l2" || d === 1)) s.l1 = b;
   if (wholly) s.rows = [b.times(moved), replaced];
   if (wholly && d === 1) s.whole = b;
-  if (kind === "integer") {
-    numbers = 1;
-  } else if (kind === "l2" && d > 1) {
-    s.hull = ["ball", d, 1, b, d];
-  } else if (kind === "row-counts" && replaced && d > 1) {
-    const counts = ["counts", d, 1, d, 1, b];
-    s = { neighbours, square: square.times(2), rows: s.rows, hull: ["differences", d, 2, [counts]] };
+  if (kind === "integer") numbers = 1;
+  else if (kind === "l2" && d > 1) s.hull = ["ball", d, 1, b, d];
+  else if (kind === "row-counts" && replaced && d > 1) {
+    const hull = ["differences", d, 2, [["counts", d, 1, d, 1, b]]];
+    s = { neighbours, square: square.times(2), rows: s.rows, hull };
   } else if (kind === "counting-queries") {
     const [q, k, n] = [r.dimension, r.max_nonzero, r.with_total ? 1 : 0];
     [numbers, moved] = [q + n, replaced ? Math.min(2 * k, q) : k];
@@ -488,9 +272,8 @@ function shiftsOf(record, d) {
     s = { neighbours, square: square.times(moved).plus(n), hull: hullOf(b, k, q) };
     if (moved + n === 1) s.l1 = b;
     if (!replaced) s.added = counts;
-    if (n || (replaced ? k < q : k > 1)) {
-      s.hull = [replaced ? "differences" : "signed", q + n, 2 + n, [counts]];
-    }
+    const around = [replaced ? "differences" : "signed", q + n, 2 + n, [counts]];
+    if (n || (replaced ? k < q : k > 1)) s.hull = around;
   } else if (kind === "within") {
     [s, numbers] = [{ neighbours: null, hull: r.hull }, r.hull[1]];
   } else if (kind === "added") {
@@ -505,20 +288,18 @@ function shiftsOf(record, d) {
 
 function longestImage(r, w) {
   const [q, b, k, n] = [r.dimension, r.bound, r.max_nonzero, r.with_total ? 1 : 0];
-  require(q <= 20_000, "so many counting queries", NotChecked);
-  const corners = [];
+  require(q <= 20_000, "more than 20,000 counting queries", NotChecked);
+  let corners = Array.from({ length: k + 1 }, (_, i) => [i, 0]);
   if (r.neighbours === "replace-one") {
-    for (let m = 0; m <= Math.min(2 * k, q); m++) {
-      for (const t of [Math.min(m, 2 * k - m), m % 2]) corners.push([(m + t) / 2, (m - t) / 2]);
-    }
-  } else for (let i = 0; i <= k; i++) corners.push([i, 0]);
-  let worst = Fraction.of(0);
-  for (const [i, j] of corners) {
+    const extremes = (m) => [Math.min(m, 2 * k - m), m % 2].map((t) => [(m + t) / 2, (m - t) / 2]);
+    corners = Array.from({ length: Math.min(2 * k, q) + 1 }, (_, m) => extremes(m)).flat();
+  }
+  const squares = corners.map(([i, j]) => {
     const lean = w.shared.times(b).times(i - j).plus(w.offset.times(n));
     const entries = [[i, b.plus(lean)], [j, lean.minus(b)], [q - i - j, lean], [n, w.total]];
-    worst = most([worst, sum(entries.map(([times, x]) => x.times(x).times(times)))]);
-  }
-  return worst;
+    return sum(entries.map(([times, x]) => x.times(x).times(times)));
+  });
+  return most(squares);
 }
 
 function through(claim) {
@@ -549,8 +330,7 @@ const FAMILIES = {
 };
 
 function onTree(p, s, d) {
-  const { shares } = p;
-  let { branches } = p;
+  let { shares, branches } = p;
   const [nodes, product] = [[1], (items) => items.reduce((a, b) => a * b, 1)];
   require(1 < shares.length && shares.length <= 13, "No levels, or too many.");
   if (branches.length === shares.length - 1 && product(branches) <= 1 << 16) {
@@ -561,21 +341,18 @@ function onTree(p, s, d) {
     nodes.push(total(branches.slice(first, first + nodes.at(-1))));
   }
   const tree = nodes.at(-1) === d && d <= 1 << 16 && total(nodes.slice(0, -1)) === branches.length;
-  const whole = atMost(sum(shares), 1) && shares.at(-1).n > 0n;
   const fine = (share) => share.n > 0n && less(share.times(2 ** 32), p.scale);
-  const fits = tree && whole && !shares.some(fine);
+  const fits = tree && atMost(sum(shares), 1) && shares.at(-1).n > 0n && !shares.some(fine);
   require(fits, "The branches are no tree of these numbers, or the shares are more than 1.");
-  const [steps, moved] = s.get("rows");
-  const apart = nodes.findIndex((n) => n > 1);
+  const [[steps, moved], apart] = [s.get("rows"), nodes.findIndex((n) => n > 1)];
   const twice = moved && apart >= 0 ? sum(shares.slice(apart)).times(2) : 0;
   return steps.times(most([sum(shares), twice])).by(p.scale);
 }
 
 function lossOf(name, p, s, d) {
   let moved;
-  if (name === "laplace" || name === "staircase") {
-    moved = s.get("l1").by(p.scale);
-  } else if ("cells" in p) {
+  if (name === "laplace" || name === "staircase") moved = s.get("l1").by(p.scale);
+  else if ("cells" in p) {
     const fits = Fraction.of(p.cells).by(p.scale).isWhole() && (p.core ?? 1) <= p.cells;
     require(fits, "A shift by 1 leaves the lattice of the noise.");
     moved = s.get("whole").by(p.scale);
@@ -593,20 +370,19 @@ function lossOf(name, p, s, d) {
 
 function gaussian(square, epsilon) {
   const r = Ball.of(square).sqrt();
-  const away = Ball.of(epsilon).by(r);
-  const beyondIt = exp(Ball.of(epsilon)).times(normal(ZERO.minus(r.times(HALF)).minus(away)));
-  return normal(r.times(HALF).minus(away)).minus(beyondIt);
+  const [half, away] = [r.times(HALF), Ball.of(epsilon).by(r)];
+  const far = exp(Ball.of(epsilon)).times(normal(ZERO.minus(half).minus(away)));
+  return normal(half.minus(away)).minus(far);
 }
 
 function truncatedLaplace(t, a, epsilon) {
-  const [minus, two] = [a.times(-1), Fraction.of(2)];
-  const low = exp(Ball.of(minus));
+  const low = exp(Ball.of(a.times(-1)));
   const below = (x) => {
     if (x.n > 0n) return ONE.minus(below(x.times(-1)));
-    return atMost(x, minus) ? ZERO : exp(Ball.of(x)).minus(low).times(HALF).by(ONE.minus(low));
+    if (atMost(x.plus(a), 0)) return ZERO;
+    return exp(Ball.of(x)).minus(low).times(HALF).by(ONE.minus(low));
   };
-  const y = less(epsilon, t) ? most([t.minus(a), t.minus(epsilon).by(two)]) : t.minus(a);
-  if (atMost(a.times(two), t)) return ONE;
+  const y = less(epsilon, t) ? most([t.minus(a), t.minus(epsilon).by(2)]) : t.minus(a);
   return below(y).minus(exp(Ball.of(epsilon)).times(below(y.minus(t))));
 }
 
@@ -616,8 +392,8 @@ function truncatedSteps(t, p, epsilon) {
   const short = atMost(t, 1) && less(half, radius);
   require(short, "shifts of more than a step, or beyond the noise", NotChecked);
   const mass = (x) => {
-    const n = x.minus(gamma).floor();
     if (atMost(x, gamma)) return Ball.of(x);
+    const n = x.minus(gamma).floor();
     const last = exp(Ball.of(decay.times(-n - 1n)));
     const steps = q.minus(last).by(ONE.minus(q)).plus(Ball.of(x.minus(gamma).minus(n)).times(last));
     return Ball.of(gamma).plus(steps);
@@ -633,28 +409,21 @@ function truncatedSteps(t, p, epsilon) {
 }
 
 function lattice(shift, p, epsilon) {
-  const [w, factor] = [p.masses, exp(Ball.of(epsilon))];
-  const [step, moves] = [Number(Fraction.of(p.cells).by(p.scale).floor()), Number(shift.floor())];
+  const [w, factor, moves] = [p.masses, exp(Ball.of(epsilon)), Number(shift.floor())];
+  const step = Number(Fraction.of(p.cells).by(p.scale).floor());
   require(w[0] > 0n, "The first weight is 0.");
   const weights = [...w.slice(1).reverse(), ...w];
   let shifts = [step * moves];
   if (w.some((x, k) => k && x > w[k - 1])) {
-    require(moves * w.length <= 3e5, "so many weights that rise", NotChecked);
+    require(moves * w.length <= 3e5, "a long list of weights that rise", NotChecked);
     shifts = Array.from({ length: moves }, (_, i) => step * (i + 1));
   }
-  const sums = [factor.high, factor.low].map((e) => {
-    let worst = 0n;
-    for (const j of shifts) {
-      let positive = 0n;
-      weights.forEach((a, k) => {
-        const left = a * UNIT - (k < j ? 0n : e * weights[k - j]);
-        if (left > 0n) positive += left;
-      });
-      if (positive > worst) worst = positive;
-    }
-    return worst;
-  });
-  return new Ball(...sums).over(weights.reduce((a, b) => a + b));
+  const above = (e, j) => weights.reduce((positive, a, k) => {
+    const left = a * UNIT - (k < j ? 0n : e * weights[k - j]);
+    return left > 0n ? positive + left : positive;
+  }, 0n);
+  const worst = (e) => shifts.map((j) => above(e, j)).reduce((a, b) => (b > a ? b : a));
+  return new Ball(worst(factor.high), worst(factor.low)).over(weights.reduce((a, b) => a + b));
 }
 
 function besselK(z) {
@@ -673,26 +442,25 @@ function besselK(z) {
 
 // `m` is a Number, a multiple of ½.
 function cap(m, c, w) {
-  const [half, floor] = [m % 1 !== 0, Math.floor(m)];
+  const [odd, floor, halves] = [m % 1 !== 0, Math.floor(m), (x) => new Fraction(BigInt(2 * x), 2n)];
   const enough = 6n * c.size() + BigInt(2 * Math.abs(m)) * UNIT;
-  const power2 = floor < 0 ? new Fraction(1n, 1n << BigInt(-floor)) : 1n << BigInt(floor);
-  let [before, g] = [ZERO, Ball.of(power2).times(half ? Ball.of(2).sqrt() : ONE)];
-  let [power, result] = [ONE, ZERO];
+  const start = Ball.of(floor < 0 ? halves(2 ** floor) : 1n << BigInt(floor));
+  let [before, g] = [ZERO, start.times(odd ? Ball.of(2).sqrt() : ONE)];
+  let [power, series] = [ONE, ZERO];
   for (let n = 0; before.size() > 16n || g.size() > 16n || BigInt(n) * UNIT < enough; n++) {
-    result = result.plus(g.times(power).times(Ball.of(new Fraction(2n, BigInt(2 * (m + n + 1))))));
-    const factor = Ball.of(new Fraction(BigInt(2 * (n - m)), 2n)).plus(c).plus(c);
-    [before, g] = [g, factor.times(g).minus(c.times(before)).over(2 * n + 2)];
-    power = power.times(w);
+    series = series.plus(g.times(power).times(Ball.of(Fraction.of(1).by(halves(m + n + 1)))));
+    const rise = Ball.of(halves(n - m)).plus(c).plus(c).times(g).minus(c.times(before));
+    [before, g, power] = [g, rise.over(2 * n + 2), power.times(w)];
   }
-  result = result.plus(new Ball(-100n, 100n));
-  for (let i = 0; i <= floor; i++) result = result.times(w);
-  return half ? result.times(w.sqrt()) : result;
+  series = series.plus(new Ball(-100n, 100n));
+  for (let i = 0; i <= floor; i++) series = series.times(w);
+  return odd ? series.times(w.sqrt()) : series;
 }
 
 function l2(square, d, epsilon) {
   const [r, m] = [Ball.of(square).sqrt(), (d - 3) / 2];
   const small = d <= 500 && UNIT >> 40n < r.low && r.high < 300n * UNIT;
-  require(small, "l2 noise of so many numbers, so small, or so large", NotChecked);
+  require(small, "l2 noise of very many numbers, or very small or large", NotChecked);
   const [z, end] = [r.times(HALF), ONE.minus(Ball.of(epsilon).by(r))];
   let ratio = ONE;
   if (d % 2 === 0) {
@@ -707,8 +475,8 @@ function l2(square, d, epsilon) {
   let [above, whole] = [ZERO, ZERO];
   for (const [n, factor] of [[m, rho], [m + 1, ONE]]) {
     const tail = up.times(cap(n, minus, end)).minus(e.times(down).times(cap(n, z, end)));
-    above = above.plus(factor.times(tail));
-    whole = whole.plus(factor.times(up.times(cap(n, minus, ONE)).plus(down.times(cap(n, z, ONE)))));
+    const sides = up.times(cap(n, minus, ONE)).plus(down.times(cap(n, z, ONE)));
+    [above, whole] = [above.plus(factor.times(tail)), whole.plus(factor.times(sides))];
   }
   return above.by(whole);
 }
@@ -733,6 +501,8 @@ const ASSUMPTIONS = {
   ],
 };
 
+const differs = (items) => new Set(items.filter((x) => (x ?? null) !== null)).size > 1;
+
 function readClaim(record, kinds = STATEMENTS) {
   const claim = fields(record, kinds, "neighbours");
   require(same(claim.sampling_rate ?? 1, 1), "releases of samples", NotChecked);
@@ -746,21 +516,19 @@ function readClaim(record, kinds = STATEMENTS) {
   const [p, [s, d, draws]] = [fields(noise.parameters, FAMILIES[name]), through(claim)];
   if ("core" in p) {
     p.core = read(name === "geometric" ? "most" : "total", p.core);
-    const allowed = ["geometric", "two-sided-laplace"].includes(name);
-    require(allowed || atMost(1, p.core.times(1e6)), "No core.");
+    require(name !== "two-sided-staircase" || atMost(1, p.core.times(1e6)), "No core.");
   }
-  const single = /^(staircase|geometric|tulap|truncated.*|discrete.*)$/.test(name);
-  require(single ? d === 1 : d > 1 || name !== "l2", "The noise is of another number of numbers.");
+  const scalar = /^(staircase|geometric|tulap|truncated.*|discrete.*)$/.test(name);
+  require(scalar ? d === 1 : d > 1 || name !== "l2", "The noise is of another number of numbers.");
   const grid = claim.grid === null ? null : number(claim.grid);
   const isPower = (n) => (n & (n - 1n)) === 0n;
   const fine = grid === null || (grid.n > 0n && isPower(grid.n) && isPower(grid.d));
-  const about = new Set([claim.neighbours ?? null, s.get("neighbours")].filter((x) => x !== null));
-  require(fine && about.size < 2, "The grid is no power of two, or the neighbours differ.");
-  return { ...claim, name, p, s, d, draws, grid, neighbours: [...about][0] ?? null };
+  const about = [claim.neighbours, s.get("neighbours")];
+  require(fine && !differs(about), "The grid is no power of two, or the neighbours differ.");
+  return { ...claim, name, p, s, d, draws, grid, neighbours: about[0] ?? about[1] };
 }
 
-function deltaOf(claim, draws, epsilon) {
-  const { name, p, s, d } = claim;
+function deltaOf({ name, p, s, d }, draws, epsilon) {
   let [loss, square, pure] = [null, null, false];
   if (name === "gaussian" || name === "l2") {
     square = s.get("square").by(p.scale.times(p.scale));
@@ -772,27 +540,28 @@ function deltaOf(claim, draws, epsilon) {
   }
   if (pure) return ZERO;
   require(draws === 1n, `${draws} draws of ${name} noise with δ above 0`, NotChecked);
+  const moved = () => s.get("l1").by(p.scale);
   if (name === "l2") return l2(square, d, epsilon);
   if (name === "laplace") return ONE.minus(exp(Ball.of(epsilon.minus(loss).by(2))));
-  if (name === "truncated-laplace") return truncatedLaplace(s.get("l1").by(p.scale), p.radius, epsilon);
-  if (["truncated-staircase", "tulap"].includes(name)) return truncatedSteps(s.get("l1").by(p.scale), p, epsilon);
+  if (name === "truncated-laplace") return truncatedLaplace(moved(), p.radius, epsilon);
+  if (/^(truncated-staircase|tulap)$/.test(name)) return truncatedSteps(moved(), p, epsilon);
   require(name === "discrete-staircase", `${name} noise with δ above 0`, NotChecked);
   return lattice(s.get("whole"), p, epsilon);
 }
 
 const bound = (ball) => general(new Fraction(ball.high, UNIT).float(), 9);
-const isWithin = (ball, most) => atMost(new Fraction(ball.high, UNIT), most);
+const isWithin = (ball, largest) => atMost(new Fraction(ball.high, UNIT), largest);
 
 function checkDraw(claim) {
   const [delta, ends] = [deltaOf(claim, claim.draws, claim.epsilon), claim.delta_interval];
   require(isWithin(delta, claim.delta), `δ is up to ${bound(delta)}.`);
-  const fits = ends.length === 2 && atMost(ends[0], new Fraction(delta.low, UNIT)) && delta.low <= delta.high;
-  require(fits && isWithin(delta, ends[1]), "δ is not in the stated interval.");
+  const above = ends.length === 2 && atMost(ends[0], new Fraction(delta.low, UNIT));
+  const fits = above && delta.low <= delta.high && isWithin(delta, ends[1]);
+  require(fits, "δ is not in the stated interval.");
   return delta;
 }
 
-function beyond(claim, t, i) {
-  const { name, p } = claim;
+function beyond({ name, p }, t, i) {
   let c = t.by(p.scale);
   if (name === "gaussian") return normal(Ball.of(c.times(-1)));
   if (name === "discrete-staircase") {
@@ -802,26 +571,25 @@ function beyond(claim, t, i) {
   }
   const known = name === "laplace" || (name === "k-norm" && p.body[0] === "box");
   require(known, `a threshold for ${name} noise`, NotChecked);
-  const bounds = name === "k-norm" ? p.body[3] : Array(i + 1).fill(1);
-  const q = name === "k-norm" ? bounds.length : 1;
-  c = c.by(bounds[i]);
-  let [result, term] = [ZERO, ONE];
+  const q = name === "k-norm" ? p.body[3].length : 1;
+  if (name === "k-norm") c = c.by(p.body[3][i]);
+  let [series, term] = [ZERO, ONE];
   for (let j = 0; j < q; j++) {
-    result = result.plus(term.times(Ball.of(Fraction.of(q - j).by(q))));
+    series = series.plus(term.times(Ball.of(Fraction.of(q - j).by(q))));
     term = term.times(Ball.of(c.by(j + 1)));
   }
-  return result.times(HALF).times(exp(Ball.of(c.times(-1))));
+  return series.times(HALF).times(exp(Ball.of(c.times(-1))));
 }
 
 function checkThreshold(claim) {
   const noise = readClaim(claim.noise, { certificate: STATEMENTS.certificate });
   checkDraw(noise);
-  const { grid, draws: k } = noise;
-  const [coin, i] = [claim.chance_below, claim.coordinate];
-  const fits = grid && noise.geometry === null && noise.neighbours === "add-remove";
-  require(fits && i < noise.d && less(coin, 1), "The noise is not that of rows with a threshold.");
-  require(k <= 200n, "so many groups", NotChecked);
-  const [room, slack] = [claim.threshold.minus(claim.reach), new Fraction((1n << 39n) + 1n, 1n << 40n)];
+  const [{ grid, draws: k }, coin, i] = [noise, claim.chance_below, claim.coordinate];
+  const about = grid && noise.geometry === null && noise.neighbours === "add-remove";
+  const fits = about && i < noise.d && less(coin, 1);
+  require(fits, "The certificate of the noise does not fit a threshold.");
+  require(k <= 200n, "more than 200 groups", NotChecked);
+  const [room, slack] = [claim.threshold.minus(claim.reach), Fraction.of(2 ** 39 + 1).by(2 ** 40)];
   let p = ZERO;
   for (const [steps, chance] of [Fraction.of(1).minus(coin), coin].entries()) {
     const t = room.minus(grid.times(slack.plus(steps)));
@@ -840,30 +608,31 @@ function checkThreshold(claim) {
 }
 
 function checkQuantiles(claim) {
-  const { levels, rates, nested } = claim;
-  const [ends, replaced] = [[Fraction.of(0), ...levels, Fraction.of(1)], claim.neighbours === "replace-one"];
+  const [{ levels, rates, nested }, one] = [claim, Fraction.of(1)];
+  const [ends, replaced] = [[Fraction.of(0), ...levels, one], claim.neighbours === "replace-one"];
   const rising = ends.slice(1).every((end, i) => less(ends[i], end));
   const fits = rising && rates.length === levels.length && levels.length <= 1000;
   require(fits && read("cells", claim.parts), "Levels do not rise, or have no rates.");
-  const [costs, left] = [[], nested ? [[0, levels.length, 0]] : levels.map((_, i) => [i, i + 1, i])];
+  const costs = [];
+  const left = nested ? [[0, levels.length, 0]] : levels.map((_, i) => [i, i + 1, i]);
   while (left.length) {
     const [first, last, depth] = left.pop();
     const i = (first + last) >> 1;
-    const [low, high] = nested ? [ends[first], ends[last + 1]] : [ends[0], ends.at(-1)];
+    const [low, high] = nested ? [ends[first], ends[last + 1]] : [ends[0], one];
     const a = levels[i].minus(low).by(high.minus(low));
     const alone = replaced && claim.groups === 1 && (depth === 0 || !nested);
-    const share = alone ? 1 : most([a, Fraction.of(1).minus(a)]).times(replaced ? 2 : 1);
+    const share = alone ? 1 : most([a, one.minus(a)]).times(replaced ? 2 : 1);
     const cost = rates[i].times(2).times(claim.reach.times(share));
     costs[depth] = most([costs[depth] ?? 0, cost]);
-    for (const [x, y] of [[first, i], [i + 1, last]]) if (x < y && nested) left.push([x, y, depth + 1]);
+    if (first < i) left.push([first, i, depth + 1]);
+    if (i + 1 < last) left.push([i + 1, last, depth + 1]);
   }
   require(atMost(sum(costs), claim.epsilon), "The draws need a larger ε.");
   return ZERO;
 }
 
 const PROOFS = {
-  certificate: checkDraw,
-  "threshold-certificate": checkThreshold,
+  certificate: checkDraw, "threshold-certificate": checkThreshold,
   "quantile-certificate": checkQuantiles,
 };
 
@@ -878,7 +647,10 @@ const SENTENCES = {
   added: "by adding, or taking away, a point of the set {of}",
 };
 
-const plain = (value) => typeof value === "string" ? general(number(value).float(), 6) : show(dumps(value)).slice(1, -1);
+function plain(value) {
+  if (typeof value === "string") return general(number(value).float(), 6);
+  return show(dumps(value)).slice(1, -1);
+}
 
 function checkBlock(title, record) {
   let claim, delta;
@@ -911,166 +683,165 @@ function checkCertificate(record) {
   }
   const plan = fields(record, "kind version epsilon delta rule blocks", "releases");
   const blocks = plan.blocks.map((block) => fields(block, "name certificate"));
-  const named = blocks.every((block) => typeof block.name === "string");
-  const apart = new Set(blocks.map((block) => block.name)).size === blocks.length;
-  require(named && apart, "A query has no name, or that of another.");
+  const names = blocks.map((block) => block.name);
+  const texts = names.every((name) => typeof name === "string");
+  const fits = texts && new Set(names).size === names.length;
+  require(fits, "A query has no name, or two have the same.");
   const checked = blocks.map((block) => checkBlock(`Query ${show(block.name)}`, block.certificate));
   const claims = checked.filter((claim) => claim);
   if (claims.length < blocks.length) {
     output.say("The sum of the budgets: NOT CHECKED here, since a query is not.");
     return null;
   }
-  const [releases, draws] = [plan.releases ?? 1, claims.filter((claim) => claim.kind === "certificate")];
-  const times = releases === 1 || draws.every((claim) => claim.compositions === releases);
-  const about = new Set(claims.map((claim) => claim.neighbours ?? null).filter((x) => x !== null));
-  require(times && about.size < 2, "Queries are about other numbers of releases, or different neighbours.");
-  const others = claims.filter((claim) => claim.kind !== "certificate");
+  const [releases, isDraw] = [plan.releases ?? 1, (claim) => claim.kind === "certificate"];
+  const [draws, others] = [claims.filter(isDraw), claims.filter((claim) => !isDraw(claim))];
+  const alike = releases === 1 || draws.every((claim) => claim.compositions === releases);
+  const related = alike && !differs(claims.map((claim) => claim.neighbours));
+  require(related, "Queries are about other numbers of releases, or different neighbours.");
   const spent = (some, part) => sum(some.map((claim) => claim[part]));
   const left = (part) => plan[part].minus(spent(others, part).times(releases));
-  let fits;
+  let enough;
   if (plan.rule === BASIC) {
-    fits = ["epsilon", "delta"].every((part) => atMost(spent(draws, part), left(part)));
+    enough = ["epsilon", "delta"].every((part) => atMost(spent(draws, part), left(part)));
   } else if (draws.every((claim) => claim.name === "gaussian")) {
     const square = (c) => c.s.get("square").times(c.draws).by(c.p.scale.times(c.p.scale));
-    fits = draws.length && atMost(0, left("epsilon")) && atMost(0, left("delta"));
-    fits &&= isWithin(gaussian(sum(draws.map(square)), left("epsilon")), left("delta"));
+    enough = draws.length && atMost(0, left("epsilon")) && atMost(0, left("delta"));
+    enough &&= isWithin(gaussian(sum(draws.map(square)), left("epsilon")), left("delta"));
   } else {
     output.say("The sum of the budgets: NOT CHECKED here: tight composition of several laws.");
     return null;
   }
-  require(fits, "The queries spend more than the plan promises.");
-  const all = `(${plain(record.epsilon)}, ${plain(record.delta)})-private`;
-  output.say(`PROVED: ${blocks.length} queries in ${releases} release(s) are ${all}, by ${plan.rule}.`);
+  require(enough, "The queries spend more than the plan promises.");
+  const guarantee = `(${plain(record.epsilon)}, ${plain(record.delta)})-private, by ${plan.rule}`;
+  output.say(`PROVED: ${blocks.length} queries in ${releases} release(s) are ${guarantee}.`);
   return claims;
 }
 
-function deviations(claim) {
-  const { name, p = {}, d = 0 } = claim;
+function deviations({ name, p = {}, d = 0, geometry, grid }) {
   let [variances, form] = [[], p.body ?? [""]];
   if (form[0] === "cells" && form[3].length === 1) form = form[3][0];
   const scale = p.scale?.float() ** 2;
-  if (["gaussian", "laplace"].includes(name) && claim.geometry === null) {
+  if (["gaussian", "laplace"].includes(name) && geometry === null) {
     variances = [scale * (name === "laplace" ? 2 : 1)];
   } else if (name === "discrete-staircase") {
     const [w, add] = [p.masses, (a, b) => a + b];
     const squares = w.map((x, k) => 2n * BigInt(k) * BigInt(k) * x).reduce(add);
-    variances = [scale / p.cells ** 2 * new Fraction(squares, 2n * w.reduce(add) - w[0]).float()];
+    const moment = new Fraction(squares, 2n * w.reduce(add) - w[0]).float();
+    variances = [(scale / p.cells ** 2) * moment];
   } else if (form[0] === "box" && d <= 60 && (!p.decay || less(new Fraction(1n, 20n), p.decay))) {
     let [q, ratio] = [form[1], 1];
     if (p.decay) {
       const [gamma, decay] = [p.gamma.float(), p.decay.float()];
-      const moment = (n) => total(Array.from({ length: 10_000 }, (_, k) => (k + gamma) ** n * Math.exp(-decay * k)));
+      const weigh = (n) => (_, k) => (k + gamma) ** n * Math.exp(-decay * k);
+      const moment = (n) => total(Array.from({ length: 10_000 }, weigh(n)));
       ratio = moment(d + 2) / moment(d) / ((d + 1) * (d + 2));
     }
     variances = form[3].map((a) => (scale * ratio * (q + 1) * (q + 2) * a.float() ** 2) / 3);
   }
-  const grid = claim.grid ? claim.grid.float() : 0;
-  return variances.flatMap((v) => [0, grid].map((g) => Math.sqrt(v + (g * g) / 12)));
-}
-
-// The rows of a CSV file, as records.
-function readCsv(text) {
-  const rows = text.split(/\r?\n/).filter(Boolean).map((line) =>
-    [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((m) => m[1]?.replaceAll('""', '"') ?? m[2]),
-  );
-  const names = rows.shift() ?? [];
-  return rows.map((row) => Object.fromEntries(names.map((name, i) => [name, row[i]])));
+  const width = grid ? grid.float() : 0;
+  return variances.flatMap((v) => [Math.sqrt(v), Math.sqrt(v + (width * width) / 12)]);
 }
 
 function checkDeviations(folder, plan, claims) {
   const names = plan.blocks.map((part) => part.name);
   for (const part of plan.blocks) {
     const { name } = part;
-    const [known, stated] = [claims.has(name) ? deviations(claims.get(name)) : [], []];
-    const twice = names.indexOf(name) !== names.lastIndexOf(name);
-    if (!known.length || twice || "margins" in part || "cumulative" in part || "levels" in part) continue;
+    const [known, stated] = [deviations(claims.get(name) ?? {}), []];
+    const several = names.indexOf(name) !== names.lastIndexOf(name);
+    const sums = ["margins", "cumulative", "levels"].some((x) => x in part);
+    if (!known.length || several || sums) continue;
     for (const error of part.errors) {
       if (!["count", "count_units"].includes(error.statistic)) continue;
+      const table = (ending) => decode(content(folder, `${name}.${ending}`, 2 ** 30));
       let rows = [];
-      if (folder.has(`${name}.csv`)) rows = readCsv(decode(content(folder, `${name}.csv`, 2 ** 30)));
-      else if (folder.has(`${name}.json`)) rows = loads(decode(content(folder, `${name}.json`, 2 ** 30)));
+      if (folder.has(`${name}.csv`)) rows = readCsv(table("csv"));
+      else if (folder.has(`${name}.json`)) rows = loads(table("json"));
       stated.push(error.std, ...rows.map((row) => row[`${error.statistic}_std`]));
     }
     const near = (x, y) => Math.abs(x - y) <= 1e-6 * Math.max(Math.abs(x), Math.abs(y));
     const fits = stated.every((x) => known.some((y) => near(Number(x ?? NaN), y)));
-    require(fits, `A standard deviation of ${show(name)} is not that of its noise.`);
+    require(fits, `A standard deviation of ${show(name)} does not fit its noise.`);
     output.say(`CHECKED: ${stated.length} standard deviations of counts in ${show(name)}.`);
   }
 }
 
-function content(folder, name, most = 1e7) {
+function content(folder, name, largest = 1e7) {
   const bytes = folder.get(name);
-  if (!bytes || bytes.length > most) throw new Error(`${show(name)} is missing, no plain file, or too large.`);
-  return bytes;
+  if (bytes && bytes.length <= largest) return bytes;
+  throw new Error(`${show(name)} is missing, no plain file, or too large.`);
 }
 
-// `folder` is a Map of names to bytes. A page has no tables in it: `without` them, it says so.
+// `folder` is a Map of names to bytes. A report has no tables in it: `without` them, it says so.
 function checkRelease(folder, without = false) {
-  const seal = fields(parse(content(folder, "release.json")), "kind version files entry", "release");
-  const { files, entry, release: place = null } = seal;
-  const isPlace = (n) => n === null || (typeof n === "bigint" && n > 0n);
-  require(seal.kind === "release-record" && isObject(files) && isPlace(place) && isPlace(entry), "release.json is no seal.");
-  const absent = [];
+  const record = parse(content(folder, "release.json"));
+  const seal = fields(record, "kind version files entry", "release chain");
+  const { files, entry, release: index = null } = seal;
+  const isIndex = (n) => n === null || (typeof n === "bigint" && n > 0n);
+  const numbered = isIndex(index) && isIndex(entry);
+  const sealed = seal.kind === "release-record" && isObject(files) && numbered;
+  require(sealed, "release.json is no seal.");
+  const absent = without ? Object.keys(files).filter((name) => !folder.has(name)) : [];
   for (const [name, digest] of Object.entries(files)) {
     const inside = name && !/[/\\:\0]/.test(name) && name !== "." && name !== "..";
     require(inside, `The seal names ${show(name)}, which is not in the folder.`);
-    if (without && !folder.has(name)) {
-      absent.push(name);
-      continue;
-    }
-    const untouched = sha256(content(folder, name, 2 ** 30)) === digest;
-    require(untouched, `${show(name)} is not what was released: its SHA-256 is another.`);
+    const unchanged = absent.includes(name) || sha256(content(folder, name, 2 ** 30)) === digest;
+    require(unchanged, `${show(name)} was changed: its SHA-256 is another.`);
   }
-  const sealed = Object.keys(files).length - absent.length;
-  output.say(`SEAL: ${sealed} files have the SHA-256 that release.json states.`);
-  if (absent.length) output.say(`NOT CHECKED: files that this page does not hold: ${absent.map(show).join(", ")}.`);
+  const count = Object.keys(files).length - absent.length;
+  output.say(`SEAL: ${count} files have the SHA-256 that release.json states.`);
+  const missing = absent.map(show).join(", ");
+  if (missing) output.say(`NOT CHECKED: files that this page does not hold: ${missing}.`);
   const texts = ["certificate.json", "plan.json", "spec.toml"];
   const [certificate, plan] = texts.slice(0, 2).map((name) => parse(content(folder, name)));
   const parts = ["blocks", "quantiles", "keys"].flatMap((name) => plan[name] ?? []);
-  const stem = (name) => name.slice(0, Math.max(0, name.lastIndexOf(".")));
-  const tables = Object.keys(files).filter((name) => !texts.includes(name)).map(stem);
-  const alike = (a, b) => key([...new Set(a)].sort()) === key([...new Set(b)].sort());
-  const fits = texts.every((name) => name in files) && alike(tables, parts.map((part) => part.name));
+  const tables = Object.keys(files).filter((name) => !texts.includes(name));
+  const stems = tables.map((name) => name.slice(0, Math.max(0, name.lastIndexOf("."))));
+  const alike = (a, b) => same([...new Set(a)].sort(), [...new Set(b)].sort());
+  const fits = texts.every((name) => name in files) && alike(stems, parts.map((part) => part.name));
   require(fits, "The seal is about other files than the plan's tables.");
-  const draws = (certificate.blocks ?? []).map(({ certificate: claim }) => (claim.kind.startsWith("thr") ? claim.noise : claim));
+  const claimed = (certificate.blocks ?? []).map((block) => block.certificate);
+  const noises = claimed.map((claim) => (claim.kind.startsWith("thr") ? claim.noise : claim));
+  const draws = noises.filter((claim) => claim.kind === "certificate");
   const law = (name, scale, grid) => key([name, number(scale), number(grid)]);
-  const laws = new Set(
-    draws.filter((c) => c.kind === "certificate").map((c) => law(c.noise.name, c.noise.parameters.scale, c.grid)),
-  );
-  const drawn = plan.blocks.every((b) => laws.has(law(b.noise, b.scale, b.grid)));
+  const laws = draws.map((c) => law(c.noise.name, c.noise.parameters.scale, c.grid));
+  const drawn = plan.blocks.every((b) => laws.includes(law(b.noise, b.scale, b.grid)));
   require(drawn, "plan.json states other noise than the certificate.");
   const ruled = plan.version === certificate.version && plan.rule === certificate.rule;
-  const spends = ["epsilon", "delta"].every((name) => same(number(plan[name]), number(certificate[name])));
-  require(ruled && spends, "plan.json states another budget or rule than the certificate.");
-  const releases = certificate.releases ?? 1n;
-  const known = releases === 1n ? place === null : place !== null && place <= releases;
+  const equal = (name) => same(number(plan[name]), number(certificate[name]));
+  const agree = ruled && equal("epsilon") && equal("delta");
+  require(agree, "plan.json states another budget or rule than the certificate.");
+  const { releases: planned } = "series" in plan ? plan.series : { releases: 1n };
+  const composed = certificate.releases ?? 1n;
+  const placed = planned === 1n ? index === null : index !== null && index <= planned;
+  const known = typeof planned === "bigint" && 1n <= composed && composed <= planned && placed;
   require(known, "The seal names a release that the series does not have.");
+  const changed = `changes at most ${composed} of the ${planned} releases`;
+  if (composed < planned) output.say(`ASSUMED: one unit (${show(plan.unit)}) ${changed}.`);
   const claims = checkCertificate(certificate);
-  if (claims) checkDeviations(folder, plan, new Map(claims.map((claim, i) => [certificate.blocks[i].name, claim])));
+  const named = (claims ?? []).map((claim, i) => [certificate.blocks[i].name, claim]);
+  if (claims) checkDeviations(folder, plan, new Map(named));
   return Boolean(claims);
 }
 
-const NOT_PROVED = [
-  "NOT CHECKED here: that one person moves the numbers by no more than is assumed",
-  "above, and that tables, plan and specification agree in all else (`leastnoise verify` derives both",
-  "from spec.toml); that the noise was drawn as stated; signatures and ledgers; that nobody saw how",
-  "long anything took.",
-];
+const NOT_PROVED = `NOT CHECKED here: that one person moves the numbers by no more than is assumed
+above, and that tables, plan and specification agree in all else (\`leastnoise verify\` derives both
+from spec.toml); that the noise was drawn as stated; signatures and ledgers; that nobody saw how
+long anything took.`;
 
-// Check a release, or the one certificate that a Map holds; 0 to 3 as leastnoise_check.py ends.
+// Check a release, or the one certificate that a Map holds: the exit code of leastnoise_check.py.
 function main(folder, without = false) {
   let proved;
   try {
-    const isRelease = folder.size !== 1 || folder.has("release.json");
-    proved = isRelease ? checkRelease(folder, without) : checkCertificate(parse(content(folder, [...folder.keys()][0])));
+    const [name] = folder.keys();
+    const single = folder.size === 1 && name !== "release.json";
+    if (single) proved = checkCertificate(parse(content(folder, name)));
+    else proved = checkRelease(folder, without);
   } catch (error) {
     if (error instanceof Rejected) output.say(`REJECTED: ${error.message}`);
     else output.say(`This is no certificate and no release: ${error.name}, ${show(error.message)}`);
     return error instanceof Rejected ? 1 : 2;
   }
-  NOT_PROVED.forEach((line) => output.say(line));
+  NOT_PROVED.split("\n").forEach((line) => output.say(line));
   output.say(proved ? "All draws are proved." : "Nothing is false, but not all draws are proved.");
   return proved ? 0 : 3;
 }
-
-if (typeof module !== "undefined") module.exports = { main, output, parse, checkCertificate, Rejected, NotChecked };

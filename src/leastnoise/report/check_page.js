@@ -1,5 +1,5 @@
-// What a page does with check.js, which stands above it in the same script: a worker runs it, so that
-// no file can freeze the page, and the page shows its lines as text. See check_page.py.
+// What a page does with check.js, which stands above it in the same script: a worker runs it, so
+// that no file can freeze the page, and the page shows its lines as text. See check_page.py.
 (() => {
   if (typeof document === "undefined") {
     onmessage = ({ data: [files, without] }) => {
@@ -75,7 +75,8 @@
     const seal = new Map(contents).get("release.json");
     if (embedded && !(seal && new TextDecoder().decode(seal) === embedded["release.json"])) {
       stop();
-      find("lines").textContent = "REJECTED: release.json in that folder is not the one of this page.\n";
+      const why = "REJECTED: release.json in that folder is not the one of this page.\n";
+      find("lines").textContent = why;
       find("verdict").textContent = VERDICTS[1];
     } else if (contents.length) start(contents, false);
   }
@@ -101,7 +102,8 @@
   }
 
   if (embedded) {
-    const texts = Object.entries(embedded).map(([name, text]) => [name, new TextEncoder().encode(text)]);
+    const encode = ([name, text]) => [name, new TextEncoder().encode(text)];
+    const texts = Object.entries(embedded).map(encode);
     find("button").addEventListener("click", () => start(texts, true));
   } else {
     document.addEventListener("dragover", (event) => event.preventDefault());

@@ -1,7 +1,7 @@
 """The checker in a reader's browser: inside every report, and as a page of its own, check.html.
 
-`python -m leastnoise.report.check_page` prints check.html. Both pages have one script, check.js and
-what runs it, and a policy that allows this script alone and no network.
+`python -m leastnoise.report.check_page` prints check.html. Both pages have one script: exact.js,
+check.js, and check_page.js, which runs them. Their policy allows this script alone, and no network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMITS = (
 
 def script() -> str:
     """The only script of both pages."""
-    texts = (_HERE / name for name in ("check.js", "check_page.js"))
+    texts = (_HERE / name for name in ("exact.js", "check.js", "check_page.js"))
     return "\n" + "".join(path.read_text(encoding="utf-8") for path in texts)
 
 

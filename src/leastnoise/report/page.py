@@ -21,6 +21,7 @@ from leastnoise.balls.core import ball, float_above, precision
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.check_page import check_section, document
+from leastnoise.report.over_time import charts_over_time
 from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
@@ -258,6 +259,7 @@ def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) 
     body = (
         f"<header>{head}</header><main><section><h2>Findings</h2>{_findings(sections)}</section>"
         f"<section><h2>The tables</h2>{''.join(map(TableSection.to_html, sections))}</section>"
+        f"{charts_over_time(release, folder)}"
         f"<section>{protection(release, folder, names)}</section>{check_section(folder)}</main>"
     )
     return document(html(title), body)

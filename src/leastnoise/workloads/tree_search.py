@@ -208,16 +208,17 @@ class Trees:
         scale = releases * rows.most / budget.epsilon
         try:
             ranked = rank_noise(self.offers, scale, rows, largest=self.largest)
+            return [self._of_groups(noise) for _, noise in ranked]
         except (NotApplicable, InvalidArgument) as error:
             text = error.why if isinstance(error, NotApplicable) else str(error)
-            why = f"of {self.counts:,} counts no tree can be used ({text}). {self.advice}"
+            why = f"of {self.counts:,} counts no tree can be used ({text})"
             raise NotApplicable(family=Agreeing.name, why=why) from None
+
+    def _of_groups(self, noise: Agreeing) -> Agreeing:
+        """The noise of all groups. Raises InvalidArgument for too many cells or levels."""
         if not self._has_groups:
-            return [noise for _, noise in ranked]
-        return [
-            replace(noise, branches=(self.groups, *noise.branches), shares=(0, *noise.shares))
-            for _, noise in ranked
-        ]
+            return noise
+        return replace(noise, branches=(self.groups, *noise.branches), shares=(0, *noise.shares))
 
     def read(self, claim: Certificate, budget: Budget) -> Agreeing:
         """The noise of one group's tree that `claim` is about, proved or not.

@@ -28,7 +28,7 @@ from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.privacy_losses import MOST_PLACES, places, sketch
+from leastnoise.noise.radial.privacy_losses import MOST_LOSSES, loss_grid, sketch
 from leastnoise.noise.radial.profile import log_delta
 
 ONE = ShiftBounds.of(L2(1))
@@ -214,8 +214,8 @@ def test_the_sketch_is_about_right(case: Case) -> None:
     about = float(found.masses @ np.maximum(0.0, -np.expm1(float(epsilon) - found.losses)))
     truth = prove_delta(law, L2(1), Fraction(epsilon)).interval.upper
     assert about == pytest.approx(truth, rel=1e-3)
-    z = [place for place, _ in places(law, 1 / float(scale))]
-    assert len(z) == MOST_PLACES + 1
+    z = [place for place, _ in loss_grid(law, 1 / float(scale))]
+    assert len(z) == MOST_LOSSES + 1
     assert z[0] == 0.0
     assert all(a < b for a, b in pairwise(z))
 

@@ -105,20 +105,20 @@ def test_the_law_of_the_cosine_is_enclosed_on_boxes(dimension: int) -> None:
         assert not at(arb(0.95, 0.1), imaginary=0.1, analytic=True).is_finite()
 
 
-def test_places_hold_the_curve() -> None:
-    """On it, ℓ(r₂) − ℓ(r) = ε; far and near places of one radius agree."""
+def test_positions_hold_the_curve() -> None:
+    """On it, ℓ(r₂) − ℓ(r) = ε; far and near positions of one radius agree."""
     law = GeneralizedGamma(scale=1, alpha="0.7", p="1.6", dimension=2)
     shift, epsilon = Fraction(3, 2), Fraction(1, 2)
     with precision(128):
         curve = Curve(law, shift=shift, epsilon=epsilon)
         hints = Hints(law, shift=shift, epsilon=epsilon)
         for r in (0.01, 0.3, 1.0, 4.0):
-            place = hints.place(r)
-            point = curve.at(acb(place.y), far=place.far)
+            position = hints.position(r)
+            point = curve.at(acb(position.y), far=position.far)
             assert point is not None
             radius = (point.b.real.log() / curve.p).exp()
             assert abs(float(radius.mid()) - r) < 1e-12 * r
-            after = radius + point.way.real
+            after = radius + point.advance.real
             rise = curve.kappa * (after / radius).log() + after**curve.p - point.b.real
             assert rise.overlaps(curve.epsilon)
 

@@ -15,7 +15,7 @@ from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.radial import privacy_losses
 from leastnoise.noise.radial.law import GeneralizedGamma
-from leastnoise.noise.radial.privacy_losses import _in_scales, _known_at, _Widened, lower, upper
+from leastnoise.noise.radial.privacy_losses import _in_scales, _tails_at, _Widened, lower, upper
 
 LAW = GeneralizedGamma(scale="1.7", alpha="0.9", p="1.4", dimension=2)
 TINY = Fraction(1, 10**20)  # rounding at 128 bits
@@ -41,11 +41,11 @@ def test_the_bound_from_below_takes_no_quadrature_of_its_own() -> None:
     shifts = ShiftBounds.of_length(Fraction(3))
     inner, outer = (LAW.worst_shift(side) for side in (shifts.inner, shifts.outer))
     assert inner < outer
-    _known_at.cache_clear()
+    _tails_at.cache_clear()
     upper(LAW, outer, STEP, SIZE)
-    quadratures = _known_at.cache_info().misses
+    quadratures = _tails_at.cache_info().misses
     lower(LAW, inner, STEP, SIZE)
-    assert _known_at.cache_info().misses == quadratures > 0
+    assert _tails_at.cache_info().misses == quadratures > 0
 
 
 @pytest.mark.parametrize("factor", [Fraction(1), Fraction(1001, 1000), Fraction(11, 10)])

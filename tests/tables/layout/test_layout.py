@@ -254,8 +254,8 @@ def test_what_can_not_be_summed_exactly_is_refused(clip: dict[str, Any]) -> None
 
 
 PROMISED = (
-    "The spec promises that no value of a is missing. One that is counts as 1, the middle of its "
-    "bounds."
+    "The spec promises that no value of a is missing. If one is missing anyway, it counts as 1, "
+    "the middle of its bounds."
 )
 
 
@@ -267,7 +267,7 @@ def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
         "A missing value of b counts as 0.",
         PROMISED,
         "Rows without a value of name are left out of its count.",
-        "Rows without a k, or with another than its keys, are left out.",
+        "Rows are left out if k is missing or not one of its keys.",
     )
 
 
@@ -280,8 +280,8 @@ def test_a_number_for_missing_values_is_in_no_list_of_keys() -> None:
     ((shape,),) = lay_out_query(spec, query.query[0])
     assert shape.missing == (
         "A missing value of b counts as 0.",
-        "Where other is missing, no condition on it holds.",
-        "Where b is missing, no condition on its keys holds.",
+        "A condition on other is false where the value is missing.",
+        "A condition on the keys of b is false where the value is missing.",
     )
 
 

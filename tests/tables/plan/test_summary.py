@@ -149,7 +149,10 @@ def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) 
         ],
     }
     shown = str(Release(**raw, folder=tmp_path).plan())
-    assert "A row whose who matches no row of homes, or several, stays without a partner" in shown
+    assert (
+        "If the who of a row matches no row of homes, or several, its columns of homes are missing"
+        in shown
+    )
     assert "another format of a date, a row is in no group. See homes.\n" in shown
 
 

@@ -72,7 +72,7 @@ def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) 
     assert abs(row["count_over_limits"] - OVER) < 20
     assert abs(row["count_outside_x"] - OUTSIDE) < 40
     page = report(out)
-    assert "How much that is, q_clipping counts with noise" in page
+    assert "The query q_clipping counts with noise how much limits and bounds take away" in page
     assert "isn't known" not in page
     for sentence in (
         "count_over_limits counts each who with more than 2 rows",
@@ -191,7 +191,7 @@ def test_rows_in_no_group_are_counted_beside_a_query(tmp_path: Path) -> None:
     page = report(tmp_path / "out")
     for sentence in (
         "Keys are compared letter by letter: with other capitals",
-        "How many are in none, q_rest counts with noise.",
+        "The query q_rest counts with noise how many persons are in no group.",
         "count_in_no_group counts each who with a row in no group",
     ):
         assert sentence in page

@@ -57,7 +57,7 @@ EDITS = {
         "tight composition: all draws of noise together, their laws fixed in advance",
         "basic composition: epsilons and deltas add up",
     ),
-    "the plan's notes": ("plan.json", "are of the noise alone", "are of all"),
+    "the plan's notes": ("plan.json", "cover the noise alone", "cover all"),
     "what is missing": ("plan.json", "are left out of its", "are in its"),
     "a second field in the plan": ("plan.json", '"unit": "who"', '"unit": "x", "unit": "who"'),
     "a third field in the plan": ("plan.json", '"unit": "who"', '"unit": "who", "more": 1'),

@@ -143,7 +143,9 @@ def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
             query=[{"name": "q", "statistics": [text]}],
         )
         (block,) = release.plan().blocks
-        sentence = "is of rows with a value of weight and weighted; others add to neither part."
+        sentence = (
+            "uses only rows with a value of weight and weighted. Other rows add to neither part."
+        )
         assert (missing == "skip") is any(sentence in one for one in block.layout.missing)
         assert release.run().tables["q"].columns[parse(text).label][0] == pytest.approx(
             true, rel=1e-4
@@ -153,14 +155,14 @@ def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "needed", "says"),
     [
-        ("ratio(sum(x), sum(y))", {"x", "y"}, "is of rows with a value of x and y"),
-        ("ratio(sum(y), sum(x))", {"x", "y"}, "is of rows with a value of x and y"),
-        ("ratio(sum(x), count(y))", {"x", "y"}, "is of rows with a value of x and y"),
-        ("ratio(sum(x), count(x))", {"x"}, "is of rows with a value of x;"),
-        ("ratio(sum(x), sum(full))", {"x"}, "is of rows with a value of x;"),
-        ("ratio(sum(full), count(x))", {"x"}, "is of rows with a value of x;"),
-        ("ratio(sum(x), count(full))", {"x"}, "is of rows with a value of x;"),
-        ("ratio(sum(x), count)", {"x"}, "counts all rows: one without a value of x adds 0"),
+        ("ratio(sum(x), sum(y))", {"x", "y"}, "uses only rows with a value of x and y"),
+        ("ratio(sum(y), sum(x))", {"x", "y"}, "uses only rows with a value of x and y"),
+        ("ratio(sum(x), count(y))", {"x", "y"}, "uses only rows with a value of x and y"),
+        ("ratio(sum(x), count(x))", {"x"}, "uses only rows with a value of x."),
+        ("ratio(sum(x), sum(full))", {"x"}, "uses only rows with a value of x."),
+        ("ratio(sum(full), count(x))", {"x"}, "uses only rows with a value of x."),
+        ("ratio(sum(x), count(full))", {"x"}, "uses only rows with a value of x."),
+        ("ratio(sum(x), count)", {"x"}, "counts all rows. A row without a value of x adds 0"),
     ],
 )
 def test_a_ratio_says_which_rows_it_is_of(text: str, needed: set[str], says: str) -> None:

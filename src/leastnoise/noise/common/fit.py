@@ -160,13 +160,13 @@ _TO_SERIES[0] /= 2
 class CutStaircase:
     """A staircase in a gauge, truncated where δ(ε) is met; spherical, or in the shape of a body.
 
-    `outside(a, b)` is the share of aK that is outside bK, a <= b, moved by the worst shift.
+    `outside(a, b)` is the share of aK outside bK, a <= b, after the worst shift.
 
     notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge, at most 1 beyond e_{m−1}.
 
-    The shares of the balls are π_j ∝ (1 − e^−ε) e^−εj e_j^d for j < m, π_m ∝ e^−εm R^d. δ is the
-    mass that the last two expose. It decreases with m, but not everywhere with R: in many
-    dimensions a new shell holds so much mass that δ has a dip in each period.
+    The shares of the balls are π_j ∝ (1 − e^−ε) e^−εj e_j^d for j < m, π_m ∝ e^−εm R^d. δ comes
+    from the mass of the last two balls outside the shifted copy. It decreases with m, but not
+    always with R: in many dimensions a new shell holds much mass, and δ dips once in each period.
     """
 
     family: str

@@ -391,29 +391,30 @@ def _level_sets(steps: RadialSteps, epsilon: Fraction) -> list[tuple[float, int,
     return sets
 
 
-def _lower_last(one: _LevelHeight, other: _LevelHeight) -> int:
-    gap = one.log_above(other)
+def _lower_last(height: _LevelHeight, other: _LevelHeight) -> int:
+    gap = height.log_above(other)
     return (gap < 0) - (gap > 0)
 
 
 def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
-    """Return the share of the ball of radius a that is outside one of radius b >= a, `shift` away.
+    """Return the share of the ball of radius a outside the ball of radius b >= a, `shift` away.
 
-    The spheres meet in the plane α = (a² − b² + t²)/(2t) away from the first centre, at the cosines
-    α/a and (t−α)/b. What is left is what the first ball has before that plane, less what the other
-    has: caps of each, with a cosine of dimension d + 2, where α <= 0; else all but a cap of each,
-    through slabs if both are nearly half balls. To a few 1e-16·b/t.
+    The spheres meet in a plane at the distance α = (a² − b² + t²)/(2t) from the first centre, at
+    the cosines α/a and (t−α)/b. The result is the part of the first ball before that plane minus
+    the part of the second ball. If α <= 0, both parts are caps, with a cosine of dimension d + 2.
+    Otherwise each part is the ball minus a cap, computed from slabs if both are nearly half balls.
+    The error is a few 1e-16·b/t.
     """
     t = shift
-    with np.errstate(all="ignore"):  # overwritten below where the spheres don't meet
+    with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below
         square = (t - b + a) * (t + b - a) * (a + b - t) * (a + b + t) / (4 * t * t)
         before = (t - (b - a) * (b + a) / t) / 2
-        log_ratio = dimension * np.log(b / a)  # the ratio itself may be beyond floats
-        own, other = np.abs(before) / a, np.abs(t - before) / b
+        log_ratio = dimension * np.log(b / a)  # the ratio itself may overflow
+        first_cosine, second_cosine = np.abs(before) / a, np.abs(t - before) / b
         shares = np.select([a + t <= b, a + b <= t], [0.0, 1.0], math.nan)
         asked, halves = np.isnan(shares), (before > 0) & (log_ratio < 1)
         if np.any(here := asked & halves):
-            cosines = np.stack((own[here], other[here]))
+            cosines = np.stack((first_cosine[here], second_cosine[here]))
             first, second = slab(dimension + 2, np.clip(cosines, 0.0, 1.0))
             ratio = log_ratio[here]
             shares[here] = (first - np.expm1(ratio) + _times(ratio, second)) / 2
@@ -421,12 +422,12 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
             # sin² = 4h(1−h) and h = (1 − cos)/2, which keeps its digits at either end
             squares, cosines = (
                 np.stack((square / (a * a), square / (b * b))),
-                np.stack((own, other)),
+                np.stack((first_cosine, second_cosine)),
             )
             half = (squares / (2 * (1 + cosines)))[:, here]
             first, second = cap(dimension + 2, np.clip(half, 0.0, 0.5))
-            kept = np.where(before[here] <= 0, first, 1 - first)
-            shares[here] = kept - _times(log_ratio[here], second)
+            parts = np.where(before[here] <= 0, first, 1 - first)
+            shares[here] = parts - _times(log_ratio[here], second)
     return shares
 
 

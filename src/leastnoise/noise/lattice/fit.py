@@ -1,9 +1,9 @@
-"""Which law on a lattice serves a budget: cactus, and the least largest KL divergence.
+"""Fit the cactus law to a budget: minimise the largest KL divergence over the shifts.
 
 notation: m = cells in a sensitivity, p_i = P(X = i/m) = p_{−i}, free for |i| <= N and falling by a
 constant ratio from there, D_k = Σ_i p_i ln(p_i/p_{i−k}), μ = price. Minimise max_{k=1..m} D_k +
-μ·E loss (Alghamdi et al. 2022). All of the shifts count: with the longest alone the residue classes
-mod m don't meet, and the optimum would sit on one of them.
+μ·E loss (Alghamdi et al. 2022). The maximum is over all shifts: the longest shift k = m doesn't
+connect the residue classes mod m, and the optimum would sit on one of them.
 
 D_k is convex and homogeneous. By symmetry it is Σ_{i>k/2} (p_i − p_{i−k}) ln(p_i/p_{i−k}), and in
 relative steps p_i(1 + d_i) its second derivative is Σ (p_i + p_{i−k})(d_i − d_{i−k})²: a graph's
@@ -29,10 +29,10 @@ from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import IncreasingRoot
 
 Floats = NDArray[np.float64]
-# The gap to the optimum, relative to the largest divergence. What the residue classes mod m weigh
-# matters so little to the longest shift that the exact optimum leaves them as uneven as the other
-# shifts just allow, which costs up to 15 % of the loss at equal δ. So the centre of all laws within
-# the gap is taken, which is unique and even.
+# The gap to the optimum, relative to the largest divergence. The longest shift hardly depends on
+# the weights of the residue classes mod m. So the exact optimum leaves them as uneven as the other
+# shifts allow, which costs up to 15 % of the loss at equal δ. The centre of all laws within the gap
+# is unique and even, and is taken instead.
 GAP = 1e-2
 _CENTRED = 1e-4  # relative error of the products λ_k s_k, all equal on the central path
 
@@ -48,24 +48,24 @@ class Program:
     power: int
 
     def solve(self, *, price: float, start: Floats) -> Floats:
-        """Return p_0 … p_N of the least max D_k + price·E loss, within GAP of the least divergence.
+        """Return p_0 … p_N that minimise max D_k + price·E loss, within GAP of the minimum.
 
-        `start` (positive, any sum) should not fall faster than the result: Newton's method at most
-        doubles what is too small. Raises Refused if it doesn't get there.
+        `start` (positive, any sum) should not fall faster than the result: a step of Newton's
+        method at most doubles a mass. Raises Refused if the method doesn't converge.
         """
         prices = price * self.costs
         point, length = self._begin(start), 1.0
         for _ in range(200):
-            if point.solved(prices):
+            if point.is_solved(prices):
                 return point.masses
-            shrink = max(0.1, 1 - length)  # after a short step the centre comes first
+            shrink = max(0.1, 1 - length)  # after a short step, first return to the centre
             target = max(shrink * point.gap, GAP * point.largest) / self.cells
-            point, length = self._moved(point, _step(point, prices, target))
+            point, length = self._move(point, _step(point, prices, target))
         raise Refused("No cactus noise was found: the convex program did not converge.")
 
     @cached_property
     def counts(self) -> Floats:
-        """How much of the law is at ±i for each unit of p_i; the tail counts as part of p_N."""
+        """The probability of ±i in units of p_i; the tail counts as part of p_N."""
         counts = np.full(self.reach + 1, 2.0)
         counts[0] = 1.0
         counts[-1] /= -math.expm1(-self.fall)
@@ -73,10 +73,10 @@ class Program:
 
     @cached_property
     def costs(self) -> Floats:
-        """What a unit of p_i adds to the loss of the step density, in sensitivities."""
+        """The loss of the step density for each unit of p_i, in sensitivities."""
         h, r, n = 1 / self.cells, math.exp(-self.fall), self.reach
         i: Floats = np.arange(n + 1, dtype=np.float64)
-        beyond = r / (1 - r)  # E j under the tail's law of j = i − N, of which E j² is
+        beyond = r / (1 - r)  # E j under the tail's law of j = i − N; the next line is E j²
         square = beyond * (1 + 2 * beyond)
         if self.power == 1:
             costs = h * i
@@ -90,14 +90,14 @@ class Program:
     def _pairs(self) -> tuple[NDArray[np.int64], ...]:
         """The i > k/2 and |i − k| of D_k up to |i − k| = N, and k − 1, for all k."""
         shifts = range(1, self.cells + 1)
-        places = [np.arange(k // 2 + 1, self.reach + k + 1) for k in shifts]
-        others = [np.abs(place - k) for place, k in zip(places, shifts, strict=True)]
-        rows = [np.full(len(place), k - 1) for place, k in zip(places, shifts, strict=True)]
-        return np.concatenate(places), np.concatenate(others), np.concatenate(rows)
+        indices = [np.arange(k // 2 + 1, self.reach + k + 1) for k in shifts]
+        others = [np.abs(index - k) for index, k in zip(indices, shifts, strict=True)]
+        rows = [np.full(len(index), k - 1) for index, k in zip(indices, shifts, strict=True)]
+        return np.concatenate(indices), np.concatenate(others), np.concatenate(rows)
 
     @cached_property
     def _tail(self) -> Floats:
-        """What the pairs with |i − k| > N add to D_k, in units of p_N."""
+        """The part of D_k from pairs with |i − k| > N, in units of p_N."""
         falls: Floats = self.fall * np.arange(1, self.cells + 1, dtype=np.float64)
         return -falls * np.expm1(-falls) / math.expm1(self.fall)
 
@@ -115,8 +115,8 @@ class Program:
             level=0.0,
         )
 
-    def _moved(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
-        """Go as far along the step as all that must be positive allows; return how far, too."""
+    def _move(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
+        """Move along the step while all positive numbers stay positive; return its length, too."""
         relative = (
             step.masses,
             step.slack / point.slack,
@@ -139,12 +139,12 @@ class Program:
         return moved, length
 
     def _divergence(self, masses: Floats) -> _Divergence:
-        (place, other, row), n, m = self._pairs, self.reach, self.cells
+        (index, other, row), n, m = self._pairs, self.reach, self.cells
         beyond = masses[-1] * np.exp(-self.fall * np.arange(1, m + 1))
         longer = np.concatenate([masses, beyond])
-        a, b = longer[place], longer[other]
+        a, b = longer[index], longer[other]
         logs = np.log(a / b)
-        slopes = _sums(row * (n + 1) + np.minimum(place, n), a * logs + a - b, m * (n + 1))
+        slopes = _sums(row * (n + 1) + np.minimum(index, n), a * logs + a - b, m * (n + 1))
         slopes += _sums(row * (n + 1) + other, b - a - b * logs, m * (n + 1))
         slopes = slopes.reshape(m, n + 1)
         slopes[:, -1] += self._tail * masses[-1]
@@ -156,8 +156,8 @@ class Program:
 
     def laplacian(self, weights: Floats, multipliers: Floats) -> Floats:
         """Return Σ λ_k D_k'' without the row and column of p_0, as lower bands (m + 1, N)."""
-        (place, other, row), n, m = self._pairs, self.reach, self.cells
-        inner, strength = np.minimum(place, n), weights * multipliers[row]
+        (index, other, row), n, m = self._pairs, self.reach, self.cells
+        inner, strength = np.minimum(index, n), weights * multipliers[row]
         strength[inner == other] = 0.0  # both ends on p_N: no relative step tells them apart
         bands = -_sums((inner - other) * (n + 1) + other, strength, (m + 1) * (n + 1))
         bands = bands.reshape(m + 1, n + 1)
@@ -190,26 +190,26 @@ class _LatticePoint:
 
     @property
     def gap(self) -> float:
-        """Σ λ_k s_k: how far from the optimum, at most, if all else is met."""
+        """Σ λ_k s_k, an upper bound on the distance to the optimum at a feasible point."""
         return float(self.multipliers @ self.slack)
 
     @property
     def shares(self) -> Floats:
-        """The probabilities that hang on each p_i; they sum to 1."""
+        """The probability of ±i for each i, with the tail as part of N; they sum to 1."""
         return self.program.counts * self.masses
 
     @property
     def broken(self) -> Floats:
-        """D_k + s_k − z, which vanishes in the end."""
+        """D_k + s_k − z, which is 0 at the optimum."""
         return self.divergence.values + self.slack - self.largest
 
     def residual(self, prices: Floats) -> Floats:
-        """Return p_i ∂/∂p_i of the Lagrangian, which vanishes in the end."""
+        """Return p_i ∂/∂p_i of the Lagrangian, which is 0 at the optimum."""
         slopes = self.multipliers @ self.divergence.slopes
         return prices * self.masses + slopes + self.level * self.shares
 
-    def solved(self, prices: Floats) -> bool:
-        """Whether the point is on the central path, at the final gap."""
+    def is_solved(self, prices: Floats) -> bool:
+        """True if the point is on the central path, at the final gap."""
         wanted = GAP * self.largest / self.program.cells
         uncentred = float(np.abs(self.multipliers * self.slack / wanted - 1).max())
         broken = float(np.abs(self.broken).max()) / self.largest
@@ -220,7 +220,7 @@ class _LatticePoint:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Step:
-    """Newton's step; that of the masses is relative to them."""
+    """Newton's step; the entries of `masses` are relative to the masses."""
 
     masses: Floats
     largest: float
@@ -229,17 +229,17 @@ class _Step:
     level: float
 
 
-def _sums(places: NDArray[np.int64], values: Floats, count: int) -> Floats:
-    """Add `values` up by place, 0 … count − 1."""
-    return np.bincount(places, values, minlength=count).astype(np.float64, copy=False)
+def _sums(indices: NDArray[np.int64], values: Floats, count: int) -> Floats:
+    """Add `values` up by index, 0 … count − 1."""
+    return np.bincount(indices, values, minlength=count).astype(np.float64, copy=False)
 
 
 def _step(point: _LatticePoint, prices: Floats, target: float) -> _Step:
     """Return Newton's step towards λ_k s_k = target.
 
     notation: H the Laplacian, G the slopes, w the shares. H d + Gᵀdλ + w dν = −residual is solved
-    for all d_i − d_0, linear in (dλ, dν); its row sum, in which H vanishes, is the equation that
-    makes up for d_0. The other unknowns solve the small system that is left.
+    for all d_i − d_0, linear in (dλ, dν). The sum of its rows, in which H vanishes, is the equation
+    for d_0. The other unknowns solve the small system that remains.
     """
     from scipy.linalg import cho_solve_banded, cholesky_banded  # noqa: PLC0415  (0.2 s)
 
@@ -270,50 +270,50 @@ def _step(point: _LatticePoint, prices: Floats, target: float) -> _Step:
         ]
     )
     size = 1 / np.abs(system).max(axis=1)
-    found = np.linalg.solve(system * size[:, None], right * size)
-    level, first, largest = found[m:].tolist()
-    masses = first + inner[:, 0] + inner[:, 1:] @ found[: m + 1]
+    solution = np.linalg.solve(system * size[:, None], right * size)
+    level, first, largest = solution[m:].tolist()
+    masses = first + inner[:, 0] + inner[:, 1:] @ solution[: m + 1]
     return _Step(
         masses=masses,
         largest=largest,
         slack=largest - point.broken - slopes @ masses,
-        multipliers=found[:m],
+        multipliers=solution[:m],
         level=level,
     )
 
 
-# Of the log of the price. Far from the root δ may jump, so that secant steps are kept short.
+# The search for the log of the price. Far from the root δ may jump, so secant steps are short.
 _ROUGH = IncreasingRoot(tolerance=1e-2, first_step=0.5, largest_step=1.5)
 _ROOT = IncreasingRoot(tolerance=1e-6, first_step=0.05, largest_step=1.5)
-_OUTSIDE = 1e-6  # of δ: what may lie where the tail falls by a constant ratio
-_FEW, _MANY = 80, 320  # cells of the half line, while the range is searched and after
+_OUTSIDE = 1e-6  # the largest probability of the tail with a constant ratio, as a share of δ
+_FEW, _MANY = 80, 320  # cells of the half line: for the search of the range, and for the result
 _SHORTEST, _LONGEST = 1.5, 20_000.0  # ranges, in sensitivities
-_LARGEST_EPSILON = 10  # from there on nearly all of the law is in one of the cells
+_LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 
 
 def search(question: Question) -> Cactus:
-    """Return the cactus law that meets the budget just so, on a lattice of about 320 cells.
+    """Return the cactus law that just meets the budget, on a lattice of about 320 cells.
 
-    What is searched is the price of loss in units of divergence, to 1e-6: a bound on the loss by
-    another name. Raises NotApplicable if the range is too long for the lattice or ε too large,
-    Refused if no law was found, InvalidArgument for fixed parameters.
+    The search is over the price of loss in units of divergence, to 1e-6; each price corresponds to
+    a bound on the loss. Raises NotApplicable if the range is too long for the lattice or ε is too
+    large, Refused if the search fails, and InvalidArgument for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(
             name="parameter",
             value=", ".join(question.fixed),
-            expected="no fixed parameters: cactus finds its own",
+            expected="no fixed parameters: calibration chooses all parameters of cactus",
         )
     if question.budget.epsilon > _LARGEST_EPSILON:
-        raise _not_applicable(f"it is searched up to epsilon = {_LARGEST_EPSILON}")
-    rough = _rough(question)
-    found = _refined(question, rough)
-    return Cactus(scale=1, cells=found.law.cells, masses=found.law.masses)
+        raise _not_applicable(f"calibration supports epsilon up to {_LARGEST_EPSILON}")
+    rough = _solve_roughly(question)
+    solution = _refine(question, rough)
+    return Cactus(scale=1, cells=solution.law.cells, masses=solution.law.masses)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _Solution:
     """A solved program at the price where δ is met."""
 
     program: Program
@@ -322,32 +322,32 @@ class _Found:
     law: Lattice
 
 
-def _rough(question: Question) -> _Found:
-    """Solve few cells, over a range that is lengthened until hardly anything is beyond it."""
+def _solve_roughly(question: Question) -> _Solution:
+    """Solve with few cells, on a range that grows until the tail's probability is negligible."""
     power = 1 if question.loss is Loss.MAE else 2
     sigma = float(common_fit.gaussian(1, question.budget))
     delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
     # A Gaussian has the divergence 1/2σ² at the loss σ² (or σ√(2/π)); the slope is the price. It
-    # is taken higher for large ε: there a low price makes a range too short, which leaks too.
+    # is taken higher for large ε: there a low price makes the range too short, which adds to δ.
     log_price = math.log({1: 1.2, 2: 0.5}[power]) - (2 + power) * math.log(sigma) + epsilon / 2
     reach = max(_SHORTEST, sigma * math.sqrt(-2 * math.log(_OUTSIDE * delta)))
     while reach <= _LONGEST:
-        # no steeper than e^ε a sensitivity: then what is beyond is not exposed, only counted
+        # at most e^ε for each sensitivity: then the tail adds nothing to δ(ε)
         fall = min(reach / sigma**2, epsilon + 1 / reach)
         program = _program(reach, _FEW, fall=fall, power=power)
-        slope = reach / (2 * sigma**2)  # to where a Gaussian would be, but from above
+        slope = reach / (2 * sigma**2)  # ends where the Gaussian does, but is above it
         start = np.exp(-min(slope, 7.0) * np.arange(program.reach + 1) / program.cells)
-        found = _priced(question, program, start, log_price=log_price, root=_ROUGH)
-        if (program.counts * found.masses)[-1] <= _OUTSIDE * delta:
-            return found
-        reach, log_price = 1.4 * reach, found.log_price
+        solution = _solve_for_delta(question, program, start, log_price=log_price, root=_ROUGH)
+        if (program.counts * solution.masses)[-1] <= _OUTSIDE * delta:
+            return solution
+        reach, log_price = 1.4 * reach, solution.log_price
     raise _not_applicable(
         f"its range would be {reach:.3g} sensitivities; leastnoise takes at most {_LONGEST:,.0f}"
     )
 
 
-def _refined(question: Question, rough: _Found) -> _Found:
-    """Solve many cells over the range that `rough` shows to matter."""
+def _refine(question: Question, rough: _Solution) -> _Solution:
+    """Solve with many cells, on the range where `rough` has more than negligible probability."""
     cells, shares = rough.program.cells, rough.program.counts * rough.masses
     beyond = np.cumsum(shares[::-1])[::-1]
     last = int(np.argmax(beyond <= _OUTSIDE * float(question.budget.delta)))
@@ -355,28 +355,28 @@ def _refined(question: Question, rough: _Found) -> _Found:
     logs = np.log(rough.masses)
     fall = float(logs[last - cells] - logs[last])  # a sensitivity
     program = _program(last / cells, _MANY, fall=fall, power=rough.program.power)
-    places = np.arange(program.reach + 1) / program.cells
-    start = np.exp(np.interp(places, np.arange(len(logs)) / cells, logs))
-    return _priced(question, program, start, log_price=rough.log_price, root=_ROOT)
+    positions = np.arange(program.reach + 1) / program.cells
+    start = np.exp(np.interp(positions, np.arange(len(logs)) / cells, logs))
+    return _solve_for_delta(question, program, start, log_price=rough.log_price, root=_ROOT)
 
 
 def _program(length: float, count: int, *, fall: float, power: int) -> Program:
-    """Return about `count` cells over `length` sensitivities, one a sensitivity at least."""
+    """The program with about `count` cells on `length` sensitivities, at least 1 for each."""
     cells = max(1, math.floor(count / length))
     return Program(cells=cells, reach=math.ceil(length * cells), fall=fall / cells, power=power)
 
 
-def _priced(
+def _solve_for_delta(
     question: Question, program: Program, start: Floats, *, log_price: float, root: IncreasingRoot
-) -> _Found:
-    """Solve `program` at the price at which the law that it gives meets δ."""
+) -> _Solution:
+    """Solve `program` at the price for which its law meets δ."""
     delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
-    tried: dict[float, _Found] = {}
+    tried: dict[float, _Solution] = {}
 
     def over(log_price: float) -> float:
         masses = program.solve(price=math.exp(log_price), start=start)
-        law = _whole(program, masses, delta)
-        tried[log_price] = _Found(program=program, log_price=log_price, masses=masses, law=law)
+        law = _to_whole_numbers(program, masses, delta)
+        tried[log_price] = _Solution(program=program, log_price=log_price, masses=masses, law=law)
         shifts = [law.cells] if law.falls else range(1, law.cells + 1)
         leaked = lattice.delta(law, shifts=shifts, epsilon=epsilon)
         room = 1e-8  # for the proof: the float sum is accurate to 1e-13
@@ -385,8 +385,8 @@ def _priced(
     return tried[root.find(over, guess=log_price)]
 
 
-def _whole(program: Program, masses: Floats, delta: float) -> Lattice:
-    """Return the law in whole numbers: p_0 … p_N and the tail, up to where it rounds to nothing."""
+def _to_whole_numbers(program: Program, masses: Floats, delta: float) -> Lattice:
+    """The law in whole numbers: p_0 … p_N and the tail, up to the first mass that rounds to 0."""
     bits = 40 + math.ceil(-math.log2(delta))  # masses below 2^-40 of δ are cut off
     tail = masses[-1] * np.exp(-program.fall * np.arange(1, MAX_POINTS - len(masses)))
     weights = (int(math.ldexp(mass, bits)) for mass in np.append(masses, tail).tolist())

@@ -35,8 +35,8 @@ def _checked_masses(masses: Iterable[int], *, name: str) -> tuple[int, ...]:
     if not 1 <= len(weights) <= MAX_POINTS or weights[0] == 0:
         raise InvalidArgument(
             name=name,
-            value=f"{len(weights)} of them",
-            expected=f"1 to {MAX_POINTS:,} masses, the first of them positive",
+            value=f"{len(weights)} masses, the first {weights[0] if weights else 'missing'}",
+            expected=f"1 to {MAX_POINTS:,} masses, the first positive",
         )
     return weights
 
@@ -67,28 +67,28 @@ class Lattice:
 
     @property
     def falls(self) -> bool:
-        """Whether the weights never rise away from 0."""
+        """True if the weights never increase away from 0."""
         return all(a >= b for a, b in pairwise(self.masses))
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """P(K = k) for k = 0, 1, …, as floats."""
-        return np.array([mass / self.total for mass in self.masses])  # Python rounds int/int right
+        """P(K = k) for k = 0, 1, …, as correctly rounded floats."""
+        return np.array([mass / self.total for mass in self.masses])
 
     def moment(self, power: int) -> float:
         """E|K/cells|^power."""
-        places = np.arange(len(self.masses), dtype=float) / self.cells
-        return 2 * float(self.probabilities @ places**power)
+        positions = np.arange(len(self.masses), dtype=float) / self.cells
+        return 2 * float(self.probabilities @ positions**power)
 
     def log_probabilities(self) -> NDArray[np.float64]:
-        """Log P(K = k) for k = 0, 1, …; −inf where it is 0."""
+        """Log P(K = k) for k = 0, 1, …; −inf where P(K = k) is 0."""
         log_total = math.log(self.total)
         return np.array([math.log(mass) - log_total if mass else -math.inf for mass in self.masses])
 
 
 @record()
 class LatticeNoise(Noise):
-    """Noise for one number, made of K with P(K = k) ∝ masses[|k|], in cells of scale/cells."""
+    """Noise for one number: K steps of scale/cells, with P(K = k) ∝ masses[|k|]."""
 
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = BOUNDED
@@ -126,21 +126,31 @@ class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] -
         )
 
 
-# Cactus noise: of all noise with the same expected loss, the hardest to tell from its shifts.
+# Cactus noise: the smallest KL divergence from its shifts at a given expected loss.
 
 
 @final
 @record()
 class Cactus(LatticeStepNoise):
-    """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½).
+    """Cactus noise: X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½).
 
     Calibration takes the masses that minimise the largest KL divergence over shifts of at most
-    `scale` under a bound on the expected loss (Alghamdi et al. 2022); the privacy that is proved is
-    that of the masses, whatever they are. Where the loss bound is tight the density has a spike at
-    every multiple of the scale, which gave it its name.
+    `scale` under a bound on the expected loss. The proof of privacy holds for any masses. If the
+    bound on the loss is tight, the density has a spike at every multiple of the scale, hence the
+    name.
 
-    >>> Cactus(scale=1, cells=1, masses=(2, 1)).mean_abs
-    0.625
+    Args:
+        scale: Length of `cells` lattice steps, > 0, in the query's unit.
+        cells: Number of lattice steps in the length `scale`, a whole number >= 1.
+        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive.
+        dimension: 1.
+
+    Source:
+        Alghamdi et al. (2022).
+
+    Examples:
+        >>> Cactus(scale=1, cells=1, masses=(2, 1)).mean_abs
+        0.625
     """
 
     name: ClassVar[str] = "cactus"
@@ -152,14 +162,25 @@ class Cactus(LatticeStepNoise):
 @final
 @record()
 class DiscreteStaircase(LatticeNoise):
-    """X = scale·K/cells, P(K = k) ∝ masses[|k|]; on the whole numbers for scale = cells.
+    """Discrete staircase noise: X = scale·K/cells, P(K = k) ∝ masses[|k|].
 
-    Private against whole shifts only: it needs a query that is always a whole number
-    (`Integer`). For a shift of at most 1 the best masses fall by e^−ε a step and end in one
-    smaller mass (theory/noise.md §3); beyond, they solve a linear program.
+    It protects against whole shifts only, so the query must always be a whole number (`Integer`).
+    With scale = cells the noise is a whole number, too. For shifts of at most 1 the best masses
+    fall by the factor e^−ε at each step and end in one smaller mass. For longer shifts they solve a
+    linear program.
 
-    >>> DiscreteStaircase(scale=1, cells=1, masses=(2, 1)).variance
-    0.5
+    Args:
+        scale: Length of `cells` lattice steps, > 0, in the query's unit.
+        cells: Number of lattice steps in the length `scale`, a whole number >= 1.
+        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive.
+        dimension: 1.
+
+    Source:
+        theory/noise.md §3.
+
+    Examples:
+        >>> DiscreteStaircase(scale=1, cells=1, masses=(2, 1)).variance
+        0.5
     """
 
     name: ClassVar[str] = "discrete-staircase"
@@ -173,8 +194,8 @@ class DiscreteStaircase(LatticeNoise):
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
         nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         logs = np.append(self.lattice.log_probabilities(), -np.inf)
-        found = logs[np.minimum(nearest, len(logs) - 1).astype(int)]
-        return np.where(on_lattice, found, -np.inf)
+        densities = logs[np.minimum(nearest, len(logs) - 1).astype(int)]
+        return np.where(on_lattice, densities, -np.inf)
 
     @property
     def variance(self) -> float:
@@ -187,19 +208,29 @@ class DiscreteStaircase(LatticeNoise):
         return float(self.scale) * self.lattice.moment(1)
 
 
-# The best additive noise for one number, up to a proved gap: what `design` finds.
+# The best additive noise for one number, up to a proved gap; `design` computes it.
 
 
 @final
 @record()
 class Optimal(LatticeStepNoise):
-    """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½).
+    """Step density of even steps: X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|].
 
-    A step density of even steps. δ(ε) is exactly linear in the shift between lattice shifts
-    j·scale/cells, and a finite sum at each (theory/noise.md §4).
+    U is uniform on (−½, ½). At a lattice shift j·scale/cells, δ(ε) is a finite sum. Between lattice
+    shifts it is linear in the shift. `design` chooses the masses.
 
-    >>> Optimal(scale=1, cells=1, masses=(2, 1)).mean_abs
-    0.625
+    Args:
+        scale: Length of `cells` lattice steps, > 0, in the query's unit.
+        cells: Number of lattice steps in the length `scale`, a whole number >= 1.
+        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive.
+        dimension: 1.
+
+    Source:
+        theory/noise.md §4.
+
+    Examples:
+        >>> Optimal(scale=1, cells=1, masses=(2, 1)).mean_abs
+        0.625
     """
 
     name: ClassVar[str] = "optimal"

@@ -1,12 +1,12 @@
-"""Losses on a lattice of laws whose worst shift may change with ε: steps of whole-number weights.
+"""Privacy losses, on a lattice, of laws with whole-number weights; their worst shift varies with ε.
 
 notation: H_j(ε) = Σ_k (p_k − α q_k)₊, q_k = p_(k−j), α = e^ε; a shift that is no multiple of a cell
-is a mixture of two that are (theory/noise.md §4). The supremum of H over all shifts is the profile
-of a pair that dominates them all, so that chords of it may be composed (theory/accounting.md
-§1 E). From below one shift is taken alone, and its outputs are merged.
+is a mixture of two such shifts (theory/noise.md §4). The supremum of H over all shifts is the
+profile of a pair that dominates them all, so that chords of it may be composed
+(theory/accounting.md §1 E). The lower bound takes a single shift and merges its outputs.
 
-All in floats: every probability lies between two of them, and a sum of n positive ones is off by a
-relative n·2^-53 at most. `low` and `high` are those bounds throughout.
+All numbers are floats. Each probability lies between two floats, `low` and `high`, and the sum of n
+positive floats has a relative error of at most n·2^-53.
 """
 
 from __future__ import annotations
@@ -40,96 +40,98 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeNoise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PLACES = 400  # where the largest loss is looked for
+_POINTS = 400  # points of a grid in the search for the largest loss
 
 _Shift = tuple[tuple[Fraction, int], ...]
 """Weights that sum to 1, and the whole number of cells by which each part is shifted."""
 
 
 def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
-    """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`.
+    """The law of losses at −size·step … size·step whose δ is an upper bound on the noise's δ.
 
-    Raises NotApplicable where there is too much to look at.
+    Raises NotApplicable if the lattice has too many points and shifts.
     """
     law = _law(noise)
     epsilons = [step * i for i in range(size + 1)]
-    found = _supremum(law, shifts(noise, shift), epsilons)
+    deltas_above = _supremum(law, shifts(noise, shift), epsilons)
     with precision(BITS):
-        points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
+        points = [(e, arb(float(delta))) for e, delta in zip(epsilons, deltas_above, strict=True)]
         deltas = chords(points, epsilons)
         return symmetric_lattice(deltas, step)
 
 
 def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
-    """Return atoms whose δ is nowhere above that of one shift of `noise`.
+    """Atoms whose δ is a lower bound on the noise's δ at one shift.
 
-    It is the shift with the largest area under δ(ε), but any is right; so is any way to merge.
+    The shift is the one with the largest area under δ(ε). The bound holds for any shift and for any
+    merging of outputs.
     """
     law = _law(noise)
     epsilons = [step * i for i in range(size + 1)]
     every = shifts(noise, shift)
-    areas = [float(_supremum(law, [one], epsilons).sum()) for one in every]
-    p_low, q_high, infinity = _merged(law, every[int(np.argmax(areas))], float(step), size)
+    areas = [float(_supremum(law, [parts], epsilons).sum()) for parts in every]
+    p_low, q_high, infinity = _merge(law, every[int(np.argmax(areas))], float(step), size)
     with precision(BITS):
         atoms = [merge(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
     if not any(mass for _, mass in atoms):
-        atoms[0] = (float(-step * size), SPARE)  # taken off what is at infinity, which is about 1
+        atoms[0] = (float(-step * size), SPARE)  # subtracted from the mass at infinity, about 1
         infinity -= 2 * SPARE
     return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=infinity)
 
 
 @lru_cache(maxsize=64)
 def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
-    """Return a loss beyond which there is next to nothing but what is at infinity; any is right.
+    """The loss above which only infinity has more than negligible mass.
 
-    It is looked for closely, for the largest loss of all is best met by a lattice point.
+    Any value gives valid bounds. The search is precise, because the bounds are best if the largest
+    loss is a lattice point.
     """
     law, every = _law(noise), shifts(noise, shift)
-    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, LONGEST_LOSS, _PLACES)])
+    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, LONGEST_LOSS, _POINTS)])
     index = 0
     for _ in range(4):
-        found = _supremum(law, every, [Fraction(float(z)) for z in grid])
-        # so little may be added to the mass at infinity for a shorter lattice
-        index = int(np.argmax(found <= found[-1] * (1 + 1e-7) + NOTHING))
+        deltas = _supremum(law, every, [Fraction(float(z)) for z in grid])
+        # a shorter lattice may add this little to the mass at infinity
+        index = int(np.argmax(deltas <= deltas[-1] * (1 + 1e-7) + NOTHING))
         if index == 0:
             break
-        grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), LONGEST_LOSS)
+        grid = np.append(np.linspace(grid[index - 1], grid[index], _POINTS), LONGEST_LOSS)
     return Fraction(float(grid[max(index, 1)])).limit_denominator(2**40) + Fraction(1, 2**40)
 
 
 def shifts(noise: LatticeNoise, longest: Fraction) -> list[_Shift]:
-    """Return shifts among which is, for every ε, a worst one (theory/noise.md §4)."""
+    """Shifts that include, for every ε, a worst shift (theory/noise.md §4)."""
     if isinstance(noise, DiscreteStaircase):
         stride = noise.cells / noise.scale
         most = math.floor(longest)
-        off = stride.denominator != 1  # a shift by 1 leaves the lattice, and gives all away
+        off = stride.denominator != 1  # a shift by 1 leaves the lattice, so δ = 1
         if off or most == 0:
             far = 2 * len(noise.lattice.masses)
             return [((Fraction(1), far if most else 0),)]
         whole = [int(stride) * i for i in range(1, most + 1)]
-        return _whole(whole[-1:] if noise.lattice.falls else whole)
-    places = longest / noise.scale * noise.lattice.cells
-    last = math.floor(places)
-    end: _Shift = ((1 - (places - last), last), (places - last, last + 1))
+        return _single_shifts(whole[-1:] if noise.lattice.falls else whole)
+    steps = longest / noise.scale * noise.lattice.cells
+    last = math.floor(steps)
+    end: _Shift = ((1 - (steps - last), last), (steps - last, last + 1))
     if noise.lattice.falls:  # then the longest shift is the worst (theory/noise.md §1)
         return [end]
-    return [*_whole(range(1, min(last, 2 * len(noise.lattice.masses)) + 1)), end]
+    return [*_single_shifts(range(1, min(last, 2 * len(noise.lattice.masses)) + 1)), end]
 
 
-def _whole(cells: Iterable[int]) -> list[_Shift]:
+def _single_shifts(cells: Iterable[int]) -> list[_Shift]:
     return [((Fraction(1), j),) for j in cells]
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatLaw:
-    """Bounds on P(K = k) for all whole k from the first that is possible; 0 only where it is 0."""
+    """Bounds on P(K = k) for k from the first possible value. A bound is 0 only if P(K = k) is."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
     def shifted(self, cells: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the same bounds of p_(k − cells)."""
+        """Return the bounds on p_(k − cells)."""
         if cells == 0:
             return self.low, self.high
         low, high = np.zeros_like(self.low), np.zeros_like(self.high)
@@ -141,7 +143,7 @@ class _FloatLaw:
 @lru_cache(maxsize=16)
 def _law(noise: LatticeNoise) -> _FloatLaw:
     masses, total = noise.lattice.masses, noise.lattice.total
-    right = np.array([mass / total for mass in masses])  # rounded right, as Python does
+    right = np.array([mass / total for mass in masses])  # Python rounds int/int correctly
     given = np.array([mass > 0 for mass in masses])
     low = np.where(given, np.maximum(np.nextafter(right, 0.0), 0.0), 0.0)
     high = np.where(given, np.nextafter(right, 1.0), 0.0)
@@ -149,34 +151,35 @@ def _law(noise: LatticeNoise) -> _FloatLaw:
 
 
 def _supremum(law: _FloatLaw, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
-    """Return numbers that sup H over `every` shift isn't above, at each ε >= 0."""
+    """Upper bounds on the supremum of H over the shifts, at each ε >= 0."""
     if len(law.low) * len(every) > 2e8:
-        raise NotApplicable(family="composition", why="its lattice has too many shifts to compose")
+        raise NotApplicable(family="composition", why="the lattice has too many shifts to compose")
     with precision(BITS):
         alphas = np.array([max(1.0, float_below(ball(e).exp())) for e in epsilons])
     largest = np.zeros(len(alphas))
     for parts in every:
-        found = np.zeros(len(alphas))
+        deltas = np.zeros(len(alphas))
         for weight, cells in parts:
             if weight:
-                found += np.nextafter(float(weight), 2.0) * _divergence(law, cells, alphas)
-        largest = np.maximum(largest, found * (1 + 8 * UNIT))
+                deltas += np.nextafter(float(weight), 2.0) * _divergence(law, cells, alphas)
+        largest = np.maximum(largest, deltas * (1 + 8 * UNIT))
     # δ falls in ε
     return np.minimum(np.minimum.accumulate(largest), 1.0)
 
 
 def _divergence(law: _FloatLaw, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers that H_j isn't above at the ε with e^ε >= alphas."""
+    """Upper bounds on H_j at the ε with e^ε >= alphas."""
     here = law.high > 0
     return SortedAtoms.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
 
 
-def _merged(
+def _merge(
     law: _FloatLaw, parts: _Shift, step: float, size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Merge outputs by their loss; return P from below and Q from above, by lattice point.
+    """Merge outputs by their loss.
 
-    Last comes P, from below, of the outputs that only P can give.
+    Returns lower bounds on P and upper bounds on Q at the lattice points, and a lower bound on the
+    probability of the outputs that only P can give.
     """
     here = law.low > 0
     weights = [(float(weight), law.shifted(cells)[1][here]) for weight, cells in parts if weight]

@@ -13,8 +13,8 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice
 def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:
     """Return max over `shifts` j of Σ_k (P(K=k) − e^ε P(K=k−j))₊.
 
-    Where the two terms nearly agree their difference is taken from the log of the ratio, so that
-    what is left is accurate to about 1e-16 of the probabilities that are compared.
+    The difference is computed from the log of the ratio. So its error is about 1e-16 of the
+    probabilities, even if the two terms nearly agree.
     """
     logs = lattice.log_probabilities()
     logs = np.concatenate([logs[:0:-1], logs])
@@ -34,7 +34,7 @@ def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
 
 
 def quantile(noise: DiscreteStaircase, outside: float) -> float:
-    """Return the least point that holds all but `outside`."""
+    """The smallest t with P(|X| > t) <= `outside`, for noise of scale 1."""
     chances = noise.lattice.probabilities
     within = 2 * np.cumsum(chances) - chances[0]
     return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells

@@ -30,13 +30,13 @@ from leastnoise.noise.question import Releases
 def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over |v| <= shift for even steps.
 
-    H is linear between lattice shifts (theory/noise.md §4), so that the supremum is among those and
-    the longest shift. The sign of v doesn't matter, by symmetry.
+    H is linear between lattice shifts (theory/noise.md §4), so that the supremum is at a lattice
+    shift or at the longest shift. The sign of v doesn't matter, by symmetry.
     """
-    places = shift / noise.scale * noise.lattice.cells
-    whole = math.floor(places)
+    steps = shift / noise.scale * noise.lattice.cells
+    whole = math.floor(steps)
     law = _Law(noise.lattice, epsilon)
-    rest = ball(places - whole)
+    rest = ball(steps - whole)
     longest = (1 - rest) * law.at(whole) + rest * law.at(whole + 1)
     if noise.lattice.falls:  # then the longest shift is the worst (theory/noise.md §1)
         return longest
@@ -49,7 +49,7 @@ def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) 
     most = math.floor(shift)
     if most == 0:
         return arb(0) if epsilon >= 0 else arb(1)
-    if stride.denominator != 1:  # a shift by 1 leaves the lattice, and gives everything away
+    if stride.denominator != 1:  # a shift by 1 leaves the lattice, so the outputs are disjoint
         return arb(1)
     law, step = _Law(noise.lattice, epsilon), int(stride)
     if noise.lattice.falls:
@@ -73,8 +73,8 @@ _TOP_BITS = 30  # products of two such numbers, doubled, fit 64 bits
 class _Law:
     """The weights a_k over all whole k, and e^ε, at the current precision.
 
-    At most places a_k is below e^ε a_{k−j}, so that they add nothing. The leading bits find these
-    places, in whole numbers; the weights themselves are computed with only at the others.
+    For most k, a_k is below e^ε a_{k−j} and adds nothing. The leading bits of the weights identify
+    these k. The full whole numbers are used only for the other k.
     """
 
     def __init__(self, lattice: Lattice, epsilon: Fraction) -> None:
@@ -90,17 +90,17 @@ class _Law:
         if shift >= len(self._weights):
             return arb(1)
         moved = self._weights[: len(self._weights) - shift]
-        places = self._exposed(shift)
-        first, here, there = self._weights[:shift], self._weights[shift:][places], moved[places]
-        alone = sum(first) << self._bits  # where the moved copy has nothing
+        indices = self._exposed(shift)
+        first, here, there = self._weights[:shift], self._weights[shift:][indices], moved[indices]
+        uncovered = sum(first) << self._bits  # where the moved copy has nothing
         low, high = (
-            alone + int(np.maximum(here * (1 << self._bits) - there * factor, 0).sum())
+            uncovered + int(np.maximum(here * (1 << self._bits) - there * factor, 0).sum())
             for factor in (self._above, self._below)
         )
         return (ball(low) / self._total).union(ball(high) / self._total)
 
     def largest(self, shifts: Iterable[int]) -> arb:
-        """Enclose the largest H over `shifts`; beyond the support all are 1."""
+        """Enclose the largest H over `shifts`; for shifts beyond the support H is 1."""
         largest = arb(0)
         for shift in shifts:
             largest = largest.max(self.at(shift))
@@ -109,7 +109,7 @@ class _Law:
         return largest
 
     def _exposed(self, shift: int) -> NDArray[np.int64]:
-        """The places k − shift >= 0 where 2^b a_k > C a_{k−shift} isn't ruled out, C = `below`.
+        """The indices k − shift >= 0 where 2^b a_k > C a_{k−shift} is possible, C = `below`.
 
         notation: a_k < (t + 1) 2^(n−30), C a_{k−shift} >= t′ c 2^(n′+f−60), from lengths n, n′, f
         and leading bits t, t′, c; t + 1 <= 2^30 and t′ c >= 2^58 unless a_{k−shift} is 0.
@@ -126,7 +126,7 @@ class _Law:
 
 
 def _leading_bits(values: Iterable[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lengths n of whole numbers in bits, and ⌊value·2^(30−n)⌋; 0 and 0 of 0."""
+    """The lengths n of whole numbers in bits, and ⌊value·2^(30−n)⌋; both are 0 for the value 0."""
     whole = list(values)
     lengths = [value.bit_length() for value in whole]
     tops = [
@@ -137,7 +137,7 @@ def _leading_bits(values: Iterable[int]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
-    """Return why masses on a lattice aren't proved, or None."""
+    """The reason why a proof for this lattice would take too long, or None."""
     noise = cast("LatticeNoise", part.noise)
     law = noise.lattice
     if law.falls:  # one shift, the longest, is the worst

@@ -1,6 +1,6 @@
-"""Exact draws from laws on a lattice, by inversion: the points or the cells about them are pieces.
+"""Exact draws from laws on a lattice, by inversion: a piece is a lattice point or its cell.
 
-|K| = 0 is one point, every other |K| two: their whole-number weights are exact.
+|K| = 0 is one point, every other |K| two points. The whole-number weights are exact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStep
 
 
 def step_draws(noise: LatticeStepNoise, grid: Fraction) -> ScaledDraws:
-    """Return draws of even steps, in units of `grid`: a lattice point, and uniform about it."""
+    """Return draws of a lattice point plus uniform noise in its cell, in units of `grid`."""
     cell = noise.scale / grid / noise.lattice.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
@@ -37,7 +37,7 @@ def discrete_draws(noise: DiscreteStaircase, grid: Fraction) -> ScaledDraws:
 
 
 def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> UniformPieces:
-    """Return the pieces ends(|K|), those of positive weight."""
+    """The pieces ends(|K|) for all |K| of positive weight."""
     points = [k for k, mass in enumerate(lattice.masses) if mass]
     # the total of S_j's numerators, from the outermost point inward; 0 has no second half
     doubled = [2 * lattice.masses[k] for k in reversed(points)]

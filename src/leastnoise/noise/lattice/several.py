@@ -1,4 +1,4 @@
-"""Laws on a lattice for several releases: which law for one release is spread out, and how."""
+"""Laws on a lattice for several releases: the law for one release with a larger budget, scaled."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from leastnoise.noise.lattice.law import Cactus
 def cactus_several(task: SeveralReleases) -> Cactus:
     """Return the law for a worst shift of 1 that may be drawn several times.
 
-    Its steps fall like a Gaussian: they are those for one release at the (ε', δ/2k) where the
-    Gaussian for all releases is. Raises what `search` raises.
+    Its steps fall like a Gaussian. They are the steps for one release at (ε', δ/2k), where ε' is
+    the ε of the Gaussian for all k releases at δ/2k. Raises the errors of `search`.
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
     budget = match_gaussian(task.gaussian_sigma(), leaked)
-    alone = search(replace(question, budget=budget))
-    return alone.scaled(find_least_factor(task, alone, first=1.0))
+    single = search(replace(question, budget=budget))
+    return single.scaled(find_least_factor(task, single, first=1.0))
 
 
 def discrete_staircase_several(task: SeveralReleases) -> Noise:
     """Return noise on whole numbers that may be drawn several times; δ > 0.
 
-    It can't be spread out, and has a largest loss of ε' but for what leaks: ε' is searched, between
-    ε/k and ε/√k. Raises what the design raises.
+    Its scale is fixed. Its largest loss is ε' except with a small probability, and the search finds
+    ε' between ε/k and ε/√k. Raises the errors of the design.
     """
-    # Of δ/k: what one release may leak by itself. Where losses just add up it is all of δ.
+    # The δ of one release as a share of δ/k. It is the whole of δ/k if losses just add up.
     shares = (Fraction(1, 2), Fraction(63, 64))
     return by_share(task, shares=shares, relative=SLOWLY)

@@ -24,30 +24,30 @@ from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, simplex
 # The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026).
 
 
-LEAST_P, LARGEST_P = 0.3, 8.0  # searched; a user may fix any p that the family has
-_LEAST_SHARE = 0.02  # of (α+1)/d: with less, the pole at 0 costs more than it can gain
+LEAST_P, LARGEST_P = 0.3, 8.0  # range of the search; a user may fix any p of the family
+_LEAST_SHARE = 0.02  # of (α+1)/d; below it, the pole at 0 costs more than it can gain
 _FIRST_POWERS = (0.6, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 _ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # of the log of the shift in scales
-_CLOSE_ROOT = IncreasingRoot(tolerance=1e-12, first_step=1e-9)  # from where it is about known
-_ROUGH = 3e-6  # a secant step as short as this, while shapes are compared, leaves 1e-9 or so
-_NEAR = 0.01  # of ln δ: secants from further off may be chords of a cliff
+_CLOSE_ROOT = IncreasingRoot(tolerance=1e-12, first_step=1e-9)  # from an approximate root
+_ROUGH = 3e-6  # for comparing shapes: after a secant step this short, the error is about 1e-9
+_NEAR = 0.01  # of ln δ: further off, δ may fall so steeply that a secant misleads
 _SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
 _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
-_FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
+_FARTHEST = 100.0  # log of a shift in scales; the mass is nearer for every p of the search
 _LARGEST_LOG_SCALE = 500.0
 _LARGEST_EPSILON = 100
-_DIGITS = 6  # of a parameter that was searched
+_DIGITS = 6  # of a parameter from the search
 
 _LogDelta = Callable[..., float]
-"""`log_delta`, or another with its arguments."""
+"""`log_delta`, or another function with the same arguments."""
 
 
 def generalized_gamma_search(question: Question) -> GeneralizedGamma:
-    """Return the law whose α and p have the least loss, at the least scale that meets δ.
+    """Find the α and p of the least loss, at the smallest scale that meets δ.
 
     `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and if δ is so close to 1
-    that the proof's width would cost more than 1e-5 of the scale.
+    that the proof would cost more than 1e-5 of the scale.
     """
     check_epsilon(question.budget)
     return _least(question.dimension, question.budget, question.loss, fixed_of(question))
@@ -56,16 +56,19 @@ def generalized_gamma_search(question: Question) -> GeneralizedGamma:
 def check_epsilon(budget: Budget) -> None:
     """Raise NotApplicable for ε > 100."""
     if budget.epsilon > _LARGEST_EPSILON:
-        why = f"for epsilon > {_LARGEST_EPSILON} its proof is too long, and others need far less"
+        why = (
+            f"for epsilon > {_LARGEST_EPSILON} the proof takes too long, "
+            "and other families have far less noise"
+        )
         raise NotApplicable(family=GeneralizedGamma.name, why=why)
 
 
 def fixed_of(question: Question) -> tuple[tuple[str, Fraction], ...]:
-    """Return the parameters that are set, in a form that a cache can hold."""
+    """Return the fixed parameters as a hashable tuple."""
     return tuple(sorted((name, Fraction(value)) for name, value in question.fixed.items()))
 
 
-@lru_cache(maxsize=64)  # one comparison asks the same for several geometries
+@lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(
     dimension: int, budget: Budget, loss: Loss, fixed: tuple[tuple[str, Fraction], ...]
 ) -> GeneralizedGamma:
@@ -74,7 +77,7 @@ def _least(
         shape = GammaShape(alpha=given["alpha"], p=given["p"])
     else:
         shape = find_best_shape(dimension, problem.log_loss, given)
-    return problem.calibrated(shape)
+    return problem.calibrate(shape)
 
 
 @final
@@ -88,7 +91,7 @@ class GammaShape:
 
 @final
 class _RadialProblem:
-    """A question with the losses that were computed; each root starts from the last one."""
+    """Roots and losses for one question; each root search starts from the last root."""
 
     def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
         self.dimension, self._budget, self._loss = dimension, budget, loss
@@ -102,12 +105,12 @@ class _RadialProblem:
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
     def log_shift(self, law: GeneralizedGamma) -> float:
-        """Return ln of the largest shift in scales that is hidden."""
+        """Return ln of the largest shift, in scales, that meets δ."""
         about = self.about_log_shift(law)
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
     def about_log_shift(self, law: GeneralizedGamma) -> float:
-        """Return the same to about 1e-9, by secants whose first slope is that of the last law."""
+        """Return `log_shift` to about 1e-9 by secants; the first slope is that of the last law."""
         last = self._guess(law)
         before = self._over(law, last, quick_log_delta)
         step = -before / self._last_slope
@@ -121,27 +124,27 @@ class _RadialProblem:
             if abs(value) < _NEAR and abs(x - last) < _ROUGH:
                 self._last_log_mse, self._last_slope = math.log(law.mse) - 2 * x, slope
                 return x
-        found = _ROOT.find(lambda x: self._over(law, x, quick_log_delta), guess=self._guess(law))
-        self._last_log_mse = math.log(law.mse) - 2 * found
-        return found
+        root = _ROOT.find(lambda x: self._over(law, x, quick_log_delta), guess=self._guess(law))
+        self._last_log_mse = math.log(law.mse) - 2 * root
+        return root
 
     def _guess(self, law: GeneralizedGamma) -> float:
         """Return an initial guess for ln shift: match the last law's MSE."""
         return (math.log(law.mse) - self._last_log_mse) / 2
 
-    def _over(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
-        return max(self._log_delta(law, log_shift, way), LOG_ZERO) - self._log_target
+    def _over(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
+        return max(self._log_delta(law, log_shift, function), LOG_ZERO) - self._log_target
 
-    def _log_delta(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
-        """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach.
+    def _log_delta(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
+        """Return ln δ(ε) under a shift of e^log_shift scales; 0 if the shift is above e^100 scales.
 
-        Raises Refused if the scale is beyond floats, as with nearly all of the mass at 0.
+        Raises Refused if the scale is too large for a float, as with nearly all of the mass at 0.
         """
         if log_shift > _FARTHEST:
             return 0.0
         if log_shift < -_LARGEST_LOG_SCALE:
             raise Refused(f"The scale would be more than e^{_LARGEST_LOG_SCALE:.0f} sensitivities.")
-        return way(
+        return function(
             dimension=self.dimension,
             alpha=float(law.alpha),
             kappa=float(law.kappa),
@@ -151,7 +154,7 @@ class _RadialProblem:
         )
 
     def log_loss(self, shape: GammaShape) -> float:
-        """Return ln of the loss at the least scale; +∞ if there is none in reach."""
+        """Return ln of the loss at the smallest scale, or +∞ if that scale overflows a float."""
         law = self.law(shape)
         try:
             log_scale = -self.about_log_shift(law)
@@ -160,8 +163,8 @@ class _RadialProblem:
         power = 2 if self._loss is Loss.MSE else 1
         return math.log(self._loss.of(law)) + power * log_scale
 
-    def calibrated(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law at the least scale, with room for the width of the proof."""
+    def calibrate(self, shape: GammaShape) -> GeneralizedGamma:
+        """Return the law at the smallest scale, plus a margin for the width of the proof."""
         law = self.law(shape)
         log_shift = self.log_shift(law)
         step = 1e-4
@@ -181,12 +184,12 @@ def find_best_shape(
     flat: float = 1e-9,
     no_gain: float = 2e-5,
 ) -> GammaShape:
-    """Return the free parameters of least loss: a first look along α = d−1, then simplexes.
+    """Find the free parameters of least loss: first a search along α = d−1, then simplexes.
 
     notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
-    are tried as they are. The simplexes stop where `log_loss` differs by `flat`; a gain of less
-    than `no_gain` on the first look is none: by default it is less than the scale's tolerance, and
-    p = 1.00001 is hard to prove.
+    are among the candidates. The simplexes stop when `log_loss` differs by `flat`. The first
+    candidate stays unless the gain exceeds `no_gain`: the default is below the scale's tolerance,
+    and p = 1.00001 is hard to prove.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
@@ -218,7 +221,7 @@ def find_best_shape(
 def _best_classic(
     dimension: int, log_loss: Callable[[GammaShape], float], fixed: Mapping[str, Fraction]
 ) -> GammaShape:
-    """Return the better of the Gaussian and the l2 member."""
+    """The better of the Gaussian and the l2 member."""
     alpha = fixed.get("alpha", Fraction(dimension - 1))
     powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
     return min((GammaShape(alpha=alpha, p=p) for p in powers), key=log_loss)
@@ -229,29 +232,29 @@ def _coordinates(shape: GammaShape, dimension: int) -> tuple[float, float]:
 
 
 def round_parameter(number: float) -> Fraction:
-    """Return a Fraction of few decimal digits near `number`."""
+    """Round `number` to six significant digits."""
     return Fraction(f"{number:.{_DIGITS}g}")
 
 
 # The least l2 noise for a budget, of one release and of several.
 
 
-_FAR, _CLOSE = 1e-7, 1e-9  # of δ: some 6e-11 of the scale
+_FAR, _CLOSE = 1e-7, 1e-9  # relative to δ; about 6e-11 of the scale
 _CLOSEST = 2e-10  # of 1/σ − ε/k
 _NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarithm
 
 
 def spherical_laplace_search(question: Question) -> SphericalLaplace:
-    """Return the law of least scale."""
+    """Return the law of the smallest scale."""
     scale = common_fit.spherical_laplace(question.dimension, question.budget)
     return SphericalLaplace(scale=scale, dimension=question.dimension)
 
 
 def several(task: SeveralReleases) -> Noise:
-    """Return the l2 law at its least scale for several releases.
+    """Return the l2 law at its smallest scale for several releases.
 
-    The proved bound on δ is solved for ln(1/σ − ε/k), by the moment generating function of the
-    loss, to 1e-10: σ = k/ε is private at δ = 0. Where that takes too many nodes, by lattices.
+    Solves the proved bound on δ for ln(1/σ − ε/k) to 1e-10, with the moment generating function of
+    the loss; σ = k/ε is private at δ = 0. If that takes too many nodes, it uses lattices.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)
@@ -268,24 +271,24 @@ def _by_moments(task: SeveralReleases) -> SphericalLaplace | None:
         return SphericalLaplace(scale=scale, dimension=dimension)
 
     @cache
-    def proved(log_excess: float, closest: float) -> Interval | None:
+    def delta_bounds(log_excess: float, closest: float) -> Interval | None:
         return task.by_moments(law(log_excess), closest=closest)
 
     def over(log_excess: float, closest: float) -> float:
-        if found := proved(log_excess, closest):
-            return math.log(found.upper) - task.log_delta if found.upper > 0 else -math.inf
+        if bounds := delta_bounds(log_excess, closest):
+            return math.log(bounds.upper) - task.log_delta if bounds.upper > 0 else -math.inf
         return task.log_delta_gap(law(log_excess))
 
     # Guess: the variance of the loss of the Gaussian that meets the budget
     sigma = float(common_fit.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
     guess = math.log(max(1 / sigma - share, 1e-3 * share))
-    if proved(guess, _FAR) is None:
+    if delta_bounds(guess, _FAR) is None:
         return None
     near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
     if math.exp(near) < common_fit.PURE * share:
         return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
     start = math.exp(-near)
-    known = proved(-math.log(start), _CLOSE) or Interval(0.0, 1.0)
+    known = delta_bounds(-math.log(start), _CLOSE) or Interval(0.0, 1.0)
     factor = polish(
         lambda factor: over(-math.log(factor), _CLOSE),
         lambda factor: over(-math.log(factor), _FAR),

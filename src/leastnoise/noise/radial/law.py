@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 LEAST_POWER, LARGEST_POWER = Fraction(1, 5), Fraction(50)
-LEAST_MASS_POWER = Fraction(1, 10**6)  # of α + 1: below it, all but the whole mass is at 0
+LEAST_MASS_POWER = Fraction(1, 10**6)  # of α + 1; below it, nearly all of the mass is at 0
 MAX_DIMENSION = 10**6
-# Beyond this a proof takes seconds and the gain is gone: there only the Gaussian and l2 members.
+# Above it a proof takes seconds and gains nothing, so only the Gaussian and l2 members remain.
 MAX_SHAPED_DIMENSION = 2000
 _LARGEST_LOG = 600.0  # of a variance, in floats
 
@@ -62,21 +62,32 @@ POWER = takes(
 @final
 @record()
 class GeneralizedGamma(Noise):
-    """Density ∝ ‖x‖^(α+1−d) e^(−(‖x‖/scale)^p) on R^d, so the radius has density ∝ r^α e^(−r^p).
+    """Spherical generalized gamma noise, density ∝ ‖x‖^(α+1−d) e^(−(‖x‖/scale)^p) on R^d.
 
-    notation: α = alpha in (−1, d−1], d = dimension, β = scale^(−p), k = (α+1)/p. α = d−1 is the
-    Gaussian for p = 2 (σ = scale/√2) and the l2 mechanism for p = 1. For α > d−1 the density
-    vanishes at 0, where the longest shift need not be the worst (theory/noise.md §7): refused.
+    notation: α = alpha in (−1, d−1], d = dimension, k = (α+1)/p. The radius in scales has density
+    ∝ r^α e^(−r^p). α = d−1 is the Gaussian for p = 2 (σ = scale/√2) and the l2 mechanism for p = 1.
+    α > d−1 is an error: the density would vanish at 0, and the longest shift need not be the worst.
 
-    >>> round(GeneralizedGamma(scale=1, alpha=6, p=1, dimension=7).mse, 9)
-    56.0
+    Args:
+        scale: Unit of the radius, > 0, in the query's unit.
+        alpha: Power of the radius in its density, −1 + 1e-6 <= alpha <= dimension − 1.
+        p: Power of the radius in the exponent, 0.2 <= p <= 50.
+        dimension: Number of coordinates; at most 2,000 unless alpha = dimension − 1 and p is 1 or
+            2.
+
+    Source:
+        Wei, Bienstock & Polychroniadou (2026); theory/noise.md §7.
+
+    Examples:
+        >>> round(GeneralizedGamma(scale=1, alpha=6, p=1, dimension=7).mse, 9)
+        56.0
     """
 
     name: ClassVar[str] = "generalized-gamma"
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = MAX_DIMENSION
-    too_many: ClassVar[str] = f"it serves up to {MAX_DIMENSION:,} dimensions"
-    without_delta: ClassVar[str] = "delta=0 is left to l2 and laplace"
+    too_many: ClassVar[str] = f"it supports at most {MAX_DIMENSION:,} dimensions"
+    without_delta: ClassVar[str] = "for delta=0 use l2 or laplace"
     scale: FractionField = field(converter=SCALE)
     alpha: FractionField = field(converter=takes(_checked_alpha, of_record=True))
     p: FractionField = field(converter=POWER)
@@ -87,9 +98,9 @@ class GeneralizedGamma(Noise):
             raise InvalidArgument(
                 name="dimension",
                 value=self.dimension,
-                expected=f"dimension <= {MAX_SHAPED_DIMENSION} for shapes beside alpha = "
-                "dimension - 1, p = 1 or 2",
-                hint="In so many dimensions other shapes gain nothing on gaussian and l2.",
+                expected=f"dimension <= {MAX_SHAPED_DIMENSION} unless alpha = dimension - 1 "
+                "and p = 1 or 2",
+                hint="In more dimensions it gains nothing on gaussian and l2.",
             )
         if abs(self._log_moment(2) + 2 * math.log(self.scale)) > _LARGEST_LOG:
             raise InvalidArgument(
@@ -100,7 +111,7 @@ class GeneralizedGamma(Noise):
 
     @property
     def is_classic(self) -> bool:
-        """Whether it is the Gaussian (p = 2) or the l2 mechanism (p = 1) under another name."""
+        """True if the law is the Gaussian (p = 2) or the l2 mechanism (p = 1)."""
         return self.kappa == 0 and self.p in {1, 2}
 
     @property
@@ -150,13 +161,21 @@ class GeneralizedGamma(Noise):
 @final
 @record()
 class SphericalLaplace(Noise):
-    """Density ∝ exp(−‖x‖₂/σ) on R^dimension, dimension >= 2. notation: σ = scale, d = dimension.
+    """Spherical Laplace noise (the l2 mechanism), density ∝ exp(−‖x‖₂/σ) on R^d.
 
-    Private against l2 shifts; pure ε-DP with exactly ε = Δ/σ (theory/noise.md §6). In one dimension
-    it is the Laplace law, which goes by that name.
+    notation: σ = scale, d = dimension. Under l2 shifts of length at most Δ it has ε = Δ/σ exactly,
+    at δ = 0. For d = 1 use `Laplace`, which is the same law.
 
-    >>> SphericalLaplace(scale=1, dimension=7).mse
-    56.0
+    Args:
+        scale: σ > 0, in the query's unit.
+        dimension: Number of coordinates, at least 2.
+
+    Source:
+        Joseph, Kulesza & Yu (2025); theory/noise.md §6.
+
+    Examples:
+        >>> SphericalLaplace(scale=1, dimension=7).mse
+        56.0
     """
 
     name: ClassVar[str] = "l2"

@@ -7,8 +7,8 @@ r₂² = r² + 2rs cos θ + s² the squared radius after it. The privacy loss is
     δ = E[(1 − e^(ε−L))₊] = ∫ f_R(r) ∫₀^θ*(r) (1 − e^(ε−L)) f_Θ(θ) dθ dr,
 
 where L = ε at θ*, clipped to [0, π] (theory/noise.md §7). Nothing cancels: L − ε is summed up from
-its zero. θ* = π below r₁, 0 on a gap [a, b] (a or b or both may be missing); the integrand is
-singular there and the rule is tanh-sinh between them.
+its zero. θ* = π below r₁, and θ* = 0 on a gap [a, b] (a or b or both may be missing). The integrand
+is singular at these radii, and the rule between them is tanh-sinh.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from leastnoise.numerics.searches import falling_root
 _Array = NDArray[np.float64]
 _LogOf = Callable[[_Array], _Array]
 
-_CUT = 38.0  # an integrand is dropped where it is e^-38 of its peak
+_CUT = 38.0  # an integrand is cut off below e^-38 of its peak
 _NODES, _ANGLES = 80, 36  # nodes of the rules
-_STEEP = 8.0  # α + 1 from which the radius is bunched
-_LOST = 800.0  # density below e^-800 of its peak is dropped before anything is known
-_LOWEST = -690.0  # ln of about the least float
+_STEEP = 8.0  # α + 1 from which the law of the radius is narrow
+_LOST = 800.0  # density below e^-800 of its peak is cut off first of all
+_LOWEST = -690.0  # ln of about the smallest positive float
 _NEWTON = 30
-_CLOSE = 1e-9  # relative: a step of Newton's as short leaves about its square
-_LARGEST_EXPONENT = 500.0  # of px: beyond it e^(px) may be no float
+_CLOSE = 1e-9  # relative: after a Newton step this short, the error is about its square
+_LARGEST_EXPONENT = 500.0  # of px: beyond it e^(px) may overflow
 _TINY = 1e-280
 
 
@@ -45,7 +45,7 @@ def log_delta(
 ) -> float:
     """Return ln δ(ε) under a shift of `shift` scales; −inf if it is 0.
 
-    `kappa` = dimension − 1 − `alpha` >= 0 is taken beside alpha, since it may be tiny.
+    `kappa` = dimension − 1 − `alpha` >= 0 is an argument of its own, since it may be tiny.
     """
     law = Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)
     edge, pieces = law.pieces()
@@ -61,7 +61,7 @@ def log_delta(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Law:
-    """A law and a shift in scales; what the tails at `epsilon` are made of."""
+    """A law, a shift in scales and ε, with the integrals for δ(ε)."""
 
     d: int
     alpha: float
@@ -83,7 +83,7 @@ class Law:
 
     @property
     def rise_from_zero(self) -> float:
-        """Return ℓ(s) − ℓ(0)."""
+        """ℓ(s) − ℓ(0)."""
         return math.inf if self.kappa > 0 else math.exp(min(self.p * math.log(self.s), 700.0))
 
     def pieces(self) -> tuple[float, list[tuple[float, float]]]:
@@ -107,10 +107,10 @@ class Law:
         return math.exp(falling_root(over, _LOWEST, math.log(self.s / 2)))
 
     def gap(self) -> tuple[float, float] | None:
-        """Return (a, b) between which ℓ(r+s) − ℓ(r) < ε; None if nowhere.
+        """Return (a, b) between which ℓ(r+s) − ℓ(r) < ε, or None if there is no such r.
 
-        That difference falls, then rises: ℓ′ = κ/r + p r^(p−1) has one minimum if p > 1, and only
-        falls if p <= 1.
+        The difference falls, then rises, because ℓ′ = κ/r + p r^(p−1) has one minimum if p > 1. If
+        p <= 1, it only falls.
         """
 
         def over(y: float) -> float:
@@ -132,7 +132,7 @@ class Law:
         return a, b
 
     def _turn(self, low: float, high: float) -> float:
-        """Return ln r where ℓ(r+s) − ℓ(r) is least, p > 1: ℓ′ is the same at both."""
+        """Return ln r at the minimum of ℓ(r+s) − ℓ(r), p > 1, where ℓ′(r+s) = ℓ′(r)."""
 
         def falls(y: float) -> float:
             ahead = math.log1p(self.s / math.exp(y))
@@ -153,15 +153,15 @@ class Law:
         return peak - k * _exp_gap(q)
 
     def solve(self, y: _Array, rise: float) -> _Array:
-        """Return x with ℓ(e^(y+x)) = ℓ(e^y) + rise: κx + e^(py) expm1(px) = rise.
+        """Return x with ℓ(e^(y+x)) = ℓ(e^y) + rise, that is κx + e^(py) expm1(px) = rise.
 
-        By Newton's method from above: the left side is convex and rises.
+        Newton's method converges from above, because the left side is convex and increasing.
         """
         if rise == 0:
             return np.zeros_like(y)
         mass = np.exp(self.p * y)
         with np.errstate(divide="ignore", over="ignore"):
-            ratio = rise / mass  # inf where e^(py) has underflown: 1 is nothing beside it
+            ratio = rise / mass  # inf if e^(py) underflows; then 1 + ratio = ratio
             x = np.where(np.isinf(ratio), np.log(rise) - self.p * y, np.log1p(ratio)) / self.p
             if self.kappa == 0:
                 return x
@@ -176,21 +176,21 @@ class Law:
         return x
 
     def angle(self, y: _Array) -> tuple[_Array, _Array]:
-        """Return θ* in (0, π) and ρ*, the radius there."""
+        """Return θ* in (0, π) and ρ*, the radius r₂ at θ*."""
         r, x = np.exp(y), self.solve(y, self.epsilon)
         rho = np.exp(y + x)
         away = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), rho - r)
-        with np.errstate(over="ignore"):  # far out upper is below 0, and lower may be infinite
-            # both over s, as a product of two short lengths may underflow
+        with np.errstate(over="ignore"):  # for large r, upper is negative and lower may be infinite
+            # both are divided by s, as a product of two short lengths may underflow
             upper = np.maximum((1 - away / self.s) * (r + self.s + rho), 0.0)
             lower = np.maximum((1 + away / self.s) * (r + rho - self.s), 0.0)
         return 2 * np.arctan2(np.sqrt(upper), np.sqrt(lower)), rho
 
     def mean_gain(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
-        """Return ln ∫₀^θ (1 − e^(ε−L)) f_Θ, where L − ε = floor at θ and the radius there is rho.
+        """Return ln ∫₀^θ (1 − e^(ε−L)) f_Θ, where at θ the radius is rho and L − ε = floor.
 
-        All have shape (n,). Where L − ε exceeds _CUT the integrand has become the density, and the
-        angles are cut in two there.
+        All arrays have shape (n,). The interval of angles is split where L − ε = _CUT: beyond, the
+        integrand is the density to within rounding.
         """
         if self.d == 1:
             return self._two_sides(r, theta, rho, floor)
@@ -211,7 +211,7 @@ class Law:
 
     def _between(self, low: _Array, high: _Array, at: tuple[_Array, ...]) -> _Array:
         """Return ∫ (1 − e^(ε−L)) (sin/sin centre)^(d−2) over [low, high]."""
-        r, theta, rho, floor, centre = (one[:, None] for one in at)
+        r, theta, rho, floor, centre = (values[:, None] for values in at)
         unit, weight = gauss_legendre(0.0, 1.0, nodes=_ANGLES)
         width = high - low
         from_high = width[:, None] * unit
@@ -231,7 +231,7 @@ class Law:
         return np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
 
     def _window(self, centre: _Array, theta: _Array) -> tuple[_Array, _Array]:
-        """Return the angles below θ between which sin^(d−2) counts."""
+        """Return the angles below θ outside which sin^(d−2) is negligible."""
         n = self.d - 2
         sine = np.maximum(np.sin(centre), 1e-140)
         slope = n * np.cos(centre) / sine
@@ -240,7 +240,7 @@ class Law:
         return np.maximum(centre - reach, 0.0), np.minimum(theta, centre + reach)
 
     def _two_sides(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
-        """Return the same in one dimension, where θ is 0 or π, each with probability ½."""
+        """Return `mean_gain` in one dimension, where θ is 0 or π with probability ½ each."""
         both = theta >= math.pi
         x = self._to_angle(np.sin(theta / 2) ** 2, r, rho)
         gap = self.kappa * x + rho**self.p * np.expm1(self.p * x) + floor
@@ -248,7 +248,7 @@ class Law:
             return np.log(-np.expm1(-gap) / 2 + np.where(both, -np.expm1(-floor) / 2, 0.0))
 
     def most_inside(self, edge: float) -> float:
-        """Return an upper bound of ln P(r < edge): the density of ln r is log-concave."""
+        """Return an upper bound on ln P(r < edge), since the density of ln r is log-concave."""
         y, k = math.log(edge), (self.alpha + 1) / self.p
         slope = self.p * (k - edge**self.p)
         return float(self.log_radius(np.array(y))) - math.log(slope) if slope > 0 else 0.0
@@ -261,10 +261,10 @@ class Law:
             low = max(min(log_edge, mode) - _reach_down(power / self.p) / self.p, _LOWEST)
             return self._inner(low, log_edge)
         knee = min(log_edge, mode)
-        u, _, weight = tanh_sinh(_NODES)  # u = (r/knee)^(α+1) takes the pole of r^α away
+        u, _, weight = tanh_sinh(_NODES)  # u = (r/knee)^(α+1) removes the pole of r^α
         y = knee + np.log(u) / power
-        kept = np.maximum(y, _LOWEST)  # below it only the pole is felt
-        near = _log_dot(self._inside(kept) + power * (y - kept) - np.log(power * u), weight)
+        above = np.maximum(y, _LOWEST)  # below it the integrand is that at _LOWEST times r^(α+1)
+        near = _log_dot(self._inside(above) + power * (y - above) - np.log(power * u), weight)
         return float(np.logaddexp(near, self._inner(knee, log_edge)))
 
     def _inner(self, low: float, high: float) -> float:
@@ -287,7 +287,7 @@ class Law:
         return _log_dot(self._beyond(y), weight)
 
     def rule(self, log_f: _LogOf, start: float, end: float) -> tuple[_Array, _Array]:
-        """Return places y = ln r and weights for ∫ f dy over radii of one of the `pieces`."""
+        """Return nodes y = ln r and weights for ∫ f dy over radii of one of the `pieces`."""
         k = (self.alpha + 1) / self.p
         mode = math.log(k) / self.p
         first, last = math.log(start) if start > 0 else -math.inf, math.log(end)
@@ -306,12 +306,12 @@ class Law:
     def _rule(
         self, log_f: _LogOf, low: float, high: float, *, ends: tuple[bool, bool]
     ) -> tuple[_Array, _Array]:
-        """Return a rule for ∫ f where f counts; at the `ends` that are singular, in half powers."""
+        """Return a rule for ∫ f over the y where f isn't negligible, in half powers at `ends`."""
         if high <= low:
             return np.empty(0), np.empty(0)
         left, right = narrow(log_f, low, high, drop=_CUT)
         starts, stops = ends[0] and left == low, ends[1] and right == high
-        # e^(−r^p) falls within a few 1/p of ln r; a long way up to there has a rule of its own
+        # e^(−r^p) falls within a few 1/p of ln r; a long interval below gets a rule of its own
         cut = (math.log((self.alpha + 1) / self.p) - 3) / self.p
         if left < cut - 3 / self.p and cut < right:
             below = half_powers(left, cut, nodes=_NODES, ends=(starts, False))
@@ -321,7 +321,7 @@ class Law:
 
 
 def _reach_up(k: float) -> float:
-    """Return q > 0 from which the density of ln r^p, e^(−k(e^q − 1 − q)) of its peak, is lost."""
+    """Return q > 0 above which e^(−k(e^q − 1 − q)), the density of ln r^p, is negligible."""
     q = min(2.0, math.sqrt(2 * _LOST / k))  # e^q − 1 − q >= q²/2
     while k * (math.expm1(q) - q) < _LOST:
         q *= 1.5

@@ -20,22 +20,22 @@ from leastnoise.numerics.quadrature import gauss_legendre
 #     δ = P(L > ε) − e^ε Q(L > ε) = ∫ f(y) [1 − F(w) − e^(dx) (dy₂/dy) (1 − F(w₂))] dy
 #
 # where κx + b(e^(px) − 1) = ε and dy₂/dy = (κ + pb)/(κ + pb e^(px)); below r₁ the bracket is 1
-# (theory/noise.md §7). That is one integral where `log_delta` takes two, but it cancels: what is
-# left of its digits is known, and where they are too few there is no answer.
+# (theory/noise.md §7). It takes one integral, and `log_delta` takes two. But the difference
+# cancels digits: if too few are left, `log_delta` is used.
 
 
 _Array = NDArray[np.float64]
 
-_MOST_LOST = 1e5  # of the parts to their difference; they are accurate to a few 1e-15
+_MOST_LOST = 1e5  # largest ratio of the sum to the difference; both tails have errors of 1e-15
 _TERMS = 1_000
 
 
 def quick_log_delta(
     *, dimension: int, alpha: float, kappa: float, p: float, shift: float, epsilon: float
 ) -> float:
-    """Return ln δ(ε) as `log_delta` does, to about 1e-10, in a fraction of its time.
+    """Return ln δ(ε) to about 1e-10, faster than `log_delta`.
 
-    Where the difference of the tails isn't known as well, it is `log_delta` that answers.
+    Calls `log_delta` if the difference of the tails is less accurate.
     """
     if 1 < dimension <= MOST_BY_TERMS and epsilon > 0:
         law = Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)
@@ -59,21 +59,21 @@ def _tails(law: Law) -> tuple[float, float]:
 
 
 def _log_both(law: Law, y: _Array) -> _Array:
-    """Return ln of the integrands together, which says where they count."""
+    """Return ln of the sum of both integrands."""
     first, second = _integrands(law, y)
     with np.errstate(divide="ignore"):
         return np.log(first + second)
 
 
 def _integrands(law: Law, y: _Array) -> tuple[_Array, _Array]:
-    """Return f (1 − F(w)) and f e^(dx) (dy₂/dy) (1 − F(w₂)) at places y = ln r."""
+    """Return f (1 − F(w)) and f e^(dx) (dy₂/dy) (1 − F(w₂)) at the points y = ln r."""
     s, p, k = law.s, law.p, (law.alpha + 1) / law.p
     x = law.solve(y, law.epsilon)
     r, r2, b = np.exp(y), np.exp(y + x), np.exp(p * y)
-    way = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), r2 - r)
+    advance = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), r2 - r)
     # (1 ∓ w)/2 and (1 ∓ w₂)/2 in a triangle of sides r, r₂ and s
-    ahead, behind = np.maximum(s - way, 0.0), np.maximum(r + r2 - s, 0.0)
-    around, side = r + r2 + s, way + s
+    ahead, behind = np.maximum(s - advance, 0.0), np.maximum(r + r2 - s, 0.0)
+    around, side = r + r2 + s, advance + s
     # each factor is at most 4, as r <= r₂, where 4 s r itself may underflow
     near, far = np.minimum(r, s), np.maximum(r, s)
     down = np.concatenate(((ahead / near) * (around / far), (ahead / s) * (behind / r2))) / 4
@@ -98,7 +98,7 @@ def _mass_within(law: Law, radius: float) -> float:
 
 
 def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
-    """Return 1 − F(w) from down = (1 − w)/2 and up = (1 + w)/2, each to its own accuracy."""
+    """Return 1 − F(w) from down = (1 − w)/2 and up = (1 + w)/2, both of small relative error."""
     small = cap(dimension, np.minimum(np.minimum(down, up), 0.5))
     return np.where(down <= up, small, 1 - small)
 
@@ -125,14 +125,15 @@ def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
 
 def generalized_gamma(noise: GeneralizedGamma, outside: float) -> float:
     """P(|X_i| > t) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine to a uniform direction."""
-    from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed here alone)
+    from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed only here)
 
     p, half = float(noise.p), (noise.dimension - 1) / 2
     k = float((noise.alpha + 1) / noise.p)
     if noise.dimension == 1:
         return float(gammainccinv(k, outside)) ** (1 / p)
-    # in ln r from where the mass begins, or from t; quadratic there, where P(|W| > t/r) has a root
-    least, last = (math.log(gammainccinv(k, one)) / p for one in (1 - 1e-15, 1e-17))
+    # in ln r, from the 1e-15 quantile or from t, with nodes that are quadratically dense at the
+    # start, where P(|W| > t/r) behaves like a square root
+    least, last = (math.log(gammainccinv(k, tail)) / p for tail in (1 - 1e-15, 1e-17))
     unit, weight = gauss_legendre(0.0, 1.0, nodes=200)
 
     def tail(t: float) -> float:

@@ -1,8 +1,8 @@
-"""k-fold spherical generalized gamma noise: which shape, and how much of it.
+"""Fit the shape and scale of spherical generalized gamma noise to k releases.
 
-The shape and about the scale are found in floats, from the law of the privacy loss on a grid, put
-on a lattice and convolved; the scale then from the lattice that the proof will use, its δ in
-floats. A proof at the end decides.
+The search is in floats. For the shape and an approximate scale it puts the privacy loss on a
+lattice and convolves it. For the scale it uses the same lattice as the proof, with δ in floats. At
+the end a proof accepts or rejects the result.
 
 notation: Z the loss of one release, K(c) = ln E_P e^(cZ), k the number of releases, S the sum of k
 losses of law e^(cz−K) P. Then δ(ε) = e^(kK−cε) E e^(−cY)(1 − e^(−Y))₊, Y = S − ε, for any tilt c.
@@ -38,7 +38,7 @@ from leastnoise.noise.radial.fit import (
     fixed_of,
 )
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.privacy_losses import LossSketch, between, choose_places, reach, sketch
+from leastnoise.noise.radial.privacy_losses import LossSketch, between, choose_losses, reach, sketch
 from leastnoise.noise.radial.profile import log_delta
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.searches import LOG_ZERO
@@ -48,20 +48,20 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.base import Noise
 
-_SKETCHED_RADII, _SKETCHED_COSINES = 120, 64  # of the grid while shapes are compared
+_SKETCHED_RADII, _SKETCHED_COSINES = 120, 64  # size of the grid while comparing shapes
 _BINS = 24  # in a standard deviation of the loss
 _MOST_BINS = 4000
 _WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
 _LOG_TILT = Bisection(halvings=20)
 _FLAT = 1e-6  # of the log of the loss, between shapes
-_NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic ones do without
-_POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
-_NEARLY_L2 = (0.9, 1.03)  # p in between, but 1, isn't tried: a proof takes up to a minute
+_NO_GAIN = 5e-4  # of the log of the loss: the width of a proof, which classic members don't need
+_POLE = 3e-4  # of the log of the loss: the least gain from a pole, which doubles a proof's time
+_NEARLY_L2 = (0.9, 1.03)  # no p != 1 in between is a candidate: a proof takes up to a minute
 _COARSE, _FINE = 1e-6, 1e-7  # of the log of the scale
 _MOST_MOVES = 30
 _LONGEST_MOVE = 2.0
-_FARTHEST_SCALE = 20.0  # from the Gaussian's scale, of the log
-_MARGIN = 1e-6  # of the scale: what floats and the root may be off; 3e-8 was the most
+_FARTHEST_SCALE = 20.0  # of the log, from the Gaussian's scale
+_MARGIN = 1e-6  # of the scale: covers the errors of floats and of the root, at most 3e-8 so far
 _PROOFS = 4
 
 
@@ -69,11 +69,11 @@ def several(task: SeveralReleases) -> Noise:
     """Return the law for a worst shift of 1 that may be drawn several times; δ > 0.
 
     `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε > 100, and
-    NotCertified if no proof was found.
+    NotCertified if no scale is proved.
     """
     question = task.question
     if question.sampling_rate != 1:
-        why = "for several samples every scale tried takes seconds to prove"
+        why = "for several releases from samples, the proof of each scale takes seconds"
         raise NotApplicable(family=GeneralizedGamma.name, why=why)
     check_epsilon(question.budget)
     return _least(
@@ -99,25 +99,25 @@ class _Task:
     whole: SeveralReleases = field(compare=False)
 
 
-@lru_cache(maxsize=64)  # one comparison asks the same for several geometries
+@lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
     problem, given = _Several(task), dict(task.fixed)
     if len(given) == 2:
-        return problem.calibrated(GammaShape(alpha=given["alpha"], p=given["p"]))
+        return problem.calibrate(GammaShape(alpha=given["alpha"], p=given["p"]))
     searched = find_best_shape(
         task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN
     )
-    # The classic ones are proved more closely, and in no time: others must be ahead by that.
+    # Classic members have tighter proofs, in no time: any other shape must gain more than that.
     classics = [GammaShape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
-    found: list[GeneralizedGamma] = []
-    for shape in dict.fromkeys((*(one for one in classics if _has(one, given)), searched)):
-        least = min((math.log(task.loss.of(law)) for law in found), default=math.inf)
+    laws: list[GeneralizedGamma] = []
+    for shape in dict.fromkeys((*(each for each in classics if _has(each, given)), searched)):
+        least = min((math.log(task.loss.of(law)) for law in laws), default=math.inf)
         if shape in classics or problem.log_loss(shape) < least - _NO_GAIN:
             with suppress(Refused):
-                found.append(problem.calibrated(shape))
-    if not found:
-        raise Refused("No generalized-gamma noise was found for so many releases.")
-    return min(found, key=task.loss.of)
+                laws.append(problem.calibrate(shape))
+    if not laws:
+        raise Refused(f"Found no generalized-gamma noise for {task.compositions} releases.")
+    return min(laws, key=task.loss.of)
 
 
 def _has(shape: GammaShape, given: Mapping[str, Fraction]) -> bool:
@@ -126,7 +126,7 @@ def _has(shape: GammaShape, given: Mapping[str, Fraction]) -> bool:
 
 @final
 class _Several:
-    """A question for several releases; each root starts from the mean square of the last one."""
+    """Scales and losses for several releases; each root search starts from the last law's MSE."""
 
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget
@@ -138,7 +138,7 @@ class _Several:
         self._slope = -10.0
 
     def log_loss(self, shape: GammaShape) -> float:
-        """Return ln of the loss at about the least scale; +∞ if there is none in reach."""
+        """Return ln of the loss at about the smallest scale; +∞ if the search finds no scale."""
         law = self._law(shape)
         if law.p != 1 and _NEARLY_L2[0] < law.p < _NEARLY_L2[1]:
             return math.inf
@@ -149,26 +149,26 @@ class _Several:
         power = 2 if self._task.loss is Loss.MSE else 1
         return math.log(self._task.loss.of(law)) + power * log_scale + _POLE * (law.kappa > 0)
 
-    def calibrated(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law at a scale at which it is proved."""
+    def calibrate(self, shape: GammaShape) -> GeneralizedGamma:
+        """Return the law at a scale with a proof."""
         law = self._law(shape)
         if law.is_classic and law.p == 2:
             return law.scaled(self._sigma * root_above(Fraction(2)))  # σ = scale/√2, exactly
         if law.is_classic and self._task.dimension > 1:
-            return law.scaled(self._l2_scale())  # composed as what it is
+            return law.scaled(self._l2_scale())  # it is composed as the l2 mechanism
         if law.is_classic:
             log_scale = math.log(self._laplace_scale(law))
         else:
             log_scale = self._proofs_root(law, self._log_scale(law))
         for _ in range(_PROOFS):
             log_scale += _MARGIN
-            found = law.scaled(Fraction(math.exp(log_scale)))
-            over = self._task.whole.log_delta_gap(found)
+            candidate = law.scaled(Fraction(math.exp(log_scale)))
+            over = self._task.whole.log_delta_gap(candidate)
             if over <= 0:
-                return found
+                return candidate
             log_scale -= over / self._slope
-        often = self._task.compositions
-        why = f"no proof was found for {often} releases; a family without shapes may do"
+        count = self._task.compositions
+        why = f"found no proof for {count} releases; try a family without shape parameters"
         raise NotCertified(interval=None, why=why)
 
     def _law(self, shape: GammaShape) -> GeneralizedGamma:
@@ -177,36 +177,35 @@ class _Several:
         )
 
     def _l2_scale(self) -> Fraction:
-        """Return the scale of the l2 mechanism, whose own proof is a little closer."""
+        """Return the scale of the l2 mechanism from its own proof, which is a little tighter."""
         question = replace(self._task.whole.question, fixed={})
         l2 = replace(self._task.whole, family=SphericalLaplace, question=question)
         return fit.several(l2).scale
 
     def _laplace_scale(self, law: GeneralizedGamma) -> float:
-        """Return about the least scale of Laplace noise for one number, which `law` is."""
+        """Return about the smallest scale of `law`, which is Laplace noise for one number."""
         task = self._task.whole
-        one = law.scaled(common_fit.laplace(1, self._budget))
-        return float(
-            one.scale * find_least_factor(task, one, first=math.sqrt(self._task.compositions))
-        )
+        single = law.scaled(common_fit.laplace(1, self._budget))
+        first = math.sqrt(self._task.compositions)
+        return float(single.scale * find_least_factor(task, single, first=first))
 
     def _log_scale(self, law: GeneralizedGamma) -> float:
-        """Return about ln of the least scale; raises Refused if there is none in reach."""
+        """Return about ln of the smallest scale; raises Refused if the search finds no scale."""
 
         def gap(log_scale: float) -> float:
-            found = sketch(
+            losses = sketch(
                 law, math.exp(-log_scale), radii=_SKETCHED_RADII, cosines=_SKETCHED_COSINES
             )
-            logs = _log_delta(found, self._task.compositions, float(self._budget.epsilon))
+            logs = _log_delta(losses, self._task.compositions, float(self._budget.epsilon))
             return max(logs, LOG_ZERO) - self._log_target
 
         guess = (self._last_log_mse - math.log(law.mse)) / 2
-        found, self._slope = _root(gap, guess, self._slope, within=_COARSE)
-        self._last_log_mse = math.log(law.mse) + 2 * found
-        return found
+        log_scale, self._slope = _root(gap, guess, self._slope, within=_COARSE)
+        self._last_log_mse = math.log(law.mse) + 2 * log_scale
+        return log_scale
 
     def _proofs_root(self, law: GeneralizedGamma, near: float) -> float:
-        """Return about ln of the least scale at which the proof's upper lattice meets δ."""
+        """Return about ln of the smallest scale at which the proof's upper lattice meets δ."""
 
         def gap(log_scale: float) -> float:
             scales = Fraction(math.exp(-log_scale))
@@ -215,7 +214,7 @@ class _Several:
 
             def lattice(size: int) -> LossLattice:
                 step = last / size
-                points = choose_places(law, scales, step)
+                points = choose_losses(law, scales, step)
                 return between([(z, arb(delta(float(z)))) for z, _ in points], step, size)
 
             size = math.ceil(float(last) * POINTS_PER_STD / lattice(COARSE_POINTS).spread)
@@ -242,27 +241,27 @@ class _Several:
 def _root(
     gap: Callable[[float], float], guess: float, slope: float, *, within: float
 ) -> tuple[float, float]:
-    """Return about where `excess`, which falls, is 0, and its slope there; `slope` is a guess.
+    """Approximate the root of the decreasing `gap` by secants; return it and the slope there.
 
-    By secants. Raises Refused if there is none nearby.
+    `slope` is a first guess. Raises Refused if there is no root near `guess`.
     """
     x, value = guess, gap(guess)
     for _ in range(_MOST_MOVES):
         move = min(max(-value / slope, -_LONGEST_MOVE), _LONGEST_MOVE)
         if abs(move) < within:
             return x + move, slope
-        found = gap(x + move)
-        if (found - value) / move < 0:
-            slope = (found - value) / move
-        x, value = x + move, found
+        moved = gap(x + move)
+        if (moved - value) / move < 0:
+            slope = (moved - value) / move
+        x, value = x + move, moved
         if abs(x - guess) > _FARTHEST_SCALE:
             break
     raise Refused("No scale was found for this budget.")
 
 
 def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
-    """Return about ln δ(epsilon) of `compositions` releases."""
-    low, width, masses = _binned(law, compositions)
+    """Approximate ln δ(epsilon) of `compositions` releases."""
+    low, width, masses = _bin(law, compositions)
     z = low + width * np.arange(len(masses), dtype=np.float64)
     with np.errstate(divide="ignore"):
         log_masses = np.log(masses)
@@ -285,14 +284,14 @@ def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
     return log_scale + math.log(value) if value > 0 else -math.inf
 
 
-def _binned(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.float64]]:
-    """Return the first point, the step and masses of a lattice, each between two points split."""
+def _bin(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.float64]]:
+    """Split each mass between two lattice points; return the first point, the step and masses."""
     low, high = float(law.losses.min()), float(law.losses.max())
     per_spread = min(_BINS, _LONGEST_SUM / (_WINDOW * math.sqrt(compositions)))
     width = max(law.spread / per_spread, (high - low) / _MOST_BINS)
-    place = (law.losses - low) / width
-    index = place.astype(int)
-    share = place - index
+    position = (law.losses - low) / width
+    index = position.astype(int)
+    share = position - index
     size = int(index.max()) + 2
     masses = np.zeros(size)
     masses += np.bincount(index, law.masses * (1 - share), size)
@@ -303,7 +302,7 @@ def _binned(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[n
 def _tilt(
     z: NDArray[np.float64], log_masses: NDArray[np.float64], compositions: int, epsilon: float
 ) -> float:
-    """Return the c at which that factor is about least: kK′(c) = ε + 1/c + 1/(c+1)."""
+    """Return about the c of the least e^(kK−cε)/(c(c+1)): kK′(c) = ε + 1/c + 1/(c+1)."""
 
     def beyond(log_c: float) -> bool:
         c = math.exp(log_c)

@@ -131,7 +131,7 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
 
 
 def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
-    """Return the law on the whole numbers, called multiples of 1/shift, with the best core."""
+    """The law on multiples of 1/shift with the best core; unscaled, it is on the whole numbers."""
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in question.fixed:
         return law(core=_validate.whole(question.fixed["core"], name="core"))
@@ -139,13 +139,13 @@ def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometr
 
 
 def _cores(question: Question, decay: Fraction, cells: int) -> range:
-    """Return cores among which is the best.
+    """Return candidates that include the best core.
 
-    notation: c = cells, a = core, y = a − ½ + cm > 0. Losses are a convex function of a over y, so
-    that they fall up to one real number and rise from there: whole numbers next to it are the best.
-    For E K² it is γc + ½, γ the best of the staircase, whose variance is 1/12 more. For E|K| it is
-    where y² = Y² − ¼, Y = c√b/(1 − b) that of the staircase: ½ below at most, if Y >= ½. Otherwise
-    the loss grows with a, and Y <= ½ has a <= 1 there too.
+    notation: c = cells, a = core, y = a − ½ + cm > 0. The loss is a convex function of a divided by
+    y. So it falls up to a real number a* and rises from there, and the best core is next to a*. For
+    E K², a* = γc + ½ with the staircase's best γ, as the staircase's variance is 1/12 more. For
+    E|K|, y² = Y² − ¼ at a*, where the staircase has its best y, Y = c√b/(1 − b). If Y >= ½, y is at
+    most ½ below Y. Otherwise the loss grows with a, and Y <= ½ implies a <= 1, too.
     """
     near = math.floor(find_best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)

@@ -133,23 +133,23 @@ def _floor(number: arb) -> int | None:
 def share(noise: Geometric, grid: Fraction, count: int) -> Share:
     """Return one of `count` shares, on the whole numbers whatever `grid` is: no sum is rounded.
 
-    Raises NotApplicable for staircases of several cells, of which there are no shares.
+    Raises NotApplicable for staircases of several cells: their noise can't be divided into shares.
     """
     del grid
     if noise.cells != 1 or noise.scale != 1:
-        why = 'only geometric noise of one cell has shares: give parameters={"cells": 1}'
+        why = 'only geometric noise of one cell has shares; set parameters={"cells": 1}'
         raise NotApplicable(family=noise.name, why=why)
     sampler = partial(_sampler, noise.decay, count)
     return Share(sampler=sampler, grid=Fraction(1), distance=Fraction(0))
 
 
 def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
-    def drawn() -> LazyReal:
+    def draw() -> LazyReal:
         jumps = _poisson(lambda: -2 * _log_rest(decay) / count, entropy)
         signs = (1 - 2 * entropy.bits(1) for _ in range(jumps))
         return LazyRational(Fraction(sum(sign * _logarithmic(decay, entropy) for sign in signs)))
 
-    return LazySampler(drawn, factor=Fraction(1))
+    return LazySampler(draw, factor=Fraction(1))
 
 
 def _log_rest(decay: Fraction) -> arb:
@@ -158,7 +158,7 @@ def _log_rest(decay: Fraction) -> arb:
 
 
 def _poisson(mean: Callable[[], arb], entropy: Entropy) -> int:
-    """Return how many arrivals there are before `mean`, one after another."""
+    """Return a Poisson number: the arrivals before the time `mean`, with exponential waits."""
     arrivals: list[LazyExponential] = []
 
     def before(bits: int) -> bool | None:
@@ -189,28 +189,30 @@ def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
 
 
 def step_draws(noise: StepNoise, grid: Fraction) -> ScaledDraws:
-    """Return draws of a step `noise`, in units of `grid`."""
+    """Return draws of a step noise, in units of `grid`."""
     return draws_of_pieces(_step_pieces(noise.steps, noise.atom, noise.scale / grid))
 
 
 def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> UniformPieces:
-    """Return the atom, if there is one, and the steps that aren't 0, in multiples of `unit`."""
-    kept = [j for j, weight in enumerate(steps.weights) if weight]
-    areas = [steps.weights[j] * (steps.edges[j + 1] - steps.edges[j]) for j in kept]
+    """Return the atom, if it has mass, and the steps of positive weight, in multiples of `unit`."""
+    positive = [j for j, weight in enumerate(steps.weights) if weight]
+    areas = [steps.weights[j] * (steps.edges[j + 1] - steps.edges[j]) for j in positive]
     atoms = 1 if atom else 0
 
     def masses() -> list[arb]:
         slope = ball(-steps.decay)
-        found = [
+        of_steps = [
             ball(area) * (slope * steps.levels[j]).exp()
-            for j, area in zip(kept, areas, strict=True)
+            for j, area in zip(positive, areas, strict=True)
         ]
-        return [ball(atom / (1 - atom)) * sum(found, arb(0)), *found] if atom else found
+        if not atom:
+            return of_steps
+        return [ball(atom / (1 - atom)) * sum(of_steps, arb(0)), *of_steps]
 
     def ends(j: int) -> tuple[Fraction, Fraction]:
         if j < atoms:
             return Fraction(0), Fraction(0)
-        step = kept[j - atoms]
+        step = positive[j - atoms]
         return unit * steps.edges[step], unit * steps.edges[step + 1]
 
-    return finite_pieces(ends, Survival(masses), len(kept) + atoms)
+    return finite_pieces(ends, Survival(masses), len(positive) + atoms)

@@ -170,7 +170,18 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def rows_of(cls, sensitivity: Sensitivity, dimension: int) -> Rows:
-        """The moves that a unit makes; raises NotApplicable unless the sensitivity states rows."""
+        """The moves that a unit makes.
+
+        Args:
+            sensitivity: The sensitivity of the query.
+            dimension: Number of cells.
+
+        Returns:
+            The moves.
+
+        Raises:
+            NotApplicable: The sensitivity states no rows.
+        """
         rows = cls.form_of(sensitivity, dimension=dimension)
         if rows is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
@@ -190,6 +201,12 @@ class Agreeing(VectorNoise):
         A move of one cell costs the sum of all shares. A move from a cell to another costs twice
         the shares below the lowest node that holds both: at most twice the shares from the first
         level that branches.
+
+        Args:
+            rows: The moves that a unit makes.
+
+        Returns:
+            The maximum; the noise hides the moves if it is at most 1.
         """
         cost_of_move = sum(self.shares, Fraction(0))
         if rows.replaced and self.dimension > 1:

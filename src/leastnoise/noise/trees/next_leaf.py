@@ -49,7 +49,7 @@ def check_next_leaf(noise: Agreeing) -> None:
     if not noise.even or min(noise.branches) < 2:
         why = "cells are drawn one after another on even trees without a lonely child only"
     elif _find_cut(noise) > WIDEST_CUT:
-        why = f"its noise reaches beyond {WIDEST_CUT:,}; give a larger epsilon"
+        why = f"its noise reaches beyond {WIDEST_CUT:,}: epsilon is too small"
     if why is not None:
         raise NotApplicable(family=noise.name, why=why)
 

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import AnyStatistic, NoiseError
 
 PARTS_NOTE = (
-    "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
+    "If a query counts both persons and rows, plain Laplace and Gaussian noise have a scale for "
     "each, too."
 )
 SELECTED_NOTE = (
-    "Where min_count or top chooses groups, their published counts alone decide, which costs "
-    "nothing. Counts of published groups are biased upwards. Intervals hold for each group whether "
-    "it is published or not; among published groups alone fewer than 95 % may hold."
+    "If min_count or top chooses groups, their published counts alone decide, which costs no "
+    "budget. Counts of published groups are biased upwards. Each group's interval holds with 95 %, "
+    "whether the group is published or not. Among published groups alone, fewer may hold."
 )
 SELECTED_CHECKED = (
     "Groups that min_count or top leaves out are not in the table, so that nobody can check that "

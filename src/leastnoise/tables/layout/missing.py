@@ -39,21 +39,22 @@ def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tu
         elif isinstance(grouping, PrivateKeys):
             longest = MAX_TEXT if grouping.longest is None else grouping.longest
             sentences.append(
-                f"{_without(spec, name)} are left out; so are those with a text of more than "
-                f"{longest:,} bytes, or with a control character in it."
+                f"Rows are left out if {spec.labels.get(name, name)} is missing, has more than "
+                f"{longest:,} bytes, or contains a control character."
             )
         else:
-            sentences.append(
-                f"{_without(spec, name)}, or with another than its keys, are left out."
-            )
+            key = spec.labels.get(name, name)
+            sentences.append(f"Rows are left out if {key} is missing or not one of its keys.")
     if query.histogram:
         sentences += _of_number(spec, query.histogram.column)
     sentences += _of_conditions(spec, query)
     if sentences and any(map(is_csv, spec.data.sources)):  # whose texts are bytes in some encoding
         dialect = dialect_of(spec.data)
-        sentences.append(f"Texts are read as {dialect.encoding}: one that isn't counts as missing.")
+        sentences.append(f"A text that isn't valid {dialect.encoding} counts as missing.")
         if dialect.decimal == ",":
-            sentences.append("Numbers are read with a decimal comma: one with a point is missing.")
+            sentences.append(
+                "Numbers are read with a decimal comma. A number with a point counts as missing."
+            )
     return tuple(dict.fromkeys(filter(None, sentences)))
 
 
@@ -74,36 +75,32 @@ def _of_ratio(spec: Spec, ratio: Ratio) -> str:
     names = [spec.labels.get(name, name) for name in needed]
     if names:
         both = _words.join_names(names, "and")
-        return f"{label} is of rows with a value of {both}; others add to neither part."
+        return f"{label} uses only rows with a value of {both}. Other rows add to neither part."
     above = ratio.above.column
     if not ratio.below.column and may_be_left_out(spec, above):
         return (
-            f"{label} counts all rows: one without a value of {spec.labels.get(above, above)} adds "
-            "0 to the sum."
+            f"{label} counts all rows. A row without a value of {spec.labels.get(above, above)} "
+            "adds 0 to the sum."
         )
     return ""
 
 
-def _without(spec: Spec, key: str) -> str:
-    return f"Rows with no {spec.labels[key]}" if key in spec.labels else f"Rows without a {key}"
-
-
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
     """Yield sentences about missing values in the conditions of a query."""
-    none: dict[str, dict[str, None]] = {"no condition on it": {}, "no condition on its keys": {}}
+    false: dict[str, dict[str, None]] = {"": {}, "the keys of ": {}}
     conditions = query.conditions.values()
     for name, predicate in (item for condition in conditions for item in condition.items()):
         number = tuple(_of_number(spec, name))
         if not number:
-            none["no condition on it"][name] = None
+            false[""][name] = None
         elif predicate.among:  # keys are compared before a number stands for what is missing
-            none["no condition on its keys"][name] = None
+            false["the keys of "][name] = None
         else:
             yield from number
-    for what, names in none.items():
+    for what, names in false.items():
         if names:
-            called = [spec.labels.get(name, name) for name in names]
-            yield f"Where {_words.join_names(called, 'or')} is missing, {what} holds."
+            columns = _words.join_names([spec.labels.get(name, name) for name in names], "or")
+            yield f"A condition on {what}{columns} is false where the value is missing."
 
 
 def _of_number(spec: Spec, name: str) -> Iterator[str]:
@@ -133,9 +130,11 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
     if column.counts_as is not None and any(
         statistic.of_values or statistic.ranked for statistic in statistics
     ):
-        sentence += f" One that is counts as {_middle(column, query, column.counts_as)}."
+        sentence += (
+            f" If one is missing anyway, it counts as {_middle(column, query, column.counts_as)}."
+        )
     elif any(statistic.ranked for statistic in statistics):
-        sentence += " One that is, is left out of its quantiles."
+        sentence += " If one is missing anyway, quantiles leave it out."
     return sentence + every
 
 

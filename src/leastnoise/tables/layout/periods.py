@@ -9,6 +9,8 @@ from typing import Any, Self, final
 from leastnoise.certificate.records import exact_fields, require_type
 from leastnoise.errors import CertificateRejected
 
+_LARGEST = 1 << 53  # whole numbers up to it are exact as floats
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +55,19 @@ class RunningSums:
         }
 
     @classmethod
-    def from_record(cls, record: object, *, cells: int) -> Self:
-        """Read what `to_record` wrote. Raises CertificateRejected for anything else."""
+    def from_record(cls, record: object, *, like: Self) -> Self:
+        """Read what `to_record` wrote of sums `like` these in number.
+
+        Raises CertificateRejected for anything else.
+        """
         where = "the sums of a series"
         fields = exact_fields(record, ("noise", "totals", "counts"), where=where)
         lists = {name: require_type(value, list, where=where) for name, value in fields.items()}
         noise = [tuple(require_type(sums, list, where=where)) for sums in lists["noise"]]
-        wholes = [
-            *lists["totals"],
-            *lists["counts"],
-            *(number for sums in noise for number in sums),
-        ]
-        sizes = {len(noise), len(lists["totals"]), len(lists["counts"])}
-        if sizes != {cells} or any(type(value) is not int for value in wholes):
+        wholes = [*lists["totals"], *lists["counts"], *(n for sums in noise for n in sums)]
+        sizes = [*map(len, noise)], len(lists["totals"]), len(lists["counts"])
+        known = [*map(len, like.noise)], len(like.totals), len(like.counts)
+        if sizes != known or any(type(n) is not int or abs(n) > _LARGEST for n in wholes):
             raise CertificateRejected("The sums of the series are unreadable.")
         return cls(noise=tuple(noise), totals=tuple(lists["totals"]), counts=tuple(lists["counts"]))
 

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from fractions import Fraction
 from itertools import islice
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import InvalidArgument
@@ -222,6 +224,10 @@ def _unit_of_series(spec: Spec, series: Series) -> Iterator[Problem]:
     if (each == "row") != spec.privacy.by_row:
         unit = 'unit = "row"' if each == "row" else "the column of persons as the unit"
         yield key, f"each = {each!r} needs {unit} in [privacy]."
+    joined = [name for name, join in spec.data.join.items() if not join.public]
+    if each != "row" and joined:
+        why = f"Rows of {joined[0]} belong to a person in all releases, and each protects a person "
+        yield f"data.join.{joined[0]}", f"{why}in one. Join only tables with public = true."
     if series.report is None:
         why = "Missing: the column with the number of the release that counts a row, such as "
         yield "series.report", f'{why}report = "week". Without it a row may count in every release.'
@@ -244,10 +250,20 @@ def _running_totals(spec: Spec, series: Series) -> Iterator[Problem]:
         )
     if spec.output is None:
         yield "output", "Missing: the totals of a series need the folders of its releases."
+    if series.state is not None and spec.output is not None:
+        yield from _place_of_state(series.state, spec.output.path)
     if series.branches is not None and math.prod(series.branches) < series.releases:
         leaves = math.prod(series.branches)
         why = f"Expected a tree for {series.releases:,} releases, but its branches make {leaves:,}."
         yield "series.branches", why
+
+
+def _place_of_state(state: str, output: str) -> Iterator[Problem]:
+    """Yield the problems of the path of a secret file, beside the path of what is published."""
+    if "\0" in state:
+        yield "series.state", "The path holds a NUL."
+    elif PurePath(os.path.normpath(output)) in PurePath(os.path.normpath(state)).parents[:-1]:
+        yield "series.state", f"Expected a file outside {output}, whose files are published."
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:

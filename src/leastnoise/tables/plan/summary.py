@@ -36,8 +36,10 @@ PLAIN = (
     "Plain noise is the better of Laplace and Gaussian noise for the same share of the budget: its "
     "error is the given multiple of the ±."
 )
-OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
-LEFT_OUT = "Persons in more cells are left out of the others. So all cells may be far too low in"
+OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away."
+LEFT_OUT = (
+    "A person in more cells is left out of the others, so that all cells may be far too low in"
+)
 _WEAK = 10  # a guarantee with a larger ε means little
 
 
@@ -156,10 +158,14 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
     if not counting:
         return []
     names = [*dict.fromkeys(layout.name for layout in counting)]
-    counts = "counts" if len(names) == 1 else "count"
-    what = "How many are in none" if rest else "How much that is"
-    where = "" if rest else ", in all groups together"
-    sentence = f"{what}, {_words.join_names(names)} {counts} with noise{where}."
+    subject = f"The query {names[0]} counts"
+    if len(names) > 1:
+        subject = f"The queries {_words.join_names(names)} count"
+    what = "how much limits and bounds take away, in all groups together"
+    if rest:
+        by_row = counting[0].by_row
+        what = "how many rows are in no group" if by_row else "how many persons are in no group"
+    sentence = f"{subject} with noise {what}."
     return [sentence, *dict.fromkeys(text for layout in counting for text in layout.clipped)]
 
 
@@ -167,13 +173,14 @@ def describe_detection(plan: Plan) -> list[str]:
     """Sentences about the least losses to limits and bounds that their counts can show."""
     errors = [error for part in plan.blocks if part.layout.clipped for error in part.errors]
     sentences = [
-        f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %): below "
-        "that it can't be told from none."
+        f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %). A "
+        "smaller count can't be distinguished from 0."
         for error in errors
     ]
     if sentences:
         sentences.append(
-            "Twice the share of the budget about halves that, and takes it from the rest."
+            "Twice the share of the budget for these counts about halves their errors, and leaves "
+            "less for the rest."
         )
     return sentences
 
@@ -181,8 +188,8 @@ def describe_detection(plan: Plan) -> list[str]:
 def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     """Sentences about rows that a join, or another spelling of a key, leaves in no group."""
     sentences = [
-        f"A row whose {join.on} matches no row of {name}, or several, stays without a partner: its "
-        f"columns of {name} are missing, and it is in no group by them."
+        f"If the {join.on} of a row matches no row of {name}, or several, its columns of {name} "
+        "are missing, and it is in no group by them."
         for name, join in spec.data.join.items()
     ]
     texts = [
@@ -246,32 +253,34 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
 
 
 CLIP_NOTE = (
-    "Errors, and 95 %, are of the noise alone: what clamping to bounds and clipping a person's "
-    "rows take away (bias) is not in them."
+    "Errors and 95 % intervals cover the noise alone, not the bias from clamping values to bounds "
+    "or from clipping a person's rows."
 )
-PURE_NOTE = "With delta = 0 losses add up: each draw of noise has its share of epsilon."
+PURE_NOTE = (
+    "With delta = 0 privacy losses add up, so that each draw of noise has its share of epsilon."
+)
 SPLIT_NOTE = (
-    "Accounting for all draws of noise together proved no less noise for each: each has its share "
-    "of the budget."
+    "A joint proof for all draws of noise gave no less noise, so that each draw has its "
+    "share of the budget."
 )
 JOINT_NOTE = (
-    "All queries together meet the budget, by tight composition: each has less noise than its "
-    "share of the budget would give it alone."
+    "All queries together meet the budget, by tight composition. Each query has less noise than "
+    "it would have with its share of the budget alone."
 )
 ROUNDING_NOTE = (
-    "Values are rounded a little before they are summed. From {rows:,} rows of one value in a cell "
-    "on, that may be more than 1 % of an interval, in which it isn't counted."
+    "Values are rounded a little before they are summed. With {rows:,} or more rows of the same "
+    "value in a cell, the rounding may exceed 1 % of an interval, which does not include it."
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
-    "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
-    "most, for assumed sizes."
+    "The error of a mean depends on the number of values in its group, which isn't public. It is "
+    "shown for assumed numbers only."
 )
 SIZES_NOTE = (
-    "The errors of {kinds} depend on how many values a group has, which isn't public: they are "
-    "shown, at most, for assumed sizes."
+    "The errors of {kinds} depend on the number of values in a group, which isn't public. They are "
+    "shown for assumed numbers only."
 )
-UNIT_NOTE = "Rows that don't say whose they are, as their unit is missing, are left out."
+UNIT_NOTE = "Rows are left out if their unit is missing, because they name no person."
 
 
 def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:

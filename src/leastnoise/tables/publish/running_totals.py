@@ -12,9 +12,10 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.errors import CertificateRejected, InvalidInput, Refused
+from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.state import State, StateFile
 from leastnoise.tables.answers.base import OverTime
 from leastnoise.tables.layout.periods import OpenTotals, RunningSums
@@ -73,7 +74,8 @@ def state_file(spec: Spec, folder: Path) -> StateFile:
     """The state file of a spec in `folder`: by default the path of its output with .state."""
     if spec.series is None or spec.output is None:
         raise TypeError("the checks of the spec come first")
-    return StateFile(path=folder / (spec.series.state or f"{spec.output.path}.state"))
+    beside = f"{PurePath(spec.output.path)}.state"  # also of "weekly/": never in that folder
+    return StateFile(path=folder / (spec.series.state or beside))
 
 
 def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
@@ -82,7 +84,8 @@ def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
     The source, the output, the report and the paths of files may change.
     """
     raw = spec_file.to_dict(spec)
-    data = {"filter": raw["data"].get("filter"), "join": sorted(raw["data"].get("join", {}))}
+    joined = {name: join.on for name, join in spec.data.join.items()}
+    data = {"filter": raw["data"].get("filter"), "join": joined}
     kept = {name: value for name, value in raw.items() if name not in {"output", "report"}}
     kept |= {"data": data, "privacy": {**raw["privacy"], "ledger": None}}
     kept |= {"series": {**raw["series"], "state": None}, "certificate": certificate.to_json()}
@@ -100,6 +103,7 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
         if file.exists and file.read().position:
             raise Refused(_PUT_BACK.format(what=f"the state {file.path}"))
         return Step(number=1)
+    _check_has_totals(begun, standing)
     if not file.exists:
         standing.check_left()
         raise Refused(f"The state {file.path} is missing. {_RESTART} {_NOTHING}")
@@ -108,12 +112,36 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
     except InvalidInput as error:
         raise Refused(f"{error} {_RESTART} {_NOTHING}") from None
     _check_state(spec, state, begun, file)
-    if not state.published and not os.path.lexists(standing.folder_of(path, state.position)):
+    last = standing.folder_of(path, state.position)
+    if not state.published and not os.path.lexists(last):
         return Step(number=state.position, first=state.first, state=state, finish=True)
+    if not state.published and not _is_of(last, state):
+        raise Refused(
+            f"{last} is in the way: release {state.position:,} was drawn, and its folder is still "
+            f"to be written. Move {last} away. {_NOTHING}"
+        )
     standing.check_left()
     if newest > state.position:
         raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
     return Step(number=state.position + 1, first=state.first, state=state)
+
+
+def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
+    """Raise Refused for a series that was charged without running totals."""
+    if begun.tag is None:
+        raise Refused(
+            f"The series {standing.series.name!r} began without totals = true. Leave that out, or "
+            f"begin another series by another name in [series]. {_NOTHING}"
+        )
+
+
+def _is_of(folder: Path, state: State) -> bool:
+    """True if a folder has the release that was drawn last."""
+    try:
+        link = Seal.read(folder).link
+    except (CertificateRejected, SourceError):
+        return False
+    return link is not None and link.digest == state.digest
 
 
 def _check_state(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) -> None:
@@ -245,6 +273,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
         raise Refused(
             f"The series {standing.series.name!r} hasn't begun: there is nothing to restart."
         )
+    _check_has_totals(begun, standing)
     standing.check_left()
     file, path = state_file(spec, folder), _output(spec, folder)
     if file.exists:
@@ -313,12 +342,12 @@ def _sums_of(plan: Plan, state: State) -> dict[str, RunningSums]:
     try:
         return {
             answer.labels[0]: RunningSums.from_record(
-                state.sums.get(answer.labels[0]), cells=answer.reads.cells[0].cells
+                state.sums.get(answer.labels[0]), like=answer.start()
             )
             for answer in _over_time(plan)
         }
     except CertificateRejected as error:
-        raise InvalidInput(f"{error} {_RESTART}") from None
+        raise InvalidInput(f"{error} Delete the state. {_RESTART} {_NOTHING}") from None
 
 
 def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from leastnoise import _validate, _words
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
-from leastnoise.ledger.check import charged_account
+from leastnoise.ledger.check import Place, charged_account
 from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.layout.table_shape import TableShape
@@ -119,6 +119,7 @@ def verify_directory(
     spec = spec_layout.spec
     certificate = _read_certificate(folder)
     sealed = seal.Seal.read(folder)
+    _check_charge(spec, sealed)
     if sealed.link is not None and sealed.release_number is not None:
         number, first = sealed.release_number, sealed.link.first
         if first > number:
@@ -135,7 +136,6 @@ def verify_directory(
     _check_found_bounds(plan, folder, kind)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
-    _check_charge(spec, sealed)
     if spec.series is not None and spec.series.totals:
         from leastnoise.tables.publish import running_totals  # noqa: PLC0415 (SQLite)
 
@@ -198,13 +198,16 @@ def _find_account(
     """The account that was charged; raises CertificateRejected if there was no charge."""
     if sealed.entry is None:
         raise CertificateRejected("The release states that no ledger was charged for it.")
-    account = charged_account(
-        ledger,
-        sealed.entry,
-        certificate,
-        index=sealed.release_number,
-        digest=None if sealed.link is None else sealed.link.digest,
-    )
+    place = None
+    if spec.series is not None and sealed.release_number is not None:
+        place = Place(
+            release=sealed.release_number,
+            releases=spec.series.releases,
+            report=spec.report_rule,
+            first=None if sealed.link is None else sealed.link.first,
+            digest=None if sealed.link is None else sealed.link.digest,
+        )
+    account = charged_account(ledger, sealed.entry, certificate, place=place)
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(

@@ -11,20 +11,17 @@ from leastnoise.tables.publish.running_totals import numbers_of, plan_digest
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     Numbers = dict[str, tuple[list[int], list[int]]]
 
 
-def numbered_folders(path: Path) -> dict[int, Path]:
-    """The folders of releases in the output folder of a series, by number."""
+def numbered_folders(path: Path) -> list[Path]:
+    """The folders of releases in the output folder of a series, in order."""
     folders = sorted(path.iterdir()) if path.is_dir() else []
-    named = {
-        int(folder.name): folder
-        for folder in folders
-        if folder.name.isascii() and folder.name.isdigit() and folder.is_dir()
-    }
-    return dict(sorted(named.items()))
+    named = (name for name in folders if name.name.isascii() and name.name.isdigit())
+    return sorted((name for name in named if name.is_dir()), key=lambda name: int(name.name))
 
 
 def verify_series(
@@ -53,19 +50,26 @@ def verify_series(
     folders = numbered_folders(folder)
     if not folders:
         raise SourceError(f"Expected folders of releases such as 01, found none in {folder}.")
+    return verify_folders(folders, ledger=ledger, key=key)
+
+
+def verify_folders(
+    folders: Sequence[Path], *, ledger: str | Path | None = None, key: str | Path | None = None
+) -> list[VerifiedRelease]:
+    """Verify the releases in these folders, in order; see `verify_series`."""
     releases: list[VerifiedRelease] = []
-    for number, subfolder in folders.items():
+    for subfolder in folders:
         try:
             release = verify_directory(subfolder, ledger=ledger, key=key)
         except CertificateRejected as error:
             raise CertificateRejected(f"{subfolder.name}: {error}") from None
-        if release.link is None or release.release_number != number:
+        if release.link is None or release.release_number != int(subfolder.name):
             why = "is no release of a series with running totals, or has another number"
             raise CertificateRejected(f"The folder {subfolder.name} {why}.")
         releases.append(release)
     numbers = [
         numbers_of(release.plan, subfolder)
-        for release, subfolder in zip(releases, folders.values(), strict=True)
+        for release, subfolder in zip(releases, folders, strict=True)
     ]
     _check_start(releases[0])
     steps = zip(pairwise(releases), pairwise(numbers), strict=True)
@@ -94,6 +98,8 @@ def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
     if _plan_of(before) != _plan_of(after):
         raise CertificateRejected(f"{where} have different plans.")
     restarted = after.link.first == second
+    if second == first:
+        raise CertificateRejected(f"Release {first:,} has two folders.")
     if second != first + 1 and not restarted:
         raise CertificateRejected(
             f"{where} are in adjacent folders, but the releases between them are missing."

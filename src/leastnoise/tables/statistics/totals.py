@@ -371,8 +371,11 @@ class CountInNoGroup(ClippingCount):
     def counts_in_words(self, spec: Spec) -> str:
         """A sentence that names the persons or rows."""
         by_row, person = spec.privacy.by_row, spec.privacy.person
-        which = "each row that is" if by_row else f"each {person} with a row"
-        return f"{self.label} counts {which} in no group: of another key, in no band, or missing."
+        which = "each row" if by_row else f"each {person} with a row"
+        return (
+            f"{self.label} counts {which} in no group: its key is not listed, its value is in no "
+            "band, or one of them is missing."
+        )
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
         """The component that counts units with such a row."""

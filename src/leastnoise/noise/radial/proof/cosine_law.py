@@ -1,7 +1,7 @@
 """The cosine W between a fixed and a uniform direction: P(W > w), enclosed.
 
 For even dimensions d it is an incomplete beta function of half-integers, which takes 0.1 ms. So it
-is expanded around places of u = artanh w, each of which is worked out once: P(W > tanh u) has the
+is expanded around points of u = artanh w, each computed once: P(W > tanh u) has the
 derivative −C·cosh(u)^−m, m = d − 1, which is analytic up to a distance of π/2.
 """
 
@@ -72,7 +72,7 @@ class CosineLaw:
         return self._continued(c) if inside else acb("nan")
 
     def _continued(self, c: Halves) -> acb:
-        """P at a real point plus the way times the hull of its slope: the mean value theorem.
+        """P at a real point plus the distance times the hull of its slope (mean value theorem).
 
         In the smaller half q, of which P or 1 − P is I_q(a, a), with slope ∝ (q(1−q))^(a−1).
         """

@@ -5,10 +5,10 @@ to [−1, 1], F the law of a cosine and f_R the density of the radius,
 
     δ = P(Z > ε) − e^ε Q(Z > ε) = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂,
 
-where e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r, x = ln(r₂/r). It cancels; precision pays for that. The
-quadrature of Johansson (2018) encloses both at once, as real and imaginary part, whatever the
-places at which it is split. Below some r₀ the integrands are constant: f_R and 0 (w = −1) or 0 and
-0 (w = 1).
+where e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r, x = ln(r₂/r). The difference cancels digits, so precision is
+raised. The quadrature of Johansson (2018) encloses both integrals at once, as real and imaginary
+part. The enclosure holds for any split of the curve. Below some r₀ the integrands are constant: f_R
+and 0 (w = −1) or 0 and 0 (w = 1).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from leastnoise.noise.radial.proof.generalized_gamma_curve import (
     Curve,
     Halves,
     Hints,
-    Place,
+    Position,
 )
 from leastnoise.noise.radial.proof.generalized_gamma_line import Tails
 
-ACCURACY = 33  # bits of δ that are aimed at; the enclosure is right whatever is reached
+ACCURACY = 33  # goal in bits of δ; the enclosure holds even if the goal isn't met
 _GOALS = 4
-MOST_EVALUATIONS = 200_000  # of integrands for one δ, at most; laws that we calibrate took 50,000
-_COARSE = 12  # steps from one place to the next of a first guess
+MOST_EVALUATIONS = 200_000  # of integrands for one δ; laws from our calibration took 50,000
+_COARSE = 12  # steps between two positions in a first guess
 
 
 def delta_ball(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε): by the proof of a Gaussian or l2 mechanism, or a closed form, or as above."""
+    """Enclose δ(ε); a classic member uses the proof of the Gaussian or the l2 mechanism."""
     if noise.is_classic:
         return _as_classic(noise, shift=shift, epsilon=epsilon)
     return tails(noise, shift=shift, epsilon=epsilon).delta
@@ -56,10 +56,10 @@ def tails(
     accuracy: int = ACCURACY,
     evaluations: int = MOST_EVALUATIONS,
 ) -> Tails:
-    """Enclose the tails of the loss beyond ε, and δ(ε), aiming at so many bits of it.
+    """Enclose the tails of the loss above ε, and δ(ε) with a goal of `accuracy` bits.
 
-    `about` is what δ(ε) is, if that is known. With no more than so many `evaluations` of
-    integrands: what is left of the quadratures then is enclosed as it is known.
+    `about` is an approximation of δ(ε), or 1 if δ(ε) is unknown. `evaluations` limits how often the
+    integrands are computed. If it is reached, the result is a wider enclosure, or NaN.
     """
     if noise.kappa == 0 and noise.p <= 1:
         top = largest_loss(noise, shift)
@@ -78,7 +78,7 @@ def tails(
 
 
 def largest_loss(noise: GeneralizedGamma, shift: Fraction) -> arb:
-    """Enclose s^p, the largest loss of all if κ = 0 and p <= 1: that of the output 0."""
+    """Enclose s^p, the loss of the output 0, which is the largest loss if κ = 0 and p <= 1."""
     return ball(shift / noise.scale) ** ball(noise.p)
 
 
@@ -95,7 +95,7 @@ def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) 
 
 @final
 class _Quadrature:
-    """Enclosures of integrals with so many evaluations in all."""
+    """Enclosures of integrals with a limit on the evaluations in total."""
 
     def __init__(self, evaluations: int) -> None:
         self._left = evaluations
@@ -103,7 +103,7 @@ class _Quadrature:
     def enclose(
         self, integrand: Callable[[acb, int], acb], start: arb, end: arb, *, goal: arb
     ) -> acb:
-        """Enclose an integral, aiming at an error of `goal`; the total may be far below that."""
+        """Enclose an integral with an absolute error of about `goal`."""
 
         def counted(y: acb, analytic: int) -> acb:
             self._left -= 1
@@ -130,29 +130,29 @@ def _along_the_curve(
     if start is None:
         return acb("nan")
 
-    def places(goal: arb) -> list[Place]:
+    def split(goal: arb) -> list[Position]:
         log_tail = 5 - float(goal.log()) + float(epsilon)
         last = hints.far_end(log_tail)
         inner = [r for r in sorted(edges) if first < r < last]
-        found = [start, *map(hints.place, inner)]
-        return [*found, hints.place(last)] if last > first else found
+        positions = [start, *map(hints.position, inner)]
+        return [*positions, hints.position(last)] if last > first else positions
 
     def integral(goal: arb) -> acb:
-        found = places(goal)
-        total = below + _tail(curve, found[-1])
-        for left, right in _stretches(curve, found):
+        positions = split(goal)
+        total = below + _tail(curve, positions[-1])
+        for left, right in _stretches(curve, positions):
             total += _stretch(curve, quadrature, left, right, goal=goal)
         return total
 
     if about == 1:
-        about = _guessed(curve, _stretches(curve, places(arb(2) ** -accuracy)), below)
+        about = _guess(curve, _stretches(curve, split(arb(2) ** -accuracy)), below)
     return _to_accuracy(integral, about, accuracy)
 
 
-def _guessed(curve: Curve, stretches: list[tuple[Place, Place]], below: acb) -> float:
-    """Return about what δ is, by the trapezoidal rule; 1 where that says nothing.
+def _guess(curve: Curve, stretches: list[tuple[Position, Position]], below: acb) -> float:
+    """Approximate δ by the trapezoidal rule; 1 if the sum is not between 0 and 1.
 
-    It only sets what error is aimed at, so that no integral is computed twice.
+    The result only sets the goal for the error, so that no integral is computed twice.
     """
     total = below.real.mid() - below.imag.mid()
     for left, right in stretches:
@@ -167,43 +167,44 @@ def _guessed(curve: Curve, stretches: list[tuple[Place, Place]], below: acb) -> 
 
 def _start(
     curve: Curve, hints: Hints, edge: float | None, edges: list[float]
-) -> tuple[float, Place | None, acb]:
-    """Return r₀, its place, and what they give before it, where the integrands are constant.
+) -> tuple[float, Position | None, acb]:
+    """Return r₀, its position, and the integrals up to r₀, where the integrands are constant.
 
-    Up to r₁ they are f_R and 0: ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ means w <= −1 before. If
-    that is nowhere, ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1) and w >= 1 at r₀ means w >= 1 before.
+    Up to r₁ the integrands are f_R and 0: ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1
+    before. Without an r₁, ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at r₀ implies w >= 1
+    before.
     """
     radius = min(edges) if edge is None else edge
     for shrink in (1e-13, 1e-10, 1e-6, 1e-3):
-        place = hints.place(radius * (1 - shrink))
-        point = curve.at(acb(place.y), far=place.far)
+        position = hints.position(radius * (1 - shrink))
+        point = curve.at(acb(position.y), far=position.far)
         if point is None:
             continue
         if edge is None and point.c.down.real <= 0:
-            return radius, place, acb(0)
+            return radius, position, acb(0)
         if edge is not None and point.c.up.real <= 0:
-            return radius, place, acb(1 - arb(point.b.real).gamma_upper(curve.k, 1))
+            return radius, position, acb(1 - arb(point.b.real).gamma_upper(curve.k, 1))
     return _first_at(curve, hints, radius * (1 - 1e-3))
 
 
-def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Place | None, acb]:
-    """Start at a radius before which nothing is known, where the density has a strong pole.
+def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Position | None, acb]:
+    """Start at a radius r₀, for a density with a strong pole, without splitting smaller radii.
 
-    What is before it on the curve gives between 0 and P = P(R < r₀) to either part: points with
-    r₂ < r₂(r₀) and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most
-    that under the other. P <= b^k/Γ(k+1).
+    The curve before r₀ adds between 0 and P = P(R < r₀) to both integrals. Points with r₂ < r₂(r₀)
+    and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most their mass
+    under the unshifted law. P <= b^k/Γ(k+1).
     """
-    place = hints.place(radius)
-    point = curve.at(acb(place.y), far=place.far)
+    position = hints.position(radius)
+    point = curve.at(acb(position.y), far=position.far)
     if point is None:
         return radius, None, acb("nan")
     mass = (curve.k * point.b.real.log() - (curve.k + 1).lgamma()).exp()
     either = arb(0).union(mass)
-    return radius, place, acb(either, either)
+    return radius, position, acb(either, either)
 
 
-def _tail(curve: Curve, last: Place) -> acb:
-    """Enclose what lies beyond: 0 to P(R > r), and 0 to e^ε P(R > r₂), r₂^p = b + v."""
+def _tail(curve: Curve, last: Position) -> acb:
+    """Enclose both integrals beyond `last`: 0 to P(R > r), and 0 to e^ε P(R > r₂), r₂^p = b + v."""
     point = curve.at(acb(last.y), far=last.far)
     if point is None:
         return acb("nan")
@@ -213,21 +214,23 @@ def _tail(curve: Curve, last: Place) -> acb:
     return acb(arb(0).union(first), arb(0).union(second))
 
 
-def _stretches(curve: Curve, places: list[Place]) -> list[tuple[Place, Place]]:
-    """Return consecutive pairs, cut at κx = v = ε/2 where y changes its meaning."""
-    pairs: list[tuple[Place, Place]] = []
-    for left, right in pairwise(places):
+def _stretches(curve: Curve, positions: list[Position]) -> list[tuple[Position, Position]]:
+    """Return consecutive pairs, split at κx = v = ε/2 where the meaning of y changes."""
+    pairs: list[tuple[Position, Position]] = []
+    for left, right in pairwise(positions):
         if left.far == right.far:
             pairs.append((left, right))
             continue
         half = curve.epsilon / 2
-        pairs.append((left, Place(half.log(), far=False)))
-        pairs.append((Place((half / curve.kappa).log(), far=True), right))
+        pairs.append((left, Position(half.log(), far=False)))
+        pairs.append((Position((half / curve.kappa).log(), far=True), right))
     return pairs
 
 
-def _stretch(curve: Curve, quadrature: _Quadrature, left: Place, right: Place, *, goal: arb) -> acb:
-    """Enclose both integrals between two places; far places come in falling y."""
+def _stretch(
+    curve: Curve, quadrature: _Quadrature, left: Position, right: Position, *, goal: arb
+) -> acb:
+    """Enclose both integrals between two positions; y descends over far positions."""
     total = quadrature.enclose(
         lambda y, analytic: curve.integrand(y, far=left.far, analytic=bool(analytic)),
         left.y,
@@ -263,21 +266,21 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> 
 
 
 def _to_accuracy(integral: Callable[[arb], acb], about: float, accuracy: int) -> acb:
-    """Return integral(goal) for absolute goals that follow the size of δ, while that helps.
+    """Return integral(goal), with finer absolute goals until δ is accurate or stops improving.
 
-    δ is the real less the imaginary part, and about `about`: 1 if nothing is known of it.
+    δ is the real minus the imaginary part. `about` approximates it, and is 1 if δ is unknown.
     """
     finer = arb(2) ** -(accuracy + 9)  # the error of each piece
     goal = arb(2) ** -accuracy if about == 1 else arb((about * finer).mid())
-    best, found = arb.nan(), acb("nan")
+    best, best_total = arb.nan(), acb("nan")
     for _ in range(_GOALS):
         total = integral(goal)
         delta = total.real - total.imag
         if best.is_finite() and not 2 * delta.rad() < best.rad():
-            break  # what is left is rounding, which takes more bits and not a finer goal
-        best, found = delta, total
+            break  # the remaining error is rounding, which a finer goal doesn't reduce
+        best, best_total = delta, total
         if best.rel_accuracy_bits() >= accuracy - 2:
             break
         size = best.mid() if best > 0 else goal
         goal = arb((size * finer).mid())
-    return found
+    return best_total

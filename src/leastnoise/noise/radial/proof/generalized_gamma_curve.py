@@ -21,7 +21,7 @@ from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.proof.cosine_law import CosineLaw, Halves
 from leastnoise.numerics.bisection import Bisection
 
-_WIDE = 2.0**-60  # of a box of places that is no mere rounding
+_WIDE = 2.0**-60  # of a box of positions that is no mere rounding
 _LOG_MOST = 690.0
 _LOG_LEAST = -_LOG_MOST
 _I = acb(0, 1)
@@ -29,8 +29,8 @@ _I = acb(0, 1)
 
 @final
 @dataclass(frozen=True)
-class Place:
-    """A place on the curve: y = ln x if `far`, else y = ln v. A far place is at a large radius."""
+class Position:
+    """A position on the curve: y = ln x if `far` (at large radii), else y = ln v."""
 
     y: arb
     far: bool
@@ -39,13 +39,13 @@ class Place:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """What is known at a place, or in a box of places."""
+    """Enclosures at a position on the curve, or over a box of positions."""
 
     x: acb
     v: acb
     growth: acb  # e^(px) − 1
     speed: acb  # |dx/dy|
-    way: acb  # r₂ − r
+    advance: acb  # r₂ − r
     c: Halves  # of w
     c2: Halves  # of w₂
 
@@ -69,7 +69,7 @@ class Curve:
         self.cosine = CosineLaw(self.d)
 
     def _radius(self, y: acb, *, far: bool) -> tuple[acb, acb, acb, acb] | None:
-        """Enclose x, v, e^(px) − 1 and r at a box of y; None as `at` says."""
+        """Enclose x, v, e^(px) − 1 and r over a box of y; None as for `at`."""
         if far:
             x = y.exp()
             v = self.epsilon - self.kappa * x
@@ -84,25 +84,26 @@ class Curve:
         return x, v, growth, ((v.log() - growth.log()) / self.p).exp()
 
     def at(self, y: acb, *, far: bool) -> Point | None:
-        """Enclose all at a box of y; None if it isn't certain that x > 0, v > 0 and r^p > 0."""
-        found = self._radius(y, far=far)
-        if found is None:
+        """Enclose a `Point` over a box of y; None unless x > 0, v > 0 and r^p > 0 are certain."""
+        radius = self._radius(y, far=far)
+        if radius is None:
             return None
-        x, v, growth, r = found
+        x, v, growth, r = radius
         speed = x if far else v / self.kappa
-        way = r * x.expm1()
+        advance = r * x.expm1()
         if y.real.rad() > _WIDE or y.imag.rad() > _WIDE:
-            # Near the l2 mechanism r₂ − r is nearly s all along, so that 1 − w hangs on its last
-            # digits: the mean value theorem, since r and x move against each other.
+            # Near the l2 mechanism r₂ − r is nearly s along the whole curve, so that 1 − w depends
+            # on its last digits. r and x move in opposite directions, so the mean value theorem
+            # gives a tighter enclosure.
             middle = acb(y.real.mid(), y.imag.mid())
             there = self._radius(middle, far=far)
             if there is None:
                 return None
             bend = x.exp() - x.expm1() * (self.kappa / (self.p * v) + 1 + 1 / growth)
             at_middle = there[3] * there[0].expm1()
-            way = at_middle + (y - middle) * (r * bend * (speed if far else -speed))
-        r2 = way + r
-        ahead, behind = self.s - way, r + r2 - self.s  # >= 0 in a triangle of sides r, r₂, s
+            advance = at_middle + (y - middle) * (r * bend * (speed if far else -speed))
+        r2 = advance + r
+        ahead, behind = self.s - advance, r + r2 - self.s  # >= 0 in a triangle of sides r, r₂, s
         unit = 4 * r * self.s
         unit2 = 4 * r2 * self.s
         return Point(
@@ -110,17 +111,17 @@ class Curve:
             v=v,
             growth=growth,
             speed=speed,
-            way=way,
-            c=Halves(ahead * (r + r2 + self.s) / unit, behind * (way + self.s) / unit),
-            c2=Halves(ahead * behind / unit2, (way + self.s) * (r + r2 + self.s) / unit2),
+            advance=advance,
+            c=Halves(ahead * (r + r2 + self.s) / unit, behind * (advance + self.s) / unit),
+            c2=Halves(ahead * behind / unit2, (advance + self.s) * (r + r2 + self.s) / unit2),
         )
 
     def integrand(self, y: acb, *, far: bool, analytic: bool) -> acb:
         """Enclose f_R(r) [|dr| (1 − F(w)) + i e^((d−1)x) |dr₂| (1 − F(w₂))] / |dy|.
 
-        −d ln r₂ = (κ/(pv) + 1/(e^(px) − 1)) dx and −d ln r is dx more. Both parts are real where y
-        is, so that the integral over a stretch has theirs as its real and its imaginary part. NaN
-        where `analytic` is asked for and not certain.
+        −d ln r₂ = (κ/(pv) + 1/(e^(px) − 1)) dx and −d ln r = −d ln r₂ + dx. Both terms are real for
+        real y, so they are the real and the imaginary part of the integral. NaN if `analytic` is
+        true and analyticity isn't certain.
         """
         if not analytic and y.imag.is_zero() and y.real.rad() <= _WIDE:
             return self._integrand_at(y.real, far=far)
@@ -135,7 +136,7 @@ class Curve:
         )
 
     def _integrand_at(self, y: arb, *, far: bool) -> acb:
-        """Enclose the same at one real place, in half the time: the formulas of `at`, in arb."""
+        """Enclose the integrand at a real y, with the formulas of `at` in arb; twice as fast."""
         if far:
             x = y.exp()
             v = self.epsilon - self.kappa * x
@@ -149,9 +150,9 @@ class Curve:
             return acb("nan")
         log_b = v.log() - growth.log()
         r = (log_b / self.p).exp()
-        s, way = self.s, r * x.expm1()
-        r2 = way + r
-        ahead, behind, along, around = s - way, r + r2 - s, way + s, r + r2 + s
+        s, advance = self.s, r * x.expm1()
+        r2 = advance + r
+        ahead, behind, along, around = s - advance, r + r2 - s, advance + s, r + r2 + s
         unit, unit2 = 4 * r * s, 4 * r2 * s
         slower = (self.kappa / (self.p * v) + 1 / growth) * speed
         cosine = self.cosine.above_at
@@ -167,7 +168,7 @@ class Curve:
 
 @final
 class Hints:
-    """Radii and places in floats: where to split. No part of the proof rests on them."""
+    """Radii and positions in floats, at which to split; the proof doesn't depend on them."""
 
     def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
         self._s, self._epsilon = float(shift / noise.scale), float(epsilon)
@@ -225,8 +226,8 @@ class Hints:
             q *= 1.1  # P(R > e^(q/p) · mode) falls like e^(−k(e^q − 1 − q))
         return math.exp((math.log(self._k) + q) / self._p)
 
-    def place(self, r: float) -> Place:
-        """Return about the place of radius r, by Newton's method in x."""
+    def position(self, r: float) -> Position:
+        """Approximate the position of radius r, by Newton's method in x."""
         y, mass = math.log(r), r**self._p
         if self._p * y > -600:
             x = math.log1p(self._epsilon / mass) / self._p
@@ -242,9 +243,9 @@ class Hints:
                 if abs(step) <= 1e-16 * x:
                     break
         if self._kappa * x <= self._epsilon / 2:
-            return Place(arb(math.log(x)), far=True)
+            return Position(arb(math.log(x)), far=True)
         growth = math.log(math.expm1(self._p * x)) if self._p * x < 600 else self._p * x
-        return Place(arb(self._p * y + growth), far=False)
+        return Position(arb(self._p * y + growth), far=False)
 
     def _excess(self, y: float, x: float) -> float:
         """Return ℓ(re^x) − ℓ(r) − ε for r = e^y."""

@@ -28,7 +28,7 @@ from leastnoise.balls.core import ball, falls_through
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.numerics.bisection import Bisection
 
-_FARTHEST = 2000  # of ln r, either way, that roots are looked for
+_FARTHEST = 2000  # of ln r, up and down: the range of the search for roots
 
 Ends = tuple[arb, arb]
 """Two radii that something is certainly between, 0 and ∞ included."""
@@ -88,7 +88,7 @@ class _Line:
 
     @property
     def _excess(self) -> arb:
-        """s^p − ε: what the loss exceeds ε by at 0 if κ = 0, and at least throughout if p >= 1."""
+        """s^p − ε: if κ = 0, the loss minus ε at 0, and its minimum if p >= 1."""
         return self._s**self._p - self._epsilon
 
     def within_half(self) -> arb:
@@ -117,14 +117,14 @@ class _Line:
             a, b = _NONE, _crossing(self._under, low=-_FARTHEST, high=_FARTHEST)
         else:
             low, high = _crossing(self._fall, low=-_FARTHEST, high=_FARTHEST)
-            place = ((low + high) / 2).mid().log()
-            if not self._h(place) < 0:
+            lowest = ((low + high) / 2).mid().log()
+            if not self._h(lowest) < 0:
                 steepest = abs(self._fall_at(low.union(high))) * (high - low)
-                deepest = steepest - self._h(place)
+                deepest = steepest - self._h(lowest)
                 return _with_doubt(half, all_of_it / 2, deepest.expm1())
-            a = _crossing(self._h, low=-_FARTHEST, high=place)
-            b = _crossing(self._under, low=place, high=_FARTHEST)
-        after = self._beyond(a, self._moved) - self._beyond(b, self._moved)
+            a = _crossing(self._h, low=-_FARTHEST, high=lowest)
+            b = _crossing(self._under, low=lowest, high=_FARTHEST)
+        after = self._beyond(a, self._add_shift) - self._beyond(b, self._add_shift)
         p = 1 - (self._beyond(a) - self._beyond(b))
         return Tails.of(p / 2, (all_of_it - self._epsilon.exp() * after) / 2)
 
@@ -152,12 +152,12 @@ class _Line:
         growth = (power * (self._s / r).log1p()).expm1()
         return self._kappa * self._s / (r * (r + self._s)) - self._p * r**power * growth
 
-    def _moved(self, r: arb) -> arb:
+    def _add_shift(self, r: arb) -> arb:
         return r + self._s
 
-    def _beyond(self, ends: Ends, place: Callable[[arb], arb] = lambda r: r) -> arb:
-        """Enclose Q(place(r)) for r between `ends`; `place` is monotone."""
-        first, last = (self._complement(place(r)) for r in ends)
+    def _beyond(self, ends: Ends, transform: Callable[[arb], arb] = lambda r: r) -> arb:
+        """Enclose Q(transform(r)) for r between `ends`; `transform` is monotone."""
+        first, last = (self._complement(transform(r)) for r in ends)
         return first.union(last)
 
     def _complement(self, r: arb) -> arb:
@@ -167,9 +167,9 @@ class _Line:
 
 
 def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
-    """Return the tails, but for outputs that may be there and add half of 0 … most to δ.
+    """Return the tails, where a set of outputs that may be empty adds 0 … most/2 to δ.
 
-    For a gap that isn't certain, with h >= ε − η in it, that is e^η − 1.
+    For a gap that may be empty, with h >= ε − η in it, most is e^η − 1.
     """
     if most <= 0:
         return Tails.of(p, weighted)
@@ -177,9 +177,9 @@ def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
 
 
 def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> Ends:
-    """Return radii that the place is between at which f falls through 0, once and for all.
+    """Return two radii that enclose the only root of f, where f falls through 0.
 
-    f takes ln r. The place may be below `low` or beyond `high`, or too near an end to tell.
+    f takes ln r. The root may lie below `low` or above `high`, or too near an end to decide.
     """
     left, right = arb(arb(low).mid()), arb(arb(high).mid())
     first, last = f(left), f(right)

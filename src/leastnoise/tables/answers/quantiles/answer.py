@@ -49,18 +49,18 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (
-    "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
-    "at most so many rows, and how far apart their values lie is data."
+    "A quantile{which} has no added noise and no interval of values. Its error is bounded in rows "
+    "only, because the distance between the values of two rows depends on the data."
 )
 _COUNTED = (
-    "Quantiles by a tree are read off noisy counts of the rows at each candidate. Each is between "
-    "its _low and its _high with 95 %, one at a time. These are the ends of the values that count "
-    "at a candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
+    "Quantiles by a tree are computed from noisy counts of the rows at each candidate. Each "
+    "quantile by itself lies between its _low and its _high with probability 95 %. An interval "
+    "ends halfway to the next candidate, and is open (-inf, inf) beyond the first and the last."
 )
 TOTAL_NOTE = (
     "If the query has no count, the total of a tree's counts decides which groups are published. "
-    "It counts the rows behind the quantiles, and is a column of the table. It costs nothing, as "
-    "it is in the same draw."
+    "It counts the rows behind the quantiles, and is a column of the table. It costs no budget, "
+    "because it is part of the same draw."
 )
 _MOST_PARTS = 4096
 """Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.results.table import Table
 
-_LARGEST_COUNT = 1 << 40  # counts beyond it end there, so that sums are exact as floats
+_LARGEST_COUNT = 1 << 39  # counts beyond it end there, so that sums are exact as floats
 _DRAWN = (
     "Whole-number noise is drawn once for all {count:,} releases, on a tree of {tree} for each "
     "cell, and revealed release by release. Totals are the sums of the published counts, exactly."
@@ -56,8 +56,8 @@ _RESTARTED = (
     "releases since then."
 )
 _STATE = (
-    "The file of partial sums that the series keeps is as secret as the rows. Delete no copy of it "
-    "before the series ends, and never publish from an old copy."
+    "The file of partial sums that the series keeps is as secret as the rows. Keep it until the "
+    "series ends, and never publish from an older copy."
 )
 
 
@@ -69,6 +69,7 @@ class SeriesTotals(OnATree, OverTime):
     key: ClassVar[str] = "series"
     called: ClassVar[str] = "running totals of a series"
     summed: ClassVar[str] = "running total"
+    advice: ClassVar[str] = "Give another epsilon, or leave totals out."
 
     @staticmethod
     def trees(cells: Layout) -> Trees:

@@ -49,6 +49,8 @@ class OnATree(Summed):
     """The name of the tables, in the plural."""
     summed: ClassVar[str]
     """The name of the numbers of a table of sums."""
+    advice: ClassVar[str] = ""
+    """What to do where no noise fits, if not a smaller epsilon."""
 
     @staticmethod
     @abstractmethod
@@ -90,7 +92,7 @@ class OnATree(Summed):
         try:
             return ((label, find_tree(cls.trees(cells), share, releases, read)),)
         except CertificateRejected as error:
-            advice = f"Give a smaller epsilon, or leave {cls.key} out."
+            advice = cls.advice or f"Give a smaller epsilon, or leave {cls.key} out."
             raise Refused(f"{error} {advice}") from None
 
     @cached_property

@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
 
 WHOLE_NOTE = (
-    "Where counts that add up are made whole, and none is below 0, what small ones gain larger "
-    "ones of the same total lose; how much depends on the counts. Standard deviations and "
-    "intervals are those of the noisy counts before: a count may lie outside of its own interval."
+    "Counts are changed so that they are whole, at least 0 and add up. What small counts gain by "
+    "this, larger counts of the same total lose; how much depends on the counts. Standard "
+    "deviations and intervals describe the noisy counts before this step. So a count may lie "
+    "outside its interval."
 )
-_FOUND = "Counts are whole, none is below 0, and all add up: computed from the total down{}."
+_METHOD = "Counts are whole, at least 0 and add up. They are computed from the total down{}."
 _BIAS = (
-    "Whole counts, none below 0, are too high where true ones are near 0: on average by at most "
-    "{}; the sum of m counts by at most m times this."
+    "Whole counts that are at least 0 are too high where the true counts are near 0. On average a "
+    "count is too high by at most {}, and a sum of m counts by at most m times this."
 )
 
 
@@ -58,7 +59,7 @@ class WholeCounts:
     def in_words(self) -> list[str]:
         """The method and its bias, in sentences."""
         down = f", by {_words.join_names(self.columns)}" if self.columns else " a tree of the bins"
-        return [_FOUND.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
+        return [_METHOD.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
 
 
 def bias_in_words(too_high: Mapping[str, float]) -> str:

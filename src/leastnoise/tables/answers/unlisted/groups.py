@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 GROUPS_NOTE = (
-    "Of groups that nobody listed, one is published where its noisy count reaches the threshold, "
-    "and nothing is said of the others. Near the threshold a published count is biased upwards: a "
-    "group whose noise was lower isn't there. Intervals hold for each group whether it is "
-    "published or not; of those that are published, near the threshold fewer than 95 % do."
+    "A group that nobody listed is published if its noisy count reaches the threshold. Nothing is "
+    "published about the other groups. Near the threshold published counts are biased upwards, "
+    "because groups with lower noise are absent. Each group's interval holds with 95 %, whether "
+    "the group is published or not. Among published groups near the threshold, fewer hold."
 )
 
 _REACHED = ", and each published count that decides reaches its threshold"

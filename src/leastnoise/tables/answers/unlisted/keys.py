@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 KEYS_NOTE = (
-    "Of keys that are published alone, chance decides by how many have each, and nothing is said "
-    "of the others. A key that isn't there may be one of many."
+    "If only keys are published, chance decides which: the more {units} have a key, the likelier "
+    "it is published. Nothing is published about the others, so that an absent key may be frequent."
 )
 
 
@@ -145,7 +145,8 @@ class KeysPlan(AloneInDraw):
             yield Sentence(Topic.KEPT, text)
         for text in self.in_words():
             yield Sentence(Topic.NOISE, text)
-        yield Sentence(Topic.GROUPS, KEYS_NOTE)
+        units = "rows" if self.layout.by_row else "persons"
+        yield Sentence(Topic.GROUPS, KEYS_NOTE.format(units=units))
         yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
         yield Sentence(
             Topic.PAGE,
