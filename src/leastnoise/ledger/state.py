@@ -150,7 +150,7 @@ class StateFile:
             return read_state(connection, "main")
 
     def mark_published(self, state: State) -> None:
-        """Note that the folder of the last release is there. Another state stays as it is."""
+        """Note that the folder of the last release exists. Another state stays unchanged."""
         with self._explained(), closing(self._open()) as connection:
             prepare(connection, "main")
             connection.execute("BEGIN IMMEDIATE")

@@ -198,16 +198,16 @@ def _find_account(
     """The account that was charged; raises CertificateRejected if there was no charge."""
     if sealed.entry is None:
         raise CertificateRejected("The release states that no ledger was charged for it.")
-    place = None
+    position = None
     if spec.series is not None and sealed.release_number is not None:
-        place = Place(
+        position = Place(
             release=sealed.release_number,
             releases=spec.series.releases,
             report=spec.report_rule,
             first=None if sealed.link is None else sealed.link.first,
             digest=None if sealed.link is None else sealed.link.digest,
         )
-    account = charged_account(ledger, sealed.entry, certificate, place=place)
+    account = charged_account(ledger, sealed.entry, certificate, position=position)
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(
