@@ -56,7 +56,9 @@ def _golden_texts(folder: Path) -> Iterator[str]:
         yield _output("verify", str(release)).replace(f"{RELEASES}/", "")
         page = folder / f"{release.name}.html"
         _output("report", str(release), "--output", str(page))
-        text = re.sub(r"<(style|svg).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.S)
+        text = re.sub(
+            r"<(style|svg|script).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.S
+        )
         yield html.unescape(re.sub(r"</?(?:p|li|h\d|td|th|div|summary)\b.*?>|<.*?>", "\n", text))
 
 

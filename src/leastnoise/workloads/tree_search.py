@@ -55,7 +55,7 @@ class TreeOffer:
         alone: bool = False,
         weights: tuple[float, ...] | None = None,
     ) -> TreeOffer:
-        """An even tree."""
+        """The offer of an even tree, whose shares are searched in the tree itself."""
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
