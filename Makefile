@@ -50,6 +50,7 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.readability
 	$(BIN)/python -m tests.public_docstrings
+	$(BIN)/python -m tests.dialect
 	$(BIN)/lint-imports
 	$(BIN)/ty check
 

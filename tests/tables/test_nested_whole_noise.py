@@ -42,7 +42,7 @@ def test_whole_noise_is_in_a_single_table() -> None:
     named = [
         (noise_name(whole.cells, at), claim) for at, claim in zip((7, 11), claims, strict=True)
     ]
-    expect_rejected(listed, named, "whole noise in several tables")
+    expect_rejected(listed, named, "whole-number noise in several tables")
     for place in (0, 1):
         NestedMargins.read(listed.cells, listed.budget, named[place : place + 1], composed=False)
 

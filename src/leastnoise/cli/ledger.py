@@ -51,7 +51,7 @@ def group() -> None:
     BUDGET,
     "--filter rule",
     among("sums", "zcdp"),
-    "How charges add up; without it the first charge chooses.",
+    "Rule that adds up charges; if left out, the first charge chooses it.",
 )
 @options.as_json
 def init(

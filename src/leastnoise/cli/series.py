@@ -17,7 +17,7 @@ _spec = argument("spec", FILE, "The spec of the series.")
 
 @click.group("series", cls=CommandGroup)
 def group() -> None:
-    """Series with running totals: where one stands, and a new tree after a lost state."""
+    """Series with running totals: show their progress, or restart one whose state is lost."""
 
 
 @group.command(cls=Command)

@@ -121,12 +121,12 @@ class Place:
 
 
 def charged_account(
-    path: str | Path, number: int, release: PlanCertificate, *, place: Place | None = None
+    path: str | Path, number: int, release: PlanCertificate, *, position: Place | None = None
 ) -> Account:
     """The account that the ledger's entry `number` charged for `release`.
 
-    In a series it is the entry of the release at `place`. All of the ledger is checked first:
-    raises what `check_ledger` does, and LedgerRejected if that entry is another's.
+    In a series it is the entry of the release at `position`. The whole ledger is checked first.
+    Raises like `check_ledger`, and LedgerRejected if the entry is about another release.
     """
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
@@ -134,17 +134,17 @@ def charged_account(
     entry = entries[number - 1] if number <= len(entries) else None
     if entry is None or not (
         _is_about(entry, release, store)
-        if place is None
-        else _is_at(entry, release, entries, place)
+        if position is None
+        else _is_at(entry, release, entries, position)
     ):
         raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
     return checked.accounts[entry.body["dataset"]]
 
 
-def _is_at(entry: Entry, release: PlanCertificate, entries: list[Entry], place: Place) -> bool:
+def _is_at(entry: Entry, release: PlanCertificate, entries: list[Entry], position: Place) -> bool:
     """True if an entry is of this release of the series that was charged for its certificate."""
     body = entry.body
-    if body["kind"] != "use" or body["release"] != place.release:
+    if body["kind"] != "use" or body["release"] != position.release:
         return False
     series = entries[body["plan"] - 1]
     restarts = [
@@ -156,9 +156,9 @@ def _is_at(entry: Entry, release: PlanCertificate, entries: list[Entry], place: 
     return (
         series.body["kind"] == "series"
         and matches(series, release.to_json())
-        and body.get(DIGEST) == place.digest
-        and rows_of(series.body, release) == (place.releases, place.report)
-        and place.first in {None, first}
+        and body.get(DIGEST) == position.digest
+        and rows_of(series.body, release) == (position.releases, position.report)
+        and position.first in {None, first}
     )
 
 

@@ -218,7 +218,7 @@ class LedgerSeries:
             if chain.tag != before.tag or published != before.position or not log.holds(before):
                 raise Refused(
                     f"Another process published release {after.position} of the series "
-                    f"{self.name!r} meanwhile. Nothing of this one was published."
+                    f"{self.name!r} meanwhile. Nothing of this call was published."
                 )
             body = self._entry("use", entries, number, after, label)
             entry = log.append(body | {DIGEST: after.digest})

@@ -144,13 +144,13 @@ class StateFile:
         if mode & 0o077:
             raise Refused(
                 f"Others may read {self.path}, which is as secret as the rows. "
-                f"Take that away: chmod 600 {self.path}. Nothing was read or drawn."
+                f"Remove their permission: chmod 600 {self.path}. Nothing was read or drawn."
             )
         with self._explained(), closing(self._open()) as connection:
             return read_state(connection, "main")
 
     def mark_published(self, state: State) -> None:
-        """Note that the folder of the last release is there. Another state stays as it is."""
+        """Note that the folder of the last release exists. Another state stays unchanged."""
         with self._explained(), closing(self._open()) as connection:
             prepare(connection, "main")
             connection.execute("BEGIN IMMEDIATE")

@@ -42,10 +42,10 @@ def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
         releases = verify_folders(before)
     except (LeastnoiseError, OSError):  # the page is about this release, which is verified
         return f"<section><h2>Over time</h2>{as_list([_ALONE])}</section>"
-    sections = [_sections(one, path) for one, path in zip(releases, before, strict=True)][
+    sections = [_sections(release, path) for release, path in zip(releases, before, strict=True)][
         -MOST_RELEASES:
     ]
-    numbers = [one.release_number or 0 for one in releases][-MOST_RELEASES:]
+    numbers = [release.release_number or 0 for release in releases][-MOST_RELEASES:]
     charts = [
         _chart([every[table] for every in sections], numbers, cell)
         for table, of_table in enumerate(sections[-1])

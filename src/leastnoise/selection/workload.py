@@ -129,8 +129,8 @@ class WorkloadNoise:
         stated = certificate.sensitivity in known and certificate.neighbours == self.neighbours
         if not stated or shape != (certificate.dimension, cells):
             raise CertificateRejected(
-                "The certificate must be about the strategy's sums of the cells, and about the "
-                "largest change of these sums by a unit."
+                "The certificate is about other sums than the strategy's, or about another change "
+                "of them by a unit."
             )
 
     def __repr__(self) -> str:

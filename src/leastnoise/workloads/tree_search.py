@@ -55,7 +55,7 @@ class TreeOffer:
         alone: bool = False,
         weights: tuple[float, ...] | None = None,
     ) -> TreeOffer:
-        """An even tree."""
+        """The offer of an even tree, whose shares are searched in the tree itself."""
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
@@ -228,7 +228,7 @@ class Trees:
         """
         noise, neighbours = claim.noise, self.neighbours
         if not isinstance(noise, Agreeing):
-            raise CertificateRejected(f"Query {self.label!r}: its counts have no such noise.")
+            raise CertificateRejected(f"Query {self.label!r}: its counts cannot have this noise.")
         fits = (
             *(self._is_the_tree(noise) if self.exact else self._is_a_tree(noise)),
             (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),

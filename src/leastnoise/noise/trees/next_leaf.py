@@ -46,7 +46,7 @@ _UNDECIDED = 2.0**-61  # the chance that a draw needs more bits because of the c
 
 
 def check_next_leaf(noise: Agreeing, *, trees: int = 1) -> None:
-    """Raise NotApplicable if the cells of so many trees can't be drawn one after another."""
+    """Raise NotApplicable if the cells of several trees can't be drawn one after another."""
     why = None
     if not noise.even or min(noise.branches) < 2:
         why = "cells are drawn one after another on even trees without a lonely child only"

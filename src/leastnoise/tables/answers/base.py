@@ -242,7 +242,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def with_all_groups(self) -> TablePart:
-        """The same part of a table in which no count leaves a group out."""
+        """The same part without a count that leaves groups out."""
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:
@@ -278,7 +278,7 @@ class Answered(Protocol):
 
     @property
     def reads(self) -> Reads:
-        """The exact integers that it hides."""
+        """The exact integers that get noise."""
         ...
 
     @property
@@ -318,7 +318,7 @@ class OverTime(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that it hides."""
+        """The exact integers that get noise."""
 
     @abstractmethod
     def start(self) -> RunningSums:
@@ -356,7 +356,7 @@ class AloneInDraw(TablePart):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that it hides."""
+        """The exact integers that get noise."""
 
     @property
     def stage(self) -> str:

@@ -259,7 +259,7 @@ def _running_totals(spec: Spec, series: Series) -> Iterator[Problem]:
 
 
 def _place_of_state(state: str, output: str) -> Iterator[Problem]:
-    """Yield the problems of the path of a secret file, given the path of the published output."""
+    """Yield the problems of the path of a secret file; `output` is the path of the releases."""
     if "\0" in state:
         yield "series.state", "The path holds a NUL."
     elif PurePath(os.path.normpath(output)) in PurePath(os.path.normpath(state)).parents[:-1]:

@@ -72,7 +72,9 @@ def read_keys(
     if len(entry) > (1 if named is None else 2):
         raise ValueError("Not used beside other keys: give a file, or edges.")
     if folder is None:
-        raise ValueError("A file is read only if the spec is a file itself. List the keys here.")
+        raise ValueError(
+            "Keys are read from a file only for a spec that is a file itself. List the keys here."
+        )
     name = entry["file"]
     if not isinstance(name, str) or not name.lower().endswith(KEY_FILES):
         raise ValueError(f"Expected the path of a file ending in {', '.join(KEY_FILES)}.")
@@ -102,7 +104,7 @@ def _check_levels(column: str, named: Any, file: str) -> list[str]:
     if not isinstance(named, list) or not named or not all(isinstance(name, str) for name in named):
         raise ValueError('Expected the names of columns in levels, such as ["state", "nation"].')
     if len({column, *named}) <= len(named):
-        raise ValueError("Expected different columns in levels, without the column of the keys.")
+        raise ValueError("Expected distinct columns in levels, other than the column of the keys.")
     if not file.lower().endswith(".csv"):
         raise ValueError("Expected a CSV file for keys with levels, with a column for each level.")
     return [column, *named]

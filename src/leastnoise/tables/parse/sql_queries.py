@@ -214,8 +214,8 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     names = [_name(column, "count", known) for column in counted.expressions]
     if names != [unit]:
         raise ValueError(
-            f"count(distinct x) counts only the unit {unit!r}, as count_units. The number of "
-            "different values of another column may depend on one person."
+            f"count(distinct x) counts only the unit {unit!r}: it becomes count_units. One person "
+            "may change the number of distinct values of another column without limit."
         )
     return "count_units"
 
@@ -233,7 +233,7 @@ def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
         (ordered,) = order.expressions
         if ordered.args.get("desc"):
             raise ValueError(
-                "Expected rising order: instead of desc, write 1 - level as the level."
+                "Expected ascending order: leave out desc, and replace the level by 1 - level."
             )
         column, level = ordered.this, inner.this
     if not isinstance(level, exp.Literal) or level.is_string:

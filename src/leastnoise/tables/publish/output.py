@@ -166,7 +166,8 @@ def read_text(folder: Path, name: str) -> str:
     Raises SourceError if it is missing, a link, or longer than any release writes.
     """
     if not os.path.lexists(folder / name):
-        raise SourceError(f"Expected the directory of a release: {folder} has no {name}.")
+        hint = " Name one of its releases, such as 01." if (folder / "01").is_dir() else ""
+        raise SourceError(f"Expected the directory of a release: {folder} has no {name}.{hint}")
     return _files.read_text(folder / name, most=LARGEST[name], links=False)
 
 

@@ -184,7 +184,7 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
         )
     series = spec.series
     if (series is not None and series.totals) != (sealed.link is not None):
-        raise CertificateRejected(f"{seal.RECORD} and the spec differ about running totals.")
+        raise CertificateRejected(f"Only one of {seal.RECORD} and the spec has running totals.")
     if release_number is not None and series is not None and release_number > series.releases:
         raise CertificateRejected(
             f"{seal.RECORD} names release {release_number:,}, but the series has "
@@ -198,16 +198,16 @@ def _find_account(
     """The account that was charged; raises CertificateRejected if there was no charge."""
     if sealed.entry is None:
         raise CertificateRejected("The release states that no ledger was charged for it.")
-    place = None
+    position = None
     if spec.series is not None and sealed.release_number is not None:
-        place = Place(
+        position = Place(
             release=sealed.release_number,
             releases=spec.series.releases,
             report=spec.report_rule,
             first=None if sealed.link is None else sealed.link.first,
             digest=None if sealed.link is None else sealed.link.digest,
         )
-    account = charged_account(ledger, sealed.entry, certificate, place=place)
+    account = charged_account(ledger, sealed.entry, certificate, position=position)
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(

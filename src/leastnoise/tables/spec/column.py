@@ -69,7 +69,7 @@ class Grid(Section):
         if (self.step is None) == (self.number is None):
             raise ValueError("Expected either step or number.")
         if self.scale == "log" and (self.number is None or self.first <= 0):
-            raise ValueError('Expected number, and from above 0, with scale = "log".')
+            raise ValueError('With scale = "log", expected number instead of step, and from > 0.')
         if self.step is not None and (self.last - self.first) % self.step:
             raise ValueError("Expected `to` to be a whole number of steps above `from`.")
         if self.count > MOST_CANDIDATES:

@@ -264,7 +264,7 @@ class Sum(Total):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check that it is the count times the mean, if both are published."""
+        """Check that the sum is the count times the mean, if both are published."""
         summed = ingredients.components[-1]
         # tables that add up are rounded together, and checked elsewhere
         others_published = (

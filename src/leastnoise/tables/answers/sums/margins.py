@@ -149,7 +149,9 @@ class Margins(MeasuredSums):
         noisy = [marginals.has_noise(table) for table in cells.margins]
         variances = margins._variances[:, noisy]
         if not (np.isfinite(variances) & (variances > 0)).all():
-            raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
+            raise CertificateRejected(
+                f"The noise of {cells.name!r} does not determine every table."
+            )
         return margins
 
     @cached_property
@@ -243,7 +245,7 @@ class Margins(MeasuredSums):
         return np.array([self.marginals.variances(theta) for theta in self._theta])
 
     def sizes(self, table: int) -> list[int]:
-        """The numbers of keys of the columns that a table is by."""
+        """The numbers of keys of the columns by which a table is grouped."""
         return [self.marginals.sizes[i] for i in self.marginals.axes(table)]
 
     def components(
@@ -454,7 +456,7 @@ class Margins(MeasuredSums):
         return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
 
     def columns(self, table: int) -> list[str]:
-        """The names of the columns that a table is by."""
+        """The names of the columns by which a table is grouped."""
         return [self.cells.axes[i].column for i in self.marginals.axes(table)]
 
     def noise_record(self) -> dict[str, Any]:

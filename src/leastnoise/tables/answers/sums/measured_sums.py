@@ -52,7 +52,7 @@ class MeasuredSums(Summed):
     @property
     @abstractmethod
     def compared(self) -> dict[str, Compared]:
-        """Each statistic that adds up, by its label, beside other ways to make the tables."""
+        """For each statistic that adds up, by label: its errors and those with other noise."""
 
     @property
     @abstractmethod
@@ -61,10 +61,10 @@ class MeasuredSums(Summed):
 
     @abstractmethod
     def columns(self, table: int) -> list[str]:
-        """The names of the columns that a table is by."""
+        """The names of the columns by which a table is grouped."""
 
     def in_columns(self, table: int) -> str:
-        """The columns that a table is by, in words."""
+        """The columns by which a table is grouped, in words."""
         columns = self.columns(table)
         return _words.join_names(columns) if columns else "the total"
 
@@ -147,7 +147,7 @@ def check_measured(
     for part in ("delta",) if composed else ("epsilon", "delta"):
         spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
         if spent > getattr(share, part):
-            raise CertificateRejected(f"{tables} spend more {part} than their share.")
+            raise CertificateRejected(f"{tables} spend more than their share of {part}.")
 
 
 def expect_table(

@@ -115,15 +115,19 @@ class NestedMargins(MeasuredSums):
             raise CertificateRejected(f"{label} have noise of several families.")
         if any(claim.noise.name == _WHOLE for claim in measured.values()):
             if any(nested.meet(*pair) != pair[0] for pair in product(nested.tables, measured)):
-                raise CertificateRejected(f"{label} aren't all sums of a table with whole noise.")
+                raise CertificateRejected(
+                    f"{label} aren't all sums of a table that has whole-number noise."
+                )
             if len(measured) > 1:
-                raise CertificateRejected(f"{label} have whole noise in several tables.")
+                raise CertificateRejected(f"{label} have whole-number noise in several tables.")
             if any((claim.grid or 0) > 1 for claim in measured.values()):
                 raise CertificateRejected(f"{label} have counts that aren't whole.")
         certificate = largest_claim(measured)
         tables = cls(certificate=certificate, cells=cells, budget=share, measured=measured)
         if not all(np.isfinite(rows).all() and (rows > 0).all() for rows in tables.variances):
-            raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
+            raise CertificateRejected(
+                f"The noise of {cells.name!r} does not determine every table."
+            )
         return tables
 
     @property

@@ -58,7 +58,7 @@ MOST_TABLES = 64
 
 @final
 class NestedQueries(QueryKind):
-    """Keys, the levels above them and other columns, with totals."""
+    """Queries that count by keys, by levels above them and by other columns, with totals."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins", "levels"})
     why_no_clipping: ClassVar[str] = NO_CLIPPING

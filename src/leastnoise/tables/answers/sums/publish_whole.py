@@ -260,7 +260,7 @@ class _CountBounds:
         )
 
     def narrow(self, other: _CountBounds) -> _CountBounds:
-        """The same numbers, between the ends in both."""
+        """The same numbers, bounded by the ends of both."""
         least, most = np.maximum(self.least, other.least), np.minimum(self.most, other.most)
         return replace(self, least=least, most=most)
 

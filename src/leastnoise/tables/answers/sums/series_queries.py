@@ -62,7 +62,7 @@ class SeriesQueries(QueryKind):
             )
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The counts of a release."""
+        """The layout of the counts of one release."""
         if spec.series is None:
             raise TypeError("the series comes first")
         ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding)

@@ -50,7 +50,7 @@ class OnATree(Summed):
     summed: ClassVar[str]
     """The name of the numbers of a table of sums."""
     advice: ClassVar[str] = ""
-    """The advice if no noise fits; empty for the usual advice, a smaller epsilon."""
+    """The next step if no noise fits; "" for a smaller epsilon."""
 
     @staticmethod
     @abstractmethod

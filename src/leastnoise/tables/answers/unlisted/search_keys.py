@@ -52,8 +52,8 @@ def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
     certificate = find_chances(budget, bounding.groups, layout.neighbours)
     if certificate is None:
         raise Refused(
-            f"The query {layout.label!r}: no chances are proved by which keys that nobody listed "
-            "could be published at this part of the budget. Raise epsilon or delta, or lower "
+            f"The query {layout.label!r}: no probabilities of publishing unlisted keys "
+            "are proved to meet this share of the budget. Raise epsilon or delta, or lower "
             "max_groups."
         )
     return certificate

@@ -245,7 +245,7 @@ class AnsweredSums(NoisyAnswer):
         return [table_of(part.layout, answers, part.noise_errors)]
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless some cells, whole if they are, have these sums."""
+        """Raise CertificateRejected unless the sums are possible for some values of the cells."""
         (part,) = self.parts
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label

@@ -176,7 +176,7 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     for number, line in enumerate(lines[1:], start=2):
         fields = _split(line, number)
         if len(fields) != len(heads):
-            raise ValueError(f"Line {number:,} has other than {len(heads):,} fields.")
+            raise ValueError(f"Line {number:,} doesn't have {len(heads):,} fields.")
         try:
             weight = _weight("" if weight_at is None else fields[weight_at])
             places = [read(fields) for read in readers]
