@@ -13,7 +13,7 @@ from importlib import import_module
 import griffe
 
 _SESSION = re.compile(r"^ *>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
-_ARGUMENT = re.compile(r" +\w+: ")
+_ARGUMENT = re.compile(r" +\*{0,2}\w+: ")
 _SPECIAL = re.compile(r"([*_|\[\]])")
 
 

@@ -109,7 +109,7 @@ def test_what_is_not_proved_is_refused() -> None:
         ln.calibrate("gaussian", sensitivity=replaced, **SMALL)
     with pytest.raises(NotApplicable, match="draws of one sample"):
         ln.calibrate("laplace", sensitivity=Linf(1, l0=2), dimension=5, **SMALL)
-    with pytest.raises(NotApplicable, match="several samples"):
+    with pytest.raises(NotApplicable, match="several releases from samples"):
         ln.calibrate("generalized-gamma", sensitivity=ln.L2(1), compositions=2, **SMALL)
     with pytest.raises(Refused, match="sampling rate"):
         ln.calibrate(

@@ -244,7 +244,7 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
         (
             {"levels": {"state": STATES, "nation": [*"m", *"n" * 15]}},
             "group_by.county.levels",
-            "Key 4 puts a value into another",
+            "Key 4 gives a value another parent",
         ),
         ({"levels": {"a b": STATES}}, "group_by.county.levels", "A file would be called"),
         ({"levels": {"state": [1, *STATES[1:]]}}, "group_by.county.levels.state", "one type"),
@@ -304,7 +304,7 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
     [
         ("county,state\na,x\nb,y\n", "the name of levels[1]"),
         ("state,nation\na,x\n", "the name of the column of the keys"),
-        ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 puts a value into another"),
+        ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 gives a value another parent"),
         ("county,state,nation\na,x,n\nb,x\n", "Line 3 doesn't have 3 fields"),
         ("county,state,nation\na,x,n\nb,,n\n", "Line 3 has an empty field"),
         ("county,state,nation\na,x,n\na,x,n\n", "The file has a key twice"),
@@ -329,8 +329,8 @@ def test_files_that_are_no_tree_are_refused_with_their_line(
     [
         ({"file": "a.csv", "levels": []}, "names of columns"),
         ({"file": "a.csv", "levels": "state"}, "names of columns"),
-        ({"file": "a.csv", "levels": ["state", "state"]}, "different columns in levels"),
-        ({"file": "a.csv", "levels": ["county"]}, "different columns in levels"),
+        ({"file": "a.csv", "levels": ["state", "state"]}, "distinct columns in levels"),
+        ({"file": "a.csv", "levels": ["county"]}, "distinct columns in levels"),
         ({"file": "a.txt", "levels": ["state"]}, "Expected a CSV"),
         ({"file": "a.csv", "levels": ["state"], "edges": [1]}, "Not used beside"),
     ],

@@ -283,7 +283,7 @@ def test_errors_that_are_edited(tmp_path: Path) -> None:
         (lambda blocks: blocks[0].update(name="people.9"), "table of the spec"),
         (lambda blocks: blocks[0].update(name="other.1"), "queries"),
         (lambda blocks: blocks.reverse(), "in order"),
-        (lambda blocks: blocks.pop(), "says nothing"),
+        (lambda blocks: blocks.pop(), "does not determine"),
         (lambda blocks: blocks[0]["certificate"].update(epsilon="0.9"), "spend more|proved"),
         (lambda blocks: blocks[0]["certificate"]["sensitivity"].update(l0=2), "otherwise|proved"),
         (lambda blocks: blocks[-1]["certificate"].update(grid=None), "no grid"),

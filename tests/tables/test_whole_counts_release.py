@@ -299,8 +299,8 @@ def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
     for block, one in zip(plan.blocks, record["blocks"], strict=True):
         assert block.too_high == one["too_high"] > 0
         assert f" in {block.name}" in said.replace("\n", " ")
-    assert "are too high where true ones are near 0" in said.replace("\n", " ")
-    assert "are too high where true ones are near 0" in page
+    assert "are too high where the true counts are near 0" in said.replace("\n", " ")
+    assert "are too high where the true counts are near 0" in page
     assert "outside of its own interval" in page
     assert any("outside of its own interval" in note for note in plan.notes)
 

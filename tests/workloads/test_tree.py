@@ -228,7 +228,7 @@ REPLACED = RowCounts(1, neighbours="replace-one")
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"noise": "laplace"}, "no such noise"),
+        ({"noise": "laplace"}, "cannot have this noise"),
         ({"moves": RowCounts(2)}, "a unit moves its counts otherwise"),
         ({"moves": REPLACED}, "a unit moves its counts otherwise"),
         ({"sampling_rate": "0.5"}, "about samples"),
