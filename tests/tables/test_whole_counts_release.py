@@ -301,8 +301,8 @@ def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
         assert f" in {block.name}" in said.replace("\n", " ")
     assert "are too high where the true counts are near 0" in said.replace("\n", " ")
     assert "are too high where the true counts are near 0" in page
-    assert "outside of its own interval" in page
-    assert any("outside of its own interval" in note for note in plan.notes)
+    assert "outside its interval" in page
+    assert any("outside its interval" in note for note in plan.notes)
 
 
 def test_a_release_without_it_says_nothing_of_it() -> None:
