@@ -143,7 +143,7 @@ def test_sums_of_gaussians_are_no_worse_than_one_for_many_samples() -> None:
 
 def test_what_takes_too_long_for_samples_is_refused() -> None:
     for noise, dimension in (("generalized-gamma", 3), ("spherical-staircase", 3)):
-        with pytest.raises(NotApplicable, match="for several (releases from )?samples"):
+        with pytest.raises(NotApplicable, match=r"for several (releases from )?samples"):
             ln.calibrate(
                 noise,
                 epsilon="1",
