@@ -159,7 +159,7 @@ def test_a_release_of_all_is_charged_once_and_one_with_a_join_never(
     frame = session.read.parquet(str(tmp_path / "rows.parquet"))
     join = {"persons": {"source": "rows.parquet", "on": "person"}}
     for where, engine in ((frame, {}), ("rows.parquet", {"engine": "spark"})):
-        with pytest.raises(SpecError, match="join the frames in Spark, and let the result be"):
+        with pytest.raises(SpecError, match="Join the frames in Spark, and use the result"):
             release_of(where, tmp_path, join=join, **engine).run()
     assert ledger.accounts()["rows"].spent.epsilon == 0
     tables = release_of(frame, tmp_path).run().tables
