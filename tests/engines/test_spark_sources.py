@@ -150,7 +150,7 @@ def test_files_that_differ_and_types_that_do_not_fit(session: Any, tmp_path: Pat
         with pytest.raises(SourceError, match="only one folder or pattern"):
             integers(raw_spec(where), tmp_path, engine="spark")
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(SourceError, match="Spark reads Parquet files and tables"):
+    with pytest.raises(SourceError, match="only Parquet files and tables can be read"):
         integers(raw_spec("rows.csv", TYPES), tmp_path, engine="spark")
     frame = session.createDataFrame([(1, 2024, None)], "who bigint, year int, x timestamp")
     with pytest.raises(SpecError, match="holds TIMESTAMP"):
