@@ -158,7 +158,7 @@ def test_a_command(folder: Path) -> None:
         (("mechanisms:exact", "--detector", "nose"), "Did you mean noise"),
         (("mechanisms:exact", "--noise", "laplace"), "--noise and --scale together"),
         (("mechanisms:exact", "--scale", "1"), "--noise and --scale together"),
-        (("mechanisms:exact", "--input", "1"), "two neighbours"),
+        (("mechanisms:exact", "--input", "1"), "two neighbouring inputs"),
         (("mechanisms:exact", "--l0", "2"), "--norm linf beside it, got --l0=2"),
         (("mechanisms:plane", "--counting-queries", "--release-n"), "--input twice beside it"),
         (("mechanisms:exact", "--error", "2"), "error"),

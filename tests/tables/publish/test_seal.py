@@ -121,7 +121,7 @@ def test_an_account_for_others_was_not_charged_for_it(folder: Path) -> None:
     spec = folder / "out" / "spec.toml"
     named = 'path = "a.ledger"\ndataset = "rows"'
     spec.write_text(spec.read_text().replace('path = "a.ledger"', named))
-    with pytest.raises(CertificateRejected, match="of the account 'others'"):
+    with pytest.raises(CertificateRejected, match="to the account 'others'"):
         verify_directory_resealed(folder, "others.ledger")
 
 

@@ -134,7 +134,7 @@ def test_floats_of_another_machine_verify(
     ("other", "why"),
     [
         ({"sampling_rate": "0.1"}, "about samples"),
-        ({"compositions": 2}, "is about 2 releases, the spec has 1"),
+        ({"compositions": 2}, "is for 2 releases, but the spec has 1"),
     ],
 )
 def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], why: str) -> None:
