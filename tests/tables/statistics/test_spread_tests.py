@@ -64,7 +64,7 @@ def test_the_ends_are_those_of_all_pairs_that_no_test_rejects() -> None:
     (ingredients,) = block.layout.ingredients(block.noise_errors)
     tests = find_spread_tests(ingredients.noise)
     assert tests is not None
-    certificate, places = tests.certificate, tests.places
+    certificate, places = tests.certificate, tests.positions
     rng = np.random.default_rng(2)
     n = np.array([25.0, 80, 300, 2000])
     mean, variance = rng.uniform(0, 0.9, 4), rng.uniform(0, 1, 4)
