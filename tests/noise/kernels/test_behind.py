@@ -74,7 +74,7 @@ def test_a_comparison_says_why_it_is_left_out() -> None:
     comparison = compare(epsilon=50, delta="1e-12", sensitivity=L2(3))
     reasons = {one.name: one.why for one in comparison.skipped}
     for name in ("gaussian-mixture", "quasi-gaussian"):
-        assert "it has no less mse than truncated-staircase noise" in reasons[name]
+        assert "its mse is not below truncated-staircase noise" in reasons[name]
     asked = compare(
         epsilon=8, delta="1e-3", sensitivity=L2(3), parameters={"gaussian-mixture": {"modes": 1}}
     )
