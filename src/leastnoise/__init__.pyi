@@ -26,9 +26,9 @@ from .ledger.check import check_ledger as check_ledger
 from .ledger.filters import Remaining as Remaining
 from .ledger.ledger import Charge as Charge
 from .ledger.ledger import Ledger as Ledger
+from .mechanism.composed import compose as compose
 from .mechanism.mechanism import Mechanism as Mechanism
 from .mechanism.mechanism import Released as Released
-from .mechanism.mechanism import compose as compose
 from .mechanism.shares import Shares as Shares
 from .noise.family import Family as Family
 from .noise.registry import register as register

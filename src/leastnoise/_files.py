@@ -118,3 +118,12 @@ def umask() -> int:
     """The permission mask of the process. It can only be read by setting it, so it is set twice."""
     os.umask(mask := os.umask(0o077))
     return mask
+
+
+def sync(path: Path) -> None:
+    """Flush a file or a folder to the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import leastnoise_check
 from leastnoise.tables.publish.release import Release
-from tests.tables.test_running_totals import make, spec_of
+from tests.tables.register import make, spec_of
 
 
 def check(folder: Path) -> subprocess.CompletedProcess[str]:

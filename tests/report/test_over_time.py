@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.report import page
 from leastnoise.tables.publish.release import Release
-from tests.tables.test_running_totals import make, spec_of
+from tests.tables.register import make, spec_of
 
 
 @pytest.fixture

@@ -262,14 +262,14 @@ def wait():
     if steps == stop:
         print("here", flush=True)
         time.sleep(60)
-real_table, real_sync, real_text = table_files.write_table, output._sync, Path.write_text
+real_table, real_sync, real_text = table_files.write_table, output._files.sync, Path.write_text
 def table(*args):
     real_table(*args); wait()
 def sync(path):
     wait(); real_sync(path)
 def text(self, data, **more):
     real_text(self, data[: len(data) // 2], **more); wait(); return real_text(self, data, **more)
-table_files.write_table, output._sync, Path.write_text = table, sync, text
+table_files.write_table, output._files.sync, Path.write_text = table, sync, text
 Release.from_toml(folder / "release.toml").run()
 """
 

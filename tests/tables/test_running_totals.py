@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,62 +13,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.errors import CertificateRejected, InvalidInput, LeastnoiseError, Refused, SpecError
-from leastnoise.ledger import series as ledger_series
+from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SpecError
 from leastnoise.ledger.check import check_ledger
-from leastnoise.ledger.ledger import Ledger
 from leastnoise.ledger.state import StateFile
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.sampler import draw_cells
-from leastnoise.tables.publish import output, running_totals
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.publish.verify_series import verify_series
 from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
 from tests.cli.program import run
+from tests.tables.register import (
+    edit,
+    make,
+    put,
+    release,
+    spec_of,
+    values,
+)
 from tests.tables.resealed import verify_resealed
-
-KEYS = ["a", "b"]
-KILLED, REFUSED = 9, 7
-
-
-def spec_of(series: dict[str, Any] | None = None, **given: Any) -> dict[str, Any]:
-    section = {"releases": 4, "each": "row", "report": "week", "totals": True, "branches": [2, 2]}
-    return {
-        "version": 1,
-        "data": {"source": "rows.csv", "types": {"week": "int", "place": "text"}},
-        "privacy": {"unit": "row", "epsilon": "1", "ledger": {"path": "v.ledger"}},
-        "series": section | (series or {}),
-        "query": [{"name": "cases", "statistics": ["count"], "group_by": {"place": KEYS}}],
-        "output": {"path": "weekly", "format": "csv"},
-    } | given
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     make(tmp_path)
     return tmp_path
-
-
-def make(folder: Path) -> None:
-    rows = "".join(f"{1 + n % 4},{KEYS[n % 2]}\n" for n in range(80))
-    (folder / "rows.csv").write_text(f"week,place\n{rows}")
-    ledger = Ledger(folder / "v.ledger")
-    ledger.open_account("cases", unit="row", budget=ln.Budget(epsilon=1))
-
-
-def release(folder: Path, **given: Any) -> Release:
-    return Release(**spec_of(**given), folder=folder)
-
-
-def values(folder: Path) -> dict[str, dict[str, str]]:
-    """The tables of each release that anybody can see."""
-    return {
-        place.name: {file.name: file.read_text() for file in sorted(place.glob("*.csv"))}
-        for place in sorted((folder / "weekly").glob("[0-9]*"))
-    }
 
 
 def test_all_releases_add_up_and_are_charged_once(folder: Path) -> None:
@@ -129,168 +94,6 @@ def test_intervals_of_totals_hold_in_20_000_series() -> None:
         inside = (totals[:, weeks - 1] <= width).mean()
         assert inside >= 0.95 - 0.01
         assert (totals[:, weeks - 1] <= width - 1).mean() < 0.95 + 0.01
-
-
-# One period has one value, whatever is killed, copied or put back.
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Do the work in a forked process; return its exit code."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        except LeastnoiseError:
-            code = REFUSED
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def killed(where: str, *, after: bool) -> Callable[[], None]:
-    """What patches the program, in a child, so that it dies before or after one of its writes."""
-    owners: dict[str, tuple[Any, str]] = {
-        "state": (StateFile, "create"),
-        "series": (ledger_series.LedgerSeries, "begin"),
-        "commit": (ledger_series.LedgerSeries, "commit"),
-        "keep": (ledger_series.LedgerSeries, "_entry"),  # within the transaction
-        "table": (running_totals, "write_table"),
-        "rename": (output, "_publish"),
-        "mark": (StateFile, "mark_published"),
-        "delete": (StateFile, "delete"),
-    }
-    owner, name = owners[where]
-
-    def patch() -> None:
-        usual = getattr(owner, name)
-
-        def dies(*args: Any, **named: Any) -> Any:
-            if after:
-                usual(*args, **named)
-            os._exit(KILLED)
-
-        setattr(owner, name, dies)
-
-    return patch
-
-
-PLACES = ["state", "series", "commit", "keep", "table", "rename", "mark", "delete"]
-
-
-def release_in_child(folder: Path, patch: Callable[[], None] | None = None) -> int:
-    def work() -> None:
-        if patch is not None:
-            patch()
-        release(folder).run()
-
-    return in_child(work)
-
-
-@pytest.mark.parametrize("where", PLACES)
-@pytest.mark.parametrize("after", [False, True])
-def test_a_killed_release_is_drawn_once(folder: Path, where: str, after: bool) -> None:
-    before = 3 if where == "delete" else 0
-    for _ in range(before):
-        assert release_in_child(folder) == 0
-    assert release_in_child(folder, killed(where, after=after)) == KILLED
-    committed = [e for e in Ledger(folder / "v.ledger").history() if e.body["kind"] == "use"]
-    seen = values(folder)
-    while release_in_child(folder) == 0:
-        pass
-    assert values(folder).keys() == {"1", "2", "3", "4"}
-    assert values(folder).items() >= seen.items()
-    uses = [e.body for e in Ledger(folder / "v.ledger").history() if e.body["kind"] == "use"]
-    assert [body["release"] for body in uses] == [1, 2, 3, 4]
-    assert [body["digest"] for body in uses][: len(committed)] == [
-        entry.body["digest"] for entry in committed
-    ]
-    verify_series(folder / "weekly", ledger=folder / "v.ledger")
-
-
-def random_history(folder: Path, seed: int, steps: int) -> None:
-    """Releases that are killed, stores that are put back or lost, copies, restarts."""
-    draw = random.Random(seed)
-    make(folder)
-    stores = [folder / "weekly.state", folder / "v.ledger"]
-    copies: list[dict[str, bytes | None]] = []
-    seen: dict[str, dict[str, str]] = {}
-    for _ in range(steps):
-        copies.append({file.name: file.read_bytes() if file.exists() else None for file in stores})
-        action = draw.random()
-        if action < 0.65:
-            patch = killed(draw.choice(PLACES), after=draw.random() < 0.5)
-            code = release_in_child(folder, patch if draw.random() < 0.6 else None)
-            assert code in {0, KILLED, REFUSED}
-        elif action < 0.75:
-            code = in_child(lambda: release(folder).restart())
-            assert code in {0, REFUSED}
-        elif action < 0.8:
-            stores[0].unlink(missing_ok=True)
-        else:  # one store is put back alone; the newest ledger is found again afterwards
-            file, copy = draw.choice(stores), draw.choice(copies)
-            now = file.read_bytes() if file.exists() else None
-            put(file, copy[file.name])
-            release_in_child(folder)
-            in_child(lambda: release(folder).restart())
-            check(folder, seen)
-            if file == stores[1]:
-                put(file, now)
-        check(folder, seen)
-    with suppress(LeastnoiseError):
-        check_ledger(folder / "v.ledger")
-
-
-def put(file: Path, content: bytes | None) -> None:
-    if content is None:
-        file.unlink(missing_ok=True)
-    else:
-        file.write_bytes(content)
-        file.chmod(0o600)
-
-
-def check(folder: Path, seen: dict[str, dict[str, str]]) -> None:
-    now = values(folder)
-    assert now.items() >= seen.items()
-    seen.update(now)
-
-
-@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.dense) for n in range(3)])
-def test_no_history_gives_a_period_two_values(tmp_path: Path, seed: int) -> None:
-    random_history(tmp_path, seed, 14)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 140))
-def test_no_long_history_gives_a_period_two_values(tmp_path: Path, seed: int) -> None:
-    random_history(tmp_path, seed, 25)
-
-
-def test_of_two_processes_with_copies_of_the_state_one_publishes(folder: Path) -> None:
-    release(folder).run()
-    shutil.copy(folder / "weekly.state", folder / "copy.state")
-    (folder / "copy.toml").write_text(release(folder, series={"state": "copy.state"}).to_toml())
-
-    def work() -> None:
-        usual = running_totals.draw_tables
-
-        def drawn(*args: Any, **named: Any) -> Any:
-            found = usual(*args, **named)
-            faster = [sys.executable, "-m", "leastnoise", "release", folder / "copy.toml"]
-            if subprocess.run(faster, check=False, capture_output=True).returncode:
-                os._exit(3)
-            return found
-
-        running_totals.draw_tables = drawn
-        release(folder).run()
-
-    assert in_child(work) == REFUSED
-    assert values(folder).keys() == {"1", "2"}
-    assert len(verify_series(folder / "weekly", ledger=folder / "v.ledger")) == 2
-    # what is left of the slower one is older than the ledger
-    with pytest.raises(Refused, match="older than the ledger"):
-        release(folder).run()
 
 
 def without_rows(folder: Path) -> None:
@@ -398,12 +201,6 @@ def test_the_commands_show_restart_and_verify(folder: Path) -> None:
 
 
 # Edited folders.
-
-
-def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    record = json.loads((path / "release.json").read_text())
-    change(record)
-    (path / "release.json").write_text(json.dumps(record))
 
 
 LINKS: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -28,8 +28,7 @@ from leastnoise.ledger.state import StateFile
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.publish.verify_series import verify_series
-from tests.tables.resealed import verify_resealed
-from tests.tables.test_running_totals import (
+from tests.tables.register import (
     KILLED,
     edit,
     in_child,
@@ -41,6 +40,7 @@ from tests.tables.test_running_totals import (
     spec_of,
     values,
 )
+from tests.tables.resealed import verify_resealed
 
 
 @pytest.fixture

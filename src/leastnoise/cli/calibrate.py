@@ -210,7 +210,7 @@ def compose(
     Each certificate is verified first. The noise of all releases must have been fixed in advance.
     """
     from leastnoise.errors import InvalidArgument
-    from leastnoise.mechanism.mechanism import compose
+    from leastnoise.mechanism.composed import compose
 
     if not epsilon and not delta:
         raise InvalidArgument(name="--epsilon", value="nothing", expected="--epsilon or --delta")

@@ -198,7 +198,8 @@ def register(
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.ledger import Ledger
-    from leastnoise.tables.publish.release import Release, fit_plans
+    from leastnoise.tables.publish.fit_plans import fit_plans
+    from leastnoise.tables.publish.release import Release
 
     requests: list[tuple[str, Release, int]] = []
     statements: set[tuple[str, str]] = set()

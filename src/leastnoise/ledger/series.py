@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leastnoise.ledger.state import State, StateFile
-    from leastnoise.ledger.store import Entry
+    from leastnoise.ledger.store import Entry, Log
 
 
 IN_ONE_RELEASE = " in one release"
@@ -135,8 +135,7 @@ class LedgerSeries:
         """
         releases = release.releases if releases is None else releases
         verify_once(release)  # before the lock, because it may take long
-        cost, text = Cost.of(release), release.to_json()
-        PlanCertificate.from_json(text)  # `find` must be able to read it
+        text = release.to_json()
         with self._store.appending() as (entries, log):
             books = Books.of(entries)
             account = books.account(self.dataset)
@@ -144,13 +143,10 @@ class LedgerSeries:
             number = books.series.get((account.dataset, self.name))
             published = 0
             if number is None:
-                rule = account.admit(cost)
-                body = make_charge_entry("series", account, rule, cost)
-                body |= {"series": self.name, "label": label}
-                body |= {} if releases == release.releases else {RELEASES: releases}
-                body |= {REPORT: report} if report else {}
-                self._check_same_releases(entries, books, account.dataset, report)
-                number = log.append(body, certificate=text)
+                more: dict[str, Any] = {}
+                more |= {} if releases == release.releases else {RELEASES: releases}
+                more |= {"label": label} | ({REPORT: report} if report else {})
+                number = self._charge(entries, log, release, more)
             elif rows_of(entries[number - 1].body, release) != (releases, report):
                 raise Refused(
                     f"The series {self.name!r} was charged for other releases or another report "
@@ -188,9 +184,7 @@ class LedgerSeries:
 
         Raises Refused if the series has begun, else what `Ledger.charge` does.
         """
-        verify_once(release)
-        cost, text = Cost.of(release), release.to_json()
-        PlanCertificate.from_json(text)
+        verify_once(release)  # before the lock, because it may take long
         with self._store.appending() as (entries, log):
             books = Books.of(entries)
             account = books.account(self.dataset)
@@ -200,11 +194,22 @@ class LedgerSeries:
                     f"Another process began the series {self.name!r} meanwhile. Nothing was "
                     "charged or drawn."
                 )
-            body = make_charge_entry("series", account, account.admit(cost), cost)
-            body |= {"series": self.name, "label": label, RELEASES: releases, STATE: state.tag}
-            body |= {REPORT: report} if report else {}
-            self._check_same_releases(entries, books, account.dataset, report)
-            log.append(body, certificate=text)
+            more = {"label": label, RELEASES: releases, STATE: state.tag}
+            self._charge(entries, log, release, more | ({REPORT: report} if report else {}))
+
+    def _charge(
+        self, entries: list[Entry], log: Log, release: PlanCertificate, more: dict[str, Any]
+    ) -> int:
+        """Charge the whole series, with `more` fields of its entry; return the entry's number.
+
+        Raises OverBudget, and Refused for the account of another series' unit.
+        """
+        books, cost, text = Books.of(entries), Cost.of(release), release.to_json()
+        PlanCertificate.from_json(text)  # `find` must be able to read it
+        account = books.account(self.dataset)
+        self._check_same_releases(entries, books, account.dataset, more.get(REPORT, ""))
+        body = make_charge_entry("series", account, account.admit(cost), cost)
+        return log.append(body | {"series": self.name} | more, certificate=text)
 
     def commit(self, file: StateFile, *, before: State, after: State, label: str) -> int:
         """Enter a release that was drawn, and its state, both or neither; return its entry.

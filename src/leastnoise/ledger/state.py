@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, final
 
+from leastnoise import _files
 from leastnoise.certificate.records import exact_fields, parse_object
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused
@@ -128,7 +129,7 @@ class StateFile:
                 connection.execute("INSERT INTO state VALUES (1, ?)", (state.to_json(),))
                 connection.execute("COMMIT")
             self._new.replace(self.path)
-            _sync(self.path.parent)
+            _files.sync(self.path.parent)
 
     def read(self) -> State:
         """The state. Raises InvalidInput if it is missing, unreadable or no state.
@@ -166,7 +167,7 @@ class StateFile:
                 file.write(bytes(size))
                 os.fsync(file.fileno())
             self.path.unlink()
-            _sync(self.path.parent)
+            _files.sync(self.path.parent)
 
     @property
     def uri(self) -> str:
@@ -241,11 +242,3 @@ def read_state(connection: sqlite3.Connection, name: str) -> State:
 def write_state(connection: sqlite3.Connection, name: str, state: State) -> None:
     """Replace the state in an attached file."""
     connection.execute(f"UPDATE {name}.state SET body = ?", (state.to_json(),))  # noqa: S608
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,13 +19,12 @@ from leastnoise.balls.core import PLAIN_BITS, ball, float_above, float_below, pr
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.budget import Budget, sampling_rate_of
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, Interval, exact
 from leastnoise.mechanism.accuracy import calibrate_to_accuracy, half_widths
 from leastnoise.mechanism.rounding import PreparedNoise, VectorDraw, check_grid, default_grid
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.question import Releases
 
 if TYPE_CHECKING:
     from leastnoise.accounting.composition import Composition
@@ -265,6 +264,8 @@ class Mechanism:
             NotApplicable: Sampling isn't proved for this noise.
 
         """
+        from leastnoise.mechanism.composed import compose  # noqa: PLC0415 (it imports this file)
+
         return compose([(self, count)], sampling_rate=sampling_rate)
 
     def delta(self, *, epsilon: Exact) -> Interval:
@@ -456,62 +457,3 @@ def _release_in_chunks(
             value=f"{noise.dimension - draw.left:,} coordinates",
             expected=f"{noise.dimension:,} in all, one for each coordinate of the noise",
         )
-
-
-def compose(
-    releases: Sequence[tuple[Mechanism, int]], *, sampling_rate: Exact | None = None
-) -> Composition:
-    """The joint privacy cost of several releases, on data of the same units.
-
-    Scales have to be fixed in advance; they may not depend on earlier results.
-
-    Args:
-        releases: Pairs of a mechanism and the number of its releases, 1 to 2^53.
-        sampling_rate: Probability with which each record is in the Poisson sample of each release;
-            default: the rates of the certificates.
-
-    Returns:
-        The composition, which has `epsilon(delta=…)` and `delta(epsilon=…)`.
-
-    Raises:
-        InvalidArgument: No release is given, or a count is out of its range.
-
-    Examples:
-        >>> from leastnoise.guarantees.sensitivity import L2
-        >>> from leastnoise.selection.public import calibrate
-        >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-6", sensitivity=L2(1))
-        >>> spent = compose([(noise, 100)]).epsilon(delta="1e-6")
-        >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
-        (True, 1.177742)
-
-    """
-    # The accountant is imported here, so that a single release need not wait for it.
-    from leastnoise.accounting.composition import Composition  # noqa: PLC0415
-
-    counts = mechanism_counts(releases)
-    parts = [(_one_release(mechanism, sampling_rate), count) for mechanism, count in counts]
-    return Composition(parts=tuple(part.times(count) for part, count in parts))
-
-
-def mechanism_counts(releases: object) -> tuple[tuple[Mechanism, int], ...]:
-    """Pairs of a mechanism and a count; raises InvalidArgument for anything else."""
-    like = "pairs of a mechanism and a count, such as [(mechanism, 12)]"
-    pairs = tuple(
-        (
-            _validate.instance(mechanism, Mechanism, name="releases", like=like),
-            _validate.whole(count, name="compositions"),
-        )
-        for mechanism, count in _validate.pairs(releases, name="releases", like=like)
-    )
-    if not pairs:
-        raise InvalidArgument(
-            name="releases", value="none", expected="at least one release", hint=f"Give {like}."
-        )
-    return pairs
-
-
-def _one_release(mechanism: Mechanism, sampling_rate: Exact | None) -> Releases:
-    certificate = mechanism.certificate
-    if sampling_rate is None:
-        return certificate.one_release
-    return certificate.one_release_at(sampling_rate_of(sampling_rate))

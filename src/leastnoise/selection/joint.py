@@ -22,7 +22,8 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import common_neighbours
-from leastnoise.mechanism.mechanism import Mechanism, mechanism_counts
+from leastnoise.mechanism.composed import mechanism_counts
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.common.several import RELATIVE
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import Refused
-from leastnoise.tables.publish.release import Release, fit_plans
+from leastnoise.tables.publish.fit_plans import fit_plans
+from leastnoise.tables.publish.release import Release
 
 
 def release_of(statistics: list[str], delta: str, **group_by: Any) -> Release:

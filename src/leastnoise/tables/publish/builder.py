@@ -14,7 +14,14 @@ from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.spec.values import LEAST, as_table_name
+from leastnoise.tables.publish.sections import (
+    column_facts,
+    column_section,
+    is_private,
+    path_section,
+    query_section,
+)
+from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Exact
@@ -22,9 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.output import ReleasedTables
     from leastnoise.tables.publish.release import Progress
-    from leastnoise.tables.spec.column import Column
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.query import Query
 
 By = str | Sequence[str]
 Keys = Mapping[str, Any]
@@ -103,10 +108,10 @@ def release(  # noqa: PLR0913  # the sections of a spec
     builder = ReleaseBuilder(
         sections={
             "data": {"source": str(data)} if isinstance(data, str | Path) else data,
-            "privacy": privacy if ledger is None else privacy | {"ledger": _path_section(ledger)},
+            "privacy": privacy if ledger is None else privacy | {"ledger": path_section(ledger)},
             "contribution": contribution or None,
             "derive": derive,
-            "output": None if output is None else _path_section(output),
+            "output": None if output is None else path_section(output),
             "report": report,
             "folder": folder,
         },
@@ -430,10 +435,10 @@ class ReleaseBuilder:
         given = {name: dict(known) for name, known in (facts or {}).items()}
         private = dict(self.private)
         for name, groups in _validate.table(keys, name="keys").items():
-            if _is_private(groups):
+            if is_private(groups):
                 private[name] = groups if isinstance(groups, Mapping) else {"keys": "private"}
             else:
-                given.setdefault(name, {}).update(_column_section(groups))
+                given.setdefault(name, {}).update(column_section(groups))
         sections = [*self.columns.items(), *given.items()]
         public = {name for name, section in sections if _KNOWN & {*section}}
         for name in (*names, *private):
@@ -473,63 +478,18 @@ class ReleaseBuilder:
             first = {name: {**new, **self.columns.get(name, {})} for name, new in columns.items()}
             earlier = _release_of(replace(changed, columns=first)).spec
             for name, key in repeated:
-                if _column_facts(earlier, name) != _column_facts(release.spec, name):
+                if column_facts(earlier, name) != column_facts(release.spec, name):
                     expected = f"the value given before for the column {name!r}"
                     value = show_value(given[name][key])
                     raise InvalidArgument(name=key, value=value, expected=expected)
         return replace(changed, release=release)
 
 
-def _column_facts(spec: Spec, name: str) -> tuple[Column, list[Query]]:
-    """A column of a spec, and the query that finds its bounds, if any."""
-    column = spec.columns[name]
-    finds = column.finds
-    return column, [
-        query for query in spec.query if finds is not None and query.name == finds.query
-    ]
-
-
 def _release_of(builder: ReleaseBuilder) -> Release:
     queries = [
-        {**query} if isinstance(names, int) else _query_section(builder, names, query)
+        {**query}
+        if isinstance(names, int)
+        else query_section(names, query, builder.columns, private=builder.private)
         for names, query in builder.queries.items()
     ]
     return Release(**builder.sections, columns=builder.columns, query=queries)
-
-
-def _query_section(
-    builder: ReleaseBuilder, names: tuple[str, ...], statistics: Sequence[str]
-) -> dict[str, Any]:
-    """The query section for statistics by the columns `names`."""
-    if not names:
-        return {"name": "all", "statistics": statistics}
-    table = as_table_name("_".join(["by", *names]))
-    grouped: Any = names
-    if any(name in builder.private for name in names):
-        grouped = {
-            name: builder.private.get(name) or _groups_of(builder.columns.get(name, {}))
-            for name in names
-        }
-    return {"name": table, "statistics": statistics, "group_by": grouped}
-
-
-def _groups_of(column: Mapping[str, Any]) -> Any:
-    return {"edges": column["edges"]} if "edges" in column else column["keys"]
-
-
-def _path_section(path: object) -> object:
-    """The section for a path; a section is returned unchanged."""
-    return {"path": str(path)} if isinstance(path, str | Path) else path
-
-
-def _is_private(groups: object) -> bool:
-    if isinstance(groups, Mapping):
-        return "keys" in groups
-    return isinstance(groups, str) and groups == "private"
-
-
-def _column_section(groups: object) -> dict[str, Any]:
-    """The part of a column's section that describes public groups: keys or edges."""
-    if isinstance(groups, Mapping) and "edges" in groups:
-        return {str(key): value for key, value in groups.items()}
-    return {"keys": groups}

@@ -67,7 +67,7 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     try:
         with _create_beside(path) as working:
             with report_write_errors(path):
-                _sync(working)  # not every file system can sync a directory
+                _files.sync(working)  # not every file system can sync a directory
             yield working
             if os.getpid() != owner:
                 raise InvalidInput("A child of the process that began a release can't publish it.")
@@ -106,8 +106,8 @@ def report_write_errors(path: Path) -> Iterator[None]:
 def sync_files(folder: Path) -> None:
     """Flush the folder and its files to the disk; raises OSError."""
     for file in folder.iterdir():
-        _sync(file)
-    _sync(folder)
+        _files.sync(file)
+    _files.sync(folder)
 
 
 def _publish(working: Path, path: Path) -> None:
@@ -116,7 +116,7 @@ def _publish(working: Path, path: Path) -> None:
     if path.exists():
         raise InvalidInput(f"{path} appeared during the release, so nothing was published.")
     working.rename(path)
-    _sync(path.parent)
+    _files.sync(path.parent)
 
 
 @contextmanager
@@ -150,14 +150,6 @@ def _create_beside(path: Path) -> Iterator[Path]:
 def sweep(parent: Path, name: str) -> None:
     """Remove leftovers of killed releases from `parent`; `name` is a pattern of directories."""
     spill.sweep(parent, re.compile(rf"\.{name}\.\d+-\d+\.partial"))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_text(folder: Path, name: str) -> str:

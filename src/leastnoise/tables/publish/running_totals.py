@@ -111,7 +111,8 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
         state = file.read()
     except InvalidInput as error:
         raise Refused(f"{error} {_RESTART} {_NOTHING}") from None
-    _check_state(spec, state, begun, file)
+    if not _is_newest(spec, state, begun, file):
+        raise Refused(f"The state {file.path} is older than the ledger. {_RESTART} {_NOTHING}")
     last = standing.folder_of(path, state.position)
     if not state.published and not os.path.lexists(last):
         return Step(number=state.position, first=state.first, state=state, finish=True)
@@ -144,17 +145,19 @@ def _is_of(folder: Path, state: State) -> bool:
     return link is not None and link.digest == state.digest
 
 
-def _check_state(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) -> None:
+def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) -> bool:
+    """True if a state goes with the ledger's last entry; False if it is older.
+
+    Raises Refused for a state of another plan, and if the ledger is older than the state.
+    """
     if state.plan != plan_digest(spec, begun.certificate):
         raise Refused(
             f"The state {file.path} is of another plan. Cells, limits, filters, the tree and "
             f"epsilon stay as they are to the end of a series: undo the change. {_NOTHING}"
         )
-    if state.tag == begun.tag and state.position == begun.published:
-        return
     if state.position > begun.published:
         raise Refused(_PUT_BACK.format(what=f"the state {file.path}"))
-    raise Refused(f"The state {file.path} is older than the ledger. {_RESTART} {_NOTHING}")
+    return state.tag == begun.tag and state.position == begun.published
 
 
 def plan_step(spec_layout: SpecLayout, certificate: PlanCertificate, step: Step) -> Plan:
@@ -271,7 +274,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
     spec, begun = spec_layout.spec, standing.begun
     if begun is None:
         raise Refused(
-            f"The series {standing.series.name!r} hasn't begun: nothing is to be restarted."
+            f"The series {standing.series.name!r} hasn't begun, so it can't be restarted."
         )
     _check_has_totals(begun, standing)
     standing.check_left()
@@ -282,12 +285,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
         except InvalidInput:
             pass  # it can't be read, which is a reason to restart
         else:
-            try:
-                _check_state(spec, state, begun, file)
-            except Refused as error:
-                if "is older than the ledger" not in str(error):
-                    raise
-            else:
+            if _is_newest(spec, state, begun, file):
                 raise Refused(f"The state {file.path} is good. Go on: leastnoise release SPEC.")
     newest = _newest_folder(path)
     if newest > begun.published:
