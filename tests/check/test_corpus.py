@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import leastnoise_check as checker
-from tests.check import corpus
+from tests.check import calibrated, corpus
 
 SOURCE = Path(checker.__file__)
 NOT_CHECKED = {
@@ -36,6 +36,16 @@ NOT_CHECKED = {
 def test_golden_statements_are_proved_or_named(name: str) -> None:
     verdict = corpus.verdict(checker, json.dumps(corpus.statements()[name]))
     assert verdict == ("not checked" if name in NOT_CHECKED else "proved")
+
+
+@pytest.mark.dense
+def test_calibrated_certificates_are_proved() -> None:
+    verdicts = {
+        name: corpus.verdict(checker, json.dumps(record))
+        for name, record in calibrated.records().items()
+    }
+    assert {name for name, verdict in verdicts.items() if verdict != "proved"} == set()
+    assert len(verdicts) > 150
 
 
 @pytest.mark.parametrize("folder", corpus.releases(), ids=lambda folder: folder.name)
