@@ -215,7 +215,7 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
 
 def outcomes(checker: Any) -> Iterator[tuple[str, Any]]:
     """Yield every verdict and every comparison of numbers, by name; quick ones first."""
-    for name, record in (statements() | calibrated.records()).items():
+    for name, record in (statements() | calibrated.records() | calibrated.swapped()).items():
         yield name, verdict(checker, json.dumps(record))
     for folder in releases():
         with contextlib.redirect_stdout(io.StringIO()) as printed:

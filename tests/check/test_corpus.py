@@ -48,6 +48,23 @@ def test_calibrated_certificates_are_proved() -> None:
     assert len(verdicts) > 150
 
 
+@pytest.mark.dense
+def test_other_sensitivities_are_proved_or_refused() -> None:
+    verdicts = {
+        name: corpus.verdict(checker, json.dumps(record))
+        for name, record in calibrated.swapped().items()
+    }
+    assert verdicts == {
+        "gaussian, 3 counts and their total": "proved",
+        "gaussian, 8 of 24 replaced": "proved",
+        "gaussian, 8 of 10 replaced": "rejected",
+        "whole noise, any shift": "not checked",
+        "laplace, 2 counts and their total": "not checked",
+        "more queries than there are": "rejected",
+        "a replaced total": "rejected",
+    }
+
+
 @pytest.mark.parametrize("folder", corpus.releases(), ids=lambda folder: folder.name)
 def test_golden_releases_are_proved_or_named(
     folder: Path, capsys: pytest.CaptureFixture[str]
