@@ -19,6 +19,7 @@ from leastnoise.guarantees.exact import exact
 from leastnoise.tables.answers.kinds import file_names, lay_out_query, lay_out_ranks
 from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
+from leastnoise.tables.layout.unit_groups import has_one_value
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, check_declared, column_problems, unit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
@@ -69,7 +70,6 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
         problems += islice(check(spec), MOST_PROBLEMS)
     known = {*unread}
     above = {outer for key in known for outer in outer_keys(key)}
-    bounded = spec.privacy.by_row or _has_limits(spec)
     layouts: list[Parts] = []
     quantiles: list[tuple[QuantileLayout, ...]] = []
     for index, query in enumerate(spec.query):
@@ -82,7 +82,8 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
             for problem in islice(check(spec, query, path), MOST_PROBLEMS)
         ]
         # Only a query without problems has a layout, and only if limits bound its persons.
-        if not of_query and path not in known and path not in above and query.name and bounded:
+        bounded = spec.privacy.by_row or _has_limits(spec, query)
+        if bounded and not of_query and path not in known and path not in above and query.name:
             try:
                 layouts.append(lay_out_query(spec, query))
                 quantiles.append(lay_out_ranks(spec, query))
@@ -134,6 +135,9 @@ def _source(spec: Spec) -> Iterator[Problem]:
         yield from _named_rows(spec, join, path)
         if why := _why_not_on(spec, join):
             yield f"{path}.on", why
+        if join.columns and join.on != spec.privacy.unit:
+            why = f"Used with on = {spec.privacy.unit!r} only: one unit has many values of "
+            yield f"{path}.columns", f"{why}{join.on!r}. Leave it out."
 
 
 def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem]:
@@ -273,7 +277,7 @@ def _contribution(spec: Spec) -> Iterator[Problem]:
         if limits is not None:
             why = 'Not used with unit = "row": a row needs only the bounds of its columns.'
             yield "contribution", f'{why} If a column is called row, write unit_is = "column".'
-    elif not _has_limits(spec) and spec.privacy.unit:
+    elif spec.privacy.unit and not all(_has_limits(spec, query) for query in spec.query):
         yield "contribution", "Missing: give max_rows, for example, the most rows of one person."
 
 
@@ -331,9 +335,11 @@ def _parts(
         yield from _share(spec, spec.share(query) * min(shares), path)
 
 
-def _has_limits(spec: Spec) -> bool:
-    limits = spec.contribution
-    return limits is not None and any(value is not None for _, value in limits)
+def _has_limits(spec: Spec, query: Query) -> bool:
+    """True if a limit bounds one unit in `query`, whether it is given or holds by construction."""
+    if (limits := spec.limits(query)) is not None and limits.given:
+        return True
+    return any(has_one_value(spec, column) for column in spec.groupings(query))
 
 
 def _why_not_on(spec: Spec, join: Join) -> str | None:

@@ -17,6 +17,7 @@ from leastnoise import _words
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
+from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
@@ -35,9 +36,7 @@ from leastnoise.tables.spec.values import (
     Encoding,
     Epsilon,
     Expression,
-    Positive,
     PublicCount,
-    RowLimit,
     Sources,
     Text,
     Written,
@@ -188,39 +187,6 @@ class Privacy(Section):
     def person(self) -> str:
         """The name of the unit for readers."""
         return self.unit_label if self.unit_name is None else self.unit_name
-
-
-@final
-class Contribution(Section):
-    """The limits on the contribution of one person; all that are given hold.
-
-    They limit a person's rows, the person's groups in one query, and the person's rows in each
-    group; or the l1 or l2 norm of the person's additions to a query.
-    """
-
-    max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
-    max_groups: RowLimit | None = key(
-        "the most groups of a query in which one person counts", "max_groups = 2", default=None
-    )
-    max_rows_per_group: RowLimit | None = key(
-        "the most rows of one person in one group", "max_rows_per_group = 1", default=None
-    )
-    l1: Positive | None = key(
-        "the largest l1 norm of one person's contribution to a query", "l1 = 3", default=None
-    )
-    l2: Positive | None = key(
-        "the largest l2 norm of one person's contribution to a query", "l2 = 3", default=None
-    )
-
-    @property
-    def counted(self) -> dict[str, int]:
-        """The limits on rows and groups, which don't depend on the values that are summed."""
-        known = {
-            "max_rows": self.max_rows,
-            "max_groups": self.max_groups,
-            "max_rows_per_group": self.max_rows_per_group,
-        }
-        return {name: most for name, most in known.items() if most is not None}
 
 
 @final
@@ -416,6 +382,15 @@ class Spec(Section):
         return {
             name: column.label for name, column in self.columns.items() if column.label is not None
         }
+
+    def limits(self, query: Query) -> Contribution | None:
+        """The limits that the spec gives for one person in `query`.
+
+        A limit of the query replaces the common one of the same name; the others hold, too.
+        """
+        if query.contribution is None or self.contribution is None:
+            return query.contribution or self.contribution
+        return self.contribution.model_copy(update=query.contribution.given)
 
     def filters(self, query: Query) -> tuple[str, ...]:
         """The conditions on the rows of `query`: first the common ones, then its own."""
