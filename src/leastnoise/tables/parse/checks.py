@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.answers.kinds import file_names, lay_out_query, lay_out_ranks
+from leastnoise.tables.expressions.over_unit import units_of
 from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
 from leastnoise.tables.layout.unit_groups import has_one_value
@@ -174,6 +175,39 @@ def _expressions(spec: Spec) -> Iterator[Problem]:
             continue
         for column in columns_of(expression):
             yield from check_declared(spec, column, key)
+        for unit in dict.fromkeys(units_of(expression)):
+            if why := _why_not_over(spec, unit, key):
+                yield key, why
+
+
+def _why_not_over(spec: Spec, column: str, key: str) -> str | None:
+    """The reason why no expression may be over the rows with the same value of a column.
+
+    Over the unit, values depend on the rows of one person alone. If a person's rows in one release
+    are protected, values over rows of other releases would depend on more than these.
+    """
+    privacy, series = spec.privacy, spec.series
+    if privacy.by_row:
+        return (
+            f"over {column} needs persons, but each row is a unit. Write the column of persons as "
+            f'the unit, such as [privacy] unit = "{column}", and their limits in [contribution].'
+        )
+    if column != privacy.unit:
+        return (
+            f"over {column} looks at rows of several persons, so that one would change another's "
+            f"value. Write over {privacy.unit}, the unit, or use a statistic, which adds noise."
+        )
+    names = [f"derive.{name}" for name in spec.derive]
+    if column in spec.derive and key in names[: names.index(f"derive.{column}") + 1]:
+        return f"{column!r} is derived, too, and has to stand above this expression."
+    if series is None or (series.each is None and series.max_releases is None):
+        return None
+    name = "max_releases" if series.each is None else "each"
+    return (
+        f"over {column} looks at the rows of all releases, but {name} in [series] protects "
+        f"those in {'one release' if series.each else 'some'}. Leave {name} out, or use columns "
+        "of the row."
+    )
 
 
 def _privacy(spec: Spec) -> Iterator[Problem]:
