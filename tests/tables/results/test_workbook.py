@@ -137,6 +137,11 @@ def test_a_missing_library_names_the_extra(tmp_path: Path, monkeypatch: pytest.M
         written(tmp_path, sheet({"k": ["a"]}, 1))
 
 
+def test_a_folder_that_is_missing_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="XlsxWriter"):
+        written(tmp_path / "missing", sheet({"k": ["a"]}, 1))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -9,17 +9,17 @@ further sheets.
 
 from __future__ import annotations
 
+import errno
 import io
 import math
 import re
-import shutil
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count, islice, takewhile
 from typing import TYPE_CHECKING, Any, final
 from xml.etree import ElementTree as ET
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import BadZipFile, ZipFile
 
 from leastnoise.errors import InvalidInput, MissingLibrary
 from leastnoise.tables.values import spill
@@ -38,7 +38,6 @@ _WIDEST = 40
 _COVER = "About"
 _TAKEN = {"history"}  # Excel keeps this name of a sheet to itself
 _DAY = datetime(2000, 1, 1)  # of creation, constant
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # in a zip file
 _TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _WHOLE = re.compile("-?[0-9]+")
@@ -116,32 +115,25 @@ def _free_name(name: str, taken: set[str]) -> str:
 def write_workbook(path: Path, cover: Cover, sheets: Sequence[TableSheet]) -> None:
     """Write the workbook to `path`.
 
-    Raises MissingLibrary without XlsxWriter, and InvalidInput for a text that is too long.
+    Raises MissingLibrary without XlsxWriter, InvalidInput for a text that is too long, and OSError.
     """
     try:
         import xlsxwriter  # noqa: PLC0415  # of an extra
     except ImportError:
         raise MissingLibrary(package="XlsxWriter", extra="xlsx") from None
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    with spill.folder() as folder:
-        draft = folder / WORKBOOK
-        with closing(xlsxwriter.Workbook(str(draft), {**options, "tmpdir": str(folder)})) as book:
+    try:
+        with (
+            spill.folder() as folder,
+            closing(xlsxwriter.Workbook(str(path), {**options, "tmpdir": str(folder)})) as book,
+        ):
             book.set_properties({"title": cover.title, "author": cover.author, "created": _DAY})
             _write_cover(book, cover, sheets)
             taken = {_COVER.casefold(), *_TAKEN}
             for sheet in sheets:
                 _write_sheets(book, sheet, taken)
-        _pack(draft, path)
-
-
-def _pack(draft: Path, path: Path) -> None:
-    """Write the zip file again, without the dates and modes of temporary files."""
-    with ZipFile(draft) as source, ZipFile(path, "w") as target:
-        for name in source.namelist():
-            member = ZipInfo(name, _EARLIEST)
-            member.compress_type, member.create_system = ZIP_DEFLATED, 0
-            with source.open(name) as given, target.open(member, "w", force_zip64=False) as written:
-                shutil.copyfileobj(given, written)
+    except xlsxwriter.exceptions.FileCreateError as error:
+        raise OSError(errno.EIO, f"XlsxWriter: {error}") from None  # of a full disk, say
 
 
 def _exact_sheet() -> type[Any]:
