@@ -119,8 +119,10 @@ def write_workbook(path: Path, cover: Cover, sheets: Sequence[TableSheet]) -> No
     """
     try:
         import xlsxwriter  # noqa: PLC0415  # of an extra
+        from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415
     except ImportError:
         raise MissingLibrary(package="XlsxWriter", extra="xlsx") from None
+    path.touch()  # raises before XlsxWriter opens files
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
     try:
         with (
@@ -132,7 +134,7 @@ def write_workbook(path: Path, cover: Cover, sheets: Sequence[TableSheet]) -> No
             taken = {_COVER.casefold(), *_TAKEN}
             for sheet in sheets:
                 _write_sheets(book, sheet, taken)
-    except xlsxwriter.exceptions.FileCreateError as error:
+    except FileCreateError as error:
         raise OSError(errno.EIO, f"XlsxWriter: {error}") from None  # of a full disk, say
 
 
