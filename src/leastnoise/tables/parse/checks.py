@@ -23,6 +23,7 @@ from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
 from leastnoise.tables.layout.unit_groups import has_one_value
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, check_declared, column_problems, unit_problems
+from leastnoise.tables.parse.output_checks import output_problems, table_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.results.table import result_columns
 from leastnoise.tables.spec.source import (
@@ -364,6 +365,7 @@ def _parts(
     for name, times in names.items():
         if times > 1:
             yield path, f"Two result columns would be called {name!r}. Split the query in two."
+    yield from table_problems(spec, every, path)
     shares = share_parts(parts, quantiles)
     if len(shares) > 1:
         yield from _share(spec, spec.share(query) * min(shares), path)
@@ -402,5 +404,6 @@ _SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
     _series,
     _contribution,
     column_problems,
+    output_problems,
     _names,
 )

@@ -273,15 +273,33 @@ class Output(Section):
 
     For a series it contains a directory for each release, named by its number: 01 to 52. `report`
     asks the command line to add a page about the release.
+
+    `xlsx` is a workbook with a cover sheet and a sheet for each table. `sdmx-csv` has a line for
+    each statistic of each group, and needs the `agency` of its structures. The header of a CSV has
+    the names of columns or, with `headers = "both"`, also their labels, as in "count: count of
+    rows".
     """
 
     path: Text = key("a directory that doesn't exist yet, relative to the spec", 'path = "out"')
-    format: Literal["parquet", "csv", "json"] = key(
+    format: Literal["parquet", "csv", "json", "xlsx", "sdmx-csv"] = key(
         "the format of the tables", 'format = "csv"', default="parquet"
+    )
+    headers: Literal["names", "both"] = key(
+        "the header of a CSV: names of columns, or names and labels",
+        'headers = "both"',
+        default="names",
+    )
+    agency: Text | None = key(
+        "the agency of the structures in SDMX-CSV", 'agency = "OFFICE"', default=None
     )
     report: bool = key(
         "true, to let `leastnoise release` also write a page", "report = true", default=False
     )
+
+    @property
+    def kind(self) -> str:
+        """The suffix of the files of tables."""
+        return "csv" if self.format == "sdmx-csv" else self.format
 
 
 @final
@@ -375,6 +393,11 @@ class Spec(Section):
         if self.privacy.epsilon == LEAST:
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
+
+    @property
+    def table_kind(self) -> str:
+        """The suffix of the files of tables; Parquet without an output."""
+        return "parquet" if self.output is None else self.output.kind
 
     @property
     def labels(self) -> dict[str, str]:
