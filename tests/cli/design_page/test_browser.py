@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ pytestmark = [
     pytest.mark.dense,
     pytest.mark.skipif(browser.NAME is None, reason="needs Chromium"),
 ]
+HOW_TO = Path(__file__).parents[3] / "docs/howto/design.md"
 HOSTILE = '</script><img src=x onerror="document.title=1">'
 PLANNED = "document.querySelector('#plan table')"
 UNLABELLED = """[...document.querySelectorAll("input, select, textarea, button")].filter(
@@ -40,19 +42,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _fill(page: Browser) -> None:
-    """Fill in the form by hand, as far as the page has fields."""
-    page.fill("data.source", "visits.csv")
-    page.wait("document.querySelectorAll('#types select').length === 3")
-    for column, kind in TEXTS["data"]["types"].items():
-        page.fill(f"data.types.{column}", kind)
-    for section in ("privacy", "contribution"):
-        for key, text in TEXTS[section].items():
-            page.fill(f"{section}.{key}", text)
-    for column, texts in TEXTS["columns"].items():
-        for key, text in texts.items():
-            page.fill(f"columns.{column}.{key}", text)
-    for key, text in TEXTS["query"][0].items():
-        page.fill(f"query[0].{key}", text)
+    """Fill in the form as the documentation says, by the fields' keys."""
+    rows = re.findall(r"^\| `(.*?)` \| `(.*)` \|$", HOW_TO.read_text(), re.MULTILINE)
+    assert len(rows) > 10
+    for key, text in rows:
+        page.fill(key, text)
 
 
 def test_from_a_csv_to_a_report(page: Browser, folder: Path) -> None:
@@ -66,10 +60,14 @@ def test_from_a_csv_to_a_report(page: Browser, folder: Path) -> None:
         page.wait(PLANNED)
         errors = "document.querySelector('#plan tbody td:nth-child(4)').textContent"
         wide = float(page.evaluate(errors))
+        cells = "[...document.querySelectorAll('#plan tbody :is(th, td)')].map((c) => c.innerText)"
+        (shown,) = re.findall(r"```text\n(by_plan.*?)```", HOW_TO.read_text(), re.DOTALL)
+        assert " ".join(page.evaluate(cells)).split() == shown.split()
         page.evaluate("document.getElementById('slider').value = '0.3'")
         page.evaluate("document.getElementById('slider').dispatchEvent(new Event('input'))")
         page.wait("document.getElementById('state').textContent.includes('(2,')")
         assert float(page.evaluate(errors)) < wide / 1.8
+        assert f"the count has ±{page.evaluate(errors)}." in HOW_TO.read_text()
         assert page.text("epsilon") == "2"
         assert {path.name for path in folder.iterdir()} == {"visits.csv"}
 

@@ -149,8 +149,7 @@ class Designer(ThreadingHTTPServer):
         folder, _, file = name.rpartition("/")
         if not folder and file == f"{self.released.name}-report.html":
             return self.released.with_name(file)
-        names = {path.name for path in self.released.iterdir()}
-        return self.released / file if folder == self.released.name and file in names else None
+        return self.released / file if folder == self.released.name else None
 
 
 @final
