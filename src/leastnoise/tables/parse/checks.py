@@ -69,7 +69,7 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
         problems += islice(check(spec), MOST_PROBLEMS)
     known = {*unread}
     above = {outer for key in known for outer in outer_keys(key)}
-    bounded = spec.privacy.by_row or _has_limits(spec)
+    bounded = spec.privacy.by_row or _has_limits(spec) or _needs_no_limits(spec)
     layouts: list[Parts] = []
     quantiles: list[tuple[QuantileLayout, ...]] = []
     for index, query in enumerate(spec.query):
@@ -272,7 +272,7 @@ def _contribution(spec: Spec) -> Iterator[Problem]:
         if limits is not None:
             why = 'Not used with unit = "row": a row needs only the bounds of its columns.'
             yield "contribution", f'{why} If a column is called row, write unit_is = "column".'
-    elif not _has_limits(spec) and spec.privacy.unit:
+    elif not _has_limits(spec) and spec.privacy.unit and not _needs_no_limits(spec):
         yield "contribution", "Missing: give max_rows, for example, the most rows of one person."
 
 
@@ -333,6 +333,11 @@ def _parts(
 def _has_limits(spec: Spec) -> bool:
     limits = spec.contribution
     return limits is not None and any(value is not None for _, value in limits)
+
+
+def _needs_no_limits(spec: Spec) -> bool:
+    """True if all queries hide a person in any number of groups."""
+    return bool(spec.query) and all(query.by is not None for query in spec.query)
 
 
 def _why_not_on(spec: Spec, join: Join) -> str | None:
