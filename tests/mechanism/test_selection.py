@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from math import exp
+from random import Random
 
 import pytest
 
 from leastnoise.certificate.selection import SelectionCertificate
-from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.mechanism.selection import select_largest
 from tests.selection_laws import law_of_rounds
 
 _DRAWS = 6000
+
+
+class Counting(Entropy):
+    """Counts the bytes that are read."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def _read(self, size: int) -> bytes:
+        self.asked += size
+        return Random(self.asked).randbytes(size)
 
 
 def claim_of(rate: str, rounds: int, candidates: int) -> SelectionCertificate:
@@ -52,18 +64,10 @@ def test_ties_do_not_follow_the_order_of_candidates() -> None:
 
 def test_every_round_draws_a_word_for_each_remaining_candidate() -> None:
     """The number of words doesn't depend on the scores, unless 64 bits don't decide."""
-
-    class Counting(InsecureSeededEntropy):
-        asked = 0
-
-        def words(self, count: int):
-            Counting.asked += count
-            return super().words(count)
-
     for scores in ([0] * 40, list(range(40)), [10**6 * (i % 2) for i in range(40)]):
-        Counting.asked = 0
-        select_largest(claim_of("0.1", 3, 40), scores, entropy=Counting(1))
-        assert Counting.asked == 40 + 39 + 38
+        entropy = Counting()
+        select_largest(claim_of("0.1", 3, 40), scores, entropy=entropy)
+        assert entropy.asked == 8 * (40 + 39 + 38)
 
 
 def test_as_many_scores_as_candidates_are_needed() -> None:

@@ -98,7 +98,7 @@ def test_the_plan_says_rounds_gap_and_limits() -> None:
     assert isinstance(answered, Selected)
     sentences = [*answered.sentences(NO_NAMES)]
     (rounds,) = texts(iter(sentences), Topic.NOISE)
-    assert "3 groups of top are selected among 40" in rounds
+    assert "selects 3 of the 40 groups of top" in rounds
     assert f"more than {answered.gap:,} above" in rounds
     assert "Each person is counted in every cell that they are in." in str(whole)
     (part,) = whole.blocks
@@ -308,7 +308,7 @@ def test_releases_with_selected_groups_are_not_subtracted(made: Path, tmp_path: 
 
 def test_the_page_and_the_record_say_what_was_selected(made: Path) -> None:
     text = page.report(made)
-    assert "These 3 groups were selected among 40" in text
+    assert "These groups were selected among 40 by chance" in text
     record = json.loads((made / "plan.json").read_text())
     assert any("drawn after the selection" in note for note in record["notes"])
     assert "keys" not in record

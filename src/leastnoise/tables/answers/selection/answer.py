@@ -56,10 +56,10 @@ _SHARE = Fraction(1, 2)
 _MISSED = 0.05
 
 _ROUNDS = (
-    "The {top:,} groups of {name} are selected among {groups:,} by permute-and-flip, in {rounds} "
-    "with ε = {each} each, whatever number of groups a {person} is in. With 95 %, no group that is "
-    "left out has a count more than {gap:,} above a selected one. So the {top:,} largest are "
-    "selected if the next count is lower than all of theirs by more than {gap:,}."
+    "Permute-and-flip selects {top:,} of the {groups:,} groups of {name}, with ε = {each} for "
+    "each, whatever number of groups a {person} is in. With 95 %, no group left out has a count "
+    "more than {gap:,} above a selected one. So the {top:,} largest are selected if the next count "
+    "is lower by more than {gap:,}."
 )
 _FRESH = (
     "The counts of selected groups have noise that was drawn after the selection, for half of the "
@@ -211,19 +211,21 @@ class Selected(NoisyAnswer):
         keys = _keys_of(self.layout, selected)
         return [table_of(self.layout, noisy, part.noise_errors, keys=keys)]
 
-    def describe_draw(self) -> Iterator[Sentence]:
+    def in_words(self) -> str:
         """The rounds of the selection, and the gap between counts that it finds."""
         claim = self.selection
-        text = _ROUNDS.format(
+        return _ROUNDS.format(
             top=claim.rounds,
             name=self.layout.name,
             groups=claim.candidates,
-            rounds=_words.count_noun(claim.rounds, "round"),
             each=_words.round_up(claim.spent / claim.rounds),
             person=self.person,
             gap=self.gap,
         )
-        yield Sentence(Topic.NOISE, text)
+
+    def describe_draw(self) -> Iterator[Sentence]:
+        """The selection, and the law of counts after it."""
+        yield Sentence(Topic.NOISE, self.in_words())
         yield Sentence(Topic.SELECTED, _FRESH)
         yield Sentence(Topic.CHECKED, _CHECKED)
 
@@ -293,7 +295,7 @@ def _on_page(answered: Selected) -> str:
     """The groups that a page has."""
     claim = answered.selection
     return (
-        f"These {claim.rounds:,} groups were selected among {claim.candidates:,}, and noise may "
-        f"have selected a smaller one: with 95 % no group that isn't here has a count more than "
+        f"These groups were selected among {claim.candidates:,} by chance, most likely the "
+        "largest. With 95 % no group that isn't here has a count more than "
         f"{answered.gap:,} above one that is. Their counts have noise that was drawn afterwards."
     )
