@@ -91,12 +91,13 @@ STATEMENTS = {
                              "chance_below coordinate",
     "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested "
                             "candidates parts groups reach",
+    "selection-certificate": "version epsilon delta neighbours assumptions rate rounds candidates",
     "keys-certificate": "",
 }
 """Kinds of records and their fields beside the kind; none, where there is no proof here."""
 SMALLEST, LENGTH, COUNT = Fraction(1, 10**300), (Fraction(1, 10**140), 10**140), (1, 10**6)
 NUMBERS = {
-    **dict.fromkeys("scale bound bounds radii reach rates".split(), LENGTH),
+    **dict.fromkeys("scale bound bounds radii reach rates rate".split(), LENGTH),
     **dict.fromkeys("delta sampling_rate chance_below shares levels atom".split(), (0, 1)),
     **dict.fromkeys("delta_interval threshold offset".split(), (-(10**300), 10**300)),
     "epsilon": (0, 10**5), "gamma": (LENGTH[0], 1), "decay": (Fraction(1, 1000), 10**6),
@@ -104,7 +105,7 @@ NUMBERS = {
 }
 WHOLES = {
     **dict.fromkeys("dimension cells copies coordinates queries most l0 groups".split(), COUNT),
-    **dict.fromkeys("branches count max_nonzero".split(), COUNT), "coordinate": (0, 10**6),
+    **dict.fromkeys("branches count max_nonzero rounds".split(), COUNT), "coordinate": (0, 10**6),
     **dict.fromkeys("compositions candidates".split(), (1, 2**53)), "releases": (2, 2**53),
     "masses": (0, 2**20_000),
 }
@@ -661,6 +662,10 @@ ASSUMPTIONS = {
         "adds to all cells of all groups depends on its own rows alone, is nowhere negative, and "
         "is at most the reach in all"
     )],
+    "selection-certificate": [(
+        "the candidates are public and fixed before the rows are read; what a unit adds to each "
+        "candidate's score depends on its own rows alone, and is 0 or 1"
+    )],
 }
 # fmt: on
 
@@ -809,10 +814,19 @@ def check_quantiles(claim: dict) -> Ball:
     return ZERO
 
 
+def check_selection(claim: dict) -> Ball:
+    """Groups selected by permute-and-flip: ε₀ = λ for each round, or 2λ for a person replaced."""
+    require(claim["rounds"] < claim["candidates"], "There are as many rounds as candidates.")
+    spent = claim["rounds"] * claim["rate"] * (1 + (claim["neighbours"] == "replace-one"))
+    require(spent <= claim["epsilon"], "The rounds need a larger ε.")
+    return ZERO
+
+
 PROOFS = {
     "certificate": check_draw,
     "threshold-certificate": check_threshold,
     "quantile-certificate": check_quantiles,
+    "selection-certificate": check_selection,
 }
 
 

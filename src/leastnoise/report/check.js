@@ -40,12 +40,13 @@ const STATEMENTS = {
     "chance_below coordinate",
   "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested " +
     "candidates parts groups reach",
+  "selection-certificate": "version epsilon delta neighbours assumptions rate rounds candidates",
   "keys-certificate": "",
 };
 const each = (names, value) => Object.fromEntries(words(names).map((name) => [name, value]));
 const [SMALLEST, LENGTH, COUNT] = [power(-300), [power(-140), power(140)], [1, 1e6]];
 const NUMBERS = {
-  ...each("scale bound bounds radii reach rates", LENGTH),
+  ...each("scale bound bounds radii reach rates rate", LENGTH),
   ...each("delta sampling_rate chance_below shares levels atom", [0, 1]),
   ...each("delta_interval threshold offset", [power(300).times(-1), power(300)]),
   epsilon: [0, 1e5], gamma: [LENGTH[0], 1], decay: [power(-3), 1e6],
@@ -53,7 +54,7 @@ const NUMBERS = {
 };
 const WHOLES = {
   ...each("dimension cells copies coordinates queries most l0 groups", COUNT),
-  ...each("branches count max_nonzero", COUNT), coordinate: [0, 1e6], masses: [0, 2n ** 20_000n],
+  ...each("branches count max_nonzero rounds", COUNT), coordinate: [0, 1e6], masses: [0, 2n ** 20_000n],
   ...each("compositions candidates", [1, 2 ** 53]), releases: [2, 2 ** 53],
 };
 const WORDS = {
@@ -499,6 +500,10 @@ const ASSUMPTIONS = {
       "adds to all cells of all groups depends on its own rows alone, is nowhere negative, and " +
       "is at most the reach in all",
   ],
+  "selection-certificate": [
+    "the candidates are public and fixed before the rows are read; what a unit adds to each " +
+      "candidate's score depends on its own rows alone, and is 0 or 1",
+  ],
 };
 
 const differs = (items) => new Set(items.filter((x) => (x ?? null) !== null)).size > 1;
@@ -631,9 +636,16 @@ function checkQuantiles(claim) {
   return ZERO;
 }
 
+function checkSelection({ rate, rounds, candidates, neighbours, epsilon }) {
+  require(rounds < candidates, "There are as many rounds as candidates.");
+  const spent = rate.times(rounds).times(neighbours === "replace-one" ? 2 : 1);
+  require(atMost(spent, epsilon), "The rounds need a larger ε.");
+  return ZERO;
+}
+
 const PROOFS = {
   certificate: checkDraw, "threshold-certificate": checkThreshold,
-  "quantile-certificate": checkQuantiles,
+  "quantile-certificate": checkQuantiles, "selection-certificate": checkSelection,
 };
 
 // 6. What is printed: of a certificate, of a plan of several, of a release.

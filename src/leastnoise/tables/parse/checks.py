@@ -372,8 +372,11 @@ def _parts(
 
 
 def _has_limits(spec: Spec, query: Query) -> bool:
-    """True if a limit bounds one unit in `query`, whether it is given or holds by construction."""
-    if (limits := spec.limits(query)) is not None and limits.given:
+    """True if `query` needs no other limit: one is given, holds by construction, or isn't needed.
+
+    A selection hides a person in any number of groups.
+    """
+    if query.by is not None or (limits := spec.limits(query)) is not None and limits.given:
         return True
     return any(has_one_value(spec, column) for column in spec.groupings(query))
 
