@@ -32,6 +32,7 @@ _VERSION = 1
 _MAGIC, _HEADER, _NO_LOG = b"SQLite format 3\0", 100, b"\1\1"  # bytes 18 and 19: not write-ahead
 _PATIENCE = 60.0  # seconds that a process waits for the others
 _LARGEST = 2 * LARGEST_CERTIFICATE  # bytes of an entry, which may contain a certificate
+_INIT = "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER"
 _START = "leastnoise ledger 1"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _SCHEMA = (
@@ -165,9 +166,7 @@ class Store:
             raise self._unknown()
 
     def _unknown(self) -> InvalidInput:
-        return InvalidInput(
-            f"{self.path} is not a ledger. Make one, elsewhere: leastnoise ledger init."
-        )
+        return InvalidInput(f"{self.path} is not a ledger. Make one in another file: {_INIT}.")
 
     def _explain(self, error: sqlite3.DatabaseError) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -176,7 +175,7 @@ class Store:
         if code == sqlite3.SQLITE_CANTOPEN:
             return InvalidInput(
                 f"There is no ledger at {self.path}, or it can't be opened. Make one in a folder "
-                "that exists: leastnoise ledger init."
+                f"that exists: {_INIT}."
             )
         if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
             return InvalidInput(f"The ledger {self.path} can't be written to.")

@@ -188,8 +188,9 @@ def _series(spec: Spec) -> Iterator[Problem]:
     if spec.series is None:
         return
     if spec.privacy.ledger is None:
-        why = "A series needs a ledger, which records its releases: create one by leastnoise "
-        why += "ledger init, and write "
+        why = "A series needs a ledger, which records its releases. Create one by: leastnoise "
+        why += f'ledger init visits.ledger --dataset visits --unit "{spec.privacy.unit}" '
+        why += "--epsilon 10, with the ε of all your releases. Then write "
         yield "privacy.ledger", f'{why}ledger = {{ path = "visits.ledger" }}.'
     elif spec.privacy.ledger.plan is not None:
         why = "A series is charged as a whole, and can't be part of a plan. Leave it out."
