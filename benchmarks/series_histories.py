@@ -1,7 +1,8 @@
 """Random histories of a series with running totals: no period has two values, no charge is lost.
 
 The histories are defined in tests/tables/series_histories.py. Their seeds are FIRST, FIRST + 1, …,
-and the seed of a history that fails is printed.
+and the seed of a history that fails is printed. In nine of ten histories no row is counted, which
+would take most of the time; all writes stay as they are.
 
 python -m benchmarks.series_histories 10000 [FIRST]
 """
@@ -32,7 +33,7 @@ def main() -> None:
     for seed in range(first, first + count):
         steps = random.Random(seed).randint(_FEWEST, _MOST)
         with tempfile.TemporaryDirectory() as folder:
-            history = History(Path(folder), seed)
+            history = History(Path(folder), seed, reads=seed % 10 == 0)
             try:
                 history.run(steps)
             except (AssertionError, LeastnoiseError):
