@@ -29,6 +29,7 @@ from leastnoise.tables.plan.summary import (
     describe_counts,
     limits_of_persons,
     limits_of_values,
+    rho_sentences,
     rows_in_no_group,
     sentences_on,
     series_sentences,
@@ -115,6 +116,7 @@ def _promise_lines(release: VerifiedRelease) -> list[str]:
         _words.describe_protection(privacy.neighbours, release.spec.protected),
         f"{_whole(release)} {words.guarantee(budget)}. {words.promise(budget, release.delta)}",
         _factor(budget, release.spec),
+        *rho_sentences(release.plan),
         *series_sentences(release.plan),
     ]
     if release.account is not None:

@@ -15,7 +15,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.budget import MAX_EPSILON
+from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.answers.kinds import file_names, lay_out_query, lay_out_ranks
 from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
@@ -23,6 +24,7 @@ from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, check_declared, column_problems, unit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.results.table import result_columns
+from leastnoise.tables.spec.model import epsilon_of_rho
 from leastnoise.tables.spec.source import (
     IN_MEMORY,
     ON_SPARK,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
-    from leastnoise.tables.spec.model import Data, Series, Spec
+    from leastnoise.tables.spec.model import Data, Privacy, Series, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join
 
@@ -174,6 +176,8 @@ def _expressions(spec: Spec) -> Iterator[Problem]:
 
 def _privacy(spec: Spec) -> Iterator[Problem]:
     privacy = spec.privacy
+    if privacy.rho is not None:
+        yield from _rho(privacy, privacy.rho)
     if privacy.epsilon == 0 and privacy.delta == 0:
         yield "privacy.epsilon", "Expected epsilon > 0 or delta > 0: no finite noise has both at 0."
     if privacy.unit_is is not None and privacy.unit not in {"row", None}:
@@ -182,6 +186,19 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
         return
     yield from check_declared(spec, privacy.unit, "privacy.unit")
     yield from unit_problems(spec.data.types.get(privacy.unit), privacy.unit)
+
+
+def _rho(privacy: Privacy, rho: Fraction) -> Iterator[Problem]:
+    if not privacy.delta:
+        why = "Missing: with rho give the delta at which the report states epsilon. It costs"
+        yield "privacy.delta", f'{why} nothing. Write delta = "1e-6"'
+        return
+    epsilon = epsilon_of_rho(rho, privacy.delta)
+    if epsilon is None:
+        why = f"With delta = {decimal_text(privacy.delta)} it has no epsilon above 0 and at most "
+        yield "privacy.rho", f"{why}{MAX_EPSILON:,}. Change rho or delta."
+    elif privacy.epsilon != epsilon:
+        yield "privacy.epsilon", "Not used with rho, from which epsilon follows. Leave it out."
 
 
 def _series(spec: Spec) -> Iterator[Problem]:
