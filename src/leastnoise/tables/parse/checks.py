@@ -15,7 +15,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.budget import MAX_EPSILON
+from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.answers.kinds import file_names, lay_out_query, lay_out_ranks
 from leastnoise.tables.expressions.over_unit import units_of
 from leastnoise.tables.expressions.tree import columns_of
@@ -26,6 +27,7 @@ from leastnoise.tables.parse.columns import Problem, check_declared, column_prob
 from leastnoise.tables.parse.output_checks import output_problems, table_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.results.table import result_columns
+from leastnoise.tables.spec.model import epsilon_of_rho
 from leastnoise.tables.spec.source import (
     IN_MEMORY,
     ON_SPARK,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
-    from leastnoise.tables.spec.model import Data, Series, Spec
+    from leastnoise.tables.spec.model import Data, Privacy, Series, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join
 
@@ -213,6 +215,8 @@ def _why_not_over(spec: Spec, column: str, key: str) -> str | None:
 
 def _privacy(spec: Spec) -> Iterator[Problem]:
     privacy = spec.privacy
+    if privacy.rho is not None:
+        yield from _rho(privacy, privacy.rho)
     if privacy.epsilon == 0 and privacy.delta == 0:
         yield "privacy.epsilon", "Expected epsilon > 0 or delta > 0: no finite noise has both at 0."
     if privacy.unit_is is not None and privacy.unit not in {"row", None}:
@@ -221,6 +225,19 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
         return
     yield from check_declared(spec, privacy.unit, "privacy.unit")
     yield from unit_problems(spec.data.types.get(privacy.unit), privacy.unit)
+
+
+def _rho(privacy: Privacy, rho: Fraction) -> Iterator[Problem]:
+    if not privacy.delta:
+        why = "Missing: with rho give the delta at which the report states epsilon. It costs"
+        yield "privacy.delta", f'{why} nothing. Write delta = "1e-6"'
+        return
+    epsilon = epsilon_of_rho(rho, privacy.delta)
+    if epsilon is None:
+        why = f"With delta = {decimal_text(privacy.delta)} it has no epsilon above 0 and at most "
+        yield "privacy.rho", f"{why}{MAX_EPSILON:,}. Change rho or delta."
+    elif privacy.epsilon != epsilon:
+        yield "privacy.epsilon", "Not used with rho, from which epsilon follows. Leave it out."
 
 
 def _series(spec: Spec) -> Iterator[Problem]:
@@ -376,7 +393,7 @@ def _has_limits(spec: Spec, query: Query) -> bool:
 
     A selection hides a person in any number of groups.
     """
-    if query.by is not None or (limits := spec.limits(query)) is not None and limits.given:
+    if query.by is not None or ((limits := spec.limits(query)) is not None and limits.given):
         return True
     return any(has_one_value(spec, column) for column in spec.groupings(query))
 
