@@ -13,6 +13,7 @@ from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import (
     VERSION,
@@ -39,8 +40,12 @@ COMPOSED = "tight composition: all draws of noise together, their laws fixed in 
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 _RELEASES = "releases"  # a field of certificates about a series only
 
-Block = Certificate | ThresholdCertificate | QuantileCertificate | KeysCertificate
-"""A certificate for one query: published noise, noise above a threshold, quantiles, or keys."""
+_WITHOUT_LAW = (ThresholdCertificate, KeysCertificate, QuantileCertificate, LimitCertificate)
+Block = (
+    Certificate | ThresholdCertificate | QuantileCertificate | KeysCertificate | LimitCertificate
+)
+"""A certificate for one query (noise, noise above a threshold, quantiles, or keys), or for a limit
+and all queries after it."""
 Blocks = tuple[tuple[str, Block], ...]
 
 
@@ -51,7 +56,7 @@ def _check_blocks(blocks: Blocks, *, name: str) -> Blocks:
             _validate.text(block, name=name),
             _validate.instance(
                 certificate,
-                (Certificate, ThresholdCertificate, QuantileCertificate, KeysCertificate),
+                (Certificate, *_WITHOUT_LAW),
                 name=name,
                 like=like,
             ),
@@ -345,7 +350,7 @@ def _block_of(record: object) -> tuple[str, Block]:
     name = require_type(fields["name"], str, where="block.name")
     content = fields["certificate"]
     kind = content.get("kind") if isinstance(content, dict) else None
-    for known in (ThresholdCertificate, KeysCertificate, QuantileCertificate):
+    for known in _WITHOUT_LAW:
         if kind == known.kind:
             return name, known.from_record(content)
     return name, Certificate.from_record(content)

@@ -40,7 +40,7 @@ const STATEMENTS = {
     "chance_below coordinate",
   "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested " +
     "candidates parts groups reach",
-  "keys-certificate": "",
+  "keys-certificate": "", "limit-certificate": "",
 };
 const each = (names, value) => Object.fromEntries(words(names).map((name) => [name, value]));
 const [SMALLEST, LENGTH, COUNT] = [power(-300), [power(-140), power(140)], [1, 1e6]];
@@ -799,7 +799,9 @@ function checkRelease(folder, without = false) {
   const alike = (a, b) => same([...new Set(a)].sort(), [...new Set(b)].sort());
   const fits = texts.every((name) => name in files) && alike(stems, parts.map((part) => part.name));
   require(fits, "The seal is about other files than the plan's tables.");
-  const claimed = (certificate.blocks ?? []).map((block) => block.certificate);
+  const inside = (plan) => (plan.blocks ?? []).map((block) => block.certificate);
+  const plans = inside(certificate).flatMap((claim) => claim.plans ?? []); // of limits to be found
+  const claimed = [certificate, ...plans].flatMap(inside);
   const noises = claimed.map((claim) => (claim.kind.startsWith("thr") ? claim.noise : claim));
   const draws = noises.filter((claim) => claim.kind === "certificate");
   const law = (name, scale, grid) => key([name, number(scale), number(grid)]);

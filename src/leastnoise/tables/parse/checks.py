@@ -22,6 +22,7 @@ from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
 from leastnoise.tables.layout.unit_groups import has_one_value
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, check_declared, column_problems, unit_problems
+from leastnoise.tables.parse.found_limit_checks import found_limit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.results.table import result_columns
 from leastnoise.tables.spec.source import (
@@ -337,9 +338,9 @@ def _parts(
 
 def _has_limits(spec: Spec, query: Query) -> bool:
     """True if a limit bounds one unit in `query`, whether it is given or holds by construction."""
-    if (limits := spec.limits(query)) is not None and limits.given:
-        return True
-    return any(has_one_value(spec, column) for column in spec.groupings(query))
+    return bool(spec.limits(query).given) or any(
+        has_one_value(spec, column) for column in spec.groupings(query)
+    )
 
 
 def _why_not_on(spec: Spec, join: Join) -> str | None:
@@ -367,6 +368,7 @@ _SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
     _privacy,
     _series,
     _contribution,
+    found_limit_problems,
     column_problems,
     _names,
 )
