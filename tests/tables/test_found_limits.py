@@ -15,8 +15,8 @@ from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.layout import found_limits
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source
-from leastnoise.tables.rows.cut_off import count_cut_off
 from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.spec.source import IN_MEMORY
 from tests.tables.found_limits import CANDIDATES, cut_off, finds
 

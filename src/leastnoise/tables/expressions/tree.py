@@ -47,6 +47,20 @@ class ColumnRef:
 
 @final
 @dataclass(frozen=True)
+class UnitColumn:
+    """The unit of a row, compared as limits compare it: see `over_unit`."""
+
+    name: str
+    type: Type = "text"
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        """No arguments: the unit is a leaf."""
+        return ()
+
+
+@final
+@dataclass(frozen=True)
 class Constant:
     """A public value."""
 
@@ -83,7 +97,7 @@ class Call:
         return hash((self.operator, self.arguments, self.type, self.unit))
 
 
-Expression = ColumnRef | Constant | Call
+Expression = ColumnRef | UnitColumn | Constant | Call
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -125,7 +139,7 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
     """Replace each column by the expression that `known` has for it, if any."""
     copies: dict[Expression, Expression] = {}
     for node in walk(expression):
-        if isinstance(node, ColumnRef):
+        if isinstance(node, ColumnRef | UnitColumn):
             copies[node] = known.get(node.name, node)
         elif isinstance(node, Call):
             copies[node] = replace(

@@ -16,6 +16,7 @@ from leastnoise.tables.layout import replaced
 from leastnoise.tables.layout.axes import Axis
 from leastnoise.tables.layout.limits import (
     CHOSEN,
+    IN_EVERY_CELL,
     IN_ONE_CELL,
     Bounding,
     FewGroups,
@@ -119,6 +120,8 @@ class Layout(TableShape):
         """The limit of one unit, to end a sentence that begins with the unit."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
+        if self.selected is not None and not self.leaves_out:
+            return IN_EVERY_CELL
         words = self.bounding.in_words(self.numbers)
         if self.adds_cells and words == IN_ONE_CELL:
             words += ", and in every sum that contains it"

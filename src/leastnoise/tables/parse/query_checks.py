@@ -87,6 +87,13 @@ def _limits(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield key, "Expected a limit, such as contribution = { max_groups = 1 }."
 
 
+def _rho(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield a problem if the budget is in ρ, and the query's noise can't be Gaussian."""
+    why = "" if spec.privacy.rho is None else kinds.why_no_rho(spec, query)
+    if why:
+        yield path, f"Not possible with privacy.rho: {why}. Give privacy.epsilon instead of rho."
+
+
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if query.round and query.round_to is not None:
         yield f"{path}.round_to", "Not used beside round: multiples of round_to are whole numbers."
@@ -297,6 +304,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _objective,
     _prefer,
     _accuracy,
+    _rho,
     kinds.sum_problems,
     added_queries.problems,
 )

@@ -18,6 +18,7 @@ from leastnoise.tables.answers.match_certificates import list_answers, read_answ
 from leastnoise.tables.layout import found_limits
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.total_rho import scale_to_rho
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +40,8 @@ def plan(
 
     A query has a draw for its share of the budget, or shares a draw with others. Or the noise of
     all queries is scaled down until they meet the budget only together, if that reduces the noise
-    of each. No query has more noise in a shared draw than it would get alone.
+    of each. No query has more noise in a shared draw than it would get alone. With a budget in ρ
+    each query has Gaussian noise for its part of ρ.
 
     `progress` receives the stages. Raises Refused if no noise can serve a query, or, with `check`,
     if a number may be out of the range of float64.
@@ -48,6 +50,9 @@ def plan(
     if (finder := found_limits.finder_of(layout.spec)) is not None:
         return _plan_found_limit(layout.spec, finder, tell, check=check)
     offers = [offer for answer in list_answers(layout) for offer in answer.find(tell)]
+    privacy = layout.spec.privacy
+    if privacy.rho is not None:
+        offers = scale_to_rho(offers, privacy.rho, privacy.neighbours)
     try:
         result = _prove(layout, offers)
     except NotCertified:  # Gaussian noise in margins can't be composed with the other noise
@@ -128,6 +133,7 @@ def _prove(layout: SpecLayout, offers: Sequence[Offer]) -> Plan:
         budget=layout.spec.budget,
         blocks=tuple(claim for offer in ordered for claim in offer.claims),
         releases=layout.spec.compositions,
+        rho=layout.spec.privacy.rho,
     )
     splits = {tuple(offer.claims[0][0].split(JOIN)): offer.split for offer in ordered}
     known = [proved for offer in ordered for proved in offer.known]
@@ -161,6 +167,8 @@ def _read_plan(
     """
     if certificate.budget != layout.spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
+    if certificate.rho != layout.spec.privacy.rho:
+        raise CertificateRejected("The certificate's rho is not the spec's.")
     if (finder := found_limits.finder_of(layout.spec)) is not None:
         fixed = _read_fixed(layout.spec, finder, certificate)
         second = _read_plan(

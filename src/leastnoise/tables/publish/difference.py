@@ -215,7 +215,7 @@ def _read_numbers(
     folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """The numbers of a verified table, by column."""
-    kind = release.spec.output.format if release.spec.output else "parquet"
+    kind = release.spec.table_kind
     layouts = [part.layout for part in parts]
     columns = read_table(folder / f"{parts[0].name}.{kind}", layouts)
     labels = [f"{statistic.label}{end}" for statistic in statistics_of(layouts) for end in SUFFIXES]

@@ -24,7 +24,7 @@ from leastnoise.tables.rows.cells import (
     unlisted_keys,
 )
 from leastnoise.tables.rows.choose_cells import keep_few, new_salt
-from leastnoise.tables.rows.cut_off import count_cut_off
+from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.rows.persons import shrink_rows
 from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
 
@@ -117,7 +117,7 @@ class ExactTotals:
             return bounding.query_vectors(engine, self.spec, layouts, salt=self.salt)
 
     def cut_off(self, finder: Finder, layout: Layout | None) -> list[int]:
-        """What each candidate for a limit cuts off of all units: see `cut_off`."""
+        """What each candidate for a limit cuts off of all units: see `count_cut_off`."""
         self.tell(f"Reading for {finder.label}")
         with source.open_engine(self.rows) as engine:
             return count_cut_off(engine, self.spec, finder, layout)

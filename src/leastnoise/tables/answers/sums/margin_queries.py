@@ -361,6 +361,7 @@ def _in_sums(layout: Layout) -> Bounding:
 class MarginQueries(QueryKind):
     """Cells and their totals."""
 
+    why_no_rho: ClassVar[str] = ""
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins"})
 
     def file_names(self, query: Query) -> list[str]:

@@ -29,6 +29,7 @@ _NO_NUMBER = (
     "Not used where keys are published alone, without a number. Leave it out, or give the query "
     'statistics = ["count"].'
 )
+_THRESHOLD = "groups that nobody listed stay hidden only up to a probability, which no rho allows"
 _OF_NUMBERS = (
     "accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp", "min_count",
     "top", "prefer",
@@ -38,6 +39,8 @@ _OF_NUMBERS = (
 @final
 class UnlistedQueries(QueryKind):
     """Queries for unlisted groups: a group is published if its noisy count is large enough."""
+
+    why_no_rho: ClassVar[str] = _THRESHOLD
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layout of the row of one group."""
@@ -57,6 +60,7 @@ class KeyQueries(QueryKind):
     """The keys that exist, without a number."""
 
     why_no_clipping: ClassVar[str] = _NO_NUMBER
+    why_no_rho: ClassVar[str] = _THRESHOLD
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """The keys that a query can't use if it publishes keys alone."""
