@@ -7,7 +7,7 @@ f(j) = N_j + Σ_u max(0, n_u − c_j) is the noise and what is cut off, and
 s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|) how much more than with another candidate, for each
 row between the two. s is 0 exactly where f is least. Permute-and-flip publishes the candidate with
 the largest Exp(1) − λ·s(j). After that the release follows the plan of that candidate
-(theory/release.md §12).
+(theory/release.md §13).
 """
 
 from __future__ import annotations

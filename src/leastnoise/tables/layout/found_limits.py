@@ -2,7 +2,7 @@
 
 First permute-and-flip chooses a candidate, with a share of ε. Then the release follows the plan of
 an ordinary spec: with that limit, and with the rest of ε. All these plans are proved before a row
-is read (theory/release.md §12).
+is read (theory/release.md §13).
 """
 
 from __future__ import annotations
