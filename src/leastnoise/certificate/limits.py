@@ -3,7 +3,7 @@
 notation: c_1 < … < c_m the candidates; n_u the rows or groups of unit u; N_j the noise of the
 release with the limit c_j, a public number; λ the rate.
 
-f(j) = N_j + Σ_u max(0, n_u − c_j) is the noise and what is cut off, and
+f(j) = N_j + Σ_u max(0, n_u − c_j) is the noise and the rows that the limit cuts off, and
 s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|) how much more than with another candidate, for each
 row between the two. s is 0 exactly where f is least. Permute-and-flip publishes the candidate with
 the largest Exp(1) − λ·s(j). After that the release follows the plan of that candidate

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def choose_limit(
     claim: LimitCertificate, cut_off: Sequence[int], *, entropy: Entropy | None = None
 ) -> int:
-    """The index of the chosen candidate; `cut_off` has what each candidate cuts off of all units.
+    """The index of the chosen candidate; `cut_off` has the rows of all units above each candidate.
 
     `entropy` is for tests.
     """

@@ -122,7 +122,7 @@ def describe(spec: Spec) -> Iterator[str]:
 
 
 def to_record(spec: Spec) -> dict[str, Any]:
-    """The limit that a release finds, and what was found so far, as JSON values."""
+    """The limit that a release finds, and its value if it is known, as JSON values."""
     if (finder := finder_of(spec)) is None:
         return {}
     finds = finder.finds
