@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Self, final
+from typing import Self, final, get_args
 
 from leastnoise import _validate, _words
 from leastnoise._record import (
@@ -37,6 +37,7 @@ from leastnoise.certificate.records import (
     read_budget,
     require_type,
 )
+from leastnoise.certificate.selection import SelectionCertificate
 from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
 from leastnoise.errors import (
     CertificateRejected,
@@ -56,8 +57,10 @@ _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 _RELEASES = "releases"  # a field of certificates about a series only
 _RHO = "rho"  # a field of certificates about a budget in ρ only
 
-Block = Certificate | ThresholdCertificate | QuantileCertificate | KeysCertificate
-"""A certificate for one query: published noise, noise above a threshold, quantiles, or keys."""
+OfTable = ThresholdCertificate | QuantileCertificate | KeysCertificate | SelectionCertificate
+"""A certificate without a law of noise: a threshold, quantiles, keys, or selected groups."""
+Block = Certificate | OfTable
+"""A certificate for one query, or for one step of it."""
 Blocks = tuple[tuple[str, Block], ...]
 
 
@@ -68,7 +71,7 @@ def _check_blocks(blocks: Blocks, *, name: str) -> Blocks:
             _validate.text(block, name=name),
             _validate.instance(
                 certificate,
-                (Certificate, ThresholdCertificate, QuantileCertificate, KeysCertificate),
+                (Certificate, *get_args(OfTable)),
                 name=name,
                 like=like,
             ),
@@ -84,8 +87,8 @@ class PlanCertificate:
 
     There are two rules. RULE is basic composition: Σεᵢ <= ε and Σδᵢ <= δ, in exact fractions. With
     COMPOSED the queries' budgets may add up to more, but the laws of all draws together have δ(ε)
-    <= δ. Certificates for unlisted groups, keys and chosen quantiles have no such law: they always
-    count with their own budgets, and the other draws together meet the rest.
+    <= δ. Certificates for unlisted groups, keys, chosen quantiles and selected groups have no such
+    law: they always count with their own budgets, and the other draws together meet the rest.
 
     In a series, the certificate of a draw covers all `releases`, and so does its budget. The
     budgets of certificates without a law count once per release.
@@ -386,7 +389,9 @@ def _draws(blocks: Sequence[tuple[str, Block]]) -> tuple[Releases, ...]:
             why = "several draws from one sample aren't proved under subsampling"
             raise NotApplicable(family=block.noise.name, why=why)
     if not draws:
-        why = "thresholds and chosen quantiles only compose by sums of their budgets"
+        why = (
+            "thresholds, chosen quantiles and selected groups only compose by sums of their budgets"
+        )
         raise NotApplicable(family="noise", why=why)
     return tuple(block.releases for block in draws)
 
@@ -396,7 +401,7 @@ def _block_of(record: object) -> tuple[str, Block]:
     name = require_type(fields["name"], str, where="block.name")
     content = fields["certificate"]
     kind = content.get("kind") if isinstance(content, dict) else None
-    for known in (ThresholdCertificate, KeysCertificate, QuantileCertificate):
+    for known in get_args(OfTable):
         if kind == known.kind:
             return name, known.from_record(content)
     return name, Certificate.from_record(content)

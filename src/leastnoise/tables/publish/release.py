@@ -370,7 +370,7 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, standing, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
-            from leastnoise.tables.results.table_files import write_table
+            from leastnoise.tables.publish.write_tables import write_tables
 
             with output.report_write_errors(path):
                 prepare.make_room(folder)
@@ -379,8 +379,7 @@ class Release:
                     prepare.put_texts(
                         folder, spec=plan.spec, plan=plan, certificate=plan.certificate
                     )
-                for table in released.tables.values():
-                    write_table(table, folder, wanted.format)
+                write_tables(folder, plan, released.tables.values())
                 sealed = seal.Seal.of(
                     folder, entry=released.entry, release_number=released.release_number
                 )

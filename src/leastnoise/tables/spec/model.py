@@ -18,6 +18,7 @@ from leastnoise.errors import LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
+from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
@@ -36,9 +37,7 @@ from leastnoise.tables.spec.values import (
     Encoding,
     Epsilon,
     Expression,
-    Positive,
     PublicCount,
-    RowLimit,
     Sources,
     Text,
     Written,
@@ -229,39 +228,6 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | None:
 
 
 @final
-class Contribution(Section):
-    """The limits on the contribution of one person; all that are given hold.
-
-    They limit a person's rows, the person's groups in one query, and the person's rows in each
-    group; or the l1 or l2 norm of the person's additions to a query.
-    """
-
-    max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
-    max_groups: RowLimit | None = key(
-        "the most groups of a query in which one person counts", "max_groups = 2", default=None
-    )
-    max_rows_per_group: RowLimit | None = key(
-        "the most rows of one person in one group", "max_rows_per_group = 1", default=None
-    )
-    l1: Positive | None = key(
-        "the largest l1 norm of one person's contribution to a query", "l1 = 3", default=None
-    )
-    l2: Positive | None = key(
-        "the largest l2 norm of one person's contribution to a query", "l2 = 3", default=None
-    )
-
-    @property
-    def counted(self) -> dict[str, int]:
-        """The limits on rows and groups, which don't depend on the values that are summed."""
-        known = {
-            "max_rows": self.max_rows,
-            "max_groups": self.max_groups,
-            "max_rows_per_group": self.max_rows_per_group,
-        }
-        return {name: most for name, most in known.items() if most is not None}
-
-
-@final
 class Series(Section):
     """Releases that meet the budget together, each with fresh noise: say, one a week.
 
@@ -345,15 +311,33 @@ class Output(Section):
 
     For a series it contains a directory for each release, named by its number: 01 to 52. `report`
     asks the command line to add a page about the release.
+
+    `xlsx` is a workbook with a cover sheet and a sheet for each table. `sdmx-csv` has a line for
+    each statistic of each group, and needs the `agency` of its structures. The header of a CSV has
+    the names of columns or, with `headers = "both"`, also their labels, as in "count: count of
+    rows".
     """
 
     path: Text = key("a directory that doesn't exist yet, relative to the spec", 'path = "out"')
-    format: Literal["parquet", "csv", "json"] = key(
+    format: Literal["parquet", "csv", "json", "xlsx", "sdmx-csv"] = key(
         "the format of the tables", 'format = "csv"', default="parquet"
+    )
+    headers: Literal["names", "both"] = key(
+        "the header of a CSV: names of columns, or names and labels",
+        'headers = "both"',
+        default="names",
+    )
+    agency: Text | None = key(
+        "the agency of the structures in SDMX-CSV", 'agency = "OFFICE"', default=None
     )
     report: bool = key(
         "true, to let `leastnoise release` also write a page", "report = true", default=False
     )
+
+    @property
+    def kind(self) -> str:
+        """The suffix of the files of tables."""
+        return "csv" if self.format == "sdmx-csv" else self.format
 
 
 @final
@@ -449,11 +433,25 @@ class Spec(Section):
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
 
     @property
+    def table_kind(self) -> str:
+        """The suffix of the files of tables; Parquet without an output."""
+        return "parquet" if self.output is None else self.output.kind
+
+    @property
     def labels(self) -> dict[str, str]:
         """The labels of the columns that have one."""
         return {
             name: column.label for name, column in self.columns.items() if column.label is not None
         }
+
+    def limits(self, query: Query) -> Contribution | None:
+        """The limits that the spec gives for one person in `query`.
+
+        A limit of the query replaces the common one of the same name; the others hold, too.
+        """
+        if query.contribution is None or self.contribution is None:
+            return query.contribution or self.contribution
+        return self.contribution.model_copy(update=query.contribution.given)
 
     def filters(self, query: Query) -> tuple[str, ...]:
         """The conditions on the rows of `query`: first the common ones, then its own."""

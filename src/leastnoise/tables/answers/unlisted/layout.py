@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout.axes import axes_of
 from leastnoise.tables.layout.choices import bound_groups
 from leastnoise.tables.layout.lay_out import find_bits, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.limits import FewGroups
+from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import A_PERSON, Component
 
@@ -93,10 +95,9 @@ def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
     by_row, rows = spec.privacy.by_row, Component(kind="count")
     bounding: FewGroups | str = FewGroups(groups=1, per_group=1)
     if not by_row:
-        if spec.contribution is None:
-            raise KeyError("contribution")  # the checks of the spec come first
+        limits = limits_of(spec, query, axes_of(spec, query))
         counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())
-        bounding = bound_groups(spec.contribution, counts_rows=counts_rows)
+        bounding = bound_groups(limits, counts_rows=counts_rows)
     if isinstance(bounding, str):
         raise LayoutError(bounding)
     # where one row of a person counts, to count persons and rows is the same
