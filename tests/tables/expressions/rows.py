@@ -31,9 +31,11 @@ TYPES: dict[str, Type] = {
     "d": "date",
     "e": "date",
     "at": "timestamp",
+    "seen": "timestamp",
 }
 LARGEST = 2**53
 TEXTS = ["", "a", "A", "north", " north ", "Ä", "2024-02-29", "2023-02-29", "😀b", "o'hara", "\t"]
+TEXTS += ["e\u0301", "\u00e9", "a\u2028b", "👩\u200d🔬", "x" * 2000, "😀" * 1024, "ab."]
 DAYS = [date(1, 1, 1), date(2020, 12, 31), date(2021, 1, 3), date(2024, 2, 29), date(9999, 12, 31)]
 _STAMPS = [
     datetime(1, 1, 1),

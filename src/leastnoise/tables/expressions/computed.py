@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Problem = tuple[str, str]
 Use = Literal["u", "k", "v"]
 """The purpose of a cast: "u" names a unit, "k" is a key of a group, "v" is a value."""
+INPUT_CASTS: Mapping[Type, str] = {"float": "v", "date": "d", "timestamp": "s"}
+"""The cast of a column that expressions use; the key for other types. "d" is a day, "s" seconds."""
 COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "int": "int",
     "float": "float",
@@ -48,10 +50,10 @@ class Computed:
         return {name: COLUMN_TYPES[expression.type] for name, expression in self.columns.items()}
 
     @property
-    def inputs(self) -> dict[str, Type]:
-        """The columns of the source that the expressions use, with their types."""
+    def inputs(self) -> tuple[ColumnRef, ...]:
+        """The columns of the source that the expressions use, each for every type that is used."""
         nodes = (node for expression in self.expressions for node in walk(expression))
-        return {node.name: node.type for node in nodes if isinstance(node, ColumnRef)}
+        return tuple(dict.fromkeys(node for node in nodes if isinstance(node, ColumnRef)))
 
 
 NOTHING = Computed()

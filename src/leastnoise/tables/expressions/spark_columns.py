@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import reduce
-from operator import and_, eq, ge, gt, le, lt, ne, or_
+from operator import add, and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any, final
 
+from leastnoise.tables.expressions.computed import INPUT_CASTS
+from leastnoise.tables.expressions.lower import lower
+from leastnoise.tables.expressions.texts import pattern_of
 from leastnoise.tables.expressions.tree import (
     LARGEST_FLOAT,
     LARGEST_INT,
@@ -19,6 +22,7 @@ from leastnoise.tables.expressions.tree import (
     Expression,
     levels_of,
 )
+from leastnoise.tables.spec.values import MAX_TEXT
 
 if TYPE_CHECKING:
     from leastnoise.tables.expressions.computed import Use
@@ -32,7 +36,7 @@ TYPES: Mapping[Type, str] = {
     "date": "date",
     "null": "double",
 }
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": eq,
     "<>": ne,
     "<": lt,
@@ -53,14 +57,22 @@ class SparkColumns:
     """
 
     def __init__(
-        self, functions: Any, expressions: Iterable[Expression], columns: Mapping[str, str]
+        self, functions: Any, expressions: Iterable[Expression], columns: Mapping[ColumnRef, str]
     ) -> None:
         self._f = functions
         self._columns = columns
         self._forms = _forms(functions)
+        self._builders: Mapping[str, Callable[..., Any]] = {
+            **dict.fromkeys(("+", "-", "*", "/", "%"), self._arithmetic),
+            **dict.fromkeys(("coalesce", "least", "greatest"), self._function),
+            "case": self._case,
+            "||": self._join,
+            "like": self._like,
+            "date_trunc": lambda node, value: self._f.trunc(value, node.unit),
+        }
         self._names: dict[Expression, str] = {}
         self._levels: list[dict[str, Any]] = []
-        listed = list(expressions)
+        listed = [lower(expression) for expression in expressions]
         for level in levels_of(listed):
             pairs = [(f"e{len(self._names) + number}", node) for number, node in enumerate(level)]
             self._levels.append({name: self._call(node) for name, node in pairs})
@@ -76,7 +88,7 @@ class SparkColumns:
     def _value(self, node: Expression) -> Any:
         f = self._f
         if isinstance(node, ColumnRef):
-            return f.col(self._columns[node.name])
+            return f.col(self._columns[node])
         if isinstance(node, Call):
             return f.col(self._names[node])
         value = node.value
@@ -86,22 +98,27 @@ class SparkColumns:
 
     def _call(self, node: Call) -> Any:
         """The column of one call, which never raises: a value that can't be computed is NULL."""
-        f, word = self._f, node.operator
         values = [self._value(argument) for argument in node.arguments]
-        if word in _COMPARISONS:
-            return _COMPARISONS[word](*values)
-        if word in {"and", "or"}:
-            return reduce(and_ if word == "and" else or_, values)
-        if word in {"+", "-", "*", "/", "%"}:
-            return self._arithmetic(node, *values)
-        if word == "case":
-            cases = f
-            for when, value in zip(values[:-1:2], values[1:-1:2], strict=True):
-                cases = cases.when(when, value)
-            return cases.otherwise(values[-1]).cast(TYPES[node.type])
-        if word in {"coalesce", "least", "greatest"}:
-            return getattr(f, word)(*values).cast(TYPES[node.type])
-        return f.trunc(*values, node.unit) if word == "date_trunc" else self._forms[word](*values)
+        if (build := self._builders.get(node.operator)) is not None:
+            return build(node, *values)
+        return self._forms[node.operator](*values)
+
+    def _function(self, node: Call, *values: Any) -> Any:
+        return getattr(self._f, node.operator)(*values).cast(TYPES[node.type])
+
+    def _case(self, node: Call, *values: Any) -> Any:
+        cases = self._f
+        for when, value in zip(values[:-1:2], values[1:-1:2], strict=True):
+            cases = cases.when(when, value)
+        return cases.otherwise(values[-1]).cast(TYPES[node.type])
+
+    def _join(self, _: Call, *values: Any) -> Any:
+        fits = reduce(add, map(self._f.octet_length, values)) <= MAX_TEXT
+        return self._f.concat(self._f.when(fits, values[0]), *values[1:])
+
+    def _like(self, node: Call, value: Any) -> Any:
+        pattern = rf"\A(?:{pattern_of(node.unit, atomic=True)})\z"
+        return self._f.rlike(value, self._f.lit(pattern))
 
     def _arithmetic(self, node: Call, first: Any, second: Any) -> Any:
         """The column of an arithmetic result, with the NULLs of `duckdb_sql._arithmetic`."""
@@ -139,7 +156,16 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         readable = f.rlike(text, f.lit(_DATE)) & (text >= "0001-01-01")
         return f.when(readable, text.try_cast("date"))
 
+    def replace(text: Any, old: Any, new: Any) -> Any:
+        size = f.octet_length
+        removed = size(text) - size(f.replace(text, old, f.lit("")))
+        fits = removed * (size(new) - size(old)) <= (MAX_TEXT - size(text)) * size(old)
+        return f.replace(f.when(fits, text), old, new)
+
     return {
+        **_OPERATORS,
+        "and": lambda *values: reduce(and_, values),
+        "or": lambda *values: reduce(or_, values),
         "not": lambda x: ~x,
         "is null": lambda x: x.isNull(),
         "abs": f.abs,
@@ -150,6 +176,13 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         "lower": lambda x: f.translate(x, UPPER, LOWER),
         "upper": lambda x: f.translate(x, LOWER, UPPER),
         "trim": f.trim,
+        "length": lambda x: f.char_length(x).cast("double"),
+        "right": lambda x, count: f.right(x, count.cast("int")),
+        "replace": replace,
+        "text of int": lambda x: x.cast("bigint").cast("string"),
+        "text of date": lambda x: x.cast("string"),
+        "sqrt": lambda x: f.sqrt(f.when(x >= 0.0, x)),
+        "days": lambda end, start: f.datediff(end, start).cast("double"),
         "substr": lambda x, first, length: f.substring(x, first.cast("int"), length.cast("int")),
         "weekday": lambda x: (f.weekday(x) + 1).cast("double"),
         "year": lambda x: f.year(x).cast("double"),
@@ -167,9 +200,7 @@ def from_casts(f: Any, kind: Type, number: int) -> Any:
     if kind == "int":
         whole = f.col(f"k{number}")
         return f.when(whole.between(-LARGEST_INT, LARGEST_INT), whole.cast("double"))
-    if kind == "float":
-        return f.col(f"v{number}")
-    return f.col(f"d{number}" if kind == "date" else f"k{number}")
+    return f.col(f"{INPUT_CASTS.get(kind, 'k')}{number}")
 
 
 def to_casts(kind: Type, value: Any) -> dict[Use, Any]:

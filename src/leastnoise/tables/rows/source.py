@@ -110,9 +110,10 @@ def find_source(
     used = {use.column for use in uses}
     used |= set() if spec.privacy.by_row else {spec.privacy.unit}
     computed = computed.select(used)
-    for name in computed.inputs:
+    read_in = [column.name for column in computed.inputs]
+    for name in read_in:
         columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
-    read = {*used, *computed.inputs} - {*computed.columns}
+    read = {*used, *read_in} - {*computed.columns}
     kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in read}
     return Source(rows=rows, columns=kept, computed=computed)
 

@@ -48,6 +48,7 @@ FIRST_DATE, LAST_DATE = (
     "0001-01-01",
     "9999-12-31",
 )  # others have different texts
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # of these dates, since 1970
 
 
 @final
@@ -183,6 +184,17 @@ def as_day(column: StoredColumn) -> str:
     elif column.kind in _STAMPS:
         day = f"TRY_CAST({day} AS DATE)"
     return f"CASE WHEN {day} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {day} END"
+
+
+def as_seconds(column: StoredColumn) -> str:
+    """SQL of a timestamp's whole seconds since 1970, rounded down; NULL where the day is NULL."""
+    if column.kind == "TIMESTAMP_NS":
+        passed, size = f"epoch_ns({column.sql})", 10**9
+    else:
+        passed, size = f"epoch_us(TRY_CAST({column.sql} AS TIMESTAMP))", 10**6
+    seconds = f"({passed} // {size} - CAST({passed} % {size} < 0 AS BIGINT))"
+    inside = f"{seconds} BETWEEN {FIRST_SECOND} AND {LAST_SECOND}"
+    return f"CASE WHEN {inside} THEN CAST({seconds} AS DOUBLE) END"
 
 
 def _nearest(column: StoredColumn) -> str:

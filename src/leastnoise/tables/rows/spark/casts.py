@@ -126,6 +126,13 @@ class Casts:
         first, last = (f.lit(day).cast("date") for day in (FIRST_DATE, LAST_DATE))
         return f.when(column.between(first, last), column)
 
+    def as_seconds(self, column: Any) -> Any:
+        """A timestamp's whole seconds since 1970, rounded down; NULL where the day is NULL."""
+        f = self._f
+        days = f.datediff(self.as_day(column), f.lit("1970-01-01").cast("date")).cast("double")
+        clock = f.hour(column) * 3600 + f.minute(column) * 60 + f.second(column)
+        return days * 86_400.0 + clock.cast("double")
+
     def _matches(self, column: Any, pattern: str) -> Any:
         return self._f.rlike(column, self._f.lit(rf"\A(?:{pattern})\z"))
 

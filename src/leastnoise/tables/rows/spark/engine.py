@@ -303,11 +303,13 @@ class Spark(Engine):
             for use, cast in casts.casts_by_use(self._f.col(at[name]), kinds[name], wanted).items()
         }
         stored = ["nothing", *listed]
-        listed |= {
-            f"d{position}": casts.as_day(self._f.col(at[name]))
-            for position, name in enumerate(columns)
-            if computed.inputs.get(name) == "date"
-        }
+        positions = {name: position for position, name in enumerate(columns)}
+        for column in computed.inputs:
+            position, read = positions[column.name], self._f.col(at[column.name])
+            if column.type == "date":
+                listed[f"d{position}"] = casts.as_day(read)
+            elif column.type == "timestamp":
+                listed[f"s{position}"] = casts.as_seconds(read)
         named = (cast.alias(name) for name, cast in listed.items())
         frame = source.frame.toDF(*at.values()).select(*named, self._f.lit(0).alias("nothing"))
         return self._add_computed(frame, stored, list(columns), computed)
@@ -319,10 +321,11 @@ class Spark(Engine):
         if not computed.expressions:
             return frame.select(*stored)
         positions = {name: position for position, name in enumerate(columns)}
-        names = {name: f"g{positions[name]}" for name in computed.inputs}
+        names = {column: f"g{number}" for number, column in enumerate(computed.inputs)}
         compiled = SparkColumns(self._f, computed.expressions, names)
-        for name, kind in computed.inputs.items():
-            frame = frame.withColumn(names[name], from_casts(self._f, kind, positions[name]))
+        for column, name in names.items():
+            cast = from_casts(self._f, column.type, positions[column.name])
+            frame = frame.withColumn(name, cast)
         selected, count = [self._f.col(name) for name in stored], len(computed.columns)
         pairs = zip(computed.columns.values(), compiled.values[:count], strict=True)
         for position, (column, value) in enumerate(pairs, len(columns)):
