@@ -26,6 +26,7 @@ _SQL = {
     "bool": "boolean",
     "date": "date",
     "timestamp": "timestamp_ntz",
+    "instant": "timestamp",
 }
 
 
@@ -64,7 +65,10 @@ def test_random_expressions_mean_what_they_mean_in_python(
         names[ColumnRef(name, "date")] = f"{columns[name]}d"
         stored = f.col(columns[name])
         frame = frame.withColumn(f"{columns[name]}d", Casts(f).as_day(stored))
-        frame = frame.withColumn(columns[name], Casts(f).as_seconds(stored))
+    for name, kind in TYPES.items():
+        if kind in {"timestamp", "instant"}:
+            seconds = Casts(f).as_seconds(f.col(columns[name]), _SQL[kind])
+            frame = frame.withColumn(columns[name], seconds)
     trees = [parse(one.text, TYPES) for one in expressions]
     compiled = SparkColumns(f, trees, names)
     values = [value.alias(f"found{place}") for place, value in enumerate(compiled.values)]

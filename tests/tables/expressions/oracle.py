@@ -9,7 +9,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from tests.tables.expressions.expression import Draw, Expression, apply
-from tests.tables.expressions.oracle_dates import date_number
+from tests.tables.expressions.oracle_dates import clock_date, date_number
+from tests.tables.expressions.oracle_logarithms import logarithm_word
 from tests.tables.expressions.oracle_texts import text_condition, text_number, text_word
 from tests.tables.expressions.rows import DAYS, LARGEST, TEXTS, TYPES, Row
 
@@ -26,8 +27,7 @@ def random_expression(random: random.Random, kind: str, depth: int) -> Expressio
 
 def _leaf(random: random.Random, kind: str) -> Expression:
     if kind == "date" and random.random() < 0.3:
-        written = random.choice(["date(at)", "cast(at as date)"])
-        return Expression(written, "date", lambda row: _if(row["at"], datetime.date))
+        return _clock_date(random)
     if random.random() < 0.6:
         types = ("int", "float") if kind == "number" else (kind,)
         name = random.choice(
@@ -49,6 +49,13 @@ def _leaf(random: random.Random, kind: str) -> Expression:
     return Expression(f"date '{day.isoformat()}'", "date", lambda _: day)
 
 
+def _clock_date(random: random.Random) -> Expression:
+    if random.random() < 0.4:
+        return clock_date(random)
+    written = random.choice(["date(at)", "cast(at as date)"])
+    return Expression(written, "date", lambda row: _if(row["at"], datetime.date))
+
+
 def _whole_or_none(value: float, kind: str) -> float | None:
     most = LARGEST if kind == "int" else math.inf
     fits = math.isfinite(value) and abs(value) <= most
@@ -68,6 +75,7 @@ def _number(random: random.Random, depth: int) -> Expression:
         lambda: date_number(random, draw),
         lambda: text_number(random, draw),
         lambda: _root(random, draw),
+        lambda: logarithm_word(random, draw),
     ]
     return random.choice(makers)()
 

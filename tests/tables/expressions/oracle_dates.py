@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 import random
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from importlib import resources
+from zoneinfo import ZoneInfo
 
 from tests.tables.expressions.expression import Draw, Expression, apply
+from tests.tables.expressions.rows import Row
 
 _STAMP = Expression("at", "timestamp", lambda row: row["at"])
+_ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
 _SIZES = {"hour": 3600, "minute": 60, "second": 1}
+
+
+def read_zone(zone: str) -> ZoneInfo:
+    """The zone of the package; ZoneInfo(zone) is the system's, which may be older."""
+    path = resources.files("tzdata").joinpath("zoneinfo", *zone.split("/"))
+    with path.open("rb") as file:
+        return ZoneInfo.from_file(file)
+
+
+def _of_clock(random: random.Random) -> Expression:
+    """A timestamp: of a column, or of the clock of a zone, which Python's zoneinfo reads."""
+    if random.random() < 0.4:
+        return _STAMP
+    zone = random.choice(_ZONES)
+    name = random.choice(["moment", "at"])
+    naive = " at time zone 'UTC'" if name == "at" else ""
+
+    def value(row: Row) -> datetime | None:
+        instant = row[name]
+        if instant is None or not 1970 <= instant.year < 2100:
+            return None
+        aware = instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
+        return aware.astimezone(read_zone(zone)).replace(tzinfo=None)
+
+    return Expression(f"{name}{naive} at time zone '{zone}'", "timestamp", value)
+
+
+def clock_date(random: random.Random) -> Expression:
+    """The date of a clock."""
+    stamp = _of_clock(random)
+    return Expression(f"date({stamp.text})", "date", apply(datetime.date, stamp))
 
 
 def date_number(random: random.Random, draw: Draw) -> Expression:
@@ -16,15 +51,17 @@ def date_number(random: random.Random, draw: Draw) -> Expression:
     match random.randrange(4):
         case 0:
             word = random.choice(["hour", "minute", "second"])
-            written = random.choice([f"{word}(at)", f"extract({word} from at)"])
-            return Expression(written, "int", apply(lambda at: float(getattr(at, word)), _STAMP))
+            stamp = _of_clock(random)
+            written = random.choice([f"{word}({stamp.text})", f"extract({word} from {stamp.text})"])
+            return Expression(written, "int", apply(lambda at: float(getattr(at, word)), stamp))
         case 1:
-            other = random.choice(["seen", "at"])
-            stamp = Expression(other, "timestamp", lambda row: row[other])
+            stamp = Expression("seen", "timestamp", lambda row: row["seen"])
+            if random.random() < 0.5:
+                stamp = _of_clock(random)
             unit = random.choice([*_SIZES])
             passed = lambda start, end: _time_between(start, end, _SIZES[unit])  # noqa: E731
             return Expression(
-                f"date_sub('{unit}', at, {other})", "int", apply(passed, _STAMP, stamp)
+                f"date_sub('{unit}', at, {stamp.text})", "int", apply(passed, _STAMP, stamp)
             )
         case 2:
             start, end = draw("date"), draw("date")

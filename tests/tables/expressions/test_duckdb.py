@@ -33,6 +33,11 @@ def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
             columns[name]: StoredColumn(sql=columns[name], kind="TIMESTAMP") for name in stamps
         }
         days = ", ".join(f"{as_day(column)} AS {name}d" for name, column in stored.items())
+        stored |= {
+            columns[name]: StoredColumn(sql=columns[name], kind="TIMESTAMP WITH TIME ZONE")
+            for name, kind in TYPES.items()
+            if kind == "instant"
+        }
         seconds = ", ".join(f"{as_seconds(column)} AS {name}" for name, column in stored.items())
         query = compiled.wrap(f"SELECT * REPLACE ({seconds}), {days} FROM given")
         wanted = ", ".join(compiled.names)

@@ -15,6 +15,7 @@ from leastnoise.tables.expressions.tree import (
     Call,
     Constant,
     Expression,
+    Type,
     as_type,
     read_day,
 )
@@ -94,7 +95,8 @@ def _completed(node: Parsed, read: Read) -> Expression:
     unit = str(node.expressions[0].name).lower()
     start, end = (read(argument) for argument in node.expressions[1:])
     if unit in _SECONDS:
-        both = tuple(as_type(value, ("timestamp",), "date_sub") for value in (start, end))
+        kind: Type = "instant" if "instant" in {start.type, end.type} else "timestamp"
+        both = tuple(as_type(value, (kind,), "date_sub") for value in (start, end))
         return Call(f"{unit}s between", both, "int")
     if unit not in _DATE_UNITS:
         units = _words.list_names([*_DATE_UNITS, *_SECONDS], most=6)

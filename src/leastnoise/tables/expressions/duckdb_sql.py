@@ -44,6 +44,8 @@ _FITS = (
 _FORMS: Mapping[str, str] = {
     "not": "NOT {0}",
     "is null": "{0} IS NULL",
+    "let": "{0}",
+    "day of": "DATE '1970-01-01' + CAST(floor({0} / CAST('86400' AS DOUBLE)) AS INTEGER)",
     "abs": "abs({0})",
     "floor": f"CASE WHEN abs({{0}}) <= {LARGEST_INT} THEN floor({{0}}) END",
     "ceil": f"CASE WHEN abs({{0}}) <= {LARGEST_INT} THEN ceil({{0}}) END",
@@ -102,7 +104,9 @@ class SqlColumns:
     def _value(self, node: Expression) -> str:
         if isinstance(node, ColumnRef):
             return self._columns[node]
-        return self._names[node] if isinstance(node, Call) else self._constant(node)
+        if isinstance(node, Call):
+            return self._names.get(node) or f"({self._call(node)})"
+        return self._constant(node)
 
     def _constant(self, node: Constant) -> str:
         match node.value:
@@ -141,6 +145,19 @@ def _case(node: Call, *values: str) -> str:
     return f"CAST(CASE {whens} ELSE {values[-1]} END AS {TYPES[node.type]})"
 
 
+def _float(node: Call, first: str, second: str) -> str:
+    return f"{first} {node.operator[1]} {second}"
+
+
+def _step(_: Call, value: str, *steps: str) -> str:
+    """SQL of a step function: a binary search, of which each row takes one path."""
+    if len(steps) == 1:
+        return steps[0]
+    middle = len(steps) // 4 * 2 + 1
+    below, above = _step(_, value, *steps[:middle]), _step(_, value, *steps[middle + 1 :])
+    return f"CASE WHEN {value} < {steps[middle]} THEN {below} ELSE {above} END"
+
+
 def _join(_: Call, *values: str) -> str:
     """SQL of joined texts; the first becomes NULL if the result is too long for a text."""
     length = " + ".join(f"strlen({value})" for value in values)
@@ -175,6 +192,8 @@ _BUILDERS: Mapping[str, Callable[..., str]] = {
     **dict.fromkeys(("+", "-", "*", "/", "%"), _arithmetic),
     **dict.fromkeys(("coalesce", "least", "greatest"), _function),
     "case": _case,
+    **dict.fromkeys(("f+", "f-", "f*", "f/"), _float),
+    "step": _step,
     "||": _join,
     "like": _like,
 }

@@ -10,7 +10,7 @@ from sqlglot import Expr as Parsed
 from sqlglot import errors, exp
 
 from leastnoise import _validate
-from leastnoise.tables.expressions import dates, texts
+from leastnoise.tables.expressions import dates, logarithms, texts, zones
 from leastnoise.tables.expressions.lower import lower
 from leastnoise.tables.expressions.tree import (
     LARGEST_INT,
@@ -116,7 +116,7 @@ def parse_sql(text: str) -> Parsed:
     return statements[0]
 
 
-_CONCEPTS = {**dates.READERS, **texts.READERS}
+_CONCEPTS = {**dates.READERS, **logarithms.READERS, **texts.READERS, **zones.READERS}
 
 
 class _Reader:

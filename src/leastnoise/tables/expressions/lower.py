@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from leastnoise.tables.expressions import dates
+from leastnoise.tables.expressions import dates, logarithms, zones
 from leastnoise.tables.expressions.tree import Call, Expression, walk
 
-_LOWERED: Mapping[str, Callable[..., Expression]] = dates.LOWERED
+_LOWERED: Mapping[str, Callable[..., Expression]] = {
+    **dates.LOWERED,
+    **logarithms.LOWERED,
+    **zones.LOWERED,
+}
 
 
 def lower(expression: Expression) -> Expression:

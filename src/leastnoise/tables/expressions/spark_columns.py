@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import reduce
-from operator import add, and_, eq, ge, gt, le, lt, ne, or_
+from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, truediv
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.tables.expressions.computed import INPUT_CASTS
@@ -44,6 +44,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": gt,
     ">=": ge,
 }
+_FLOAT_OPERATORS = {"f+": add, "f-": sub, "f*": mul, "f/": truediv}
 _MOST_INT = float(LARGEST_INT)
 _DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 
@@ -66,6 +67,7 @@ class SparkColumns:
             **dict.fromkeys(("+", "-", "*", "/", "%"), self._arithmetic),
             **dict.fromkeys(("coalesce", "least", "greatest"), self._function),
             "case": self._case,
+            "step": self._step,
             "||": self._join,
             "like": self._like,
             "date_trunc": lambda node, value: self._f.trunc(value, node.unit),
@@ -90,7 +92,7 @@ class SparkColumns:
         if isinstance(node, ColumnRef):
             return f.col(self._columns[node])
         if isinstance(node, Call):
-            return f.col(self._names[node])
+            return f.col(self._names[node]) if node in self._names else self._call(node)
         value = node.value
         if isinstance(value, date):  # Spark can't convert a Python date of the year 1
             return f.lit(value.isoformat()).cast("date")
@@ -111,6 +113,15 @@ class SparkColumns:
         for when, value in zip(values[:-1:2], values[1:-1:2], strict=True):
             cases = cases.when(when, value)
         return cases.otherwise(values[-1]).cast(TYPES[node.type])
+
+    def _step(self, _: Call, value: Any, *steps: Any) -> Any:
+        """A step function by a binary search, like `duckdb_sql._step`."""
+        if len(steps) == 1:
+            return steps[0]
+        middle = len(steps) // 4 * 2 + 1
+        below = self._step(_, value, *steps[:middle])
+        above = self._step(_, value, *steps[middle + 1 :])
+        return self._f.when(value < steps[middle], below).otherwise(above)
 
     def _join(self, _: Call, *values: Any) -> Any:
         fits = reduce(add, map(self._f.octet_length, values)) <= MAX_TEXT
@@ -166,6 +177,11 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         **_OPERATORS,
         "and": lambda *values: reduce(and_, values),
         "or": lambda *values: reduce(or_, values),
+        **_FLOAT_OPERATORS,
+        "let": lambda x: x,
+        "day of": lambda x: f.date_add(
+            f.lit("1970-01-01").cast("date"), f.floor(x / 86400.0).cast("int")
+        ),
         "not": lambda x: ~x,
         "is null": lambda x: x.isNull(),
         "abs": f.abs,

@@ -55,7 +55,8 @@ _WORDS = (
     *("nullif", *DATE_FUNCTIONS.values(), *OTHER_DATE_FUNCTIONS, "date", "date_trunc"),
     *("date_sub", *TIME_FUNCTIONS.values()),
     *(*TEXT_FUNCTIONS.values(), "substr", "left", "right", "like", "replace", "||", "concat"),
-    *(*NUMBER_FUNCTIONS.values(), "round", "sqrt", *EXTREMES.values()),
+    *(*NUMBER_FUNCTIONS.values(), "round", "sqrt", "ln", "log10", "log2", "exp", "power"),
+    *EXTREMES.values(),
 )
 _HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "input_type_preserved"}
 """Arguments by which sqlglot notes its dialect; they change nothing here."""
@@ -92,7 +93,7 @@ def explain_refusal(node: object) -> str:
 
 _INSTEAD: Mapping[type[Parsed], str] = {
     exp.Escape: "like takes no escape here. Compare the letter by left, right or substr.",
-    exp.ILike: "Engines disagree on the letters that ilike takes as equal. Write lower(x) like 'a%'.",
+    exp.ILike: "ilike takes other letters as equal in each engine. Write lower(x) like 'a%'.",
 }
 """Words that are refused, with what to write in place of them."""
 _CHANGES = {"now", "today", "rand", "randn", "uuid", "getdate"}

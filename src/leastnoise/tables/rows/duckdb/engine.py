@@ -146,7 +146,7 @@ class DuckDB(Engine):
             position, read = positions[column.name], rows.columns[column.name]
             if column.type == "date":
                 casts[f"d{position}"] = as_day(read)
-            elif column.type == "timestamp":
+            elif column.type in {"timestamp", "instant"}:
                 casts[f"s{position}"] = as_seconds(read)
         listed = ", ".join(f"{sql} AS {name}" for name, sql in casts.items()) or "0 AS nothing"
         query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound

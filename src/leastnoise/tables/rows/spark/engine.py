@@ -308,8 +308,8 @@ class Spark(Engine):
             position, read = positions[column.name], self._f.col(at[column.name])
             if column.type == "date":
                 listed[f"d{position}"] = casts.as_day(read)
-            elif column.type == "timestamp":
-                listed[f"s{position}"] = casts.as_seconds(read)
+            elif column.type in {"timestamp", "instant"}:
+                listed[f"s{position}"] = casts.as_seconds(read, kinds[column.name])
         named = (cast.alias(name) for name, cast in listed.items())
         frame = source.frame.toDF(*at.values()).select(*named, self._f.lit(0).alias("nothing"))
         return self._add_computed(frame, stored, list(columns), computed)
