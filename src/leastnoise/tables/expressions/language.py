@@ -12,6 +12,7 @@ from sqlglot import errors, exp
 from leastnoise import _validate
 from leastnoise.tables.expressions import dates, logarithms, texts, zones
 from leastnoise.tables.expressions.lower import lower
+from leastnoise.tables.expressions.read_over_unit import read_window
 from leastnoise.tables.expressions.tree import (
     LARGEST_INT,
     Call,
@@ -145,6 +146,7 @@ class _Reader:
             exp.Sqrt: self._square_root,
             exp.Cast: self._cast,
             exp.Anonymous: self._other_function,
+            exp.Window: lambda node: read_window(node, self.read),
             **dict.fromkeys(COMPARISONS, self._comparison),
             **dict.fromkeys(ARITHMETIC, self._arithmetic),
             **dict.fromkeys(NUMBER_FUNCTIONS, self._number_function),
