@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
+from leastnoise.certificate.selection import SelectionCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused, SpecError
 from leastnoise.mechanism.selection import select_largest
@@ -136,6 +139,11 @@ def test_limits_of_the_spec_lower_the_noise_of_counts() -> None:
 
     free = std()
     assert std(contribution={"max_groups": 8}) == free
+    unlimited, limited = (
+        plan(spec_file.lay_out(spec_of({"top": 8}, **changes))).blocks[0].moves
+        for changes in ({}, {"contribution": {"max_groups": 8}})
+    )
+    assert unlimited == limited
     assert std(contribution={"max_groups": 40}) == free
     assert std(contribution={"l1": 2}) == free
     assert std(contribution={"max_groups": 1}) < std(contribution={"max_groups": 3}) <= free
@@ -297,6 +305,27 @@ def test_certificates_of_the_selection_alone_or_twice_are_rejected(made: Path) -
     for blocks in ((noise,), (selection,), (selection, noise), (noise, selection, selection)):
         with pytest.raises(CertificateRejected):
             plan_as_certified(layout, ln.PlanCertificate(budget=certificate.budget, blocks=blocks))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"rate": Fraction(1, 4)},
+        {"rounds": 2},
+        {"candidates": 41},
+        {"budget": ln.Budget(epsilon="0.9"), "rate": Fraction(3, 10)},
+        {"neighbours": "replace-one", "rate": Fraction(1, 6)},
+    ],
+)
+def test_only_the_implied_selection_is_read(edit: dict[str, Any]) -> None:
+    layout = spec_file.lay_out(spec_of())
+    certificate = plan(layout).certificate
+    noise, (name, selection) = certificate.blocks
+    assert isinstance(selection, SelectionCertificate)
+    edited = replace(selection, **edit)
+    edited.verify()  # true, but about another selection
+    with pytest.raises(CertificateRejected, match="selected as the spec implies"):
+        plan_as_certified(layout, replace(certificate, blocks=(noise, (name, edited))))
 
 
 def test_releases_with_selected_groups_are_not_subtracted(made: Path, tmp_path: Path) -> None:
