@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
-from leastnoise.certificate.selection import SelectionCertificate
+from leastnoise.certificate.selection import MOST_ROUNDS, SelectionCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused, SpecError
 from leastnoise.mechanism.selection import select_largest
 from leastnoise.report import page
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.answers.selection.answer import Selected
+from leastnoise.tables.answers.selection.layout import MOST_SELECTED
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
@@ -233,6 +234,10 @@ def test_what_does_not_fit_is_refused(
         changes = {"privacy": {"unit": "person", "epsilon": 1, "delta": "1e-6"}}
     found = problems(SPEC | {"query": [cleaned]} | changes)
     assert key in found
+
+
+def test_a_certificate_has_as_many_rounds_as_a_query() -> None:
+    assert MOST_SELECTED == MOST_ROUNDS
 
 
 def test_other_queries_still_need_limits() -> None:

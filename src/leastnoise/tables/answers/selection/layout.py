@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
-from leastnoise.certificate.selection import MOST_ROUNDS
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.choices import list_cell_boundings
 from leastnoise.tables.layout.lay_out import shape_of
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
+MOST_SELECTED = 1000
+"""The most rounds of a `SelectionCertificate`, whose module takes half a second to import."""
 _EXCLUDED = ("histogram", "conditions")
 _TIMES_AS_MANY = 8  # noise for a person in all selected groups may be less than in one of 8
 
@@ -41,8 +42,8 @@ class SelectionQueries(QueryKind):
         key = f"{path}.by"
         if query.top is None:
             yield key, "Not used without top, the number of groups to select, such as top = 10."
-        elif query.top > MOST_ROUNDS:
-            yield f"{path}.top", f'Expected at most {MOST_ROUNDS:,} groups with by = "selection".'
+        elif query.top > MOST_SELECTED:
+            yield f"{path}.top", f'Expected at most {MOST_SELECTED:,} groups with by = "selection".'
         if spec.privacy.by_row:
             why = 'Not used with unit = "row": a row is in one group, so that the published counts '
             yield key, f"{why}of all groups choose the largest at no cost. Leave it out."
