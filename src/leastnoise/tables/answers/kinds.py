@@ -18,7 +18,7 @@ from leastnoise.tables.answers.weighted.questions import SumQueries
 from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
-from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,7 @@ KINDS: tuple[QueryKind, ...] = (
     SERIES,
     SELECTION,
 )
+_RANKS = "quantiles are chosen by a mechanism whose noise isn't Gaussian"
 
 
 def kind_of(spec: Spec, query: Query) -> QueryKind:
@@ -80,6 +81,11 @@ def why_no_clipping(spec: Spec, query: Query) -> str:
     """Why no query can count what limits take away from this one; "" if its kind allows it."""
     kinds = (*kinds_of_sums(query), kind_of(spec, query))
     return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
+
+
+def why_no_rho(spec: Spec, query: Query) -> str:
+    """Why not all noise of a query can be Gaussian; "" if it can."""
+    return _RANKS if quantiles_by_column(query) else kind_of(spec, query).why_no_rho
 
 
 def file_names(spec: Spec, query: Query) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 from pydantic import Discriminator, Field, Tag
 
+from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.values import (
     MAX_TEXT,
@@ -218,6 +219,11 @@ class Query(Section):
         "its weight when the budget is divided among queries",
         "importance = 2",
         default=Fraction(1),
+    )
+    contribution: Contribution | None = key(
+        "limits on one person's contribution to this query, in place of those under [contribution]",
+        "contribution = { max_groups = 1 }",
+        default=None,
     )
     accuracy: Accuracy | None = key(
         "the largest error that its numbers may have",

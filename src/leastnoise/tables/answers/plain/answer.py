@@ -119,7 +119,8 @@ class Plain:
             stated = replace(share, epsilon=claim.budget.epsilon)
         check_draw(claim, layouts, stated, spec.privacy.neighbours, where=where)
         split = None
-        if claim.budget != share:  # less noise than that is worth: all were scaled down
+        # less noise than its share is worth: all were scaled down
+        if claim.budget != share and spec.privacy.rho is None:
             known = reading.splits
             split = _split(claim, share) if known is None else known[tuple(labels)]
         shares = tuple(shared_draws.share_budget(spec.budget, (query,)) for query in queries)
