@@ -134,8 +134,8 @@ def test_the_gap_is_found_as_often_as_the_plan_says() -> None:
 
 
 def test_limits_of_the_spec_lower_the_noise_of_counts() -> None:
-    def std(**changes: Any) -> float:
-        (part,) = plan(spec_file.lay_out(spec_of({"top": 8}, **changes))).blocks
+    def std(query: dict[str, Any] | None = None, **changes: Any) -> float:
+        (part,) = plan(spec_file.lay_out(spec_of({"top": 8} | (query or {}), **changes))).blocks
         return part.errors[0].std
 
     free = std()
@@ -148,10 +148,23 @@ def test_limits_of_the_spec_lower_the_noise_of_counts() -> None:
     assert std(contribution={"max_groups": 40}) == free
     assert std(contribution={"l1": 2}) == free
     assert std(contribution={"max_groups": 1}) < std(contribution={"max_groups": 3}) <= free
-    assert std(contribution={"max_rows": 1}) == std(contribution={"max_groups": 1})
-    limited = plan(spec_file.lay_out(spec_of({"top": 8}, contribution={"max_groups": 2})))
-    assert "is counted in at most 2 cells, which chance chooses" in str(limited).replace("\n", " ")
-    assert "A person in more cells is left out" in str(limited).replace("\n", " ")
+    single = std(contribution={"max_groups": 1})
+    assert std(contribution={"max_rows": 1}) == single
+    assert std({"contribution": {"max_groups": 1}}) == single
+    assert std({"contribution": {"max_groups": 40}}, contribution={"max_groups": 1}) == free
+    join = {"kinds": {"source": "kinds.csv", "on": "person", "columns": ["kind"]}}
+    data = SPEC["data"] | {"join": join, "types": SPEC["data"]["types"] | {"kind": "int"}}
+    assert std({"group_by": {"kind": ITEMS}}, data=data) == single  # one kind a person
+    for most, words in (
+        (1, "is counted in at most one cell."),
+        (
+            12,
+            "is counted in at most 12 cells, which chance chooses. A person in more cells is left",
+        ),
+        (40, "is counted in every cell that they are in."),
+    ):
+        limited = plan(spec_file.lay_out(spec_of({"top": 8}, contribution={"max_groups": most})))
+        assert f"Each person {words}" in " ".join(str(limited).split())
 
 
 @pytest.mark.dense

@@ -15,6 +15,7 @@ from leastnoise.tables.layout.choices import list_cell_boundings
 from leastnoise.tables.layout.lay_out import shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.layout.limits import FirstCells
+from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:
@@ -79,10 +80,9 @@ class SelectionQueries(QueryKind):
             )
         if groups.dimension > MAX_DIMENSION:
             raise LayoutError(f"Expected at most {MAX_DIMENSION:,} groups, got {groups.cells:,}.")
-        most = groups.cells
-        if spec.contribution is not None:
-            known = list_cell_boundings(spec.contribution, groups.numbers)
-            most = min([most, *(cells.most for cells in known if isinstance(cells, FirstCells))])
+        known = list_cell_boundings(limits_of(spec, query, groups.axes), groups.numbers)
+        few = [bounding.most for bounding in known if isinstance(bounding, FirstCells)]
+        most = min([groups.cells, *few])
         limits = [most]
         if 1 < most < query.top <= _TIMES_AS_MANY * most:
             limits.append(groups.cells)
