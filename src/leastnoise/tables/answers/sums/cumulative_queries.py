@@ -47,7 +47,7 @@ _LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
 class RunningSumQueries(QueryKind):
     """Bins and their running sums, for groups and perhaps for totals of these."""
 
-    why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
+    why_no_clipping: ClassVar[str] = "Not used with cumulative: use another query."
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
