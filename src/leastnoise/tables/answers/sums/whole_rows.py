@@ -22,9 +22,9 @@ def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | Non
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
         return None
-    bounded = [way for way in ways if not isinstance(way, InBall)]
-    whole = [way for way in bounded if way.l1(shape.numbers).denominator == 1]
-    return min(whole, key=lambda way: replace(shape, bounding=way).l1, default=None)
+    bounded = [bounding for bounding in ways if not isinstance(bounding, InBall)]
+    whole = [bounding for bounding in bounded if bounding.l1(shape.numbers).denominator == 1]
+    return min(whole, key=lambda bounding: replace(shape, bounding=bounding).l1, default=None)
 
 
 def row_counts(cells: Layout) -> RowCounts:
