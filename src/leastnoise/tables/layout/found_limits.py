@@ -112,7 +112,7 @@ def describe(spec: Spec) -> Iterator[str]:
     if finds.found is None:
         yield (
             f"{finder.name}{where} is found first, as {listed}, {share}: the candidate with the "
-            "least total error, from noise and from rows that it cuts off. Errors are shown for the "
+            "least total error, from noise and from the rows it cuts off. Errors are shown for the "
             "largest candidate; they shrink with the limit."
         )
         return
