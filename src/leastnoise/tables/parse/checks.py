@@ -35,6 +35,8 @@ from leastnoise.tables.spec.source import (
     csv_keys,
     is_csv,
     is_spark,
+    is_statistical,
+    is_workbook,
     needs_types,
     why_no_engine,
     why_no_source,
@@ -156,9 +158,10 @@ def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem
         yield f"{path}.table", why
     csv = any(map(is_csv, names))
     for name_of_key in () if csv else csv_keys(section):
-        yield f"{path}.{name_of_key}", _ONLY_CSV
+        if name_of_key != "encoding" or not any(map(is_statistical, names)):
+            yield f"{path}.{name_of_key}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
-        what = "a CSV" if csv else "SQLite"
+        what = "a CSV" if csv else "a workbook" if any(map(is_workbook, names)) else "SQLite"
         yield "data.types", f"Missing: {what} source needs the type of each column that is used."
 
 

@@ -165,7 +165,7 @@ def try_limits(
     if not trials:
         raise Refused(
             "No statistic of the spec can be compared. Groups that nobody listed, margins, "
-            "levels, cumulative counts, conditions and quantiles can't."
+            "levels, cumulative counts, conditions, quantiles and selected groups can't."
         )
     not_compared = tuple(_list_uncompared(trials, *plans[values[0]]))
     return Trials(trials=tuple(_mark_least(trials)), not_compared=not_compared)
