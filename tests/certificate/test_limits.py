@@ -116,7 +116,7 @@ def test_plans_about_other_neighbours_are_rejected() -> None:
     pairs = [(f"q{index}", choice) for index, choice in enumerate(choices)]
     for blocks in (pairs, pairs[1:]):
         plan = PlanCertificate(budget=Budget(epsilon="0.5", delta=0), blocks=tuple(blocks))
-        with pytest.raises(CertificateRejected, match="neighbours|records"):
+        with pytest.raises(CertificateRejected, match=r"neighbours|records"):
             replace(claimed([1, 2, 5, 10]), plans=(plan,) * 4).verify()
 
 
