@@ -75,6 +75,8 @@ def drawn(random: Random) -> Case:
                 "less": random.random() < 0.4,
             }
         )
+    if not by_row and "conditions" not in spec["query"][0] and random.random() < 0.4:
+        spec["query"][0]["contribution"] = _limits(random)
     return {"spec": spec, "rows": rows, "changes": changes}
 
 
@@ -165,6 +167,9 @@ def attack(case: Case) -> None:
     spec = case["spec"]
     query, by_row = spec["query"][0], spec["privacy"]["unit"] == "row"
     exact = Exact(spec)
+    if own := query.get("contribution"):
+        spec = spec | {"contribution": spec["contribution"] | own}
+        case = case | {"spec": spec}
     parts = _parts_of(query, by_row=by_row)
     layouts = [
         [*some] for _, some in itertools.groupby(exact.layouts, key=lambda layout: layout.part)

@@ -43,7 +43,7 @@ _ARROW = {
     "timestamp": pa.timestamp("us"),
 }
 SCHEMA = pa.schema([("who", pa.int64()), *((name, _ARROW[kind]) for name, kind in TYPES.items())])
-_IN_CSV = {name: kind for name, kind in TYPES.items() if kind not in {"date", "timestamp"}}
+IN_CSV = {name: kind for name, kind in TYPES.items() if kind not in {"date", "timestamp"}}
 _FILTERS = 6
 _FRAME = {
     "version": 1,
@@ -106,11 +106,11 @@ def containers(rows: Sequence[Row], folder: Path) -> Iterator[Container]:
         connection.execute(f"CREATE VIEW viewed AS FROM '{file}'")
     for name in ("stored", "viewed"):
         yield Container(f"duckdb {name}", {"source": "rows.duckdb", "table": name})
-    wanted = ["who", *_IN_CSV]
+    wanted = ["who", *IN_CSV]
     (folder / "rows.csv").write_text(
         "\n".join([",".join(wanted), *(_line(row, wanted) for row in rows)]) + "\n"
     )
-    types = {"who": "int", **_IN_CSV}
+    types = {"who": "int", **IN_CSV}
     yield Container("csv", {"source": "rows.csv", "types": types})
 
 
@@ -187,7 +187,7 @@ def _random(rng: random.Random, kind: str, names: Sequence[str]) -> Any:
             return expression
 
 
-def _as_read(row: Row) -> Row:
+def as_read(row: Row) -> Row:
     """The row in expressions: numbers that aren't finite, or are whole past 2^53, are missing."""
     most = {"float": sys.float_info.max, "int": 2**53}
 
@@ -204,7 +204,7 @@ def expected_integers(
 ) -> dict[str, tuple[Any, list[int]]]:
     """For each query its layout, and the integers by plain Python."""
     filters, derived = meaning
-    seen = [_as_read(row) for row in rows]
+    seen = [as_read(row) for row in rows]
     parsed = spec_file.parse(spec | {"data": {"source": "rows.parquet"}})
     results = {}
     for place, (query, raw) in enumerate(zip(parsed.query, spec["query"], strict=True)):
@@ -255,7 +255,7 @@ def compare(seed: object, folder: Path, only: Sequence[str] = (), **data: Any) -
     rng = random.Random(str(seed))
     in_csv = rng.random() < 0.5
     rows = hostile_rows(rng)
-    spec, meaning = random_spec(rng, names=tuple(_IN_CSV if in_csv else TYPES))
+    spec, meaning = random_spec(rng, names=tuple(IN_CSV if in_csv else TYPES))
     expected = expected_integers(rows, spec, meaning)
     for container in containers(rows, folder):
         if container.name == "csv" and not in_csv:
@@ -282,7 +282,7 @@ def compare_filters(seed: object, folder: Path, count: int, **data: Any) -> None
         for place, one in enumerate(filters)
     ]
     spec = _FRAME | {"query": queries}
-    seen = [_as_read(row) for row in rows]
+    seen = [as_read(row) for row in rows]
     wanted = [sum(one.value(row) is True for row in seen) for one in filters]
     for container in containers(rows, folder):
         if container.name == "csv" or (data and not container.parquet):

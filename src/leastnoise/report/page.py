@@ -26,7 +26,7 @@ from leastnoise.report.table_section import TableSection
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan.reader_notes import describe_limits
-from leastnoise.tables.plan.summary import sentences_on, series_sentences
+from leastnoise.tables.plan.summary import rho_sentences, sentences_on, series_sentences
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.results.headers import names_of
 from leastnoise.tables.results.table_files import read_table, table_path
@@ -111,6 +111,7 @@ def _promise_lines(release: VerifiedRelease) -> list[str]:
         _words.describe_protection(privacy.neighbours, release.spec.protected),
         f"{_whole(release)} {words.guarantee(budget)}. {words.promise(budget, release.delta)}",
         _factor(budget, release.spec),
+        *rho_sentences(release.plan),
         *series_sentences(release.plan),
     ]
     if release.account is not None:

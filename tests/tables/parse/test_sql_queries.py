@@ -64,6 +64,17 @@ _SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             "statistics": ["sum(odd name)"],
         },
     ),
+    (
+        (
+            "select count(*) from data where "
+            "row_number() over (partition by Person order by day) = 1 and count() over PERSON >= 2"
+        ),
+        {},
+        {
+            "filter": "row_number(by = day) over person = 1 and count() over person >= 2",
+            "statistics": ["count"],
+        },
+    ),
 ]
 
 
@@ -102,7 +113,7 @@ _REFUSED = {
     "select count(*) from data limit 3": "no limit: top = 10 beside sql",
     "select count(*) from data offset 1": "no offset: publish all",
     "select distinct region from data": "no distinct: group by the columns",
-    "select count(*) from data qualify true": "no qualify: it looks at other rows",
+    "select count(*) from data qualify true": "no qualify: write a condition over the unit",
     "select count(*) from data using sample 10%": "no sample: draw the sample before",
     "select count(*) from data tablesample 10%": "Expected from data",
     "select count(*) from data join b using (person)": "no join: write [data.join.NAME]",
@@ -115,7 +126,8 @@ _REFUSED = {
     "select 1": "Expected from data",
     "select count(*) from data for update": "no locks: leave it out",
     "select avg(x) over () from data": "looks at other rows, so one person would change another's",
-    "select avg(x) over (partition by unit) from data": "it would stay within one person's rows",
+    "select avg(x) over (partition by unit) from data": "isn't a statistic, but a value of each",
+    "select count(*) over person from data": "Name it in [derive], and write a statistic of it",
     "select count(*) filter (where x > 1) from data": "after where, in a separate query",
     "select count(*) from data where x > (select avg(x) from data)": "looks at other rows",
     "select count(*) from data where x > now()": "changes from call to call",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, final
 
+from leastnoise.tables.expressions.over_unit import units_of
 from leastnoise.tables.expressions.tree import ColumnRef, Expression, Type, substitute, walk
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ class Computed:
         """The columns of the source that the expressions use, with their types."""
         nodes = (node for expression in self.expressions for node in walk(expression))
         return {node.name: node.type for node in nodes if isinstance(node, ColumnRef)}
+
+    @property
+    def unit(self) -> str:
+        """The column of the source after `over` in these expressions; "" if there is none."""
+        return next((name for expression in self.expressions for name in units_of(expression)), "")
 
 
 NOTHING = Computed()

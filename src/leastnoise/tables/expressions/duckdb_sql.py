@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, final
 
+from leastnoise.tables.expressions.over_unit import OVER_UNIT, duckdb_window
 from leastnoise.tables.expressions.tree import (
     LARGEST_INT,
     LOWER,
@@ -15,6 +16,7 @@ from leastnoise.tables.expressions.tree import (
     ColumnRef,
     Constant,
     Expression,
+    UnitColumn,
     levels_of,
 )
 
@@ -62,19 +64,33 @@ _FORMS: Mapping[str, str] = {
 class SqlColumns:
     """SQL of several expressions over one table, whose column names in SQL are `columns`.
 
-    `wrap` adds the expressions to a query, level by level. `parameters` are bound to the query;
-    `names` are the names of the expressions in its result.
+    `unit` is the column of the unit, and `ties` are all columns that a release reads: see
+    `over_unit`. `wrap` adds the expressions to a query, level by level. `parameters` are bound to
+    the query; `names` are the names of the expressions in its result.
     """
 
-    def __init__(self, expressions: Iterable[Expression], columns: Mapping[str, str]) -> None:
-        self._columns = columns
+    def __init__(
+        self,
+        expressions: Iterable[Expression],
+        columns: Mapping[str, str],
+        *,
+        unit: str = "",
+        ties: Sequence[str] = (),
+    ) -> None:
+        self._columns, self._unit, self._ties = columns, unit, ties
         self._names: dict[Expression, str] = {}
         self._levels: list[list[str]] = []
         self.parameters: dict[str, str] = {}
         listed = list(expressions)
         for level in levels_of(listed):
             pairs = [(f"e{len(self._names) + number}", node) for number, node in enumerate(level)]
-            self._levels.append([f"{self._call(node)} AS {name}" for name, node in pairs])
+            self._levels.append(
+                [
+                    f"{self._over_unit(node) if node.operator in OVER_UNIT else self._call(node)} "
+                    f"AS {name}"
+                    for name, node in pairs
+                ]
+            )
             self._names |= {node: name for name, node in pairs}
         self.names = [self._value(expression) for expression in listed]
 
@@ -87,6 +103,8 @@ class SqlColumns:
     def _value(self, node: Expression) -> str:
         if isinstance(node, ColumnRef):
             return self._columns[node.name]
+        if isinstance(node, UnitColumn):
+            return self._unit
         return self._names[node] if isinstance(node, Call) else self._constant(node)
 
     def _constant(self, node: Constant) -> str:
@@ -103,6 +121,12 @@ class SqlColumns:
                 return f"${name}::VARCHAR"
             case _:
                 return f"CAST('{node.value!r}' AS DOUBLE)"
+
+    def _over_unit(self, node: Call) -> str:
+        unit, *values = (self._value(argument) for argument in node.arguments)
+        by = node.arguments[0]
+        unit = unit if isinstance(by, UnitColumn) else to_casts(by.type, unit)["u"]
+        return duckdb_window(node, values, unit=unit, ties=self._ties, kind=TYPES[node.type])
 
     def _call(self, node: Call) -> str:
         """SQL of one call, which never raises: a value that can't be computed is NULL."""

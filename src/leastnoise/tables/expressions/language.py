@@ -10,6 +10,7 @@ from sqlglot import Expr as Parsed
 from sqlglot import errors, exp
 
 from leastnoise import _validate, _words
+from leastnoise.tables.expressions.read_over_unit import read_window
 from leastnoise.tables.expressions.tree import (
     LARGEST_INT,
     Call,
@@ -150,6 +151,7 @@ class _Reader:
             exp.TimestampTrunc: self._truncation,
             exp.Extract: self._extraction,
             exp.Anonymous: self._other_function,
+            exp.Window: lambda node: read_window(node, self.read),
             **dict.fromkeys(COMPARISONS, self._comparison),
             **dict.fromkeys(ARITHMETIC, self._arithmetic),
             **dict.fromkeys(DATE_FUNCTIONS, self._date_function),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any, final
 
+from leastnoise.tables.expressions.over_unit import OVER_UNIT, spark_window
 from leastnoise.tables.expressions.tree import (
     LARGEST_FLOAT,
     LARGEST_INT,
@@ -17,6 +18,7 @@ from leastnoise.tables.expressions.tree import (
     Call,
     ColumnRef,
     Expression,
+    UnitColumn,
     levels_of,
 )
 
@@ -48,22 +50,34 @@ _DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 class SparkColumns:
     """Several expressions over one frame, whose column names are `columns`.
 
-    `functions` is Spark's module of functions, classic or Connect. `wrap` adds the expressions to
-    a frame, level by level; `values` are their columns in its result.
+    `functions` is Spark's module of functions, classic or Connect. `unit` and `ties` are columns as
+    in `duckdb_sql.SqlColumns`. `wrap` adds the expressions to a frame, level by level; `values` are
+    their columns in its result.
     """
 
     def __init__(
-        self, functions: Any, expressions: Iterable[Expression], columns: Mapping[str, str]
+        self,
+        functions: Any,
+        expressions: Iterable[Expression],
+        columns: Mapping[str, str],
+        *,
+        unit: str = "",
+        ties: Sequence[Any] = (),
     ) -> None:
         self._f = functions
-        self._columns = columns
+        self._columns, self._unit, self._ties = columns, unit, ties
         self._forms = _forms(functions)
         self._names: dict[Expression, str] = {}
         self._levels: list[dict[str, Any]] = []
         listed = list(expressions)
         for level in levels_of(listed):
             pairs = [(f"e{len(self._names) + number}", node) for number, node in enumerate(level)]
-            self._levels.append({name: self._call(node) for name, node in pairs})
+            self._levels.append(
+                {
+                    name: self._over_unit(node) if node.operator in OVER_UNIT else self._call(node)
+                    for name, node in pairs
+                }
+            )
             self._names |= {node: name for name, node in pairs}
         self.values = [self._value(expression) for expression in listed]
 
@@ -77,12 +91,22 @@ class SparkColumns:
         f = self._f
         if isinstance(node, ColumnRef):
             return f.col(self._columns[node.name])
+        if isinstance(node, UnitColumn):
+            return f.col(self._unit)
         if isinstance(node, Call):
             return f.col(self._names[node])
         value = node.value
         if isinstance(value, date):  # Spark can't convert a Python date of the year 1
             return f.lit(value.isoformat()).cast("date")
         return f.lit(float(value) if node.type in {"int", "float"} and value is not None else value)
+
+    def _over_unit(self, node: Call) -> Any:
+        unit, *values = (self._value(argument) for argument in node.arguments)
+        by = node.arguments[0]
+        unit = unit if isinstance(by, UnitColumn) else to_casts(by.type, unit)["u"]
+        return spark_window(
+            self._f, node, values, unit=unit, ties=self._ties, kind=TYPES[node.type]
+        )
 
     def _call(self, node: Call) -> Any:
         """The column of one call, which never raises: a value that can't be computed is NULL."""

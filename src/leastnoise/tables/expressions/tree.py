@@ -8,7 +8,7 @@ float64 holds it exactly. Texts are compared by their bytes. NULL is as in SQL: 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -42,6 +42,20 @@ class ColumnRef:
     @property
     def arguments(self) -> tuple[Expression, ...]:
         """No arguments: a column is a leaf."""
+        return ()
+
+
+@final
+@dataclass(frozen=True)
+class UnitColumn:
+    """The unit of a row, compared as limits compare it: see `over_unit`."""
+
+    name: str
+    type: Type = "text"
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        """No arguments: the unit is a leaf."""
         return ()
 
 
@@ -83,7 +97,7 @@ class Call:
         return hash((self.operator, self.arguments, self.type, self.unit))
 
 
-Expression = ColumnRef | Constant | Call
+Expression = ColumnRef | UnitColumn | Constant | Call
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -125,7 +139,7 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
     """Replace each column by the expression that `known` has for it, if any."""
     copies: dict[Expression, Expression] = {}
     for node in walk(expression):
-        if isinstance(node, ColumnRef):
+        if isinstance(node, ColumnRef | UnitColumn):
             copies[node] = known.get(node.name, node)
         elif isinstance(node, Call):
             copies[node] = replace(
@@ -139,6 +153,11 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
 def columns_of(expression: Expression) -> tuple[str, ...]:
     """The names of the columns that an expression uses, in the order of their use."""
     return tuple(node.name for node in walk(expression) if isinstance(node, ColumnRef))
+
+
+def is_one_value(expression: Expression, known: Callable[[str], bool]) -> bool:
+    """True if the expression has one value for each unit, as the columns that are `known` do."""
+    return all(known(name) for name in columns_of(expression))
 
 
 NUMBERS: Final[tuple[Type, ...]] = ("int", "float")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlglot import Expr as Parsed
 from sqlglot import exp
@@ -54,14 +54,6 @@ _HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "inpu
 """Arguments by which sqlglot notes its dialect; they change nothing here."""
 
 
-WITHIN_A_UNIT = (
-    "looks at other rows, which no expression here may do. Over (partition by) the unit itself it "
-    "would stay within one person's rows: compute it in the source. By another column, one person "
-    "would change another's value."
-)
-"""The refusal of a window with (partition by), harmless only if no two units share a partition."""
-
-
 def check_arguments(node: Parsed, *known: str) -> None:
     """Raise ValueError for an argument of a function that isn't `known`."""
     for name, value in node.args.items():
@@ -71,14 +63,26 @@ def check_arguments(node: Parsed, *known: str) -> None:
 
 def explain_refusal(node: object) -> str:
     """The error message for a node that may not stand in an expression."""
-    if isinstance(node, exp.Window) and node.args.get("partition_by"):
-        return f"{_name_of(node)} {WITHIN_A_UNIT}"
-    if isinstance(node, exp.Window | exp.AggFunc | exp.Query | exp.Subquery):
+    if isinstance(node, exp.AggFunc | exp.Query | exp.Subquery):
         return (
             f"{_name_of(node)} looks at other rows, so one person would change another's value: "
             "use a statistic, which adds noise."
         )
     return explain_unknown(_name_of(node), hinted=isinstance(node, exp.Func))
+
+
+def explain_window(function: object, known: Collection[str]) -> str:
+    """The error message for a window without a unit, or with a function that isn't `known`."""
+    name = _name_of(function)
+    if not known:
+        return (
+            f"{name} over all rows would let one person change another's value: use a statistic, "
+            "which adds noise, or compute it over the rows of each person, such as count() over "
+            "person."
+        )
+    mean = " The mean is sum(x) over person / count(x) over person." if name == "avg" else ""
+    listed = _words.list_names([*known], most=len(known))
+    return f"{name} can't be used over a unit.{mean} You can use {listed}."
 
 
 _CHANGES = {"now", "today", "rand", "randn", "uuid", "getdate"}

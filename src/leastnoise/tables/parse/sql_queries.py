@@ -13,7 +13,6 @@ import tomli_w
 from sqlglot import exp
 
 from leastnoise.tables.expressions import language
-from leastnoise.tables.expressions.words import WITHIN_A_UNIT
 from leastnoise.tables.spec.query import SQL
 from leastnoise.tables.statistics import registry
 
@@ -39,7 +38,8 @@ _INSTEAD = {
     "limit": "limit: top = 10 beside sql keeps the groups of the largest published counts",
     "offset": "offset: publish all groups, and drop rows afterwards",
     "windows": "window: it looks at other rows",
-    "qualify": "qualify: it looks at other rows",
+    "qualify": "qualify: write a condition over the unit after where, such as "
+    "row_number() over (partition by person order by day) = 1",
     "sample": "sample: draw the sample before the release, with a coin for each person",
 }
 _PARTS = {"expressions", "from_", "where", "group"}
@@ -120,9 +120,11 @@ def _known_names(rest: Mapping[str, Any], raw: Mapping[str, Any]) -> set[str]:
 
 def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
     """Spell names without quotes as in the spec, because SQL ignores capitals in them."""
-    for column in query.find_all(exp.Column):
-        if isinstance(name := column.this, exp.Identifier) and not name.args.get("quoted"):
-            alike = [other for other in known if other.lower() == column.name.lower()]
+    names = [column.this for column in query.find_all(exp.Column)]
+    names += [window.args.get("alias") for window in query.find_all(exp.Window)]  # after over
+    for name in names:
+        if isinstance(name, exp.Identifier) and not name.args.get("quoted"):
+            alike = [other for other in known if other.lower() == name.name.lower()]
             if len(alike) == 1:
                 name.set("this", alike[0])
 
@@ -256,8 +258,12 @@ def _refusal(node: exp.Expr) -> str:
     text = language.quote(node)[:60]
     if isinstance(node, exp.Filter):
         return f"{text!r} has its own filter: write it after where, in a separate query."
-    if isinstance(node, exp.Window) and node.args.get("partition_by"):
-        return f"{text!r} {WITHIN_A_UNIT}"
+    if isinstance(node, exp.Window) and (node.args.get("partition_by") or node.alias):
+        return (
+            f"{text!r} isn't a statistic, but a value of each row. Name it in [derive], and write "
+            "a statistic of it or group by it. It has to be over the unit: by another column, one "
+            "person would change another's value."
+        )
     if isinstance(node, exp.Window):
         return f"{text!r} looks at other rows, so one person would change another's value."
     if isinstance(node, exp.Div):

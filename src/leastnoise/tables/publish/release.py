@@ -128,7 +128,8 @@ class Release:
         if privacy.epsilon == LEAST:
             guarantee = "the least ε"
         else:
-            guarantee = _words.format_guarantee(self._spec.budget.epsilon, privacy.delta)
+            epsilon = self._spec.budget.epsilon
+            guarantee = _words.format_guarantee(epsilon, privacy.delta, privacy.rho)
         queries = _words.count_noun(len(names), "query", "queries")
         if self._spec.series is not None:
             queries += f", {self._spec.series.releases:,} releases together"

@@ -127,6 +127,23 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
     return Step(number=state.position + 1, first=state.first, state=state)
 
 
+def is_complete(spec: Spec, folder: Path, standing: Standing) -> bool:
+    """True if all releases of a series were published, and none is still to be finished."""
+    begun, file = standing.begun, state_file(spec, folder)
+    if begun is None or begun.tag is None or begun.published < standing.releases:
+        return False
+    if not file.exists:  # the last release deletes it
+        return True
+    try:
+        state = file.read()
+        if not _is_newest(spec, state, begun, file):
+            return False
+    except (InvalidInput, Refused):
+        return False
+    last = standing.folder_of(_output(spec, folder), state.position)
+    return state.published or _is_of(last, state)
+
+
 def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
     """Raise Refused for a series that was charged without running totals."""
     if begun.tag is None:

@@ -74,7 +74,8 @@ class VerifiedRelease:
         if self.release_number is not None:
             number = _words.name_release(self.release_number, self.planned_releases)
             queries += f", {number}, together"
-        guarantee = f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each"
+        rho = self.spec.privacy.rho
+        guarantee = f"{_words.format_guarantee(budget.epsilon, budget.delta, rho)} for each"
         return _words.line(
             "VerifiedRelease", f"{queries}, proved {guarantee} {self.spec.protected}"
         )

@@ -12,10 +12,18 @@ from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.spec.values import UNSEEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType, Key
+
+
+def sort_casts(casts: Iterable[str], columns: Sequence[str]) -> list[str]:
+    """The names of casts, such as u0 for the first of the `columns`, by the columns' names.
+
+    In this order they break ties between rows of a unit, alike on every engine.
+    """
+    return sorted(casts, key=lambda cast: (columns[int(cast[1:])], cast))
 
 
 class Engine(ABC):

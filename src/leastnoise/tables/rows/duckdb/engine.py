@@ -17,7 +17,7 @@ from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.duckdb.inputs import Reading
-from leastnoise.tables.rows.engine import Engine
+from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import as_day, casts_by_use, finite
 from leastnoise.tables.values.connection import open_connection
@@ -155,7 +155,7 @@ class DuckDB(Engine):
             query = f"SELECT * REPLACE ({only}) FROM ({query})"  # noqa: S608  # own names
         if not computed.expressions:
             return self._connection.sql(query, params=rows.parameters)
-        query, bound = _add_computed(query, stored, list(columns), computed)
+        query, bound = _add_computed(query, stored, list(columns), computed, casts=[*casts])
         return self._connection.sql(query, params=rows.parameters | bound)
 
     @contextmanager
@@ -252,15 +252,28 @@ class DuckDB(Engine):
 
 
 def _add_computed(
-    query: str, stored: Sequence[str], columns: Sequence[str], computed: Computed
+    query: str,
+    stored: Sequence[str],
+    columns: Sequence[str],
+    computed: Computed,
+    *,
+    casts: Sequence[str],
 ) -> tuple[str, dict[str, str]]:
-    """SQL of the `stored` casts of `query` and the computed columns, and its parameters."""
+    """SQL of the `stored` casts of `query` and the computed columns, and its parameters.
+
+    All `casts` of the columns break ties between rows of a unit.
+    """
     positions = {name: position for position, name in enumerate(columns)}
     names = {name: f"g{positions[name]}" for name in computed.inputs}
     inputs = {
         names[name]: from_casts(kind, positions[name]) for name, kind in computed.inputs.items()
     }
-    compiled = SqlColumns(computed.expressions, names)
+    ties = [
+        f"CASE WHEN {name} = 0 THEN 0 ELSE {name} END" if name[0] == "v" else name
+        for name in sort_casts(casts, columns)
+    ]
+    unit = f"u{positions[computed.unit]}" if computed.unit else ""
+    compiled = SqlColumns(computed.expressions, names, unit=unit, ties=ties)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
     query = compiled.wrap(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
     count = len(computed.columns)

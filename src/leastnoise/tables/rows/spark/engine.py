@@ -25,7 +25,7 @@ from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.spark_columns import SparkColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb import files
 from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, SeveralFiles
-from leastnoise.tables.rows.engine import Engine
+from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.rows.spark import casts
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.spec.source import CONNECT, is_database, is_statistical, is_workbook
@@ -314,17 +314,35 @@ class Spark(Engine):
         }
         named = (cast.alias(name) for name, cast in listed.items())
         frame = source.frame.toDF(*at.values()).select(*named, self._f.lit(0).alias("nothing"))
-        return self._add_computed(frame, stored, list(columns), computed)
+        return self._add_computed(frame, stored, list(columns), computed, casts=[*listed])
 
     def _add_computed(
-        self, frame: Any, stored: Sequence[str], columns: Sequence[str], computed: Computed
+        self,
+        frame: Any,
+        stored: Sequence[str],
+        columns: Sequence[str],
+        computed: Computed,
+        *,
+        casts: Sequence[str],
     ) -> Any:
-        """The `stored` columns of a frame with the computed columns."""
+        """The `stored` columns of a frame with the computed columns; see `duckdb.engine`."""
         if not computed.expressions:
             return frame.select(*stored)
+        f = self._f
         positions = {name: position for position, name in enumerate(columns)}
         names = {name: f"g{positions[name]}" for name in computed.inputs}
-        compiled = SparkColumns(self._f, computed.expressions, names)
+        compiled = SparkColumns(
+            f,
+            computed.expressions,
+            names,
+            unit=f"u{positions[computed.unit]}" if computed.unit else "",
+            ties=[
+                f.when(f.col(name) == 0, 0.0).otherwise(f.col(name))
+                if name[0] == "v"
+                else f.col(name)
+                for name in sort_casts(casts, columns)
+            ],
+        )
         for name, kind in computed.inputs.items():
             frame = frame.withColumn(names[name], from_casts(self._f, kind, positions[name]))
         selected, count = [self._f.col(name) for name in stored], len(computed.columns)

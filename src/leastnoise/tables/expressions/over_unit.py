@@ -1,0 +1,138 @@
+"""Values over all rows of one unit, such as the number of a person's visits.
+
+They depend on the rows of that unit alone, so a person who is added, removed or replaced changes
+only values of their own rows. Rows without a unit have no value; no query counts them.
+
+Four aggregates and the number of a row are all that an engine computes; `read_over_unit` builds
+the other functions from them. Each is a function of the set of a unit's rows, whatever their order.
+
+notation: the first argument of each call is the unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from leastnoise.tables.expressions.tree import (
+    LARGEST_INT,
+    Call,
+    ColumnRef,
+    Expression,
+    UnitColumn,
+    substitute,
+    walk,
+)
+
+COUNT, COUNT_DISTINCT, SUM = "count over", "count distinct over", "sum over"
+MIN, MAX = "min over", "max over"
+NUMBER, NUMBER_BACK = "number over", "number back over"
+_AGGREGATES = (COUNT, COUNT_DISTINCT, SUM, MIN, MAX)
+"""Functions that have one value in all rows of a unit."""
+_NUMBERS = (NUMBER, NUMBER_BACK)
+OVER_UNIT = (*_AGGREGATES, *_NUMBERS)
+_WIDE = "decimal(28,0)"
+"""Spark sums such decimals to decimals of 38 digits, which 10^22 terms can't exceed."""
+
+
+def units_of(expression: Expression) -> tuple[str, ...]:
+    """The names after `over` in an expression."""
+    return tuple(node.name for node in walk(expression) if isinstance(node, UnitColumn))
+
+
+def constant_per_unit(expression: Expression, constant: Collection[str]) -> bool:
+    """True if all rows of a unit have the same value, given that the `constant` columns do."""
+    known: dict[Expression, bool] = {}
+    for node in walk(expression):
+        if isinstance(node, ColumnRef):
+            known[node] = node.name in constant
+        elif isinstance(node, Call) and node.operator in OVER_UNIT:
+            known[node] = node.operator in _AGGREGATES
+        else:
+            known[node] = all(known[argument] for argument in node.arguments)
+    return known[expression]
+
+
+def constant_columns(derive: Mapping[str, str], constant: Collection[str]) -> set[str]:
+    """The derived columns that have one value per unit, whatever the rows are.
+
+    `derive` has expressions by the names of their columns. `constant` lists columns of the source
+    that are known to have one value per unit; the unit itself is such a column.
+
+    >>> derive = {"first": "min(day) over person", "month": "month(first)", "year": "year(day)"}
+    >>> sorted(constant_columns(derive, ["person"]))
+    ['first', 'month']
+    """
+    if not derive:
+        return set()
+    from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (0.1 s)
+
+    derived: dict[str, Expression] = {}
+    for name, text in derive.items():
+        derived[name] = substitute(parse(text), derived)
+    return {name for name, expression in derived.items() if constant_per_unit(expression, constant)}
+
+
+def duckdb_window(
+    node: Call, values: Sequence[str], *, unit: str, ties: Sequence[str], kind: str
+) -> str:
+    """DuckDB's SQL of a call over the unit. `values` are its other arguments, `kind` its SQL type.
+
+    The number of a row breaks ties by the columns `ties`. Two rows that are still alike are the
+    same in all that a release reads, so it doesn't matter which comes first.
+    """
+    if node.operator in _NUMBERS:
+        missing = " OR ".join(f"{value} IS NULL" for value in values)
+        direction = "DESC NULLS FIRST" if node.operator == NUMBER_BACK else "ASC NULLS LAST"
+        order = ", ".join([missing, *(f"{key} {direction}" for key in (*values, *ties))])
+        number = f"CAST(row_number() OVER (PARTITION BY {unit} ORDER BY {order}) AS DOUBLE)"
+        return f"CASE WHEN {unit} IS NOT NULL AND NOT ({missing}) THEN {number} END"
+    whole = f"OVER (PARTITION BY {unit})"
+    value = values[0] if values else "*"
+    total = f"sum(CAST({value} AS BIGINT)) {whole}"  # of 128 bits
+    forms = {
+        COUNT: f"count({value}) {whole}",
+        COUNT_DISTINCT: f"count(DISTINCT {value}) {whole}",
+        # DuckDB's cast from 128 bits to float64 isn't exact
+        SUM: f"CASE WHEN {total} BETWEEN -{LARGEST_INT} AND {LARGEST_INT} "
+        f"THEN TRY_CAST({total} AS BIGINT) END",
+        MIN: f"min(CAST({value} AS {kind})) {whole}",
+        MAX: f"max(CAST({value} AS {kind})) {whole}",
+    }
+    return f"CASE WHEN {unit} IS NOT NULL THEN CAST({forms[node.operator]} AS {kind}) END"
+
+
+def spark_window(
+    f: Any, node: Call, values: Sequence[Any], *, unit: Any, ties: Sequence[Any], kind: str
+) -> Any:
+    """The column of Spark for a call over the unit; see `duckdb_window`."""
+    if f.__name__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect.window import Window  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+    else:
+        from pyspark.sql.window import Window  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    whole = Window.partitionBy(unit)
+    if node.operator in _NUMBERS:
+        missing = reduce(or_, (value.isNull() for value in values))
+        back = node.operator == NUMBER_BACK
+        order = [
+            key.desc_nulls_first() if back else key.asc_nulls_last() for key in (*values, *ties)
+        ]
+        number = f.row_number().over(whole.orderBy(missing, *order)).cast("double")
+        return f.when(unit.isNotNull() & ~missing, number)
+    value = values[0] if values else f.lit(1)
+
+    def total() -> Any:
+        summed = f.sum(value.cast("bigint").cast(_WIDE)).over(whole)
+        return f.when(summed.between(-LARGEST_INT, LARGEST_INT), summed.try_cast("bigint"))
+
+    forms: Mapping[str, Callable[[], Any]] = {
+        COUNT: lambda: f.count(value).over(whole),
+        COUNT_DISTINCT: lambda: f.size(f.collect_set(value).over(whole)),
+        SUM: total,
+        MIN: lambda: f.min(value).over(whole),
+        MAX: lambda: f.max(value).over(whole),
+    }
+    return f.when(unit.isNotNull(), forms[node.operator]().cast(kind))

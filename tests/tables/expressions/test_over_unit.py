@@ -1,0 +1,151 @@
+"""Functions over the rows of one unit: on DuckDB, and which texts are refused."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import duckdb
+import pytest
+
+from leastnoise.tables.expressions.duckdb_sql import SqlColumns
+from leastnoise.tables.expressions.language import parse, parse_sql, write
+from leastnoise.tables.expressions.over_unit import constant_columns, units_of
+from leastnoise.tables.values.casts import StoredColumn, as_day
+from tests.tables.expressions.histories import (
+    UNIT,
+    counted,
+    expected,
+    random_history,
+    rows_of_units,
+)
+from tests.tables.expressions.rows import SQL, TYPES, Row
+
+KINDS = ["number", "number", "text", "bool", "date"]
+
+
+def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
+    """The value of each expression in each row, by DuckDB."""
+    columns = {name: f"c{index}" for index, name in enumerate(TYPES)}
+    names = sorted({**columns, UNIT: "u0"}.items())
+    ties = [
+        f"CASE WHEN {sql} = 0 THEN 0 ELSE {sql} END" if TYPES.get(name) in {"int", "float"} else sql
+        for name, sql in names
+    ]
+    trees = [parse(text, TYPES) for text in texts]
+    compiled = SqlColumns(trees, columns, unit="u0", ties=ties)
+    with duckdb.connect() as connection:
+        declared = ", ".join(f"{columns[name]} {SQL[kind]}" for name, kind in TYPES.items())
+        connection.execute(f"CREATE TABLE given (place INTEGER, {declared}, u0 BIGINT)")
+        marks = ", ".join("?" for _ in range(len(TYPES) + 2))
+        listed = [[at, *(row[name] for name in TYPES), row[UNIT]] for at, row in enumerate(rows)]
+        connection.executemany(f"INSERT INTO given VALUES ({marks})", listed)
+        day = as_day(StoredColumn(sql=columns["at"], kind="TIMESTAMP"))
+        query = compiled.wrap(f"SELECT * REPLACE ({day} AS {columns['at']}) FROM given")
+        wanted = ", ".join(compiled.names)
+        result = connection.sql(
+            f"SELECT {wanted} FROM ({query}) ORDER BY place", params=compiled.parameters
+        )
+        return result.fetchall()
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("seed", range(20))
+def test_random_functions_over_a_unit_mean_what_they_mean_in_python(seed: int) -> None:
+    rng = random.Random(seed)
+    rows = rows_of_units(rng, rng.choice([1, 8, 40]))
+    histories = [random_history(rng, rng.choice(KINDS), 2) for _ in range(25)]
+    results = evaluate([history.text for history in histories], rows)
+    for index, history in enumerate(histories):
+        values = [result[index] for result in results]
+        assert counted(rows, values) == expected(history, rows), history.text
+
+
+_REFUSED = {
+    "first(x) over who": "first needs an order, because rows have none: write first(x, by = day)",
+    "row_number() over who": "write row_number(by = day) over who",
+    "sum(x) over who": "sum over a unit adds whole numbers",
+    "sum(a) over (partition by who order by d)": "sum takes no order",
+    "min(a, by = d) over who": "min takes no order",
+    "last_value(a) over (partition by who order by d)": "In SQL, last with order by ends at the",
+    "first(a, by = d) over (partition by who order by d)": "first has two orders",
+    "first_value(a) over (partition by who order by d, a desc)": "one direction",
+    "first_value(a) over (partition by who order by d nulls first)": "without nulls first",
+    "sum(a) over (partition by who rows between 1 preceding and current row)": "leave the frame",
+    "avg(x) over who": "The mean is sum(x) over person / count(x) over person.",
+    "lag(x) over (partition by who order by d)": "lag can't be used over a unit. You can use first",
+    "count() over ()": "count over all rows would let one person change another's value",
+    "row_number() over (order by d)": "row number over all rows would let one person change",
+    "count() over (partition by who, a)": "Expected one column after over, the unit",
+    "count() over (partition by a + 1)": "Expected one column after over, the unit",
+    "first(x, d) over who": "Expected first(x, by = day) over a unit, got 2 values",
+    "row_number(a) over who": "Expected row_number(by = day) over a unit, got 1 values",
+    "count(x, a) over who": "Expected count(x) over a unit, got 2 values",
+    "max() over who": "max over a unit needs a value",
+    "any(a) over who": "any takes a truth value, got a number",
+    "first(at, by = d) over who": "A timestamp is used by its date: write date(x).",
+    "first(a, by = at) over who": "A timestamp is used by its date: write date(x).",
+    "sum(at) over who": "A timestamp is used by its date: write date(x).",
+}
+
+
+@pytest.mark.parametrize("text", _REFUSED)
+def test_other_windows_are_refused_with_what_to_write(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(_REFUSED[text])):
+        parse(text, TYPES)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("first(x, by = d) over who", "first_value(x) over (partition by who order by d)"),
+        ("last(x, by = d) over who", "first_value(x) over (partition by who order by d desc)"),
+        ("first(x, by = (d, a)) over who", "first(x) over (partition by who order by d, a)"),
+        (
+            "last(x, by = d) over who",
+            "last_value(x) over (partition by who order by d range between unbounded preceding "  # noqa: ISC004
+            "and unbounded following)",
+        ),
+        ("row_number(by = d) over who", "row_number() over (partition by who order by d)"),
+        ("count() over who", "count(*) over (partition by who)"),
+        ("count(x) over who", "count(x) over (partition by who)"),
+        ("any(p) over who", "max(p) over who"),
+    ],
+)
+def test_sql_spells_the_same_differently(text: str, same: str) -> None:
+    assert parse(text, TYPES) == parse(same, TYPES)
+    assert units_of(parse(text, TYPES)) == ("who",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "first(x, by = (d, a)) over who",
+        'count(distinct t) over "odd name" >= 2 and not any(p) over "odd name"',
+        "row_number() over (partition by who order by d desc) = 1",
+        "max(row_number(by = d) over who) over who > 1",
+    ],
+)
+def test_a_part_of_sql_is_written_as_the_same_expression(text: str) -> None:
+    query: Any = parse_sql(f"select count(*) from data where {text}")
+    assert parse(write(query.args["where"].this)) == parse(text)
+
+
+def test_columns_with_one_value_per_unit_are_known() -> None:
+    derive = {
+        "first_day": "first(day, by = day) over person",
+        "month": "month(first_day)",
+        "nr": "row_number(by = day) over person",
+        "second": "min(case when nr = 2 then day end) over person",
+        "wait": "case when second > first_day then 'long' else sex end",
+        "year": "year(day)",
+        "mixed": "month + year",
+        "same": "12",
+        "code": "substr(person, 1, 2)",
+        "again": "count() over person >= 2",
+    }
+    constant = {"first_day", "month", "second", "same", "code", "again"}
+    assert constant_columns(derive, ["person"]) == constant
+    assert constant_columns(derive, ["person", "sex"]) == constant | {"wait"}
+    assert constant_columns({}, ["person"]) == set()
