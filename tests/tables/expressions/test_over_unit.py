@@ -12,15 +12,17 @@ import pytest
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse, parse_sql, write
 from leastnoise.tables.expressions.over_unit import constant_columns, units_of
+from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.values.casts import StoredColumn, as_day
 from tests.tables.expressions.histories import (
+    TYPES,
     UNIT,
     counted,
     expected,
     random_history,
     rows_of_units,
 )
-from tests.tables.expressions.rows import SQL, TYPES, Row
+from tests.tables.expressions.rows import SQL, Row
 
 KINDS = ["number", "number", "text", "bool", "date"]
 
@@ -34,7 +36,9 @@ def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
         for name, sql in names
     ]
     trees = [parse(text, TYPES) for text in texts]
-    compiled = SqlColumns(trees, columns, unit="u0", ties=ties)
+    refs = {ColumnRef(name, kind): columns[name] for name, kind in TYPES.items()}
+    refs[ColumnRef("at", "date")] = columns["at"]
+    compiled = SqlColumns(trees, refs, unit="u0", ties=ties)
     with duckdb.connect() as connection:
         declared = ", ".join(f"{columns[name]} {SQL[kind]}" for name, kind in TYPES.items())
         connection.execute(f"CREATE TABLE given (place INTEGER, {declared}, u0 BIGINT)")
@@ -63,7 +67,7 @@ def test_random_functions_over_a_unit_mean_what_they_mean_in_python(seed: int) -
 
 
 _REFUSED = {
-    "first(x) over who": "first needs an order, because rows have none: write first(x, by = day)",
+    "first(x) over who": "first needs an order, because rows come in any order: write first(x, by = day)",
     "row_number() over who": "write row_number(by = day) over who",
     "sum(x) over who": "sum over a unit adds whole numbers",
     "sum(a) over (partition by who order by d)": "sum takes no order",

@@ -24,6 +24,7 @@ from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
 from leastnoise.tables.layout.unit_groups import has_one_value
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, check_declared, column_problems, unit_problems
+from leastnoise.tables.parse.found_limit_checks import found_limit_problems
 from leastnoise.tables.parse.output_checks import output_problems, table_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.results.table import result_columns
@@ -396,7 +397,7 @@ def _has_limits(spec: Spec, query: Query) -> bool:
 
     A selection hides a person in any number of groups.
     """
-    if query.by is not None or ((limits := spec.limits(query)) is not None and limits.given):
+    if query.by is not None or spec.limits(query).given:
         return True
     return any(has_one_value(spec, column) for column in spec.groupings(query))
 
@@ -426,6 +427,7 @@ _SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
     _privacy,
     _series,
     _contribution,
+    found_limit_problems,
     column_problems,
     output_problems,
     _names,

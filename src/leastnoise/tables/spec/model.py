@@ -18,7 +18,7 @@ from leastnoise.errors import LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.spec.contribution import Contribution
+from leastnoise.tables.spec.contribution import Contribution, Limits
 from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
@@ -449,14 +449,15 @@ class Spec(Section):
             name: column.label for name, column in self.columns.items() if column.label is not None
         }
 
-    def limits(self, query: Query) -> Contribution | None:
+    def limits(self, query: Query) -> Limits:
         """The limits that the spec gives for one person in `query`.
 
         A limit of the query replaces the common one of the same name; the others hold, too.
         """
-        if query.contribution is None or self.contribution is None:
-            return query.contribution or self.contribution
-        return self.contribution.model_copy(update=query.contribution.given)
+        common = {} if self.contribution is None else self.contribution.limits.given
+        of_query = {} if query.contribution is None else query.contribution.limits.given
+        known: dict[str, Any] = {**common, **of_query}
+        return Limits(**known)
 
     def filters(self, query: Query) -> tuple[str, ...]:
         """The conditions on the rows of `query`: first the common ones, then its own."""
