@@ -20,8 +20,8 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.frames import frame_of
 from tests.tables.containers import IN_CSV, as_read, containers, hostile_rows
-from tests.tables.expressions.histories import UNIT, History, random_history
-from tests.tables.expressions.rows import TYPES, Row
+from tests.tables.expressions.histories import TYPES, UNIT, History, random_history
+from tests.tables.expressions.rows import Row
 from tests.tables.expressions.test_over_unit import KINDS
 
 
@@ -79,8 +79,8 @@ def _drawn(rng: random.Random, names: Sequence[str]) -> History:
 def _counted(history: History, rows: Sequence[Row]) -> Counter[Any]:
     total: Counter[Any] = Counter()
     for unit in {row[UNIT] for row in rows}:
-        own = [row for row in rows if row[UNIT] == unit]
-        values = [None] * len(own) if unit is None else history.values(own)
+        theirs = [row for row in rows if row[UNIT] == unit]
+        values = [None] * len(theirs) if unit is None else history.values(theirs)
         total += Counter(
             (unit, value.isoformat() if isinstance(value, date) else value) for value in values
         )
