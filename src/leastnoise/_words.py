@@ -145,14 +145,18 @@ def round_down(value: Fraction | float) -> str:
     return _short(_rounded(value, ROUND_FLOOR))
 
 
-def format_guarantee(epsilon: Fraction, delta: Fraction) -> str:
-    """Format the guarantee of ε and δ as people write it, rounded up.
+def format_guarantee(epsilon: Fraction, delta: Fraction, rho: Fraction | None = None) -> str:
+    """Format the guarantee of ε and δ as people write it, rounded up, and of ρ if it has one.
 
     >>> format_guarantee(Fraction(1), Fraction(1, 10**8))
     '(1, 1e-8)-DP'
     >>> format_guarantee(Fraction(1, 2), Fraction(0))
     '0.5-DP'
+    >>> format_guarantee(Fraction(199454, 10**5), Fraction(1, 10**6), Fraction(1, 10))
+    '0.1-zCDP, which is (1.995, 1e-6)-DP'
     """
+    if rho is not None:
+        return f"{round_up(rho)}-zCDP, which is {format_guarantee(epsilon, delta)}"
     if not delta:
         return f"{round_up(epsilon)}-DP"
     return f"({round_up(epsilon)}, {round_up(delta)})-DP"

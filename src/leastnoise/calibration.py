@@ -19,7 +19,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import check_sampling, shifts_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget, check_rate
-from leastnoise.guarantees.exact import Interval, float_at_least
+from leastnoise.guarantees.exact import Interval, few_digits_at_least, float_at_least
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
@@ -336,7 +336,7 @@ def rescale(certificate: Certificate, factor: float) -> Certificate:
     """
     part = _scale_releases(certificate.releases, factor)
     least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta, accuracy=0).upper
-    budget = Budget(epsilon=_round_up(least), delta=certificate.budget.delta)
+    budget = Budget(epsilon=few_digits_at_least(least), delta=certificate.budget.delta)
     return prove_answer(ask_again(certificate, budget), part.noise)
 
 
@@ -345,11 +345,3 @@ def _scale_releases(part: Releases, factor: float) -> Releases:
     scale = part.noise.scale
     wanted = Fraction(float_at_least(scale * Fraction(factor)))
     return replace(part, noise=part.noise.scaled(wanted / scale))
-
-
-def _round_up(value: float) -> Fraction:
-    if not value:
-        return Fraction(0)
-    digits = 6  # of the stated epsilon, rounded up
-    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
-    return -(-Fraction(value) // unit) * unit

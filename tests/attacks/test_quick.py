@@ -30,6 +30,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         models=1,
         regressions=1,
         limits=1,
+        mixed=1,
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import leastnoise_check as checker
-from tests.check import corpus
+from tests.check import calibrated, corpus
 
 SOURCE = Path(checker.__file__)
 NOT_CHECKED = {
@@ -36,6 +36,33 @@ NOT_CHECKED = {
 def test_golden_statements_are_proved_or_named(name: str) -> None:
     verdict = corpus.verdict(checker, json.dumps(corpus.statements()[name]))
     assert verdict == ("not checked" if name in NOT_CHECKED else "proved")
+
+
+@pytest.mark.dense
+def test_calibrated_certificates_are_proved() -> None:
+    verdicts = {
+        name: corpus.verdict(checker, json.dumps(record))
+        for name, record in calibrated.records().items()
+    }
+    assert {name for name, verdict in verdicts.items() if verdict != "proved"} == set()
+    assert len(verdicts) > 150
+
+
+@pytest.mark.dense
+def test_other_sensitivities_are_proved_or_refused() -> None:
+    verdicts = {
+        name: corpus.verdict(checker, json.dumps(record))
+        for name, record in calibrated.swapped().items()
+    }
+    assert verdicts == {
+        "gaussian, 3 counts and their total": "proved",
+        "gaussian, 8 of 24 replaced": "proved",
+        "gaussian, 8 of 10 replaced": "rejected",
+        "whole noise, any shift": "not checked",
+        "laplace, 2 counts and their total": "not checked",
+        "more queries than there are": "rejected",
+        "a replaced total": "rejected",
+    }
 
 
 @pytest.mark.parametrize("folder", corpus.releases(), ids=lambda folder: folder.name)

@@ -13,8 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+import pandas as pd
 import pytest
 
+import leastnoise as ln
 import leastnoise_check as checker
 from leastnoise.report import check_page
 from tests.check import corpus
@@ -75,6 +77,36 @@ def _agree(python: Verdict, javascript: Verdict) -> bool:
 
 def _unquoted(line: str) -> str:
     return re.sub(r"['\"].*['\"]", "…", line)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"format": "xlsx"},
+        {"format": "csv", "headers": "both"},
+        {"format": "sdmx-csv", "agency": "OFFICE"},
+    ],
+    ids=lambda output: output["format"],
+)
+def test_every_format_of_tables(
+    output: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if output["format"] == "xlsx":
+        pytest.importorskip("xlsxwriter")
+    ln.Release(
+        data=pd.DataFrame({"k": ["a", "b", "b"]}),
+        privacy={"unit": "row", "epsilon": 1},
+        query=[{"name": "q", "statistics": ["count"], "group_by": {"k": ["a", "b"]}}],
+        output={"path": "out", **output},
+        folder=tmp_path,
+    ).run()
+    folder = tmp_path / "out"
+    (answer,) = _javascript([{path.name: path.read_bytes() for path in folder.iterdir()}])
+    assert answer == _python(folder, monkeypatch, capsys)
+    assert answer[0] == 0
 
 
 @pytest.fixture

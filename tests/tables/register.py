@@ -63,6 +63,11 @@ KILLED, REFUSED = 9, 7
 
 def in_child(work: Callable[[], object]) -> int:
     """Do the work in a forked process; return its exit code."""
+    return wait_for(start_child(work))
+
+
+def start_child(work: Callable[[], object]) -> int:
+    """Start the work in a forked process; return its id."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -73,6 +78,11 @@ def in_child(work: Callable[[], object]) -> int:
             code = REFUSED
         finally:
             os._exit(code)
+    return child
+
+
+def wait_for(child: int) -> int:
+    """The exit code of a forked process."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

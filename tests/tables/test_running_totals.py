@@ -25,10 +25,13 @@ from leastnoise.tables.publish.verify_series import verify_series
 from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
 from tests.cli.program import run
 from tests.tables.register import (
+    KILLED,
     edit,
+    killed,
     make,
     put,
     release,
+    release_in_child,
     spec_of,
     values,
 )
@@ -198,6 +201,29 @@ def test_the_commands_show_restart_and_verify(folder: Path) -> None:
     assert "is missing" in problem
     restarted = run("series", "restart", "spec.toml", cwd=folder)
     assert restarted.returncode == 0, restarted.stderr
+
+
+def test_a_complete_series_has_no_problem(folder: Path) -> None:
+    """Also if the last release was killed before it deleted the state."""
+    write_spec(folder)
+
+    def shown() -> dict[str, Any]:
+        return json.loads(run("series", "show", "spec.toml", "--json", cwd=folder).stdout)
+
+    for _ in range(3):
+        release(folder).run()
+    assert release_in_child(folder, killed("table", after=False)) == KILLED
+    assert (shown()["published"], shown()["problem"]) == (4, None)  # it is to be finished
+    text = run("series", "show", "spec.toml", cwd=folder).stdout
+    assert "will finish release 4" in " ".join(text.split())
+    assert release_in_child(folder, killed("delete", after=False)) == KILLED
+    assert (folder / "weekly.state").exists()
+    assert shown()["problem"] is None
+    StateFile(path=folder / "weekly.state").delete()
+    assert shown()["problem"] is None
+    assert "No release is left." in run("series", "show", "spec.toml", cwd=folder).stdout
+    put(folder / "weekly.state", b"text")
+    assert "damaged" in shown()["problem"]
 
 
 # Edited folders.

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from leastnoise.errors import LeastnoiseError, Refused
-from leastnoise.ledger.check import check_ledger
+from leastnoise.errors import Refused
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.tables.publish import running_totals
 from leastnoise.tables.publish.verify_series import verify_series
@@ -25,11 +22,11 @@ from tests.tables.register import (
     in_child,
     killed,
     make,
-    put,
     release,
     release_in_child,
     values,
 )
+from tests.tables.series_histories import History
 
 
 @pytest.fixture
@@ -59,54 +56,16 @@ def test_a_killed_release_is_drawn_once(folder: Path, where: str, after: bool) -
     verify_series(folder / "weekly", ledger=folder / "v.ledger")
 
 
-def random_history(folder: Path, seed: int, steps: int) -> None:
-    """Releases that are killed, stores that are put back or lost, copies, restarts."""
-    draw = random.Random(seed)
-    make(folder)
-    stores = [folder / "weekly.state", folder / "v.ledger"]
-    copies: list[dict[str, bytes | None]] = []
-    seen: dict[str, dict[str, str]] = {}
-    for _ in range(steps):
-        copies.append({file.name: file.read_bytes() if file.exists() else None for file in stores})
-        action = draw.random()
-        if action < 0.65:
-            patch = killed(draw.choice(PLACES), after=draw.random() < 0.5)
-            code = release_in_child(folder, patch if draw.random() < 0.6 else None)
-            assert code in {0, KILLED, REFUSED}
-        elif action < 0.75:
-            code = in_child(lambda: release(folder).restart())
-            assert code in {0, REFUSED}
-        elif action < 0.8:
-            stores[0].unlink(missing_ok=True)
-        else:  # one store is put back alone; the newest ledger is found again afterwards
-            file, copy = draw.choice(stores), draw.choice(copies)
-            now = file.read_bytes() if file.exists() else None
-            put(file, copy[file.name])
-            release_in_child(folder)
-            in_child(lambda: release(folder).restart())
-            check(folder, seen)
-            if file == stores[1]:
-                put(file, now)
-        check(folder, seen)
-    with suppress(LeastnoiseError):
-        check_ledger(folder / "v.ledger")
-
-
-def check(folder: Path, seen: dict[str, dict[str, str]]) -> None:
-    now = values(folder)
-    assert now.items() >= seen.items()
-    seen.update(now)
-
-
 @pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.dense) for n in range(3)])
 def test_no_history_gives_a_period_two_values(tmp_path: Path, seed: int) -> None:
-    random_history(tmp_path, seed, 14)
+    History(tmp_path, seed).run(14)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_no_long_history_gives_a_period_two_values(tmp_path: Path, seed: int) -> None:
-    random_history(tmp_path, seed, 25)
+    """`python -m benchmarks.series_histories 10000` runs more of them."""
+    History(tmp_path, seed).run(25)
 
 
 def test_of_two_processes_with_copies_of_the_state_one_publishes(folder: Path) -> None:
@@ -118,11 +77,11 @@ def test_of_two_processes_with_copies_of_the_state_one_publishes(folder: Path) -
         usual = running_totals.draw_tables
 
         def drawn(*args: Any, **named: Any) -> Any:
-            found = usual(*args, **named)
+            tables = usual(*args, **named)
             faster = [sys.executable, "-m", "leastnoise", "release", folder / "copy.toml"]
             if subprocess.run(faster, check=False, capture_output=True).returncode:
                 os._exit(3)
-            return found
+            return tables
 
         running_totals.draw_tables = drawn
         release(folder).run()

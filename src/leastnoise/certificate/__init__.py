@@ -10,5 +10,6 @@ docs/guarantees.md counts the lines that a sceptic has to read.
 | `ThresholdCertificate` | p₁ | unlisted groups, published if a noisy count reaches a threshold |
 | `KeysCertificate` | π | unlisted keys, published without numbers |
 | `QuantileCertificate` | λ, Δ | quantiles chosen among public candidates |
+| `SelectionCertificate` | λ, Δ | the largest groups, selected round by round |
 | `PlanCertificate` | – | several queries under one budget, and the rule by which they meet it |
 """

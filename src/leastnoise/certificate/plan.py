@@ -7,21 +7,37 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Self, final
+from typing import Self, final, get_args
 
 from leastnoise import _validate, _words
-from leastnoise._record import derived, field, instance_of, one_of, record, takes, whole
-from leastnoise.accounting.proof.composed import bound_composed, prove_composed
+from leastnoise._record import (
+    derived,
+    field,
+    instance_of,
+    one_of,
+    optional,
+    record,
+    takes,
+    whole,
+)
+from leastnoise.accounting.proof.composed import (
+    bound_composed,
+    gaussian_square,
+    is_gaussian,
+    prove_composed,
+)
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import (
     VERSION,
     check_header,
     exact_fields,
+    number,
     parse_object,
     read_budget,
     require_type,
 )
+from leastnoise.certificate.selection import SelectionCertificate
 from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
 from leastnoise.errors import (
     CertificateRejected,
@@ -30,7 +46,8 @@ from leastnoise.errors import (
     NotCertified,
 )
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Interval, decimal_text
+from leastnoise.guarantees.exact import Interval, decimal_text, exact
+from leastnoise.guarantees.fields import FractionOrNoneField
 from leastnoise.guarantees.sensitivity import Neighbours, common_neighbours
 from leastnoise.noise.question import ProvedDelta, Releases
 
@@ -38,9 +55,12 @@ RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 _RELEASES = "releases"  # a field of certificates about a series only
+_RHO = "rho"  # a field of certificates about a budget in ρ only
 
-Block = Certificate | ThresholdCertificate | QuantileCertificate | KeysCertificate
-"""A certificate for one query: published noise, noise above a threshold, quantiles, or keys."""
+OfTable = ThresholdCertificate | QuantileCertificate | KeysCertificate | SelectionCertificate
+"""A certificate without a law of noise: a threshold, quantiles, keys, or selected groups."""
+Block = Certificate | OfTable
+"""A certificate for one query, or for one step of it."""
 Blocks = tuple[tuple[str, Block], ...]
 
 
@@ -51,7 +71,7 @@ def _check_blocks(blocks: Blocks, *, name: str) -> Blocks:
             _validate.text(block, name=name),
             _validate.instance(
                 certificate,
-                (Certificate, ThresholdCertificate, QuantileCertificate, KeysCertificate),
+                (Certificate, *get_args(OfTable)),
                 name=name,
                 like=like,
             ),
@@ -67,20 +87,26 @@ class PlanCertificate:
 
     There are two rules. RULE is basic composition: Σεᵢ <= ε and Σδᵢ <= δ, in exact fractions. With
     COMPOSED the queries' budgets may add up to more, but the laws of all draws together have δ(ε)
-    <= δ. Certificates for unlisted groups, keys and chosen quantiles have no such law: they always
-    count with their own budgets, and the other draws together meet the rest.
+    <= δ. Certificates for unlisted groups, keys, chosen quantiles and selected groups have no such
+    law: they always count with their own budgets, and the other draws together meet the rest.
 
     In a series, the certificate of a draw covers all `releases`, and so does its budget. The
     budgets of certificates without a law count once per release.
+
+    With `rho` the certificate also states that all releases together are ρ-zCDP. Then all noise is
+    Gaussian, and the Δ²/2σ² of all draws add up to at most ρ.
 
     Args:
         budget: Budget of everything together.
         blocks: Pairs of a query's name and the certificate of its noise alone.
         rule: RULE or COMPOSED.
         releases: Number of releases of a series.
+        rho: The parameter ρ of zero-concentrated differential privacy; None makes no such
+            statement.
 
     Source:
-        Dwork & Roth (2014), Theorem 3.16; theory/accounting.md §1 A.
+        Dwork & Roth (2014), Theorem 3.16; theory/accounting.md §1 A. Bun & Steinke (2016),
+        Proposition 1.6 and Lemma 1.7.
 
     """
 
@@ -88,10 +114,11 @@ class PlanCertificate:
     blocks: Blocks = field(converter=takes(_check_blocks))
     rule: str = field(converter=one_of((RULE, COMPOSED)), default=RULE)
     releases: int = field(converter=whole(), default=1)
+    rho: FractionOrNoneField = field(converter=optional(takes(exact)), default=None)
     version: int = derived(lambda _: VERSION)
 
     def __repr__(self) -> str:
-        guarantee = _words.format_guarantee(self.budget.epsilon, self.budget.delta)
+        guarantee = _words.format_guarantee(self.budget.epsilon, self.budget.delta, self.rho)
         blocks = _words.count_noun(len(self.blocks), "query", "queries")
         blocks += "" if self.releases == 1 else f", {self.releases:,} releases"
         how = self.rule.partition(":")[0]
@@ -107,30 +134,33 @@ class PlanCertificate:
         return common_neighbours(block.neighbours for _, block in self.blocks)
 
     @classmethod
-    def prove(cls, *, budget: Budget, blocks: Blocks, releases: int = 1) -> Self:
+    def prove(
+        cls, *, budget: Budget, blocks: Blocks, releases: int = 1, rho: Fraction | None = None
+    ) -> Self:
         """Prove that the queries meet the budget: by basic composition if possible, else tightly.
 
         Args:
             budget: Budget of everything together.
             blocks: Pairs of a query's name and the certificate of its noise alone.
             releases: Number of releases of a series.
+            rho: The ρ that the draws meet together as well; None for no such statement.
 
         Returns:
             The certificate.
 
         Raises:
-            NotCertified: Neither rule proves the budget.
+            NotCertified: Neither rule proves the budget, or the draws exceed ρ.
 
         """
-        plan = cls(budget=budget, blocks=blocks, releases=releases)
-        if why := plan._why_not_series():
+        plan = cls(budget=budget, blocks=blocks, releases=releases, rho=rho)
+        if why := plan._why_not_series() or plan._why_not_rho():
             raise NotCertified(interval=None, why=why)
         try:
             _ = plan.neighbours
         except NotApplicable as error:
             raise NotCertified(interval=None, why=str(error)) from error
-        why = plan._why_not_sums()
-        if not why:
+        why = plan._why_not_sums() if rho is None else ""
+        if not why and rho is None:
             return plan
         plan = replace(plan, rule=COMPOSED)
         try:
@@ -157,7 +187,7 @@ class PlanCertificate:
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
             raise CertificateRejected("A plan needs at least one query, and a name for each.")
-        if why := self._why_not_series():
+        if why := self._why_not_series() or self._why_not_rho():
             raise CertificateRejected(why)
         try:
             _ = self.neighbours
@@ -205,6 +235,23 @@ class PlanCertificate:
                 return f"Query {name!r} is about {releases}, the series has {self.releases:,}."
         return ""
 
+    def _why_not_rho(self) -> str:
+        """The reason why the draws aren't ρ-zCDP together; "" if they are, or without ρ."""
+        if self.rho is None:
+            return ""
+        try:
+            draws = [block.releases for _, block in self.blocks if isinstance(block, Certificate)]
+        except NotApplicable as error:
+            return str(error)
+        if len(draws) < len(self.blocks) or not is_gaussian(draws):
+            return "Only Gaussian noise in all rows has a rho that is known exactly."
+        spent = gaussian_square(draws, inner=False) / 2
+        if spent > self.rho:
+            return (
+                f"The draws have rho={float(spent)!r} together, more than {decimal_text(self.rho)}."
+            )
+        return ""
+
     def _why_not_sums(self) -> str:
         """The reason why budgets don't add up to the plan's; "" if they do.
 
@@ -236,7 +283,12 @@ class PlanCertificate:
             A JSON object, in which every number is exact.
 
         """
-        record = ({} if self.releases == 1 else {_RELEASES: self.releases}) | {
+        optional_fields: dict[str, int | str] = {}
+        if self.releases > 1:
+            optional_fields |= {_RELEASES: self.releases}
+        if self.rho is not None:
+            optional_fields |= {_RHO: decimal_text(self.rho)}
+        record = optional_fields | {
             "kind": "plan-certificate",
             "version": self.version,
             "epsilon": decimal_text(self.budget.epsilon),
@@ -279,8 +331,9 @@ class PlanCertificate:
             CertificateRejected: Fields are unknown, missing, or have wrong values.
 
         """
-        several = isinstance(record, dict) and _RELEASES in record
-        known = (*_FIELDS, _RELEASES) if several else _FIELDS
+        present = record if isinstance(record, dict) else {}
+        several = _RELEASES in present
+        known = (*_FIELDS, *(name for name in (_RELEASES, _RHO) if name in present))
         fields = exact_fields(record, known, where="plan certificate")
         check_header(fields, kind="plan-certificate")
         if fields["rule"] not in (RULE, COMPOSED):
@@ -298,6 +351,7 @@ class PlanCertificate:
             blocks=tuple(_block_of(block) for block in blocks),
             rule=fields["rule"],
             releases=releases,
+            rho=number(fields[_RHO], where=_RHO) if _RHO in fields else None,
         )
 
 
@@ -335,7 +389,9 @@ def _draws(blocks: Sequence[tuple[str, Block]]) -> tuple[Releases, ...]:
             why = "several draws from one sample aren't proved under subsampling"
             raise NotApplicable(family=block.noise.name, why=why)
     if not draws:
-        why = "thresholds and chosen quantiles only compose by sums of their budgets"
+        why = (
+            "thresholds, chosen quantiles and selected groups only compose by sums of their budgets"
+        )
         raise NotApplicable(family="noise", why=why)
     return tuple(block.releases for block in draws)
 
@@ -345,7 +401,7 @@ def _block_of(record: object) -> tuple[str, Block]:
     name = require_type(fields["name"], str, where="block.name")
     content = fields["certificate"]
     kind = content.get("kind") if isinstance(content, dict) else None
-    for known in (ThresholdCertificate, KeysCertificate, QuantileCertificate):
+    for known in get_args(OfTable):
         if kind == known.kind:
             return name, known.from_record(content)
     return name, Certificate.from_record(content)

@@ -59,9 +59,7 @@ def print_plan(
     print_table(title, summary.HEADS, summary.list_rows(plan))
     sentences = summary.list_sentences(plan)
     if needed is not None:
-        sentences.append(
-            f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy."
-        )
+        sentences.append(say_needed(needed))
     print_sentences(sentences)
     say()
     if verbose:
@@ -70,6 +68,11 @@ def print_plan(
                 _print_part(part, plan)
         print_sentences([_COLUMNS, *plan.notes])
         say()
+
+
+def say_needed(epsilon: Fraction) -> str:
+    """A sentence about the ε that would meet all accuracies."""
+    return f"At these weights, epsilon = {float(epsilon):.5g} would meet every accuracy."
 
 
 def _print_part(part: TablePart, plan: Plan) -> None:

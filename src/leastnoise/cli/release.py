@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from leastnoise.guarantees.exact import Interval
+    from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.difference import ReleaseDifference
     from leastnoise.tables.publish.output import ReleasedTables
     from leastnoise.tables.publish.release import Release
@@ -110,16 +111,25 @@ def _plan(release: Release, *, verbose: bool, as_json: bool) -> None:
         records.print_plan(planned, least=least, needed=needed, verbose=verbose)
         if not verbose:
             terminal.say("More details: --plan --verbose, or --plan --json.")
-    rule = release.afford(planned)
+    state = describe_ledger(release, planned)
     if as_json:
         more = {} if needed is None else {"needed_epsilon": float(needed)}
         records.print_json(planned.to_record() | more)
-    elif rule is not None:
-        terminal.say(f"The ledger would admit this release, by the filter {rule}.")
-    elif (standing := release.standing()) is not None:
-        terminal.print_sentences([standing.in_words()])
-    elif release.spec.privacy.ledger is None:
-        terminal.print_sentences([_NO_LEDGER])
+    elif state:
+        terminal.print_sentences([state])
+
+
+def describe_ledger(release: Release, planned: Plan) -> str:
+    """A sentence about the ledger's state for a plan; "" if it has nothing to say.
+
+    Raises Refused if the ledger doesn't admit the plan.
+    """
+    rule = release.afford(planned)
+    if rule is not None:
+        return f"The ledger would admit this release, by the filter {rule}."
+    if (standing := release.standing()) is not None:
+        return standing.in_words()
+    return _NO_LEDGER if release.spec.privacy.ledger is None else ""
 
 
 def _confirm(release: Release, *, silent: bool) -> None:

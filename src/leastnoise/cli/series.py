@@ -38,7 +38,9 @@ def show(*, spec: Path, as_json: bool) -> None:
     published = standing.release_number - 1
     restarts = [] if standing.begun is None else list(standing.begun.restarts)
     problem = None
-    if series.totals:
+    if series.totals and running_totals.is_complete(release.spec, spec.parent, standing):
+        following = "No release is left. Another series needs another name in [series]."
+    elif series.totals:
         try:
             step = running_totals.find_step(release.spec, spec.parent, standing)
             action = "finish" if step.finish else "draw"

@@ -287,3 +287,15 @@ def float_at_least(number: Fraction) -> float:
     """
     nearest = float(number)
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def few_digits_at_least(value: float, digits: int = 6) -> Fraction:
+    """The smallest decimal with `digits` significant digits that is at least `value` >= 0.
+
+    >>> few_digits_at_least(2 / 3, digits=2)
+    Fraction(67, 100)
+    """
+    if not value:
+        return Fraction(0)
+    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return -(-Fraction(value) // unit) * unit

@@ -57,7 +57,7 @@ def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
 
 
 def _sections(release: VerifiedRelease, folder: Path) -> list[TableSection]:
-    kind = release.spec.output.format if release.spec.output else "parquet"
+    kind = release.spec.table_kind
     return [
         TableSection.of(
             release.spec,

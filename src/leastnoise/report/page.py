@@ -22,19 +22,14 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.check_page import check_section, document
 from leastnoise.report.over_time import charts_over_time
-from leastnoise.report.table_section import TableSection, names_of
+from leastnoise.report.table_section import TableSection
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
-from leastnoise.tables.plan.summary import (
-    describe_counts,
-    limits_of_persons,
-    limits_of_values,
-    rows_in_no_group,
-    sentences_on,
-    series_sentences,
-)
+from leastnoise.tables.plan.reader_notes import describe_limits
+from leastnoise.tables.plan.summary import rho_sentences, sentences_on, series_sentences
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.results.table_files import read_table
+from leastnoise.tables.results.headers import names_of
+from leastnoise.tables.results.table_files import read_table, table_path
 from leastnoise.tables.spec.model import About
 
 if TYPE_CHECKING:
@@ -68,12 +63,13 @@ def protection(
     budget, privacy, spec = release.certificate.budget, release.spec.privacy, release.spec
     guess = surest_guess(budget, release.delta, privacy, spec.protected)
     first = [guess, *_promise_lines(release)]
+    limits = describe_limits(release.spec, release.layouts, where="on this page")
     return (
         "<details><summary>About this protection</summary>"
         f"<p>{html(first[0])}</p>{as_list(first[1:])}"
         f"<p>{html(_promise(budget, spec.protected))} {_STAYS}</p>"
         f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
-        f"<h3>What was limited or left out</h3>{as_list(_limits(release))}"
+        f"<h3>What was limited or left out</h3>{as_list(limits)}"
         f"<h3>Why this noise</h3>{_noise(release.plan.blocks, names)}"
         f"<h3>What was checked</h3>{as_list(words.verified_release(release, folder)[1:])}"
         "</details>"
@@ -115,6 +111,7 @@ def _promise_lines(release: VerifiedRelease) -> list[str]:
         _words.describe_protection(privacy.neighbours, release.spec.protected),
         f"{_whole(release)} {words.guarantee(budget)}. {words.promise(budget, release.delta)}",
         _factor(budget, release.spec),
+        *rho_sentences(release.plan),
         *series_sentences(release.plan),
     ]
     if release.account is not None:
@@ -166,38 +163,6 @@ def _promise(budget: Budget, person: str) -> str:
     )
 
 
-def _limits(release: VerifiedRelease) -> list[str]:
-    spec, layouts = release.spec, release.layouts
-    person = spec.privacy.person
-
-    def label_of(column: str) -> str:
-        return spec.labels.get(column, column)
-
-    lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
-    lines += limits_of_values(spec, layouts)
-    lines += spec.data.join_sentences
-    lines += rows_in_no_group(spec, layouts)
-    lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
-    for layout in layouts:
-        lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]
-        lines += [
-            f"In {layout.name}, rows are left out where {label_of(axis.column)} is {axis.dropped}."
-            for axis in layout.axes
-            if axis.dropped
-        ]
-    lines += [sentence for layout in layouts for sentence in layout.missing]
-    if not spec.privacy.by_row:
-        lines.append(f"Rows without a {person} are left out.")
-        lines.append("Rows and values beyond the limits above are reduced, or not counted.")
-    unknown = "The effect of the limits is not published, to protect the people beyond them."
-    lines.append(
-        "These limits were chosen without the rows. "
-        f"{' '.join(describe_counts(layouts)) or unknown} "
-        "Errors on this page, and 95 %, are about the noise only."
-    )
-    return list(dict.fromkeys(lines))  # parts of one query have the same lines
-
-
 def _noise(parts: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
     for part in parts:
@@ -247,12 +212,11 @@ def report(
 def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) -> str:
     """The page about a verified release, to be stored as `target`."""
     spec, queries = release.spec, release.plan.by_query
-    kind = spec.output.format if spec.output else "parquet"
-    files = [folder / f"{query.name}.{kind}" for query in queries]
-    sections = [
-        TableSection.of(spec, query, read_table(file, query.layouts), link=_link(file, target))
-        for query, file in zip(queries, files, strict=True)
-    ]
+    sections: list[TableSection] = []
+    for query in queries:
+        file = table_path(folder, query.name, spec.table_kind)
+        columns = read_table(file, query.layouts)
+        sections.append(TableSection.of(spec, query, columns, link=_link(file, target)))
     names = {query.name: names_of(query.layouts, spec) for query in queries}
     has_quantiles = bool(sentences_on(release.plan, Topic.VALUES))
     title, head = _header(spec.report or About(), folder, has_quantiles=has_quantiles)

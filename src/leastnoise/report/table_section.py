@@ -11,14 +11,14 @@ from leastnoise import _words
 from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.words import as_float, beside_noise, wide_table
-from leastnoise.tables.answers.base import Topic, texts
 from leastnoise.tables.layout.axes import Bins, RunningBins
+from leastnoise.tables.plan.reader_notes import describe_selection
+from leastnoise.tables.results.headers import describe_query, in_words, names_of
 from leastnoise.tables.results.table import statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import QueryPlan
     from leastnoise.tables.spec.model import Spec
@@ -75,8 +75,8 @@ class TableSection:
             keys=tuple(zip(*keys, strict=True)) if keys else ((),) * length,
             statistics=tuple((name, asked.counts, numbers) for name, asked, numbers in named),
             sentences=(
-                _describe_query(parts, spec),
-                *_describe_selection(query.parts, names_of(parts, spec)),
+                describe_query(parts, spec),
+                *describe_selection(query.parts, names_of(parts, spec)),
             ),
             link=link,
         )
@@ -167,21 +167,6 @@ class TableSection:
         return "".join(tables)
 
 
-def in_words(asked: AnyStatistic, spec: Spec) -> str:
-    """The page's name for a statistic, with the counted unit if it counts without a column."""
-    if asked.label == "count_units":
-        return f"count, each {spec.privacy.person} once"
-    if asked.label == "count" and not spec.privacy.by_row:
-        return "count of rows"
-    columns = {part.column: part.column for part in asked.parts if part.column}
-    return asked.in_words(columns | spec.labels)
-
-
-def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
-    """The page's names for the statistics of a table, by their columns."""
-    return {asked.label: in_words(asked, spec) for asked in statistics_of(parts)}
-
-
 def _numbers(asked: AnyStatistic, columns: Mapping[str, list[Any]]) -> Numbers:
     values = [*map(as_float, columns[asked.label])]
     if "_low" not in asked.suffixes:
@@ -254,26 +239,3 @@ def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FB
         return f"<td>{_words.format_for_page(numbers[0])}</td>"
     value, low, high = beside_noise(*numbers, whole=counts)
     return f"<td>{value}<small>{low} to {high}</small></td>"
-
-
-def _describe_selection(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
-    """Sentences on how a table's groups and quantiles were selected."""
-    sentences = [sentence for part in parts for sentence in part.sentences(names)]
-    return [
-        text
-        for topic in (Topic.PAGE, Topic.KEPT, Topic.WHOLE, Topic.SELECTED)
-        for text in texts(iter(sentences), topic)
-    ]
-
-
-def _describe_query(parts: Sequence[TableShape], spec: Spec) -> str:
-    """A sentence with a table's statistics and keys."""
-    layout = parts[0]
-    what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"
-    what = what[0].upper() + what[1:]
-    if layout.conditions:
-        return f"{what}, for each of {layout.cells:,} conditions."
-    by = _words.join_names([
-        spec.labels.get(axis.column, axis.column) + axis.note for axis in layout.axes
-    ]) if layout.axes else ""  # fmt: skip
-    return f"{what}, by {by}." if by else f"{what}."

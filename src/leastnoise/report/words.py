@@ -149,6 +149,7 @@ def verified_release(release: VerifiedRelease, folder: Path) -> list[str]:
         f"Verified {folder}.",
         *_of_series(release),
         f"{promise(budget, release.delta)} {protected}",
+        *summary.rho_sentences(release.plan),
         f"Tables: {tables}. {checked} {_SAME}{_other_files(release)}",
         *summary.describe_rows(release.plan),
         of_ledger(release),

@@ -8,6 +8,7 @@
 | `weighted` | named sums of cells, with weights |
 | `unlisted` | groups that nobody listed, published from a noisy count on, or as keys alone |
 | `quantiles` | quantiles, by chance or by a tree |
+| `selection` | the largest groups, selected before their counts get noise |
 | `noisy`, `single` | the base of answers with noise, and of answers to one query |
 | `columns` | checks of the columns of a published table |
 | `kinds` | lists all kinds, says which of them a query has, and lays queries out |

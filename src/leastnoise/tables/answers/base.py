@@ -451,6 +451,8 @@ class QueryKind(ABC):
 
     Of two kinds whose keys are all given, the one with more keys answers the query.
     """
+    why_no_rho: ClassVar[str] = "its noise isn't Gaussian"
+    """Why its noise has no ρ that is known exactly, to end a sentence; "" if it can be Gaussian."""
     why_no_clipping: ClassVar[str] = ""
     """Why no query can count what limits take away from it; "" if one can."""
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
 
+_OPEN = {"inf": math.inf, "-inf": -math.inf}  # as a workbook has open ends
+
 Noisy = tuple["Layout", "tuple[NoiseError, ...]"]
 """The layout of a query's part, and the error of each of its components."""
 
@@ -41,7 +43,7 @@ def numbers_of(
         label: [
             open_ends[label]
             if value is None and label in open_ends
-            else _float(_number(value, text=kind == "csv"))
+            else _float(_number(value, kind))
             for value in column
         ]
         for label, column in columns.items()
@@ -75,7 +77,7 @@ def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str)
     """A column that isn't rounded, or is below 0, where the spec has it rounded or clamped."""
     for asked in layout.statistics:
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
-            values = [_number(value, text=kind == "csv") for value in columns[label]]
+            values = [_number(value, kind) for value in columns[label]]
             step = layout.multiple if asked.counts else 0
             if step and not all(_is_whole(number, step) for number in values):
                 what = "whole" if step == 1 else f"a multiple of {step:,}"
@@ -85,8 +87,11 @@ def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str)
     return None
 
 
-def _number(value: Any, *, text: bool) -> int | float:
+def _number(value: Any, kind: str) -> int | float:
     """The number that a field of a table holds, NaN for anything else."""
+    if kind == "xlsx" and value in _OPEN:
+        return _OPEN[value]
+    text = kind == "csv"
     if text and _WHOLE.fullmatch(value):
         return int(value)
     if text or type(value) is float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.answers.plain.layout import PlainQueries
 from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.answers.selection.layout import SelectionQueries
 from leastnoise.tables.answers.sums.cumulative_queries import CumulativeQueries, CumulativeTotals
 from leastnoise.tables.answers.sums.level_queries import LevelQueries
 from leastnoise.tables.answers.sums.margin_queries import MarginQueries
@@ -17,7 +18,7 @@ from leastnoise.tables.answers.weighted.questions import SumQueries
 from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
-from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 PLAIN, UNLISTED, KEYS = PlainQueries(), UnlistedQueries(), KeyQueries()
-SERIES = SeriesQueries()
+SERIES, SELECTION = SeriesQueries(), SelectionQueries()
 KINDS: tuple[QueryKind, ...] = (
     PLAIN,
     UNLISTED,
@@ -40,13 +41,17 @@ KINDS: tuple[QueryKind, ...] = (
     NestedQueries(),
     SumQueries(),
     SERIES,
+    SELECTION,
 )
+_RANKS = "quantiles are chosen by a mechanism whose noise isn't Gaussian"
 
 
 def kind_of(spec: Spec, query: Query) -> QueryKind:
     """The way in which a query is answered, except for its quantiles."""
     if spec.series is not None and spec.series.totals:
         return SERIES
+    if query.by is not None:
+        return SELECTION
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     private = any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values())
     if private and not any(statistic.of_all_groups for statistic in asked):
@@ -65,9 +70,10 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 
 
 def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Problems of the tables that add up for which a query asks."""
-    totals = (SERIES,) if kind_of(spec, query) is SERIES else ()
-    for kind in (*totals, *kinds_of_sums(query)):
+    """Problems of the selection, or of the tables that add up, for which a query asks."""
+    kind_of_query = kind_of(spec, query)
+    first = (kind_of_query,) if kind_of_query in {SERIES, SELECTION} else ()
+    for kind in (*first, *kinds_of_sums(query)):
         yield from kind.problems(spec, query, path)
 
 
@@ -75,6 +81,11 @@ def why_no_clipping(spec: Spec, query: Query) -> str:
     """Why no query can count what limits take away from this one; "" if its kind allows it."""
     kinds = (*kinds_of_sums(query), kind_of(spec, query))
     return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
+
+
+def why_no_rho(spec: Spec, query: Query) -> str:
+    """Why not all noise of a query can be Gaussian; "" if it can."""
+    return _RANKS if quantiles_by_column(query) else kind_of(spec, query).why_no_rho
 
 
 def file_names(spec: Spec, query: Query) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.certificate.records import write_record
+from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
@@ -28,11 +29,12 @@ from leastnoise.tables.noise.errors import (
 from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reads, Totals
     from leastnoise.tables.layout.layout import Layout
@@ -375,6 +377,32 @@ class NoisyAnswer(ABC):
     def describe_draw(self) -> Iterator[Sentence]:
         """The sentences about all its parts together; none unless a subclass has some."""
         yield from ()
+
+
+def check_draw(
+    drawn: Certificate,
+    layouts: Sequence[Layout],
+    share: Budget,
+    neighbours: Neighbours,
+    *,
+    where: str,
+) -> None:
+    """Raise CertificateRejected unless it is about one draw of noise for these layouts."""
+    coordinates = sum(layout.dimension for layout in layouts)
+    if drawn.dimension != coordinates:
+        raise CertificateRejected(
+            f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
+        )
+    if drawn.budget != share:
+        raise CertificateRejected(
+            f"{where}: its budget is not the share that its importance gives."
+        )
+    if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
+        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
+    if drawn.grid is None:
+        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
+    if drawn.neighbours != neighbours:
+        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")
 
 
 def describe_selected() -> Iterator[Sentence]:

@@ -21,7 +21,8 @@ from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
     from leastnoise.tables.layout.limits import CellBounding
-    from leastnoise.tables.spec.model import Contribution, Spec
+    from leastnoise.tables.spec.contribution import Contribution
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
 _TIMES_AS_MANY = 8  # in more than 8 times a unit's cells, noise for a unit in all cells is larger

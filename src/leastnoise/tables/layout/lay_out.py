@@ -33,13 +33,15 @@ from leastnoise.tables.layout.limits import (
     InCells,
     integer_limits,
 )
+from leastnoise.tables.layout.unit_groups import groups_of_unit, limits_of
 from leastnoise.tables.spec.query import ACCURACY, TREE
 from leastnoise.tables.statistics.base import IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
 from leastnoise.tables.statistics.totals import ClippingCount, Count
 
 if TYPE_CHECKING:
-    from leastnoise.tables.spec.model import Contribution, Spec
+    from leastnoise.tables.spec.contribution import Contribution
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
 MIN_BITS = 8
@@ -81,6 +83,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
     part: str,
 ) -> Layout:
     """A layout whose bounding and bits are not yet chosen."""
+    axes = axes_of(spec, query)
     together = any(item.of_all_groups for item in statistics)
     return Layout(
         name=query.name,
@@ -89,7 +92,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         neighbours=spec.privacy.neighbours,
         statistics=statistics,
         places=tuple(places),
-        axes=() if together else axes_of(spec, query),
+        axes=() if together else axes,
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.conditions.items()
@@ -111,9 +114,12 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
         joined=spec.data.join_sentences,
-        within=axes_of(spec, query) if together else (),
+        within=axes if together else (),
+        groups_of_unit=None if together else groups_of_unit(spec, axes),
         clipped=tuple(
-            item.counts_in_words(spec) for item in statistics if isinstance(item, ClippingCount)
+            item.counts_in_words(spec, query)
+            for item in statistics
+            if isinstance(item, ClippingCount)
         ),
     )
 
@@ -146,11 +152,10 @@ def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, .
         return (FirstCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:
         return (ONE_ROW,)
-    if spec.contribution is None:
-        raise KeyError("contribution")  # the checks of the spec come first
+    limits = limits_of(spec, query, shape.grouped)
     if shape.clipped:
-        return _bound_all_groups(spec.contribution, shape)
-    return list_cell_boundings(spec.contribution, shape.numbers)
+        return _bound_all_groups(limits, shape)
+    return list_cell_boundings(limits, shape.numbers)
 
 
 def _bound_all_groups(limits: Contribution, shape: Layout) -> tuple[Bounding, ...]:

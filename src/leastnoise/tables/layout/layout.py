@@ -16,10 +16,12 @@ from leastnoise.tables.layout import replaced
 from leastnoise.tables.layout.axes import Axis
 from leastnoise.tables.layout.limits import (
     CHOSEN,
+    IN_EVERY_CELL,
     IN_ONE_CELL,
     Bounding,
     FewGroups,
     FirstCells,
+    InBall,
     InCells,
     Numbers,
 )
@@ -89,7 +91,8 @@ class Layout(TableShape):
     With `conditions` a unit may be in several cells. Noisy numbers are rounded to a `multiple`, and
     `clamp` raises negative ones to 0: see `results`. `accuracy` is the error that the spec asks
     for, for means in groups of `assumed` values. `within` has the axes by which rows are grouped
-    if the result has fewer `axes`, or one row for all groups together. `periods` are the releases
+    if the result has fewer `axes`, or one row for all groups together. By construction a unit is in
+    at most `groups_of_unit` groups; None without such a bound. `periods` are the releases
     of a series whose running totals are published.
     """
 
@@ -110,21 +113,37 @@ class Layout(TableShape):
     accurate: bool = False
     within: tuple[Axis, ...] = ()
     periods: Periods | None = None
+    groups_of_unit: int | None = None
 
     @property
     def limits(self) -> str:
         """The limit of one unit, to end a sentence that begins with the unit."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
+        if self.selected is not None and not self.leaves_out:
+            return IN_EVERY_CELL
         words = self.bounding.in_words(self.numbers)
         if self.adds_cells and words == IN_ONE_CELL:
             words += ", and in every sum that contains it"
-        return words.removesuffix(CHOSEN) if self.by_row else words
+        return words.removesuffix(CHOSEN) if self.by_row or self._all_count else words
+
+    @property
+    def _all_count(self) -> bool:
+        """True if all groups in which a unit can be by construction count."""
+        bounding, known = self.bounding, self.groups_of_unit
+        if known is None or isinstance(bounding, InBall):
+            return False
+        if isinstance(bounding, FewGroups):
+            return known <= bounding.groups
+        most = bounding.most if isinstance(bounding, FirstCells) else bounding.first
+        return most is None or known <= most
 
     @property
     def leaves_out(self) -> bool:
         """True if a unit in too many cells is left out of some, which changes the numbers."""
         bounding = self.bounding
+        if self._all_count:
+            return False
         if isinstance(bounding, FewGroups):  # the number of groups isn't public
             return bounding.groups > 1 and bool(self.statistics)
         most = bounding.most if isinstance(bounding, FirstCells) else None

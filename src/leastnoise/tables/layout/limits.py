@@ -63,6 +63,7 @@ class Numbers:
 
 
 IN_ONE_CELL = "is counted in at most one cell"
+IN_EVERY_CELL = "is counted in every cell that they are in"
 CHOSEN = ", which chance chooses"
 
 
@@ -96,10 +97,11 @@ class FirstCells:
         """Sensitivities that each hold for every shift by one person."""
         if numbers.cells == 1:
             return (Integer(1),)
-        if self.most == 1:
+        most = min(self.most, numbers.cells)
+        if most == 1:
             return (Linf(1, whole=True),)
-        counting = CountingQueries(dimension=numbers.cells, max_nonzero=self.most)
-        return (counting, Linf(1, l0=self.most, whole=True), L1(self.most))
+        counting = CountingQueries(dimension=numbers.cells, max_nonzero=most)
+        return (counting, Linf(1, l0=most, whole=True), L1(most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """The body most·(hull of the cells' intervals), and the box if all cells may move.

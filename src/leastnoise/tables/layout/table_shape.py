@@ -26,8 +26,9 @@ class TableShape(ABC):
     `neighbours` is the relation of two neighbouring data sets.
 
     `min_count` and `top` choose the groups that are published, by the count with the label
-    `decides`: see `results`. `clipped` has a sentence for each statistic that counts rows or values
-    beyond limits and bounds.
+    `decides`: see `results`. With `selected`, this number of groups is chosen before their counts
+    get noise: see `answers.selection`. `clipped` has a sentence for each statistic that counts rows
+    or values beyond limits and bounds.
     """
 
     name: str
@@ -44,6 +45,7 @@ class TableShape(ABC):
     min_count: int | None = None
     top: int | None = None
     decides: str | None = None
+    selected: int | None = None
     clipped: tuple[str, ...] = ()
 
     @property
@@ -59,6 +61,8 @@ class TableShape(ABC):
     @property
     def listed_cells(self) -> int | None:
         """Number of rows before any is left out; None with unlisted groups."""
+        if self.selected is not None:
+            return self.selected
         if self.conditions:
             return len(self.conditions)
         groups = [axis.groups for axis in self.axes]

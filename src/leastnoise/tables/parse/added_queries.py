@@ -125,6 +125,7 @@ def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
                     name=f"{query.name}_{name}",
                     importance=query.importance * share,
                     filter=query.filter,
+                    contribution=query.contribution,
                     statistics=counts,
                     group_by=groups,
                     round=query.round,
@@ -144,7 +145,8 @@ def _count_losses(spec: Spec, query: Query) -> tuple[str, ...]:
         if part.of_values
     ]
     bounded = dict.fromkeys(part.column for part in parts if not part.of_all_groups)
-    limited = spec.contribution is not None and bool(spec.contribution.counted)
+    limits = spec.limits(query)
+    limited = limits is not None and bool(limits.counted)
     over = (CountOverLimits.kind,) if limited else ()
     return (*over, *(f"{CountOutside.kind}({column})" for column in bounded))
 

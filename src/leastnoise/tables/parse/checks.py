@@ -15,15 +15,19 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.budget import MAX_EPSILON
+from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.answers.kinds import file_names, lay_out_query, lay_out_ranks
 from leastnoise.tables.expressions.over_unit import units_of
 from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
+from leastnoise.tables.layout.unit_groups import has_one_value
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, check_declared, column_problems, unit_problems
+from leastnoise.tables.parse.output_checks import output_problems, table_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.results.table import result_columns
+from leastnoise.tables.spec.model import epsilon_of_rho
 from leastnoise.tables.spec.source import (
     IN_MEMORY,
     ON_SPARK,
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
-    from leastnoise.tables.spec.model import Data, Series, Spec
+    from leastnoise.tables.spec.model import Data, Privacy, Series, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join
 
@@ -70,7 +74,6 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
         problems += islice(check(spec), MOST_PROBLEMS)
     known = {*unread}
     above = {outer for key in known for outer in outer_keys(key)}
-    bounded = spec.privacy.by_row or _has_limits(spec)
     layouts: list[Parts] = []
     quantiles: list[tuple[QuantileLayout, ...]] = []
     for index, query in enumerate(spec.query):
@@ -83,7 +86,8 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
             for problem in islice(check(spec, query, path), MOST_PROBLEMS)
         ]
         # Only a query without problems has a layout, and only if limits bound its persons.
-        if not of_query and path not in known and path not in above and query.name and bounded:
+        bounded = spec.privacy.by_row or _has_limits(spec, query)
+        if bounded and not of_query and path not in known and path not in above and query.name:
             try:
                 layouts.append(lay_out_query(spec, query))
                 quantiles.append(lay_out_ranks(spec, query))
@@ -135,6 +139,9 @@ def _source(spec: Spec) -> Iterator[Problem]:
         yield from _named_rows(spec, join, path)
         if why := _why_not_on(spec, join):
             yield f"{path}.on", why
+        if join.columns and join.on != spec.privacy.unit:
+            why = f"Used with on = {spec.privacy.unit!r} only: one unit has many values of "
+            yield f"{path}.columns", f"{why}{join.on!r}. Leave it out."
 
 
 def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem]:
@@ -208,6 +215,8 @@ def _why_not_over(spec: Spec, column: str, key: str) -> str | None:
 
 def _privacy(spec: Spec) -> Iterator[Problem]:
     privacy = spec.privacy
+    if privacy.rho is not None:
+        yield from _rho(privacy, privacy.rho)
     if privacy.epsilon == 0 and privacy.delta == 0:
         yield "privacy.epsilon", "Expected epsilon > 0 or delta > 0: no finite noise has both at 0."
     if privacy.unit_is is not None and privacy.unit not in {"row", None}:
@@ -216,6 +225,19 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
         return
     yield from check_declared(spec, privacy.unit, "privacy.unit")
     yield from unit_problems(spec.data.types.get(privacy.unit), privacy.unit)
+
+
+def _rho(privacy: Privacy, rho: Fraction) -> Iterator[Problem]:
+    if not privacy.delta:
+        why = "Missing: with rho give the delta at which the report states epsilon. It costs"
+        yield "privacy.delta", f'{why} nothing. Write delta = "1e-6"'
+        return
+    epsilon = epsilon_of_rho(rho, privacy.delta)
+    if epsilon is None:
+        why = f"With delta = {decimal_text(privacy.delta)} it has no epsilon above 0 and at most "
+        yield "privacy.rho", f"{why}{MAX_EPSILON:,}. Change rho or delta."
+    elif privacy.epsilon != epsilon:
+        yield "privacy.epsilon", "Not used with rho, from which epsilon follows. Leave it out."
 
 
 def _series(spec: Spec) -> Iterator[Problem]:
@@ -307,7 +329,7 @@ def _contribution(spec: Spec) -> Iterator[Problem]:
         if limits is not None:
             why = 'Not used with unit = "row": a row needs only the bounds of its columns.'
             yield "contribution", f'{why} If a column is called row, write unit_is = "column".'
-    elif not _has_limits(spec) and spec.privacy.unit:
+    elif spec.privacy.unit and not all(_has_limits(spec, query) for query in spec.query):
         yield "contribution", "Missing: give max_rows, for example, the most rows of one person."
 
 
@@ -360,14 +382,20 @@ def _parts(
     for name, times in names.items():
         if times > 1:
             yield path, f"Two result columns would be called {name!r}. Split the query in two."
+    yield from table_problems(spec, every, path)
     shares = share_parts(parts, quantiles)
     if len(shares) > 1:
         yield from _share(spec, spec.share(query) * min(shares), path)
 
 
-def _has_limits(spec: Spec) -> bool:
-    limits = spec.contribution
-    return limits is not None and any(value is not None for _, value in limits)
+def _has_limits(spec: Spec, query: Query) -> bool:
+    """True if `query` needs no other limit: one is given, holds by construction, or isn't needed.
+
+    A selection hides a person in any number of groups.
+    """
+    if query.by is not None or ((limits := spec.limits(query)) is not None and limits.given):
+        return True
+    return any(has_one_value(spec, column) for column in spec.groupings(query))
 
 
 def _why_not_on(spec: Spec, join: Join) -> str | None:
@@ -396,5 +424,6 @@ _SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
     _series,
     _contribution,
     column_problems,
+    output_problems,
     _names,
 )

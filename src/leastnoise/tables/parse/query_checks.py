@@ -61,7 +61,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         else:
             seen.add(asked)
             if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
-                yield from ((key, why) for why in asked.problems(spec))
+                yield from ((key, why) for why in asked.problems(spec, query))
             if private and not isinstance(asked, Statistic):
                 why = "Not proved for unlisted groups. List the keys of group_by here, or ask for "
                 yield key, f"{why}{asked.label} in another query."
@@ -72,6 +72,26 @@ def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         wrong = [*check_declared(spec, use.column, use.key)]
         wrong += use.problems(spec.data.types.get(use.column))
         yield from wrong or (check_bounded(spec, use.column, use.key) if use.bounded else ())
+
+
+def _limits(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield the problem of a query's own limits, if they bound nothing."""
+    key = f"{path}.contribution"
+    if query.contribution is None:
+        return
+    if spec.privacy.by_row:
+        yield key, 'Not used with unit = "row": a row needs only the bounds of its columns.'
+    elif query.conditions:
+        yield key, "Not used beside conditions. Give max_conditions = 1, for example."
+    elif not query.contribution.given:
+        yield key, "Expected a limit, such as contribution = { max_groups = 1 }."
+
+
+def _rho(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield a problem if the budget is in ρ, and the query's noise can't be Gaussian."""
+    why = "" if spec.privacy.rho is None else kinds.why_no_rho(spec, query)
+    if why:
+        yield path, f"Not possible with privacy.rho: {why}. Give privacy.epsilon instead of rho."
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -276,6 +296,7 @@ def _check_found_bounds(
 QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _statistics,
     _uses,
+    _limits,
     _where,
     _group_by,
     _published,
@@ -283,6 +304,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _objective,
     _prefer,
     _accuracy,
+    _rho,
     kinds.sum_problems,
     added_queries.problems,
 )

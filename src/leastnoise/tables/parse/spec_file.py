@@ -19,7 +19,7 @@ from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.parse import checks, named_files, spec_text
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import SQL, Assumed
-from leastnoise.tables.spec.section import UNREAD
+from leastnoise.tables.spec.section import UNREAD, Section
 from leastnoise.tables.spec.values import LARGEST_SPEC, SURROGATE
 from leastnoise.tables.statistics.registry import known_statistics
 
@@ -249,6 +249,7 @@ def _plain(value: Any) -> Any:
             name: _plain(inner)
             for name, inner in fields.items()
             if inner is not False  # 0 == False, and is kept
+            and not (isinstance(value, Section) and name in value.implied)
             and (inner not in (None, (), {}) or _is_explicit(value, name))
         }
     if isinstance(value, Mapping):

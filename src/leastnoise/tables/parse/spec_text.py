@@ -53,6 +53,9 @@ class _Draft7(GenerateJsonSchema):
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
         result = super().generate(schema, mode)
         definitions = result.pop("$defs")
+        privacy = definitions["Privacy"]
+        privacy["required"].remove("epsilon")
+        privacy["anyOf"] = [{"required": [name]} for name in ("epsilon", "rho")]
         query = definitions["Query"]["properties"]
         statistics = query["statistics"]
         statistics["items"]["pattern"] = registry.PATTERN

@@ -66,10 +66,11 @@ def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
 def find_needed_epsilon(layout: SpecLayout, current: Plan) -> Fraction | None:
     """The ε that meets all wishes with the same importances; None if the `current` plan does.
 
-    Raises Refused if no ε from 1e-6 to 100 does.
+    None also for a budget in ρ, whose noise no ε determines. Raises Refused if no ε from 1e-6 to
+    100 does.
     """
     worst = _worst_ratio(current)
-    if worst <= 1:
+    if worst <= 1 or layout.spec.privacy.rho is not None:
         return None
     needed, _ = _find_least(layout, guess=float(layout.spec.budget.epsilon or 1) * worst)
     return needed.spec.budget.epsilon

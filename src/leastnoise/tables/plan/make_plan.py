@@ -12,6 +12,7 @@ from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.tables.answers.base import JOIN, Reading
 from leastnoise.tables.answers.match_certificates import list_answers, read_answers
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.total_rho import scale_to_rho
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,13 +32,17 @@ def plan(
 
     A query has a draw for its share of the budget, or shares a draw with others. Or the noise of
     all queries is scaled down until they meet the budget only together, if that reduces the noise
-    of each. No query has more noise in a shared draw than it would get alone.
+    of each. No query has more noise in a shared draw than it would get alone. With a budget in ρ
+    each query has Gaussian noise for its part of ρ.
 
     `progress` receives the stages. Raises Refused if no noise can serve a query, or, with `check`,
     if a number may be out of the range of float64.
     """
     tell = progress or (lambda _: None)
     offers = [offer for answer in list_answers(layout) for offer in answer.find(tell)]
+    privacy = layout.spec.privacy
+    if privacy.rho is not None:
+        offers = scale_to_rho(offers, privacy.rho, privacy.neighbours)
     try:
         result = _prove(layout, offers)
     except NotCertified:  # Gaussian noise in margins can't be composed with the other noise
@@ -63,6 +68,7 @@ def _prove(layout: SpecLayout, offers: Sequence[Offer]) -> Plan:
         budget=layout.spec.budget,
         blocks=tuple(claim for offer in ordered for claim in offer.claims),
         releases=layout.spec.compositions,
+        rho=layout.spec.privacy.rho,
     )
     splits = {tuple(offer.claims[0][0].split(JOIN)): offer.split for offer in ordered}
     known = [proved for offer in ordered for proved in offer.known]
@@ -96,6 +102,8 @@ def _read_plan(
     """
     if certificate.budget != layout.spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
+    if certificate.rho != layout.spec.privacy.rho:
+        raise CertificateRejected("The certificate's rho is not the spec's.")
     _check_releases(certificate, layout.spec.compositions)
     reading = Reading(certificate=certificate, splits=splits, known=known)
     answered = tuple(read_answers(layout, reading))

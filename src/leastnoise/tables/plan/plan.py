@@ -146,7 +146,9 @@ class Plan(Framed, Shown):
         queries = _words.count_noun(len(self.names), "query", "queries")
         if self.planned_releases > 1:
             queries += f", {self.planned_releases:,} releases together"
-        guarantee = _words.format_guarantee(self.budget.epsilon, self.budget.delta)
+        guarantee = _words.format_guarantee(
+            self.budget.epsilon, self.budget.delta, self.certificate.rho
+        )
         return _words.line(
             "Plan",
             f"{queries}, {guarantee} for each {self.spec.protected}: "
@@ -238,12 +240,14 @@ class Plan(Framed, Shown):
         Returns:
             The record that plan.json holds. Privacy numbers are exact texts.
         """
+        rho = self.certificate.rho
         return {
             "version": 1,
             "unit": self.unit,
             "neighbours": self.neighbours,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
+            **({} if rho is None else {"rho": decimal_text(rho)}),
             "rule": self.certificate.rule,
             "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
             **summary.series_record(self),

@@ -15,7 +15,7 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.exact import printed_at_least
+from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
 from leastnoise.tables.layout import found_bounds
@@ -266,6 +266,10 @@ JOINT_NOTE = (
     "All queries together meet the budget, by tight composition. Each query has less noise than "
     "it would have with its share of the budget alone."
 )
+RHO_NOTE = (
+    "All noise is Gaussian. The rho of all draws add up, and epsilon follows at the stated delta "
+    "from one Gaussian of the same rho: it is the exact value, not the bound for any rho-zCDP."
+)
 ROUNDING_NOTE = (
     "Values are rounded a little before they are summed. With {rows:,} or more rows of the same "
     "value in a cell, the rounding may exceed 1 % of an interval, which does not include it."
@@ -310,6 +314,8 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
     notes += tuple(sentences_on(plan, Topic.PARTS, Topic.GROUPS, Topic.SELECTED, Topic.WHOLE))
+    if plan.certificate.rho is not None:
+        return (*notes, RHO_NOTE)
     if sum(item.is_composed for item in plan.answered) <= 1:
         return notes
     if plan.certificate.rule == COMPOSED and any(item.split is not None for item in plan.answered):
@@ -393,9 +399,17 @@ def series_sentences(plan: Plan) -> Iterator[str]:
         yield REPORT_NOTE.format(column=series.report)
 
 
+def rho_sentences(plan: Plan) -> Iterator[str]:
+    """A sentence about a budget in ρ; none for another budget."""
+    rho = plan.certificate.rho
+    if rho is not None:
+        yield f"Promised also: zCDP with ρ = {decimal_text(rho)}. {RHO_NOTE}"
+
+
 def whole_guarantee(plan: Plan) -> str:
     """A sentence about the guarantee of the release, or of all releases of a series together."""
-    guarantee = _words.format_guarantee(plan.budget.epsilon, plan.budget.delta)
+    rho = plan.certificate.rho
+    guarantee = _words.format_guarantee(plan.budget.epsilon, plan.budget.delta, rho)
     releases = plan.planned_releases
     if releases == 1:
         return f"The whole release has {guarantee}."

@@ -43,8 +43,9 @@ def release(  # noqa: PLR0913  # the sections of a spec
     data: object,
     *,
     unit: str,
-    epsilon: Exact,
+    epsilon: Exact | None = None,
     delta: Exact = 0,
+    rho: Exact | None = None,
     neighbours: Neighbours = "add-remove",
     max_rows: int | None = None,
     max_groups: int | None = None,
@@ -66,6 +67,7 @@ def release(  # noqa: PLR0913  # the sections of a spec
         epsilon: Privacy budget ε, an exact decimal, or "least" for the smallest ε that meets the
             accuracies of the queries.
         delta: Privacy budget δ.
+        rho: Privacy budget ρ of zCDP, in place of `epsilon`; the report states the ε at `delta`.
         neighbours: Whether a person is added or removed ("add-remove"), or replaced
             ("replace-one").
         max_rows: Most rows of a person that count. If `unit` is a column, at least one of the
@@ -104,7 +106,8 @@ def release(  # noqa: PLR0913  # the sections of a spec
         "max_rows_per_group": max_rows_per_group,
     }
     contribution = {name: limit for name, limit in limits.items() if limit is not None}
-    privacy = {"unit": unit, "epsilon": epsilon, "delta": delta, "neighbours": neighbours}
+    privacy = {"unit": unit, "epsilon": epsilon, "delta": delta, "rho": rho}
+    privacy["neighbours"] = neighbours
     builder = ReleaseBuilder(
         sections={
             "data": {"source": str(data)} if isinstance(data, str | Path) else data,

@@ -20,7 +20,7 @@ from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 from leastnoise.tables.results.table import Table, key_columns, statistics_of
 from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.spec.model import Contribution
+from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 from leastnoise.tables.statistics.totals import Count, Sum, Total
 
@@ -66,22 +66,32 @@ class ReleaseDifference(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """The contribution limits that differ; part of a difference is then due to them."""
-        contributions = [
-            release.spec.contribution or Contribution() for release in (self.before, self.after)
-        ]
-        limits = {
-            name: [getattr(contribution, name) for contribution in contributions]
-            for name in Contribution.model_fields
-        }
-        return tuple(
-            f"{name} is {_limit(before)} before and {_limit(after)} after: a part of each "
-            "difference is due to that limit."
-            for name, (before, after) in limits.items()
-            if before != after
-        )
+        specs = [release.spec for release in (self.before, self.after)]
+        common = [spec.contribution or Contribution() for spec in specs]
+        notes = [f"{change}: a part of each difference is" for change in _changes(*common)]
+        for query in specs[0].query:
+            own = [
+                other.contribution or Contribution()
+                for spec in specs
+                for other in spec.query
+                if other.name == query.name
+            ]
+            notes += [
+                f"In {query.name}, {change}: a part of its differences is"
+                for change in _changes(*own)
+            ]
+        return tuple(f"{note} due to that limit." for note in notes)
 
     def _tables(self) -> dict[str, Columns]:
         return {name: table.columns for name, table in self.tables.items()}
+
+
+def _changes(before: Contribution, after: Contribution) -> Iterator[str]:
+    """A clause for each limit that differs."""
+    for name in Contribution.model_fields:
+        values = [getattr(limits, name) for limits in (before, after)]
+        if values[0] != values[1]:
+            yield f"{name} is {_limit(values[0])} before and {_limit(values[1])} after"
 
 
 def _limit(value: Fraction | None) -> str:
@@ -205,7 +215,7 @@ def _read_numbers(
     folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """The numbers of a verified table, by column."""
-    kind = release.spec.output.format if release.spec.output else "parquet"
+    kind = release.spec.table_kind
     layouts = [part.layout for part in parts]
     columns = read_table(folder / f"{parts[0].name}.{kind}", layouts)
     labels = [f"{statistic.label}{end}" for statistic in statistics_of(layouts) for end in SUFFIXES]

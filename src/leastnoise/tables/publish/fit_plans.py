@@ -34,6 +34,9 @@ def fit_plans(
     from leastnoise.numerics.bisection import Bisection
 
     for release, _ in releases:
+        if (rho := release.spec.privacy.rho) is not None:
+            expected = "specs with epsilon, which is scaled, not rho"
+            raise InvalidArgument(name="specs", value=f"rho={decimal_text(rho)}", expected=expected)
         if (given := release.spec.privacy.epsilon) == LEAST or not given:
             expected = "specs with a number above 0 for epsilon, whose proportions are kept"
             raise InvalidArgument(name="specs", value=given, expected=expected)

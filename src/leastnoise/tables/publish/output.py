@@ -188,7 +188,8 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        budget_text = _words.format_guarantee(budget.epsilon, budget.delta)
+        rho = self.certificate.rho
+        budget_text = _words.format_guarantee(budget.epsilon, budget.delta, rho)
         guarantee = f"{budget_text} for each {self.plan.spec.protected}"
         tables = _words.count_noun(len(self.tables), "table")
         if self.release_number is not None:

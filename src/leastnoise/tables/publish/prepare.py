@@ -26,8 +26,8 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.seal import Seal, sha256_of
 from leastnoise.tables.publish.table_checks import check_table
+from leastnoise.tables.publish.write_tables import check_headers, write_tables
 from leastnoise.tables.results.table import join_parts, key_names
-from leastnoise.tables.results.table_files import write_table
 from leastnoise.tables.rows import bounding, exact
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.spec.values import LEAST, MAX_TEXT
@@ -115,20 +115,25 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     final length. Tables of groups that nobody listed are written empty, since their length isn't
     known. Raises InvalidInput if a key or a name is too long for the format or the disk.
     """
-    kind = spec.output.format if spec.output else "parquet"
+    kind = spec.table_kind
     reserve = folder / _RESERVE
     reserve.mkdir()
     try:
+        zeros: dict[str, Table] = {}
         for query in plan.by_query:
             # with a row for every group, since the number of published groups isn't known
             parts = [part.with_all_groups() for part in query.parts]
             tables = [table for part in parts for table in part.make_zeros()]
-            zeros = join_parts(query.layouts, tables)
-            written = write_table(zeros, reserve, kind)
-            check_table(written, parts)
-            if len(zeros):
-                written.unlink()  # DuckDB would write a second file beside it
-                write_table(_make_longest(zeros, query.layouts), reserve, kind)
+            zeros[query.name] = join_parts(query.layouts, tables)
+        write_tables(reserve, plan, zeros.values())
+        for query in plan.by_query:
+            parts = [part.with_all_groups() for part in query.parts]
+            check_table(reserve / f"{query.name}.{kind}", parts)
+            check_headers(reserve, spec, query)
+        for file in [*reserve.iterdir()]:
+            file.unlink()  # DuckDB would write a second file beside it
+        longest = [_make_longest(zeros[query.name], query.layouts) for query in plan.by_query]
+        write_tables(reserve, plan, longest)
     except CertificateRejected as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
@@ -153,6 +158,8 @@ def _make_longest(table: Table, parts: Sequence[TableShape]) -> Table:
 
     They use all digits, and floats have long exponents.
     """
+    if not len(table):
+        return table
     columns = dict(table.columns)
     values = [*columns][len(key_names(parts[0])) :]
     odd = (_ODD * count % 2**64 for count in itertools.count(1))

@@ -128,7 +128,8 @@ class Release:
         if privacy.epsilon == LEAST:
             guarantee = "the least ε"
         else:
-            guarantee = _words.format_guarantee(self._spec.budget.epsilon, privacy.delta)
+            epsilon = self._spec.budget.epsilon
+            guarantee = _words.format_guarantee(epsilon, privacy.delta, privacy.rho)
         queries = _words.count_noun(len(names), "query", "queries")
         if self._spec.series is not None:
             queries += f", {self._spec.series.releases:,} releases together"
@@ -369,7 +370,7 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, standing, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
-            from leastnoise.tables.results.table_files import write_table
+            from leastnoise.tables.publish.write_tables import write_tables
 
             with output.report_write_errors(path):
                 prepare.make_room(folder)
@@ -378,8 +379,7 @@ class Release:
                     prepare.put_texts(
                         folder, spec=plan.spec, plan=plan, certificate=plan.certificate
                     )
-                for table in released.tables.values():
-                    write_table(table, folder, wanted.format)
+                write_tables(folder, plan, released.tables.values())
                 sealed = seal.Seal.of(
                     folder, entry=released.entry, release_number=released.release_number
                 )

@@ -24,8 +24,8 @@ from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish import output, prepare
 from leastnoise.tables.publish.draws import draw_tables
 from leastnoise.tables.publish.seal import Link, Seal
+from leastnoise.tables.publish.write_tables import write_tables
 from leastnoise.tables.results.table import join_parts, select_groups
-from leastnoise.tables.results.table_files import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,6 +127,23 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
     return Step(number=state.position + 1, first=state.first, state=state)
 
 
+def is_complete(spec: Spec, folder: Path, standing: Standing) -> bool:
+    """True if all releases of a series were published, and none is still to be finished."""
+    begun, file = standing.begun, state_file(spec, folder)
+    if begun is None or begun.tag is None or begun.published < standing.releases:
+        return False
+    if not file.exists:  # the last release deletes it
+        return True
+    try:
+        state = file.read()
+        if not _is_newest(spec, state, begun, file):
+            return False
+    except (InvalidInput, Refused):
+        return False
+    last = standing.folder_of(_output(spec, folder), state.position)
+    return state.published or _is_of(last, state)
+
+
 def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
     """Raise Refused for a series that was charged without running totals."""
     if begun.tag is None:
@@ -198,11 +215,9 @@ class SeriesRelease:
             else:
                 tables, after, entry, before = self._draw(step, rows)
             self.tell("Writing the tables")
-            kind = plan.spec.output.format if plan.spec.output else "parquet"
             with output.report_write_errors(path):
                 prepare.make_room(working)
-                for table in tables.values():
-                    write_table(table, working, kind)
+                write_tables(working, plan, tables.values())
                 link = Link(first=step.first, before=before, digest=after.digest)
                 sealed = Seal.of(working, entry=entry, release_number=step.number, link=link)
                 sealed.write(working, self.key)
@@ -316,7 +331,7 @@ def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
 
 def numbers_of(plan: Plan, folder: Path) -> dict[str, tuple[list[int], list[int]]]:
     """The counts and the running totals of a folder, by the label of the query."""
-    kind = plan.spec.output.format if plan.spec.output else "parquet"
+    kind = plan.spec.table_kind
     return {
         answered.labels[0]: answered.read_numbers(folder, kind) for answered in _over_time(plan)
     }

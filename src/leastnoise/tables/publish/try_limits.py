@@ -190,7 +190,7 @@ def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     """A spec whose limits drop no row of the file, and whose bounds clamp no value of it."""
     changed = copy.deepcopy(raw)
-    unused = {"clipping", "rest", "clamp", "round"}
+    unused = {"clipping", "rest", "clamp", "round", "contribution"}
     changed["query"] = [
         {key: value for key, value in query.items() if key not in unused}
         for query in changed["query"]

@@ -19,7 +19,8 @@ from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.table_checks import check_table, is_close
-from leastnoise.tables.results.table_files import read_table
+from leastnoise.tables.publish.write_tables import check_headers
+from leastnoise.tables.results.table_files import read_table, table_path
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Interval
@@ -73,7 +74,8 @@ class VerifiedRelease:
         if self.release_number is not None:
             number = _words.name_release(self.release_number, self.planned_releases)
             queries += f", {number}, together"
-        guarantee = f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each"
+        rho = self.spec.privacy.rho
+        guarantee = f"{_words.format_guarantee(budget.epsilon, budget.delta, rho)} for each"
         return _words.line(
             "VerifiedRelease", f"{queries}, proved {guarantee} {self.spec.protected}"
         )
@@ -127,15 +129,17 @@ def verify_directory(
         spec_layout = spec_layout.at_release(number, first=first)
     plan = _rebuild_plan(folder, spec_layout, certificate)
     delta = certificate.verify()
-    kind = spec.output.format if spec.output else "parquet"
+    kind = spec.table_kind
     rows: dict[str, int] = {}
     for query in plan.by_query:
         rows[query.name] = check_table(folder / f"{query.name}.{kind}", query.parts)
+        check_headers(folder, spec, query)
     for answered in plan.answered:
         answered.check(folder, kind)
     _check_found_bounds(plan, folder, kind)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
-    sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
+    files = dict.fromkeys(table_path(folder, name, kind).name for name in rows)
+    sealed.check(folder, names=[*texts, *files])
     if spec.series is not None and spec.series.totals:
         from leastnoise.tables.publish import running_totals  # noqa: PLC0415 (SQLite)
 

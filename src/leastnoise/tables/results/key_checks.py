@@ -70,7 +70,7 @@ def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterato
     """The sort keys that an axis's rows may have; several, since a CSV doesn't mark numbers."""
     if isinstance(axis, Unlisted):
         for known in ("int", "bool", "text") if axis.kind is None else (axis.kind,):
-            values = [_parse_key(stored, known, csv=kind == "csv") for stored in columns[0]]
+            values = [_parse_key(stored, known, kind) for stored in columns[0]]
             if all(_fits(value, axis.longest) for value in values):
                 yield list(map(sort_key, values))
         return
@@ -86,9 +86,12 @@ def _typed(keys: tuple[Any, ...]) -> tuple[tuple[type, Any], ...]:
     return tuple((type(key), key) for key in keys)
 
 
-def _parse_key(stored: Any, known: ColumnType, *, csv: bool) -> Any:
+def _parse_key(stored: Any, known: ColumnType, kind: str) -> Any:
     """The stored key as a value of the type `known`; None if it has another type."""
-    if not csv:
+    if kind == "xlsx" and known == "int" and isinstance(stored, str):
+        whole = int(stored) if _INT.fullmatch(stored) else None  # long ones are texts
+        return whole if whole is not None and values_as_read([whole], kind) == [stored] else None
+    if kind != "csv":
         return stored if type(stored) is _KINDS[known] else None
     if known == "int":
         return int(stored) if _INT.fullmatch(stored) else None

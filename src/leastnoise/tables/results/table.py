@@ -114,7 +114,7 @@ def describe_kept_groups(layout: Layout) -> Iterator[str]:
         which = "Groups" if layout.listed_cells is not None else "Groups that reach the threshold"
         least = f"{layout.decides} is below {layout.min_count:,}"
         yield f"{which} are left out if their published {least}."
-    if layout.top is not None:
+    if layout.top is not None and layout.selected is None:
         yield f"The {layout.top:,} groups with the largest published {layout.decides} are kept."
 
 

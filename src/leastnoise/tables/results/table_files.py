@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from leastnoise import _files
+from leastnoise.tables.results import observations
+from leastnoise.tables.results.headers import SEPARATOR
 from leastnoise.tables.results.table import key_names, result_columns
+from leastnoise.tables.results.workbook import WORKBOOK, read_sheet, values_in_cells
 from leastnoise.tables.values import parquet_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from leastnoise.tables.layout.table_shape import TableShape
@@ -30,27 +33,62 @@ _CELL = r"(?:\A|(?<=[;\t\r\n]))"
 _UNSAFE = re.compile(f"{_CELL}(?={_FORMULA})")
 _ESCAPED = re.compile(f"{_CELL}'(?={_FORMULA})")
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
+_LARGEST_WORKBOOK = 2**30  # bytes of a file of all tables
+_IN_XML = 4  # bytes of a cell in XML for each of a CSV or JSON
 _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 
 
-def write_table(table: Table, folder: Path, kind: str) -> Path:
-    """Write `table` as <name>.<kind> into `folder`; return the file's path."""
+def table_path(folder: Path, name: str, kind: str) -> Path:
+    """The file of the table `name`; a workbook holds all tables of a release."""
+    return folder / (WORKBOOK if kind == "xlsx" else f"{name}.{kind}")
+
+
+def write_table(
+    table: Table, folder: Path, kind: str, lines: Iterable[Sequence[object]] | None = None
+) -> Path:
+    """Write `table` as <name>.<kind> into `folder`; return the file's path.
+
+    A CSV has the names of its columns and its rows, or else the given `lines`.
+    """
     path = folder / f"{table.name}.{kind}"
-    _WRITERS[kind](table, path)
+    if kind == "csv":
+        _write_csv(lines or chain([tuple(table.columns)], table.rows), path)
+    else:
+        _WRITERS[kind](table, path)
     return path
 
 
 def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     """Read the columns of a table that `write_table` wrote; the columns of a CSV are texts.
 
-    `parts` are the layouts of the parts of its query. At most the longest possible table is read.
+    `parts` are the layouts of the parts of its query. A `path` that ends in .xlsx stands for the
+    workbook of its folder. At most the longest possible table is read.
     Raises InvalidInput, OSError, ValueError or duckdb.Error for any other file.
     """
+    if path.suffix == ".xlsx":
+        columns, _ = read_labelled(path.with_name(WORKBOOK), parts)
+        return columns
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     try:
         return _READERS[path.suffix.removeprefix(".")](content, parts)
     except RecursionError:  # lists in lists in lists
         raise ValueError("not what write_table writes") from None
+
+
+def read_labelled(
+    path: Path, parts: Sequence[TableShape]
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """The columns of a query's table in a workbook, and the labels above them."""
+    content = _files.read_bytes(path, most=_LARGEST_WORKBOOK, links=False)
+    most_bytes = _IN_XML * _largest(parts)
+    cells = parts[0].listed_cells
+    return read_sheet(content, parts[0].name, most_rows=cells, most_bytes=most_bytes)
+
+
+def read_header(path: Path, parts: Sequence[TableShape]) -> list[str]:
+    """The header of a CSV as it stands in the file."""
+    content = _files.read_bytes(path, most=_largest(parts), links=False)
+    return [*map(unescape_formulas, next(_csv_rows(content.decode("utf-8")), []))]
 
 
 def escape_formulas(text: str) -> str:
@@ -73,12 +111,13 @@ def values_as_read(values: list[Any], kind: str) -> list[Any]:
     """The column that `read_table` reads after `write_table` wrote `values` in this format.
 
     A CSV has only texts, with "-inf" and "inf" for open ends. JSON has no infinities; it gets null.
+    For a workbook see `workbook`.
     """
     if kind == "csv":
         return list(map(str, values))
     if kind == "json":
         return [None if value in {-math.inf, math.inf} else value for value in values]
-    return values
+    return values_in_cells(values) if kind == "xlsx" else values
 
 
 def _largest(parts: Sequence[TableShape]) -> int:
@@ -99,16 +138,16 @@ def _largest(parts: Sequence[TableShape]) -> int:
     return room + (layout.cells + 1) * row
 
 
-def _write_csv(table: Table, path: Path) -> None:
+def _write_csv(lines: Iterable[Sequence[object]], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        for row in chain([tuple(table.columns)], table.rows):
+        for row in lines:
             file.write(",".join(map(_csv_field, row)) + "\n")
 
 
 def _csv_field(value: object) -> str:
     """Escape formulas, and quote texts that a reader could split or trim; numbers need neither."""
     if not isinstance(value, str):
-        return str(value)
+        return "" if value is None else str(value)
     text = escape_formulas(value)
     if text and text.isprintable() and text == text.strip() and not {'"', ","} & set(text):
         return text
@@ -116,11 +155,32 @@ def _csv_field(value: object) -> str:
 
 
 def _read_csv(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
-    names, *rows = _csv_rows(content.decode("utf-8"))
-    columns = _by_column([*map(unescape_formulas, names)], rows)
-    for name in [*columns][: len(key_names(parts[0]))]:  # the others hold numbers
+    header, *rows = _csv_rows(content.decode("utf-8"))
+    names, keys = [*map(unescape_formulas, header)], len(key_names(parts[0]))
+    if observations.is_header(names, parts):
+        texts = range(observations.FIRST_KEY, observations.FIRST_KEY + keys + 1)
+        lines = [
+            [unescape_formulas(field) if at in texts else field for at, field in enumerate(row)]
+            for row in rows
+        ]
+        return observations.read_columns(names, lines, parts)
+    columns = _by_column(_without_labels(names, result_columns(parts)), rows)
+    for name in [*columns][:keys]:  # the others hold numbers
         columns[name] = [*map(unescape_formulas, columns[name])]
     return columns
+
+
+def _without_labels(headers: list[str], known: Sequence[str]) -> list[str]:
+    """The names of the columns in `headers`, whose labels may stand behind them."""
+    if not {*known}.isdisjoint(headers):
+        return headers
+    starts = {f"{name}{SEPARATOR}": name for name in known}
+    longest = sorted(starts, key=len, reverse=True)
+    matches = (
+        (header, next((start for start in longest if header.startswith(start)), None))
+        for header in headers
+    )
+    return [header if start is None else starts[start] for header, start in matches]
 
 
 def _csv_rows(text: str) -> Iterator[list[str]]:
@@ -209,7 +269,6 @@ def _read_parquet(content: bytes, parts: Sequence[TableShape]) -> dict[str, list
 
 
 _WRITERS: dict[str, Callable[[Table, Path], None]] = {
-    "csv": _write_csv,
     "json": _write_json,
     "parquet": _write_parquet,
 }

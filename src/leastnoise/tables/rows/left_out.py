@@ -47,7 +47,9 @@ def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int
 
 def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """A row for each person who has more rows, or groups, than a limit allows."""
-    if spec.contribution is None:
+    (query,) = (query for query in spec.query if query.name == layout.name)
+    given = spec.limits(query)
+    if given is None:
         raise KeyError("contribution")  # the spec's checks rule this out
     rows = rows_in_cells(engine, spec, layout, ())
     rows = rows.with_columns(cell_of(layout, layout.grouped))
@@ -56,5 +58,5 @@ def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any
     sizes = groups.group_by(UNIT).agg(
         max_rows=nw.col("n").sum(), max_groups=nw.len(), max_rows_per_group=nw.col("n").max()
     )
-    limits = spec.contribution.counted.items()
+    limits = given.counted.items()
     return sizes.filter(reduce(operator.or_, (nw.col(name) > most for name, most in limits)))

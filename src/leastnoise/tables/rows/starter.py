@@ -111,7 +111,7 @@ def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
         raise InvalidInput(f"SOURCE or --table: {why}") from None
     rows = source.find_rows(meant, Path())
     columns = source.list_columns(rows)
-    seems = _seems_between(meant, columns)
+    seems = guess_delimiter(meant, columns)
     if seems is not None:
         columns = source.list_columns(
             source.find_rows(meant.model_copy(update={"delimiter": seems}), Path())
@@ -138,7 +138,7 @@ def _one_or_all(names: Sequence[str]) -> Any:
     return names[0] if len(names) == 1 else list(names)
 
 
-def _seems_between(data: Data, columns: Collection[str]) -> Delimiter | None:
+def guess_delimiter(data: Data, columns: Collection[str]) -> Delimiter | None:
     """The sign that seems to separate the names in a CSV's header; None if the header was read."""
     if len(columns) > 1 or not any(map(is_csv, data.sources)):
         return None

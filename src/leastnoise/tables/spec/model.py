@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated, Literal, final
+from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
 from leastnoise import _words
+from leastnoise.errors import LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
+from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
@@ -35,15 +37,14 @@ from leastnoise.tables.spec.values import (
     Encoding,
     Epsilon,
     Expression,
-    Positive,
     PublicCount,
-    RowLimit,
     Sources,
     Text,
     Written,
     as_tuple,
     read_delta,
     read_epsilon,
+    read_rho,
     read_version,
 )
 
@@ -130,6 +131,9 @@ class Privacy(Section):
     Neighbouring tables differ by one unit that is added or removed, or by one unit whose rows are
     all replaced, so that the number of units stays the same. If a column is called row, `unit_is`
     says whether the column or each row is the unit.
+
+    `rho` is a budget of zero-concentrated differential privacy. Then all noise is Gaussian, and
+    `epsilon` is the ε that follows at `delta`.
     """
 
     unit: Text = key(
@@ -161,9 +165,30 @@ class Privacy(Section):
     delta: Annotated[Fraction, PlainValidator(read_delta, json_schema_input_type=Written)] = key(
         "δ of the whole release; 0 if it is left out", 'delta = "1e-6"', default=Fraction(0)
     )
+    rho: Annotated[Fraction, PlainValidator(read_rho, json_schema_input_type=Written)] | None = key(
+        "ρ of the whole release (zCDP), in place of epsilon; delta is where the report states ε",
+        'rho = "0.1"',
+        default=None,
+    )
     ledger: LedgerAccount | None = key(
         "the ledger to charge", 'ledger = { path = "visits.ledger" }', default=None
     )
+
+    @classmethod
+    def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """The section with the ε that follows from ρ and δ; 1 stands for an ε that doesn't."""
+        if "rho" not in value or "epsilon" in value:
+            return value
+        try:
+            epsilon = epsilon_of_rho(read_rho(value["rho"]), read_delta(value.get("delta", 0)))
+        except ValueError:  # of another key, which is reported
+            epsilon = None
+        return value | {"epsilon": epsilon or Fraction(1)}
+
+    @property
+    def implied(self) -> frozenset[str]:
+        """The name of ε, if it follows from ρ."""
+        return frozenset() if self.rho is None else frozenset({"epsilon"})
 
     @property
     def by_row(self) -> bool:
@@ -190,37 +215,16 @@ class Privacy(Section):
         return self.unit_label if self.unit_name is None else self.unit_name
 
 
-@final
-class Contribution(Section):
-    """The limits on the contribution of one person; all that are given hold.
+def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | None:
+    """The ε of Gaussian noise with this ρ at this δ; None if δ is 0, or ε 0 or too large."""
+    from leastnoise.accounting.zcdp import budget_of_rho  # noqa: PLC0415  (0.1 s)
 
-    They limit a person's rows, the person's groups in one query, and the person's rows in each
-    group; or the l1 or l2 norm of the person's additions to a query.
-    """
-
-    max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
-    max_groups: RowLimit | None = key(
-        "the most groups of a query in which one person counts", "max_groups = 2", default=None
-    )
-    max_rows_per_group: RowLimit | None = key(
-        "the most rows of one person in one group", "max_rows_per_group = 1", default=None
-    )
-    l1: Positive | None = key(
-        "the largest l1 norm of one person's contribution to a query", "l1 = 3", default=None
-    )
-    l2: Positive | None = key(
-        "the largest l2 norm of one person's contribution to a query", "l2 = 3", default=None
-    )
-
-    @property
-    def counted(self) -> dict[str, int]:
-        """The limits on rows and groups, which don't depend on the values that are summed."""
-        known = {
-            "max_rows": self.max_rows,
-            "max_groups": self.max_groups,
-            "max_rows_per_group": self.max_rows_per_group,
-        }
-        return {name: most for name, most in known.items() if most is not None}
+    if not delta:
+        return None
+    try:
+        return budget_of_rho(rho, delta).epsilon or None
+    except LeastnoiseError:
+        return None
 
 
 @final
@@ -307,15 +311,33 @@ class Output(Section):
 
     For a series it contains a directory for each release, named by its number: 01 to 52. `report`
     asks the command line to add a page about the release.
+
+    `xlsx` is a workbook with a cover sheet and a sheet for each table. `sdmx-csv` has a line for
+    each statistic of each group, and needs the `agency` of its structures. The header of a CSV has
+    the names of columns or, with `headers = "both"`, also their labels, as in "count: count of
+    rows".
     """
 
     path: Text = key("a directory that doesn't exist yet, relative to the spec", 'path = "out"')
-    format: Literal["parquet", "csv", "json"] = key(
+    format: Literal["parquet", "csv", "json", "xlsx", "sdmx-csv"] = key(
         "the format of the tables", 'format = "csv"', default="parquet"
+    )
+    headers: Literal["names", "both"] = key(
+        "the header of a CSV: names of columns, or names and labels",
+        'headers = "both"',
+        default="names",
+    )
+    agency: Text | None = key(
+        "the agency of the structures in SDMX-CSV", 'agency = "OFFICE"', default=None
     )
     report: bool = key(
         "true, to let `leastnoise release` also write a page", "report = true", default=False
     )
+
+    @property
+    def kind(self) -> str:
+        """The suffix of the files of tables."""
+        return "csv" if self.format == "sdmx-csv" else self.format
 
 
 @final
@@ -411,11 +433,25 @@ class Spec(Section):
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
 
     @property
+    def table_kind(self) -> str:
+        """The suffix of the files of tables; Parquet without an output."""
+        return "parquet" if self.output is None else self.output.kind
+
+    @property
     def labels(self) -> dict[str, str]:
         """The labels of the columns that have one."""
         return {
             name: column.label for name, column in self.columns.items() if column.label is not None
         }
+
+    def limits(self, query: Query) -> Contribution | None:
+        """The limits that the spec gives for one person in `query`.
+
+        A limit of the query replaces the common one of the same name; the others hold, too.
+        """
+        if query.contribution is None or self.contribution is None:
+            return query.contribution or self.contribution
+        return self.contribution.model_copy(update=query.contribution.given)
 
     def filters(self, query: Query) -> tuple[str, ...]:
         """The conditions on the rows of `query`: first the common ones, then its own."""

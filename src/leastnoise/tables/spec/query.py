@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 from pydantic import Discriminator, Field, Tag
 
+from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.values import (
     MAX_TEXT,
@@ -39,6 +40,8 @@ QuantilesBy = Literal["permute-and-flip", "tree"]
 """The mechanism for quantiles."""
 LARGEST = "largest"
 Objective = Literal["largest"]
+SELECTION = "selection"
+By = Literal["selection"]
 """The standard deviation that is minimised for tables that add up: the largest, or the typical."""
 SMALL_GROUPS, ACCURACY = "groups", "accuracy"
 Preference = Literal["groups", "accuracy"]
@@ -207,8 +210,8 @@ class Query(Section):
     `conditions` have names; each is a predicate on every column that it lists. With `round` counts
     are published whole, with `clamp` negative counts and sums as 0; tables that add up accept both,
     and still add up. Groups whose first published count is below `min_count` are left out; of the
-    others the `top` largest are kept. `clipping` and `rest` are shares of its budget for additional
-    queries, which replace these keys when the spec is read.
+    others the `top` largest are kept; `by` says how these are chosen. `clipping` and `rest` are
+    shares of its budget for additional queries, which replace these keys when the spec is read.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -216,6 +219,11 @@ class Query(Section):
         "its weight when the budget is divided among queries",
         "importance = 2",
         default=Fraction(1),
+    )
+    contribution: Contribution | None = key(
+        "limits on one person's contribution to this query, in place of those under [contribution]",
+        "contribution = { max_groups = 1 }",
+        default=None,
     )
     accuracy: Accuracy | None = key(
         "the largest error that its numbers may have",
@@ -296,6 +304,12 @@ class Query(Section):
     )
     top: PublicCount | None = key(
         "the number of groups to keep, by largest published count", "top = 10", default=None
+    )
+    by: By | None = key(
+        "selection, to choose the top groups before their counts get noise, whatever number of "
+        "groups a person is in",
+        'by = "selection"',
+        default=None,
     )
     clipping: Share | None = key(
         "the share of its budget for counts of persons over a limit and values outside bounds",

@@ -81,6 +81,7 @@ class Section(BaseModel):
                 for name, item in value.items()
                 if item is not None and (item is not UNREAD or name in known)
             }
+            value = cls.complete(value)
         try:
             return read(value)
         except ValidationError as error:
@@ -100,6 +101,16 @@ class Section(BaseModel):
             return read(value)  # a section whose fields are unread
         except ValidationError:
             return None
+
+    @classmethod
+    def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """The section as it is written, with the keys that follow from others."""
+        return value
+
+    @property
+    def implied(self) -> frozenset[str]:
+        """The names of keys that follow from others, so that they aren't written."""
+        return frozenset()
 
     @classmethod
     def _fields(cls) -> dict[str, FieldInfo]:

@@ -204,6 +204,12 @@ class Join(Section):
     )
     on: Text = key("the column of both tables by which it is joined", 'on = "person"')
     public: bool = key("true, if the table is public", "public = true", default=False)
+    columns: Names = key(
+        "its columns by which queries group, if it is joined by the unit: each person is in one "
+        "group of them",
+        'columns = ["sex", "region"]',
+        default=(),
+    )
     table: Text | None = key("the table of a database", 'table = "persons"', default=None)
     encoding: Encoding | None = ENCODING
     delimiter: Delimiter | None = DELIMITER

@@ -45,6 +45,7 @@ _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
 SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
+MAX_RHO = 10_000
 
 
 def read_version(value: object) -> int:
@@ -69,6 +70,14 @@ def read_epsilon(value: Any) -> Epsilon:
 def read_delta(value: Any) -> Fraction:
     """δ; raises ValueError."""
     return Budget(epsilon=1, delta=value).delta
+
+
+def read_rho(value: Any) -> Fraction:
+    """ρ; raises ValueError."""
+    rho = exact(value, name="rho")
+    if not 0 < rho <= MAX_RHO:
+        raise ValueError(f"Expected 0 < rho <= {MAX_RHO:,}, got {decimal_text(rho)}.")
+    return rho
 
 
 def _positive(value: object) -> Fraction:

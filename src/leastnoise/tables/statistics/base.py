@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
 
 SUFFIXES = ("", "_std", "_low", "_high")
 """Suffixes of a statistic's four columns in a result."""
@@ -220,9 +221,9 @@ class AnyStatistic(ABC):
         """A sentence about what a plan assumes besides the size of a group; empty if nothing."""
         return ""
 
-    def problems(self, spec: Spec) -> Iterator[str]:
-        """The problems of this statistic in a spec whose columns have bounds."""
-        del spec
+    def problems(self, spec: Spec, query: Query) -> Iterator[str]:
+        """The problems of this statistic in a query of a spec whose columns have bounds."""
+        del spec, query
         yield from ()
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
 
 MEDIAN = Fraction(1, 2)
 ROWS_95 = "_rows_95"
@@ -76,8 +77,9 @@ class Quantile(OneColumn):
         kind = "median" if self.level == MEDIAN else f"{decimal_text(self.level)}-quantile"
         return f"{kind} of {name}"
 
-    def problems(self, spec: Spec) -> Iterator[str]:
+    def problems(self, spec: Spec, query: Query) -> Iterator[str]:
         """Missing candidates, or an ε that a quantile can't use."""
+        del query
         known = spec.columns.get(self.column)
         if known is None or known.candidates is None:
             yield (

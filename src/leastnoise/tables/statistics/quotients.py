@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
 
 _AMPLIFIED = 1e-12  # ROUNDING after division by a count that noise may have brought near 0
 
@@ -312,8 +313,9 @@ class Ratio(Quotient):
             "bounds allow; with a smaller sum the error is larger."
         )
 
-    def problems(self, spec: Spec) -> Iterator[str]:
+    def problems(self, spec: Spec, query: Query) -> Iterator[str]:
         """Equal parts, or a denominator that can be negative."""
+        del query
         if self.above == self.below:
             yield "Expected two different sums: the ratio of a sum to itself is always 1."
         elif isinstance(self.below, Sum) and bounds_of(spec, self.below.column)[0] < 0:

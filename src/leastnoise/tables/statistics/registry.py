@@ -51,15 +51,14 @@ PATTERN = (
 """The pattern of a statistic's spelling in the JSON Schema."""
 _RATIO = f"{Ratio.kind}(sum(column), sum(column))"
 _QUANTILE = f"{Quantile.kind}(column, level)"
-SPELLINGS = _words.join_names(
-    [
-        *_WITHOUT_COLUMN,
-        *(f"{kind}(column)" for kind in (*_WITH_COLUMN, _MEDIAN)),
-        _QUANTILE,
-        _RATIO,
-    ],
-    "or",
+FORMS = (
+    *_WITHOUT_COLUMN,
+    *(f"{kind}(column)" for kind in (*_WITH_COLUMN, _MEDIAN)),
+    _QUANTILE,
+    _RATIO,
 )
+"""The spellings of all statistics, with "column" in place of a column's name."""
+SPELLINGS = _words.join_names(FORMS, "or")
 _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.spec.model import Contribution
+from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.statistics.base import (
     A_PERSON,
     CLOSE,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,23 +326,23 @@ class ClippingCount(Total):
     counts: ClassVar[bool] = True
     of_all_groups: ClassVar[bool] = True
 
-    def counts_in_words(self, spec: Spec) -> str:
-        """A sentence that explains the count."""
+    def counts_in_words(self, spec: Spec, query: Query) -> str:
+        """A sentence that explains the count in `query`."""
         raise NotImplementedError
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class CountOverLimits(ClippingCount):
-    """`count_over_limits`: persons with more rows or groups than [contribution] allows."""
+    """`count_over_limits`: persons with more rows or groups than the limits of the query allow."""
 
     kind: ClassVar[str] = "count_over_limits"
     column_is: ClassVar[ColumnIs] = "absent"
     of_values: ClassVar[bool] = False
 
-    def counts_in_words(self, spec: Spec) -> str:
+    def counts_in_words(self, spec: Spec, query: Query) -> str:
         """A sentence that names the limits."""
-        limits = (spec.contribution or Contribution()).counted
+        limits = (spec.limits(query) or Contribution()).counted
         over = " or ".join(_OVER[name].format(most=most) for name, most in limits.items())
         return f"{self.label} counts each {spec.privacy.person} with {over}."
 
@@ -350,9 +351,9 @@ class CountOverLimits(ClippingCount):
         del spec, by_row
         return (OVER_LIMITS,)
 
-    def problems(self, spec: Spec) -> Iterator[str]:
+    def problems(self, spec: Spec, query: Query) -> Iterator[str]:
         """Missing limits on rows or groups."""
-        given = spec.contribution
+        given = spec.limits(query)
         if spec.privacy.by_row:
             yield 'Not used with unit = "row": limits never cut off a single row.'
         elif given is not None and not given.counted:
@@ -368,8 +369,9 @@ class CountInNoGroup(ClippingCount):
     column_is: ClassVar[ColumnIs] = "absent"
     of_values: ClassVar[bool] = False
 
-    def counts_in_words(self, spec: Spec) -> str:
+    def counts_in_words(self, spec: Spec, query: Query) -> str:
         """A sentence that names the persons or rows."""
+        del query
         by_row, person = spec.privacy.by_row, spec.privacy.person
         which = "each row" if by_row else f"each {person} with a row"
         return (
@@ -393,8 +395,9 @@ class CountOutside(ClippingCount):
     of_values: ClassVar[bool] = True
     column_types = SUMMED_COLUMN
 
-    def counts_in_words(self, spec: Spec) -> str:
+    def counts_in_words(self, spec: Spec, query: Query) -> str:
         """A sentence that names the bounds."""
+        del query
         low, high = map(decimal_text, bounds_of(spec, self.column))
         known = not spec.columns[self.column].is_open
         outside = f"below {low} or above {high}" if known else "outside the bounds that are found"

@@ -4,5 +4,4 @@
 |---|---|
 | `layout` | the kind of query, and its integers |
 | `answer` | the answer: its draws, found and read back |
-| `search` | the queries that share a draw, and the least noise for it |
 """

@@ -16,11 +16,11 @@ from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic, expect_claim
-from leastnoise.tables.answers.noisy import FINEST_GRID, NoisyAnswer, NoisyPart
-from leastnoise.tables.answers.plain.search import search_draws
+from leastnoise.tables.answers.noisy import FINEST_GRID, NoisyAnswer, NoisyPart, check_draw
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise import shared_draws
 from leastnoise.tables.noise.baselines import Baselines
+from leastnoise.tables.noise.draw_search import search_draws
 from leastnoise.tables.noise.errors import noise_errors
 from leastnoise.tables.noise.joint_budget import split_noise
 from leastnoise.tables.results.table import table_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reading, Totals
     from leastnoise.tables.layout.layout import Layout, SpecLayout
@@ -120,7 +119,8 @@ class Plain:
             stated = replace(share, epsilon=claim.budget.epsilon)
         check_draw(claim, layouts, stated, spec.privacy.neighbours, where=where)
         split = None
-        if claim.budget != share:  # less noise than that is worth: all were scaled down
+        # less noise than its share is worth: all were scaled down
+        if claim.budget != share and spec.privacy.rho is None:
             known = reading.splits
             split = _split(claim, share) if known is None else known[tuple(labels)]
         shares = tuple(shared_draws.share_budget(spec.budget, (query,)) for query in queries)
@@ -206,32 +206,6 @@ class DrawnPart(NoisyPart):
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
         return self.baselines.find_saving(alone, self.layout, self.first)
-
-
-def check_draw(
-    drawn: Certificate,
-    layouts: Sequence[Layout],
-    share: Budget,
-    neighbours: Neighbours,
-    *,
-    where: str,
-) -> None:
-    """Raise CertificateRejected unless it is about one draw of noise for these layouts."""
-    coordinates = sum(layout.dimension for layout in layouts)
-    if drawn.dimension != coordinates:
-        raise CertificateRejected(
-            f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
-        )
-    if drawn.budget != share:
-        raise CertificateRejected(
-            f"{where}: its budget is not the share that its importance gives."
-        )
-    if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
-        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
-    if drawn.grid is None:
-        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
-    if drawn.neighbours != neighbours:
-        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")
 
 
 def _split(drawn: Certificate, share: Budget) -> Noise:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout import choices
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 @final
 class PlainQueries(QueryKind):
     """Queries of listed groups that no other kind of answer serves."""
+
+    why_no_rho: ClassVar[str] = ""
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """One part, or two where persons and rows are counted; none without noise."""

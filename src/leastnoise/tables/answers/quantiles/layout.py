@@ -19,6 +19,7 @@ from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.layout.limits import ONE_ROW, InCells
 from leastnoise.tables.layout.quantile_layout import QuantileLayout
+from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
@@ -77,9 +78,7 @@ def _of_column(
         )
     bounding, bits = ONE_ROW, 0
     if not spec.privacy.by_row:
-        if spec.contribution is None:
-            raise KeyError("contribution")  # the checks of the spec come first
-        reach = most_rows(spec.contribution, groups)
+        reach = most_rows(limits_of(spec, query, shape.axes), groups)
         if reach is None:
             raise LayoutError(
                 "Nothing in [contribution] bounds the rows of one person for a quantile. Give "

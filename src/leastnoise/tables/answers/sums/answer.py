@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
+from leastnoise.errors import Refused
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
@@ -69,6 +70,11 @@ class Summed(NoisyAnswer):
     @abstractmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
         """Find and prove the noise. Raises Refused if no noise is proved."""
+
+    @classmethod
+    def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
+        """Find and prove noise that is Gaussian in all tables. Raises Refused if it isn't known."""
+        raise Refused(f"The query {cells.label!r}: no Gaussian noise is known for its tables.")
 
     @classmethod
     @abstractmethod
@@ -234,6 +240,10 @@ class Sums(OfOneQuery):
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the noise of all its tables."""
         tell(f"Finding and proving the noise of {self.label}")
+        if self.layouts.spec.privacy.rho is not None:
+            claims = self.kind.find_gaussian(self.layout, self.share, self.releases)
+            yield Offer(index=self.query.index, claims=claims)
+            return
         find = partial(self.kind.find, self.layout, self.share, self.releases)
         purely = partial(find, pure=True) if self.kind.may_be_composed else None
         yield Offer(index=self.query.index, claims=find(pure=False), purely=purely)

@@ -32,6 +32,7 @@ from leastnoise.tables.layout.axes import Bins
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InBall, InCells
+from leastnoise.tables.layout.unit_groups import groups_of_unit
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
@@ -72,7 +73,7 @@ def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
     return f"{query}_by_{'_'.join(by)}" if by else f"{query}_total"
 
 
-def keep_listed(spec: Spec, layout: Layout, tables: Sequence[int]) -> Layout:
+def keep_listed(spec: Spec, query: Query, layout: Layout, tables: Sequence[int]) -> Layout:
     """The layout whose cells are by the columns of these tables alone.
 
     Rows count as before, in a group of every column. A table by more columns than are listed would
@@ -81,12 +82,15 @@ def keep_listed(spec: Spec, layout: Layout, tables: Sequence[int]) -> Layout:
     """
     listed = reduce(operator.or_, tables)
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
-    limits = [getattr(spec.contribution, name, None) for name in _LIMITS_OF_GROUPS]
+    limits = [getattr(spec.limits(query), name, None) for name in _LIMITS_OF_GROUPS]
     if len(kept) == len(layout.axes) or any(limit is not None for limit in limits):
         return replace(layout, margins=tuple(tables))
     moved = [sum(1 << new for new, i in enumerate(kept) if table >> i & 1) for table in tables]
     axes = tuple(layout.axes[i] for i in kept)
-    return replace(layout, axes=axes, within=layout.axes, margins=tuple(moved))
+    groups = groups_of_unit(spec, axes)
+    return replace(
+        layout, axes=axes, within=layout.axes, margins=tuple(moved), groups_of_unit=groups
+    )
 
 
 def table_layout(layout: Layout, table: int) -> Layout:
@@ -357,6 +361,7 @@ def _in_sums(layout: Layout) -> Bounding:
 class MarginQueries(QueryKind):
     """Cells and their totals."""
 
+    why_no_rho: ClassVar[str] = ""
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins"})
 
     def file_names(self, query: Query) -> list[str]:
@@ -384,7 +389,7 @@ class MarginQueries(QueryKind):
         components = tuple(dict.fromkeys(component for need in needs for component in need))
         whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
         measured = measured_components(spec, components)
-        whole = keep_listed(spec, whole, published_tables(query))
+        whole = keep_listed(spec, query, whole, published_tables(query))
         whole = replace(whole, measured=measured, projected=query.clamp)
         shape = measured_layout(whole)
         if why := too_large(shape):

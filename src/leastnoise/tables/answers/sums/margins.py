@@ -36,6 +36,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
 )
 from leastnoise.tables.answers.sums.measured import (
     compare_ways,
+    find_gaussian_tables,
     find_measured,
     has_contrasts,
     measured_name,
@@ -108,6 +109,11 @@ class Margins(MeasuredSums):
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
         """The noise of each measured table."""
         return find_measured(measured_layout(cells), share, pure=pure, releases=releases)
+
+    @classmethod
+    def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
+        """Gaussian noise of each measured table, or of its contrasts."""
+        return find_gaussian_tables(measured_layout(cells), share, releases=releases)
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:

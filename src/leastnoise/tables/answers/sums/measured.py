@@ -81,6 +81,10 @@ _COMPARED = (
     "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}; with a share for "
     "each table, which don't add up, {apart:.4g}."
 )
+_NOT_PROVED = (
+    "The query {label!r}: no noise is proved for tables with margins at this part of the budget. "
+    "Raise epsilon."
+)
 _BOUND = " No additive noise has less than {bound:.4g}."
 
 
@@ -150,21 +154,8 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     """
     check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
-    weights = None if cells.largest else [1.0] * len(marginals.tables)
     _, total = choose_loss(largest=cells.largest)
-    offers: list[tuple[float, Search, Shares]] = []
-    with_contrasts = has_contrasts(cells) and bool(budget.delta) and not pure
-    for search, information, of_numbers in list_kinds(cells, budget, releases, pure=pure):
-        if search is _gaussian and with_contrasts and cells.neighbours == "add-remove":
-            continue  # noise in contrasts is the best of Gaussian noise
-        shares = best_shares(marginals, weights, information)
-        value = total(log_variance(marginals, shares, weights, number) for number in of_numbers)
-        offers.append((value, search, shares))
-    if with_contrasts:
-        log_variances, shares = _best_contrasts(cells, marginals)
-        sigma = float(find_gaussian(budget).scale) * releases**0.5
-        value = total(2 * math.log(sigma) + variance for variance in log_variances)
-        offers.append((value, _contrasts, shares))
+    offers = _list_offers(cells, budget, releases, pure=pure)
     # a tree's numbers are whole, and don't add up to a total that is known
     on_a_tree = marginals.is_small and not marginals.total_is_known
     offer = find_chain(cells, budget, releases) if on_a_tree else None
@@ -180,6 +171,42 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     in_contrasts = search is _contrasts
     names = (measured_name(cells, table, contrasts=in_contrasts) for table in shares)
     return tuple(zip(names, claims, strict=True))
+
+
+def find_gaussian_tables(cells: Layout, budget: Budget, *, releases: int) -> Claims:
+    """Gaussian noise of each measured table, or of its contrasts, as in `find_measured`."""
+    offers = _list_offers(cells, budget, releases, pure=False)
+    _, search, shares = min((offer for offer in offers if offer[1] is not _pure), key=itemgetter(0))
+    in_contrasts = search is _contrasts
+    moves = _contrast_moves(cells, shares) if in_contrasts else _table_moves(cells, shares)
+    claims = compose_gaussians(cells, budget, shares, moves, times=releases, single=True)
+    if claims is None:
+        raise Refused(_NOT_PROVED.format(label=cells.label))
+    names = (measured_name(cells, table, contrasts=in_contrasts) for table in shares)
+    return tuple(zip(names, claims, strict=True))
+
+
+def _list_offers(
+    cells: Layout, budget: Budget, releases: int, *, pure: bool
+) -> list[tuple[float, Search, Shares]]:
+    """The candidates of `find_measured` without a tree, each with its value to be minimised."""
+    marginals = marginals_of(cells).with_noise()
+    weights = None if cells.largest else [1.0] * len(marginals.tables)
+    _, total = choose_loss(largest=cells.largest)
+    offers: list[tuple[float, Search, Shares]] = []
+    with_contrasts = has_contrasts(cells) and bool(budget.delta) and not pure
+    for search, information, of_numbers in list_kinds(cells, budget, releases, pure=pure):
+        if search is _gaussian and with_contrasts and cells.neighbours == "add-remove":
+            continue  # noise in contrasts is the best of Gaussian noise
+        shares = best_shares(marginals, weights, information)
+        value = total(log_variance(marginals, shares, weights, number) for number in of_numbers)
+        offers.append((value, search, shares))
+    if with_contrasts:
+        log_variances, shares = _best_contrasts(cells, marginals)
+        sigma = float(find_gaussian(budget).scale) * releases**0.5
+        value = total(2 * math.log(sigma) + variance for variance in log_variances)
+        offers.append((value, _contrasts, shares))
+    return offers
 
 
 def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool = True) -> None:
@@ -199,10 +226,7 @@ def prove_best(
         claims = search(cells, budget, shares, releases)
         if claims is not None:
             return search, shares, claims
-    raise Refused(
-        f"The query {cells.label!r}: no noise is proved for tables with margins at this part of "
-        "the budget. Raise epsilon."
-    )
+    raise Refused(_NOT_PROVED.format(label=cells.label))
 
 
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
@@ -239,26 +263,33 @@ def _gaussian(
 
     If a unit moves all tables by as much, a share of the budget is a share of 1/variance.
     """
-    moves = {
+    return compose_gaussians(cells, budget, shares, _table_moves(cells, shares), times=times)
+
+
+def _table_moves(cells: Layout, tables: Iterable[int]) -> Moves:
+    return {
         table: (
             table_sensitivities(cells, table)[-1],
             table_layout(cells, table).dimension,
             _l2_reach(cells, table),
         )
-        for table in shares
+        for table in tables
     }
-    return compose_gaussians(cells, budget, shares, moves, times=times)
 
 
 def _contrasts(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
     """Gaussian noise in contrasts that meets the budget together; None if that isn't proved."""
+    return compose_gaussians(cells, budget, shares, _contrast_moves(cells, shares), times=times)
+
+
+def _contrast_moves(cells: Layout, tables: Iterable[int]) -> Moves:
     marginals, moves = marginals_of(cells), dict[int, tuple["Sensitivity", int, float]]()
-    for table in shares:
+    for table in tables:
         ball = contrasts_sensitivity(cells, table)
         moves[table] = ball, marginals.contrasts(table), float(ball.bound)
-    return compose_gaussians(cells, budget, shares, moves, times=times)
+    return moves
 
 
 def find_pure(  # noqa: PLR0917 (two calls)
@@ -281,13 +312,19 @@ def find_pure(  # noqa: PLR0917 (two calls)
 
 
 def compose_gaussians(
-    cells: Layout, budget: Budget, shares: Shares, moves: Moves, *, times: int
+    cells: Layout,
+    budget: Budget,
+    shares: Shares,
+    moves: Moves,
+    *,
+    times: int,
+    single: bool = False,
 ) -> list[Certificate] | None:
     """Gaussian noise in each table that meets the budget together.
 
-    None if one draw alone would have all of the budget, or nothing is proved.
+    None if nothing is proved, and without `single` also if one draw would have all of the budget.
     """
-    if len(shares) == 1:
+    if len(shares) == 1 and not single:
         return None
     try:
         alone = tuple(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = "_total"
 _LONGEST = 64 - len(_SUFFIX)  # letters of a name, so that a file can be called after it
+_EXCLUDED = ("min_count", "top", "by", "round_to", "round", "clamp", "conditions", "accuracy")
 _ONE_COUNT = ({"count"}, {"count_units"})
 
 
@@ -47,7 +48,7 @@ class SeriesQueries(QueryKind):
             yield f"{path}.group_by", f"{why}. List the keys: every release has the same cells."
         if query.histogram is None and {*query.statistics} not in _ONE_COUNT:
             yield f"{path}.statistics", f"{why} except for one count: count or count_units."
-        for name in ("min_count", "top", "round_to", "round", "clamp", "conditions", "accuracy"):
+        for name in _EXCLUDED:
             if getattr(query, name):
                 yield f"{path}.{name}", f"{why}, whose counts and totals add up as they are drawn."
         if query.keys_of_sums:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout.axes import axes_of
 from leastnoise.tables.layout.choices import bound_groups
 from leastnoise.tables.layout.lay_out import find_bits, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.limits import FewGroups
+from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import A_PERSON, Component
 
@@ -27,6 +29,7 @@ _NO_NUMBER = (
     "Not used where keys are published alone, without a number. Leave it out, or give the query "
     'statistics = ["count"].'
 )
+_THRESHOLD = "groups that nobody listed stay hidden only up to a probability, which no rho allows"
 _OF_NUMBERS = (
     "accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp", "min_count",
     "top", "prefer",
@@ -36,6 +39,8 @@ _OF_NUMBERS = (
 @final
 class UnlistedQueries(QueryKind):
     """Queries for unlisted groups: a group is published if its noisy count is large enough."""
+
+    why_no_rho: ClassVar[str] = _THRESHOLD
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layout of the row of one group."""
@@ -55,6 +60,7 @@ class KeyQueries(QueryKind):
     """The keys that exist, without a number."""
 
     why_no_clipping: ClassVar[str] = _NO_NUMBER
+    why_no_rho: ClassVar[str] = _THRESHOLD
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """The keys that a query can't use if it publishes keys alone."""
@@ -89,10 +95,9 @@ def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
     by_row, rows = spec.privacy.by_row, Component(kind="count")
     bounding: FewGroups | str = FewGroups(groups=1, per_group=1)
     if not by_row:
-        if spec.contribution is None:
-            raise KeyError("contribution")  # the checks of the spec come first
+        limits = limits_of(spec, query, axes_of(spec, query))
         counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())
-        bounding = bound_groups(spec.contribution, counts_rows=counts_rows)
+        bounding = bound_groups(limits, counts_rows=counts_rows)
     if isinstance(bounding, str):
         raise LayoutError(bounding)
     # where one row of a person counts, to count persons and rows is the same

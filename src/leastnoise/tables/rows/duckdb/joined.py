@@ -165,6 +165,11 @@ def join_tables(spec: Spec, rows: Input, find: Callable[[Join], Input]) -> Input
         joined = find(join)
         right = by_name(duckdb_engine.list_columns(joined), joined.name)
         kind = spec.data.types.get(join.on) or (left[join.on].type if join.on in left else None)
+        lacking = [column for column in join.columns if column not in right]
+        problems += [
+            (f"data.join.{name}.columns", f"{joined.name} has no column {column!r}.")
+            for column in lacking
+        ]
         wrong = [
             why
             for table, columns in ((rows.name, left), (joined.name, right))

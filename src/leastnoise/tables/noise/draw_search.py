@@ -12,6 +12,7 @@ from leastnoise.errors import Refused
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.draw import has_quantiles
 from leastnoise.noise.question import Question
+from leastnoise.noise.registry import family_named
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.constructions import list_constructions
 from leastnoise.selection.public import compare_families
@@ -51,9 +52,11 @@ def search_draws(
         layouts.spec.budget,
         layouts.spec.compositions,
     )
-    search = _Search(progress or (lambda _: None))
+    search = _Search(progress or (lambda _: None), gaussian=layouts.spec.privacy.rho is not None)
     groups = [shared_draws.DrawGroup(members=(query.index,)) for query in queries]
     alone = [DrawSearch.of(budget, queries, group, times) for group in groups]
+    if search.families is not None:  # they are scaled to their parts of ρ later
+        return [(draw, search.best(draw), None) for draw in alone], search.certificates
     logs = [search.log_variance(draw) for draw in alone]
     groups = shared_draws.partition(queries, logs, budget, times)
     while True:
@@ -172,10 +175,14 @@ def _mean_log(variances: Sequence[float]) -> float:
 
 @final
 class _Search:
-    """The noise that was found for draws. Queries that are alike are searched once."""
+    """The noise that was found for draws. Queries that are alike are searched once.
 
-    def __init__(self, tell: Callable[[str], object]) -> None:
+    `families` are the only ones that are searched, if not None.
+    """
+
+    def __init__(self, tell: Callable[[str], object], *, gaussian: bool) -> None:
         self.tell = tell
+        self.families = [family_named("gaussian")] if gaussian else None
         self._quick: dict[Question, Comparison] = {}
         self._every: dict[tuple[Question, float], Comparison] = {}
 
@@ -192,8 +199,16 @@ class _Search:
         """The offers for a draw from families that are quick to search."""
         if draw.question not in self._quick:
             self._tell(draw)
-            self._quick[draw.question] = _search_quick(draw.question)
+            self._quick[draw.question] = _search_quick(draw.question, self.families)
         return draw.rank(self._quick[draw.question].mechanisms)
+
+    def best(self, draw: DrawSearch) -> Mechanism:
+        """The best offer that is quick to search. Raises Refused without an offer."""
+        offers = self.quick(draw)
+        if not offers:
+            why = self._quick[draw.question].why_none
+            raise Refused(f"The query {', '.join(draw.labels)!r}: {why}")
+        return offers[0]
 
     def every(self, draw: DrawSearch, *, to_beat: float) -> Offers:
         """The offers for a draw from families that might have a mean square error below `to_beat`.
@@ -264,13 +279,14 @@ def _has_loser(
     return False
 
 
-def _search_quick(question: Question) -> Comparison:
+def _search_quick(question: Question, families: Sequence[type[Noise]] | None) -> Comparison:
     ways = [
         construction for construction in list_constructions(question) if construction.draws == 1
     ]
-    first = [family for family in list_first() if may_lead(family, question)]
+    if families is None:
+        families = [family for family in list_first() if may_lead(family, question)]
     return compare_families(
-        question, families=first, usable=has_quantiles, constructions=ways, to_beat=math.inf
+        question, families=families, usable=has_quantiles, constructions=ways, to_beat=math.inf
     )
 
 

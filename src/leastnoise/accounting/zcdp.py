@@ -1,0 +1,24 @@
+"""The (ε, δ) of Gaussian noise with a total ρ, for budgets that are given in ρ."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from leastnoise.accounting.composition import Composition
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import few_digits_at_least, root_above
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
+from leastnoise.noise import Gaussian
+from leastnoise.noise.question import Releases
+
+
+def budget_of_rho(rho: Fraction, delta: Fraction) -> Budget:
+    """The smallest ε, rounded up to six digits, at which Gaussian noise with this ρ has `delta`.
+
+    Draws of Gaussian noise with ρᵢ = Δᵢ²/2σᵢ² compose to one Gaussian with Δ²/σ² = 2Σρᵢ, whose
+    profile is known exactly (Balle & Wang 2018, Theorem 8). Raises InvalidArgument for an ε above
+    the largest of a budget.
+    """
+    one_draw = Releases(noise=Gaussian(scale=1), shifts=ShiftBounds.of(L2(root_above(2 * rho))))
+    least = Composition(parts=(one_draw,)).epsilon(delta=delta).upper
+    return Budget(epsilon=few_digits_at_least(least), delta=delta)

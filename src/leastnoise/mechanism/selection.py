@@ -1,0 +1,35 @@
+"""The largest candidates by repeated permute-and-flip, as their certificate states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from leastnoise.entropy.source import Entropy, SystemEntropy
+from leastnoise.mechanism.quantiles import index_of_largest
+
+if TYPE_CHECKING:
+    from leastnoise.certificate.selection import SelectionCertificate
+
+
+def select_largest(
+    claim: SelectionCertificate, scores: Sequence[int], *, entropy: Entropy | None = None
+) -> list[int]:
+    """The indices of the selected candidates, in the order of the rounds.
+
+    `scores` has the exact number of units in each candidate. Every round draws an exponential for
+    each remaining candidate, so that equal scores are ordered by their exponentials alone.
+    `entropy` is for tests.
+    """
+    if len(scores) != claim.candidates:
+        raise ValueError(f"Expected {claim.candidates} scores, got {len(scores)}.")
+    source = entropy or SystemEntropy()
+    remaining = list(range(claim.candidates))
+    largest = max(scores)
+    penalties = [claim.rate * (largest - score) for score in scores]
+    selected: list[int] = []
+    for _ in range(claim.rounds):
+        index = index_of_largest(penalties, source)
+        selected.append(remaining.pop(index))
+        del penalties[index]
+    return selected

@@ -1,0 +1,99 @@
+"""The layout of queries of the largest groups, selected before their counts get noise.
+
+A group's score is the number of persons in it. A person changes each score by at most 1, so that
+the selection needs no limit on the number of their groups. The published counts have noise for a
+person in all of the selected groups, or in as many as the limits of the spec allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, final
+
+from leastnoise.certificate.selection import MOST_ROUNDS
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout.choices import list_cell_boundings
+from leastnoise.tables.layout.lay_out import shape_of
+from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
+from leastnoise.tables.layout.limits import FirstCells
+from leastnoise.tables.spec.query import PrivateKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+_EXCLUDED = ("histogram", "conditions")
+_TIMES_AS_MANY = 8  # noise for a person in all selected groups may be less than in one of 8
+
+
+@final
+class SelectionQueries(QueryKind):
+    """Queries with `by = "selection"`."""
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """Problems of a query that selects its groups; `path` is the query's key in the spec."""
+        key = f"{path}.by"
+        if query.top is None:
+            yield key, "Not used without top, the number of groups to select, such as top = 10."
+        elif query.top > MOST_ROUNDS:
+            yield f"{path}.top", f'Expected at most {MOST_ROUNDS:,} groups with by = "selection".'
+        if spec.privacy.by_row:
+            why = 'Not used with unit = "row": a row is in one group, so that the published counts '
+            yield key, f"{why}of all groups choose the largest at no cost. Leave it out."
+        if query.statistics != ("count_units",):
+            why = 'Expected ["count_units"]: groups are selected by their number of persons.'
+            yield f"{path}.statistics", f"{why} Ask for other statistics in another query."
+        for column, grouping in spec.groupings(query).items():
+            if isinstance(grouping, PrivateKeys):
+                why = 'Not proved with by = "selection": the candidates must be public. List the '
+                yield f"{path}.group_by.{column}", f"{why}keys, or leave by out."
+        if query.keys_of_sums:
+            yield key, "Not used with tables that add up: use another query."
+        for name in _EXCLUDED:
+            if getattr(query, name):
+                yield f"{path}.{name}", 'Not used with by = "selection": use another query.'
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The counts of the selected groups, once for each way to bound a person.
+
+        The rows of these layouts are the selected groups; `candidates_of` has all groups.
+        """
+        if query.top is None:
+            raise ValueError("the checks of the spec come first")
+        needs = [components for _, components in asked.values()]
+        statistics = tuple(statistic for statistic, _ in asked.values())
+        shape = shape_of(spec, query, statistics, [*asked], needs, needs[0], part="")
+        shape = replace(shape, selected=query.top, bits=0)
+        groups = candidates_of(shape)
+        if query.top >= groups.cells:
+            raise LayoutError(
+                f"Expected top below the number of groups, {groups.cells:,}, got {query.top:,}. "
+                'Leave out by = "selection": all groups are published.'
+            )
+        if groups.dimension > MAX_DIMENSION:
+            raise LayoutError(f"Expected at most {MAX_DIMENSION:,} groups, got {groups.cells:,}.")
+        most = groups.cells
+        if spec.contribution is not None:
+            known = list_cell_boundings(spec.contribution, groups.numbers)
+            most = min([most, *(cells.most for cells in known if isinstance(cells, FirstCells))])
+        limits = [most]
+        if 1 < most < query.top <= _TIMES_AS_MANY * most:
+            limits.append(groups.cells)
+        return (tuple(replace(shape, bounding=FirstCells(most=limit)) for limit in limits),)
+
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.selection.answer import Selection  # noqa: PLC0415  (0.5 s)
+
+        return [Selection(layouts=layouts, query=query) for query in queries]
+
+
+def candidates_of(selected: Layout) -> Layout:
+    """The layout of the counts of all groups, of which some are selected."""
+    return replace(selected, selected=None, top=None, min_count=None, decides=None)

@@ -1,0 +1,71 @@
+"""The groups in which one unit can be by construction, and the limits that follow from them.
+
+No guarantee rests on this: bounding enforces every limit on every unit, whatever its rows hold. A
+wrong statement here would only leave out rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from leastnoise.tables.expressions.over_unit import constant_per_unit
+from leastnoise.tables.layout.axes import Unlisted
+from leastnoise.tables.spec.contribution import Contribution
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+
+def has_one_value(spec: Spec, column: str) -> bool:
+    """True if each unit has one value of `column` by construction.
+
+    That holds for the unit's own column, for columns that are joined by it, for values over all
+    rows of the unit, and for columns that are derived from such values alone.
+    """
+    unit = spec.privacy.unit
+    if spec.privacy.by_row or not unit:
+        return False
+    joined = {name for join in spec.data.join.values() if join.on == unit for name in join.columns}
+    if column == unit or column in joined:
+        return True
+    if column not in spec.derive:
+        return False
+    from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (0.1 s)
+
+    names = [*spec.derive]
+    before = {name: spec.derive[name] for name in names[: names.index(column)]}
+    earlier = spec.model_copy(update={"derive": before})
+    try:
+        expression = parse(spec.derive[column])
+    except ValueError:  # a problem of the spec
+        return False
+    return constant_per_unit(expression, lambda name: has_one_value(earlier, name))
+
+
+def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
+    """The most groups by these `axes` in which a unit can be by construction; None if all of them.
+
+    These are the groups by the columns that may have several values for a unit.
+    """
+    several = [axis for axis in axes if not has_one_value(spec, axis.column)]
+    if len(several) == len(axes) or any(isinstance(axis, Unlisted) for axis in several):
+        return None
+    return math.prod(axis.cells for axis in several)
+
+
+def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Contribution:
+    """The limits of one unit in `query`: the limits of the spec, and the groups by construction.
+
+    `axes` group its rows.
+    """
+    limits, groups = spec.limits(query) or Contribution(), groups_of_unit(spec, axes)
+    if groups is None:
+        return limits
+    if limits.max_groups is not None and limits.max_groups <= groups:
+        return limits
+    return limits.model_copy(update={"max_groups": groups})

@@ -1,0 +1,47 @@
+"""Gaussian noise of all draws, scaled so that they spend a budget in ρ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from leastnoise.accounting.proof.composed import gaussian_square
+from leastnoise.calibration import rescale
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.guarantees.exact import float_at_least, root_above
+from leastnoise.mechanism.rounding import default_grid
+from leastnoise.tables.answers.noisy import FINEST_GRID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.guarantees.sensitivity import Neighbours
+    from leastnoise.tables.answers.base import Offer
+
+
+def scale_to_rho(offers: Sequence[Offer], rho: Fraction, neighbours: Neighbours) -> list[Offer]:
+    """Scale the Gaussian noise of each offer to its part of ρ, and prove it.
+
+    ρᵢ = Δᵢ²/2σᵢ² of all draws add up (Bun & Steinke 2016, Lemma 1.7). An offer's part of ρ is its
+    part of δ, which follows from the importances. Within an offer the ratios of scales stay.
+    """
+    delta = sum((_delta_of(offer) for offer in offers), Fraction(0))
+    return [
+        _scale(offer, rho * _delta_of(offer) / delta, neighbours=neighbours) for offer in offers
+    ]
+
+
+def _delta_of(offer: Offer) -> Fraction:
+    return sum((claim.budget.delta for _, claim in offer.claims), Fraction(0))
+
+
+def _scale(offer: Offer, rho: Fraction, *, neighbours: Neighbours) -> Offer:
+    draws = [(name, claim) for name, claim in offer.claims if isinstance(claim, Certificate)]
+    spent = gaussian_square([claim.releases for _, claim in draws], inner=False) / 2
+    factor = float_at_least(root_above(spent / rho))
+    claims = list[tuple[str, Certificate]]()
+    for name, claim in draws:
+        scaled = rescale(claim, factor).about(neighbours)
+        claims.append((name, scaled.on_grid(max(default_grid(scaled.noise), FINEST_GRID))))
+    return replace(offer, claims=tuple(claims), known=())

@@ -1,0 +1,115 @@
+"""Certificates of ordinary noise at many sensitivities, with bounds that aren't 1.
+
+A square that is mistaken for a product shows at a bound of 3, and "all of them" for "some of them"
+at 2 of 3 queries.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import leastnoise as ln
+from leastnoise.certificate.records import write_record
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.sensitivity import Sensitivity
+
+GAUSSIAN, L2 = ("gaussian", "1e-5"), ("l2", "0.01")
+PURE = [(name, "0") for name in ("laplace", "k-norm", "k-staircase", "two-sided-staircase")]
+TREES = (([3], 3), ([2, 3], 6), ([2, 2, 2], 8), ([1, 4], 4))
+
+
+def _counts() -> Iterator[tuple[str, Sensitivity, int]]:
+    for neighbours in ("add-remove", "replace-one"):
+        for queries, most in ((1, 1), (2, 1), (3, 1), (3, 2), (3, 3), (6, 2), (8, 3)):
+            for total in (False, True):
+                if total and neighbours == "replace-one":
+                    continue
+                counts = ln.CountingQueries(
+                    bound=3,
+                    dimension=queries,
+                    max_nonzero=most,
+                    neighbours=neighbours,
+                    with_total=total,
+                )
+                name = f"{most} of {queries} {neighbours}{' and the total' * total}"
+                yield name, counts, queries + total
+
+
+def _others() -> Iterator[tuple[str, Sensitivity, int]]:
+    for d in (1, 2, 3):
+        yield f"l1 of {d}", ln.L1(3), d
+        yield f"l2 of {d}", ln.L2(3), d
+        for l0 in range(1, d + 1):
+            for whole in (False, True):
+                yield f"{l0} of {d} whole {whole}", ln.Linf(3, l0=l0, whole=whole), d
+        for neighbours in ("add-remove", "replace-one"):
+            yield f"3 rows in {d} {neighbours}", ln.RowCounts(3, neighbours=neighbours), d
+    yield "a whole number", ln.Integer(3), 1
+
+
+@cache
+def records() -> dict[str, dict[str, Any]]:
+    """A certificate of each family that applies to a sensitivity, by name."""
+    known = {}
+    for name, sensitivity, dimension in (*_counts(), *_others()):
+        for noise, delta in (GAUSSIAN, L2, *PURE, ("geometric", "0"), ("staircase", "0")):
+            try:
+                mechanism = ln.calibrate(
+                    noise, epsilon=1, delta=delta, sensitivity=sensitivity, dimension=dimension
+                )
+            except NotApplicable:
+                continue
+            known[f"{noise}, {name}"] = json.loads(mechanism.certificate.to_json())
+    for neighbours in ("add-remove", "replace-one"):
+        for branches, cells in TREES:
+            levels = len(branches) + 1
+            shape = {"branches": branches, "shares": [f"0.{n}" for n in range(1, levels + 1)]}
+            mechanism = ln.calibrate(
+                "agreeing",
+                epsilon=1,
+                sensitivity=ln.RowCounts(3, neighbours=neighbours),
+                dimension=cells,
+                parameters=shape,
+            )
+            name = f"a tree of {branches}, {neighbours}"
+            known[name] = json.loads(mechanism.certificate.to_json())
+    return known
+
+
+@cache
+def swapped() -> dict[str, dict[str, Any]]:
+    """Certificates with a sensitivity of another kind: some are true, others have no proof."""
+
+    def counts(bound: int, most: int, queries: int, **about: Any) -> Sensitivity:
+        return ln.CountingQueries(bound=bound, max_nonzero=most, dimension=queries, **about)
+
+    known = {}
+    for name, sensitivity, length, d in (
+        ("3 counts and their total", counts(1, 3, 3, with_total=True), 2, 4),
+        ("8 of 24 replaced", counts(1, 8, 24, neighbours="replace-one"), 4, 24),
+        ("8 of 10 replaced", counts(1, 8, 10, neighbours="replace-one"), 4, 10),
+    ):
+        law = ln.calibrate(
+            "gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(length), dimension=d
+        )
+        record = json.loads(law.certificate.to_json())
+        known[f"gaussian, {name}"] = record | {"sensitivity": write_record(sensitivity)}
+    number, total = write_record(ln.L2(3)), write_record(counts(3, 2, 2, with_total=True))
+    known["whole noise, any shift"] = records()["geometric, a whole number"] | {
+        "sensitivity": number
+    }
+    known["laplace, 2 counts and their total"] = records()["laplace, l1 of 3"] | {
+        "sensitivity": total
+    }
+    few = records()["gaussian, 3 of 3 add-remove"]
+    known["more queries than there are"] = few | {
+        "sensitivity": few["sensitivity"] | {"max_nonzero": 4}
+    }
+    replaced = records()["gaussian, 3 of 3 add-remove and the total"]
+    known["a replaced total"] = replaced | {
+        "sensitivity": replaced["sensitivity"] | {"neighbours": "replace-one"}
+    }
+    return known
