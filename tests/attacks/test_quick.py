@@ -31,6 +31,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         regressions=1,
         limits=1,
         mixed=1,
+        found_limits=1,
     )
 
 

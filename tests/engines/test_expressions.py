@@ -10,6 +10,7 @@ import pytest
 
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.spark_columns import SparkColumns
+from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.rows.spark.engine import functions_of
 from tests.tables.expressions.oracle import random_expression
@@ -25,6 +26,7 @@ _SQL = {
     "bool": "boolean",
     "date": "date",
     "timestamp": "timestamp_ntz",
+    "instant": "timestamp",
 }
 
 
@@ -57,10 +59,18 @@ def test_random_expressions_mean_what_they_mean_in_python(
         for place, row in enumerate(rows)
     ]
     frame = session.createDataFrame(listed, f"place int, {declared}")
-    f, at = functions_of(frame), columns["at"]
-    frame = frame.withColumn(at, Casts(f).as_day(f.col(at)))
+    f = functions_of(frame)
+    names = {ColumnRef(name, kind): columns[name] for name, kind in TYPES.items()}
+    for name in (name for name, kind in TYPES.items() if kind == "timestamp"):
+        names[ColumnRef(name, "date")] = f"{columns[name]}d"
+        stored = f.col(columns[name])
+        frame = frame.withColumn(f"{columns[name]}d", Casts(f).as_day(stored))
+    for name, kind in TYPES.items():
+        if kind in {"timestamp", "instant"}:
+            seconds = Casts(f).as_seconds(f.col(columns[name]), _SQL[kind])
+            frame = frame.withColumn(columns[name], seconds)
     trees = [parse(one.text, TYPES) for one in expressions]
-    compiled = SparkColumns(f, trees, columns)
+    compiled = SparkColumns(f, trees, names)
     values = [value.alias(f"found{place}") for place, value in enumerate(compiled.values)]
     found = compiled.wrap(frame).select("place", *values).collect()
     for place, *got in map(tuple, found):

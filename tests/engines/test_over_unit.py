@@ -10,16 +10,17 @@ import pytest
 
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.spark_columns import SparkColumns
+from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.rows.spark.engine import functions_of
 from tests.tables.expressions.histories import (
+    TYPES,
     UNIT,
     counted,
     expected,
     random_history,
     rows_of_units,
 )
-from tests.tables.expressions.rows import TYPES
 from tests.tables.expressions.test_over_unit import KINDS
 from tests.tables.rows.test_over_unit import compare_histories
 
@@ -66,7 +67,9 @@ def test_random_functions_over_a_unit_mean_what_they_mean_in_python(
     ]
     ties = [f.col(tie) if isinstance(tie, str) else tie for tie in ties]
     trees = [parse(history.text, TYPES) for history in histories]
-    compiled = SparkColumns(f, trees, columns, unit="u0", ties=ties)
+    refs = {ColumnRef(name, kind): columns[name] for name, kind in TYPES.items()}
+    refs[ColumnRef("at", "date")] = at
+    compiled = SparkColumns(f, trees, refs, unit="u0", ties=ties)
     values = [value.alias(f"v{place}") for place, value in enumerate(compiled.values)]
     results = sorted(map(tuple, compiled.wrap(frame).select("place", *values).collect()))
     for place, history in enumerate(histories, 1):

@@ -41,9 +41,11 @@ _ARROW = {
     "bool": pa.bool_(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
+    "instant": pa.timestamp("us", tz="UTC"),
 }
 SCHEMA = pa.schema([("who", pa.int64()), *((name, _ARROW[kind]) for name, kind in TYPES.items())])
-IN_CSV = {name: kind for name, kind in TYPES.items() if kind not in {"date", "timestamp"}}
+_NOT_IN_CSV = {"date", "timestamp", "instant"}
+IN_CSV = {name: kind for name, kind in TYPES.items() if kind not in _NOT_IN_CSV}
 _FILTERS = 6
 _FRAME = {
     "version": 1,

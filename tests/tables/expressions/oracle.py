@@ -5,22 +5,16 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from tests.tables.expressions.expression import Draw, Expression, apply
+from tests.tables.expressions.oracle_dates import clock_date, date_number
+from tests.tables.expressions.oracle_logarithms import logarithm_word
+from tests.tables.expressions.oracle_texts import text_condition, text_number, text_word
 from tests.tables.expressions.rows import DAYS, LARGEST, TEXTS, TYPES, Row
 
 _NUMBERS = [0, 1, -1, 2, 7, 18, 0.1, 0.5, -2.5, 1e16, 3.0000000000000004]
-
-
-@dataclass(frozen=True)
-class Expression:
-    """The text of an expression, its type, and its value in a row."""
-
-    text: str
-    type: str
-    value: Callable[[Row], Any]
 
 
 def random_expression(random: random.Random, kind: str, depth: int) -> Expression:
@@ -33,8 +27,7 @@ def random_expression(random: random.Random, kind: str, depth: int) -> Expressio
 
 def _leaf(random: random.Random, kind: str) -> Expression:
     if kind == "date" and random.random() < 0.3:
-        written = random.choice(["date(at)", "cast(at as date)"])
-        return Expression(written, "date", lambda row: _if(row["at"], datetime.date))
+        return _clock_date(random)
     if random.random() < 0.6:
         types = ("int", "float") if kind == "number" else (kind,)
         name = random.choice(
@@ -47,13 +40,20 @@ def _leaf(random: random.Random, kind: str) -> Expression:
         kind_of_number = "float" if isinstance(number, float) else "int"
         return Expression(repr(number), kind_of_number, lambda _: float(number))
     if kind == "text":
-        text = random.choice(TEXTS)
+        text = random.choice([text for text in TEXTS if len(text) < 100])
         return Expression("'" + text.replace("'", "''") + "'", "text", lambda _: text)
     if kind == "bool":
         truth = random.choice([True, False])
         return Expression(str(truth).lower(), "bool", lambda _: truth)
     day = random.choice(DAYS)
     return Expression(f"date '{day.isoformat()}'", "date", lambda _: day)
+
+
+def _clock_date(random: random.Random) -> Expression:
+    if random.random() < 0.4:
+        return clock_date(random)
+    written = random.choice(["date(at)", "cast(at as date)"])
+    return Expression(written, "date", lambda row: _if(row["at"], datetime.date))
 
 
 def _whole_or_none(value: float, kind: str) -> float | None:
@@ -63,40 +63,50 @@ def _whole_or_none(value: float, kind: str) -> float | None:
 
 
 def _number(random: random.Random, depth: int) -> Expression:
-    match random.randrange(8):
-        case 0 | 1 | 2:
-            return _arithmetic(random, depth)
-        case 7:
-            operand = random_expression(random, "number", depth)
-            negated = lambda value: 0.0 - float(value)  # noqa: E731  # as it is computed
-            return Expression(
-                f"-({operand.text})", operand.type, lambda row: _if(operand.value(row), negated)
-            )
-        case 3:
-            operand = random_expression(random, "date", depth)
-            if random.random() < 0.2:  # a timestamp is its date
-                operand = Expression("at", "date", lambda row: _if(row["at"], datetime.date))
-            word, part = random.choice(
-                [
-                    ("year", lambda day: day.year),
-                    ("month", lambda day: day.month),
-                    ("day", lambda day: day.day),
-                    ("quarter", lambda day: (day.month + 2) // 3),
-                    ("week", lambda day: day.isocalendar().week),
-                    ("isoyear", lambda day: day.isocalendar().year),
-                    ("weekday", lambda day: day.isoweekday()),
-                ]
-            )
-            text = f"{word}({operand.text})"
-            if word != "weekday" and random.random() < 0.3:
-                text = f"extract({word} from {operand.text})"
-            return Expression(text, "int", lambda row: _if(operand.value(row), part))
-        case 4:
-            return _rounding(random, depth)
-        case 5:
-            return _extreme(random, depth)
-        case _:
-            return _choice(random, "number", depth)
+    draw = _drawing(random, depth)
+    makers: list[Callable[[], Expression]] = [
+        *[lambda: _arithmetic(random, depth)] * 3,
+        lambda: _date_part(random, depth),
+        lambda: _rounding(random, depth),
+        lambda: _extreme(random, depth),
+        lambda: _choice(random, "number", depth),
+        lambda: _negation(random, depth),
+        lambda: _nullif(random, "number", depth),
+        lambda: date_number(random, draw),
+        lambda: text_number(random, draw),
+        lambda: _root(random, draw),
+        lambda: logarithm_word(random, draw),
+    ]
+    return random.choice(makers)()
+
+
+def _negation(random: random.Random, depth: int) -> Expression:
+    operand = random_expression(random, "number", depth)
+    negated = lambda value: 0.0 - float(value)  # noqa: E731  # as it is computed
+    return Expression(
+        f"-({operand.text})", operand.type, lambda row: _if(operand.value(row), negated)
+    )
+
+
+def _date_part(random: random.Random, depth: int) -> Expression:
+    operand = random_expression(random, "date", depth)
+    if random.random() < 0.2:  # a timestamp is its date
+        operand = Expression("at", "date", lambda row: _if(row["at"], datetime.date))
+    word, part = random.choice(
+        [
+            ("year", lambda day: day.year),
+            ("month", lambda day: day.month),
+            ("day", lambda day: day.day),
+            ("quarter", lambda day: (day.month + 2) // 3),
+            ("week", lambda day: day.isocalendar().week),
+            ("isoyear", lambda day: day.isocalendar().year),
+            ("weekday", lambda day: day.isoweekday()),
+        ]
+    )
+    text = f"{word}({operand.text})"
+    if word != "weekday" and random.random() < 0.3:
+        text = f"extract({word} from {operand.text})"
+    return Expression(text, "int", lambda row: _if(operand.value(row), part))
 
 
 def _if(value: Any, then: Callable[[Any], Any]) -> Any:
@@ -181,7 +191,11 @@ def _extreme(random: random.Random, depth: int) -> Expression:
 
 def _text(random: random.Random, depth: int) -> Expression:
     operand = random_expression(random, "text", depth)
-    match random.randrange(5):
+    match random.randrange(8):
+        case 3 | 4:
+            return text_word(random, _drawing(random, depth))
+        case 5:
+            return _nullif(random, "text", depth)
         case 0:
             word = random.choice(["lower", "upper"])
 
@@ -212,7 +226,9 @@ def _cased(letter: str, word: str) -> str:
 
 
 def _date(random: random.Random, depth: int) -> Expression:
-    match random.randrange(3):
+    match random.randrange(4):
+        case 3:
+            return _nullif(random, "date", depth)
         case 0:
             operand = random_expression(random, "text", depth)
             if operand.text.startswith("'"):  # a text that is no date is refused
@@ -249,6 +265,26 @@ def _cut(day: date, unit: str) -> date:
             return day.replace(day=1)
         case _:
             return day - timedelta(days=day.weekday())
+
+
+def _drawing(random: random.Random, depth: int) -> Draw:
+    return lambda kind: random_expression(random, kind, depth)
+
+
+def _root(random: random.Random, draw: Draw) -> Expression:
+    number = draw("number")
+    root = lambda x: math.sqrt(x) if x >= 0 else None  # noqa: E731
+    return Expression(f"sqrt({number.text})", "float", apply(root, number))
+
+
+def _nullif(random: random.Random, kind: str, depth: int) -> Expression:
+    first, second = (random_expression(random, kind, depth) for _ in range(2))
+
+    def value(row: Row) -> Any:
+        given = first.value(row)
+        return None if given is not None and given == second.value(row) else given
+
+    return Expression(f"nullif({first.text}, {second.text})", first.type, value)
 
 
 def _choice(random: random.Random, kind: str, depth: int) -> Expression:
@@ -292,6 +328,8 @@ def _switch(
 
 
 def _bool(random: random.Random, depth: int) -> Expression:
+    if random.random() < 0.1:
+        return text_condition(random, _drawing(random, depth))
     makers = [_comparison, _comparison, _connective, _not, _is_null, _is_true, _among, _within]
     return random.choice([*makers, lambda rng, left: _choice(rng, "bool", left)])(random, depth)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from leastnoise.tables.expressions.tree import Type
@@ -17,6 +17,7 @@ SQL = {
     "bool": "BOOLEAN",
     "date": "DATE",
     "timestamp": "TIMESTAMP",
+    "instant": "TIMESTAMPTZ",
 }
 """The type of a DuckDB column for each type of expressions."""
 TYPES: dict[str, Type] = {
@@ -31,9 +32,12 @@ TYPES: dict[str, Type] = {
     "d": "date",
     "e": "date",
     "at": "timestamp",
+    "seen": "timestamp",
+    "moment": "instant",
 }
 LARGEST = 2**53
 TEXTS = ["", "a", "A", "north", " north ", "Ä", "2024-02-29", "2023-02-29", "😀b", "o'hara", "\t"]
+TEXTS += ["e\u0301", "\u00e9", "a\u2028b", "👩\u200d🔬", "x" * 2000, "😀" * 1000, "ab."]
 DAYS = [date(1, 1, 1), date(2020, 12, 31), date(2021, 1, 3), date(2024, 2, 29), date(9999, 12, 31)]
 _STAMPS = [
     datetime(1, 1, 1),
@@ -41,6 +45,24 @@ _STAMPS = [
     datetime(2024, 2, 29, 23, 59, 59, 999999),
     datetime(9999, 12, 31, 23, 59, 59, 999999),
 ]
+
+
+_BERLIN = datetime(2024, 10, 27, 1, tzinfo=UTC)
+"""When the clock of Berlin is set back."""
+_INSTANTS = [
+    datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    datetime(1970, 1, 1, tzinfo=UTC),
+    _BERLIN,
+    _BERLIN - timedelta(microseconds=1),
+    datetime(2099, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    datetime(2100, 1, 1, tzinfo=UTC),
+    datetime(1, 1, 2, tzinfo=UTC),
+    datetime(9999, 12, 30, tzinfo=UTC),
+]
+
+
+def _random_instant(random: random.Random) -> datetime:
+    return datetime(1960, 1, 1, tzinfo=UTC) + timedelta(microseconds=random.randrange(46 * 10**14))
 
 
 def random_rows(random: random.Random, count: int) -> list[Row]:
@@ -59,6 +81,7 @@ def random_rows(random: random.Random, count: int) -> list[Row]:
             [*_STAMPS, datetime(1930, 1, 1) + timedelta(seconds=random.randrange(4 * 10**9))]
         ),
     }
+    kinds["instant"] = lambda: random.choice([*_INSTANTS, _random_instant(random)])
     return [
         {name: None if random.random() < 0.15 else kinds[kind]() for name, kind in TYPES.items()}
         for _ in range(count)

@@ -10,7 +10,8 @@ import pytest
 
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse
-from leastnoise.tables.values.casts import StoredColumn, as_day
+from leastnoise.tables.expressions.tree import ColumnRef
+from leastnoise.tables.values.casts import StoredColumn, as_day, as_seconds
 from tests.tables.expressions.oracle import random_expression
 from tests.tables.expressions.rows import SQL, TYPES, Row, random_rows
 
@@ -18,15 +19,27 @@ from tests.tables.expressions.rows import SQL, TYPES, Row, random_rows
 def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
     """Return the value of each expression in each row, by DuckDB."""
     columns = {name: f"c{index}" for index, name in enumerate(TYPES)}
-    compiled = SqlColumns([parse(text, TYPES) for text in texts], columns)
+    names = {ColumnRef(name, kind): columns[name] for name, kind in TYPES.items()}
+    stamps = [name for name, kind in TYPES.items() if kind == "timestamp"]
+    names |= {ColumnRef(name, "date"): f"{columns[name]}d" for name in stamps}
+    compiled = SqlColumns([parse(text, TYPES) for text in texts], names)
     with duckdb.connect() as connection:
         declared = ", ".join(f"{columns[name]} {SQL[kind]}" for name, kind in TYPES.items())
         connection.execute(f"CREATE TABLE given (place INTEGER, {declared})")
         marks = ", ".join("?" for _ in range(len(TYPES) + 1))
         listed = [[index, *row.values()] for index, row in enumerate(rows)]
         connection.executemany(f"INSERT INTO given VALUES ({marks})", listed)
-        day = as_day(StoredColumn(sql=columns["at"], kind="TIMESTAMP"))
-        query = compiled.wrap(f"SELECT * REPLACE ({day} AS {columns['at']}) FROM given")
+        stored = {
+            columns[name]: StoredColumn(sql=columns[name], kind="TIMESTAMP") for name in stamps
+        }
+        days = ", ".join(f"{as_day(column)} AS {name}d" for name, column in stored.items())
+        stored |= {
+            columns[name]: StoredColumn(sql=columns[name], kind="TIMESTAMP WITH TIME ZONE")
+            for name, kind in TYPES.items()
+            if kind == "instant"
+        }
+        seconds = ", ".join(f"{as_seconds(column)} AS {name}" for name, column in stored.items())
+        query = compiled.wrap(f"SELECT * REPLACE ({seconds}), {days} FROM given")
         wanted = ", ".join(compiled.names)
         result = connection.sql(
             f"SELECT {wanted} FROM ({query}) ORDER BY place", params=compiled.parameters

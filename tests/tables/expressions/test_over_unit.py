@@ -12,15 +12,17 @@ import pytest
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse, parse_sql, write
 from leastnoise.tables.expressions.over_unit import constant_per_unit, units_of
+from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.values.casts import StoredColumn, as_day
 from tests.tables.expressions.histories import (
+    TYPES,
     UNIT,
     counted,
     expected,
     random_history,
     rows_of_units,
 )
-from tests.tables.expressions.rows import SQL, TYPES, Row
+from tests.tables.expressions.rows import SQL, Row
 
 KINDS = ["number", "number", "text", "bool", "date"]
 
@@ -34,7 +36,9 @@ def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
         for name, sql in names
     ]
     trees = [parse(text, TYPES) for text in texts]
-    compiled = SqlColumns(trees, columns, unit="u0", ties=ties)
+    refs = {ColumnRef(name, kind): columns[name] for name, kind in TYPES.items()}
+    refs[ColumnRef("at", "date")] = columns["at"]
+    compiled = SqlColumns(trees, refs, unit="u0", ties=ties)
     with duckdb.connect() as connection:
         declared = ", ".join(f"{columns[name]} {SQL[kind]}" for name, kind in TYPES.items())
         connection.execute(f"CREATE TABLE given (place INTEGER, {declared}, u0 BIGINT)")

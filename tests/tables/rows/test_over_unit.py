@@ -20,8 +20,8 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.frames import frame_of
 from tests.tables.containers import IN_CSV, as_read, containers, hostile_rows
-from tests.tables.expressions.histories import UNIT, History, random_history
-from tests.tables.expressions.rows import TYPES, Row
+from tests.tables.expressions.histories import TYPES, UNIT, History, random_history
+from tests.tables.expressions.rows import Row
 from tests.tables.expressions.test_over_unit import KINDS
 
 

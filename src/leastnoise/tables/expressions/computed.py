@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Problem = tuple[str, str]
 Use = Literal["u", "k", "v"]
 """The purpose of a cast: "u" names a unit, "k" is a key of a group, "v" is a value."""
+INPUT_CASTS: Mapping[Type, str] = {"float": "v", "date": "d", "timestamp": "s", "instant": "s"}
+"""The cast of a column that expressions use; the key for other types. "d" is a day, "s" seconds."""
 COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "int": "int",
     "float": "float",
@@ -22,6 +24,7 @@ COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "bool": "bool",
     "date": "text",  # as 2024-01-31, which is what the keys of its groups are
     "timestamp": "text",
+    "instant": "text",
 }
 
 
@@ -49,10 +52,10 @@ class Computed:
         return {name: COLUMN_TYPES[expression.type] for name, expression in self.columns.items()}
 
     @property
-    def inputs(self) -> dict[str, Type]:
-        """The columns of the source that the expressions use, with their types."""
+    def inputs(self) -> tuple[ColumnRef, ...]:
+        """The columns of the source that the expressions use, each for every type that is used."""
         nodes = (node for expression in self.expressions for node in walk(expression))
-        return {node.name: node.type for node in nodes if isinstance(node, ColumnRef)}
+        return tuple(dict.fromkeys(node for node in nodes if isinstance(node, ColumnRef)))
 
     @property
     def unit(self) -> str:
@@ -78,9 +81,13 @@ def compute(
     """
     # sqlglot takes 0.1 s to import
     from leastnoise.tables.expressions.language import check_size, parse  # noqa: PLC0415
-    from leastnoise.tables.expressions.tree import STAMPED  # noqa: PLC0415
+    from leastnoise.tables.expressions.tree import STAMPED, ZONED  # noqa: PLC0415
 
-    unfit: Mapping[Type, str] = {"null": "It is NULL in every row.", "timestamp": STAMPED}
+    unfit: Mapping[Type, str] = {
+        "null": "It is NULL in every row.",
+        "timestamp": STAMPED,
+        "instant": ZONED,
+    }
     problems: list[Problem] = []
     derived: dict[str, Expression] = {}
     known = dict(types)

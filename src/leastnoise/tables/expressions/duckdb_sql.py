@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, final
 
+from leastnoise.tables.expressions.computed import INPUT_CASTS
+from leastnoise.tables.expressions.lower import lower
 from leastnoise.tables.expressions.over_unit import OVER_UNIT, duckdb_window
+from leastnoise.tables.expressions.texts import pattern_of
 from leastnoise.tables.expressions.tree import (
     LARGEST_INT,
     LOWER,
@@ -19,6 +22,7 @@ from leastnoise.tables.expressions.tree import (
     UnitColumn,
     levels_of,
 )
+from leastnoise.tables.spec.values import MAX_TEXT
 
 if TYPE_CHECKING:
     from leastnoise.tables.expressions.computed import Use
@@ -30,14 +34,22 @@ TYPES: Mapping[Type, str] = {
     "text": "VARCHAR",
     "bool": "BOOLEAN",
     "date": "DATE",
+    "timestamp": "DOUBLE",
+    "instant": "DOUBLE",
     "null": "DOUBLE",
 }
-_BETWEEN = {"=", "<>", "<", "<=", ">", ">=", "and", "or"}
 _HALF = "CAST('0.5' AS DOUBLE)"
 _DATE = "regexp_full_match({0}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}') AND {0} >= '0001-01-01'"
+_FITS = (
+    "(strlen({0}) - strlen(replace({0}, {1}, ''))) * (strlen({2}) - strlen({1})) "
+    f"<= ({MAX_TEXT} - strlen({{0}})) * strlen({{1}})"
+)
+"""The result of `replace` is not too long for a text, which is known before it is computed."""
 _FORMS: Mapping[str, str] = {
     "not": "NOT {0}",
     "is null": "{0} IS NULL",
+    "let": "{0}",
+    "day of": "DATE '1970-01-01' + CAST(floor({0} / CAST('86400' AS DOUBLE)) AS INTEGER)",
     "abs": "abs({0})",
     "floor": f"CASE WHEN abs({{0}}) <= {LARGEST_INT} THEN floor({{0}}) END",
     "ceil": f"CASE WHEN abs({{0}}) <= {LARGEST_INT} THEN ceil({{0}}) END",
@@ -49,6 +61,13 @@ _FORMS: Mapping[str, str] = {
     "upper": f"translate({{0}}, '{LOWER}', '{UPPER}')",
     "trim": "trim({0}, ' ')",
     "substr": "substring({0}, CAST({1} AS BIGINT), CAST({2} AS BIGINT))",
+    "right": "right({0}, CAST({1} AS BIGINT))",
+    "length": "CAST(length({0}) AS DOUBLE)",
+    "replace": f"replace(CASE WHEN {_FITS} THEN {{0}} END, {{1}}, {{2}})",
+    "text of int": "CAST(CAST({0} AS BIGINT) AS VARCHAR)",
+    "text of date": "CAST({0} AS VARCHAR)",
+    "sqrt": "sqrt(CASE WHEN {0} >= 0 THEN {0} END)",
+    "days": "CAST(CAST({0} AS DATE) - CAST({1} AS DATE) AS DOUBLE)",
     "weekday": "CAST(isodow({0}) AS DOUBLE)",
     "date_trunc": "CAST(date_trunc('{unit}', {0}) AS DATE)",
     "date": f"CASE WHEN {_DATE} THEN TRY_CAST({{0}} AS DATE) END",
@@ -72,7 +91,7 @@ class SqlColumns:
     def __init__(
         self,
         expressions: Iterable[Expression],
-        columns: Mapping[str, str],
+        columns: Mapping[ColumnRef, str],
         *,
         unit: str = "",
         ties: Sequence[str] = (),
@@ -81,7 +100,7 @@ class SqlColumns:
         self._names: dict[Expression, str] = {}
         self._levels: list[list[str]] = []
         self.parameters: dict[str, str] = {}
-        listed = list(expressions)
+        listed = [lower(expression) for expression in expressions]
         for level in levels_of(listed):
             pairs = [(f"e{len(self._names) + number}", node) for number, node in enumerate(level)]
             self._levels.append(
@@ -102,10 +121,12 @@ class SqlColumns:
 
     def _value(self, node: Expression) -> str:
         if isinstance(node, ColumnRef):
-            return self._columns[node.name]
+            return self._columns[node]
         if isinstance(node, UnitColumn):
             return self._unit
-        return self._names[node] if isinstance(node, Call) else self._constant(node)
+        if isinstance(node, Call):
+            return self._names.get(node) or f"({self._call(node)})"
+        return self._constant(node)
 
     def _constant(self, node: Constant) -> str:
         match node.value:
@@ -130,18 +151,48 @@ class SqlColumns:
 
     def _call(self, node: Call) -> str:
         """SQL of one call, which never raises: a value that can't be computed is NULL."""
-        word, values = node.operator, [self._value(argument) for argument in node.arguments]
-        if word in _BETWEEN:
-            return f" {word} ".join(values)
-        if word in {"+", "-", "*", "/", "%"}:
-            return _arithmetic(node, *values)
-        if word == "case":
-            pairs = zip(values[:-1:2], values[1:-1:2], strict=True)
-            whens = " ".join(f"WHEN {when} THEN {value}" for when, value in pairs)
-            return f"CAST(CASE {whens} ELSE {values[-1]} END AS {TYPES[node.type]})"
-        if word in {"coalesce", "least", "greatest"}:
-            return f"CAST({word}({', '.join(values)}) AS {TYPES[node.type]})"
-        return _FORMS[word].format(*values, unit=node.unit)
+        values = [self._value(argument) for argument in node.arguments]
+        if (build := _BUILDERS.get(node.operator)) is not None:
+            return build(node, *values)
+        return _FORMS[node.operator].format(*values, unit=node.unit)
+
+
+def _between(node: Call, *values: str) -> str:
+    return f" {node.operator} ".join(values)
+
+
+def _function(node: Call, *values: str) -> str:
+    return f"CAST({node.operator}({', '.join(values)}) AS {TYPES[node.type]})"
+
+
+def _case(node: Call, *values: str) -> str:
+    pairs = zip(values[:-1:2], values[1:-1:2], strict=True)
+    whens = " ".join(f"WHEN {when} THEN {value}" for when, value in pairs)
+    return f"CAST(CASE {whens} ELSE {values[-1]} END AS {TYPES[node.type]})"
+
+
+def _float(node: Call, first: str, second: str) -> str:
+    return f"{first} {node.operator[1]} {second}"
+
+
+def _step(_: Call, value: str, *steps: str) -> str:
+    """SQL of a step function: a binary search, of which each row takes one path."""
+    if len(steps) == 1:
+        return steps[0]
+    middle = len(steps) // 4 * 2 + 1
+    below, above = _step(_, value, *steps[:middle]), _step(_, value, *steps[middle + 1 :])
+    return f"CASE WHEN {value} < {steps[middle]} THEN {below} ELSE {above} END"
+
+
+def _join(_: Call, *values: str) -> str:
+    """SQL of joined texts; the first becomes NULL if the result is too long for a text."""
+    length = " + ".join(f"strlen({value})" for value in values)
+    first = f"CASE WHEN {length} <= {MAX_TEXT} THEN {values[0]} END"
+    return " || ".join([f"({first})", *values[1:]])
+
+
+def _like(node: Call, value: str) -> str:
+    return f"regexp_full_match({value}, '{pattern_of(node.unit, atomic=False)}')"
 
 
 def _arithmetic(node: Call, first: str, second: str) -> str:
@@ -162,6 +213,19 @@ def _arithmetic(node: Call, first: str, second: str) -> str:
     return f"CASE WHEN {defined} THEN {result} END"
 
 
+_BUILDERS: Mapping[str, Callable[..., str]] = {
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "and", "or"), _between),
+    **dict.fromkeys(("+", "-", "*", "/", "%"), _arithmetic),
+    **dict.fromkeys(("coalesce", "least", "greatest"), _function),
+    "case": _case,
+    **dict.fromkeys(("f+", "f-", "f*", "f/"), _float),
+    "step": _step,
+    "||": _join,
+    "like": _like,
+}
+"""Functions of a call and the SQL of its arguments."""
+
+
 def from_casts(kind: Type, number: int) -> str:
     """SQL of column `number` as expressions use it, from its casts (see `casts.casts_by_use`).
 
@@ -170,9 +234,7 @@ def from_casts(kind: Type, number: int) -> str:
     if kind == "int":
         inside = f"k{number} BETWEEN -{LARGEST_INT} AND {LARGEST_INT}"
         return f"CASE WHEN {inside} THEN CAST(k{number} AS DOUBLE) END"
-    if kind == "float":
-        return f"v{number}"
-    return f"d{number}" if kind == "date" else f"k{number}"
+    return f"{INPUT_CASTS.get(kind, 'k')}{number}"
 
 
 def to_casts(kind: Type, value: str) -> dict[Use, str]:

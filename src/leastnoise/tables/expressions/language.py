@@ -9,7 +9,9 @@ import sqlglot
 from sqlglot import Expr as Parsed
 from sqlglot import errors, exp
 
-from leastnoise import _validate, _words
+from leastnoise import _validate
+from leastnoise.tables.expressions import dates, logarithms, texts, zones
+from leastnoise.tables.expressions.lower import lower
 from leastnoise.tables.expressions.read_over_unit import read_window
 from leastnoise.tables.expressions.tree import (
     LARGEST_INT,
@@ -21,7 +23,7 @@ from leastnoise.tables.expressions.tree import (
     as_number,
     as_stored,
     as_type,
-    read_day,
+    levels_of,
     type_of,
     unify,
     walk,
@@ -29,11 +31,8 @@ from leastnoise.tables.expressions.tree import (
 from leastnoise.tables.expressions.words import (
     ARITHMETIC,
     COMPARISONS,
-    DATE_FUNCTIONS,
     EXTREMES,
     NUMBER_FUNCTIONS,
-    OTHER_DATE_FUNCTIONS,
-    TEXT_FUNCTIONS,
     check_arguments,
     explain_refusal,
     explain_unknown,
@@ -43,7 +42,6 @@ _DIALECT = "duckdb"
 LONGEST_TEXT = 4096
 MOST_NODES = 500
 MOST_LEVELS = 60
-UNITS = ("year", "quarter", "month", "week")
 
 
 def parse(
@@ -88,10 +86,8 @@ def write(node: Parsed) -> str:
 
 def check_size(expression: Expression) -> Expression:
     """Return the expression, or raise ValueError if it is too large for engines."""
-    depth: dict[Expression, int] = {}
-    for node in walk(expression):
-        depth[node] = 1 + max((depth[argument] for argument in node.arguments), default=0)
-    if len(depth) > MOST_NODES or depth[expression] > MOST_LEVELS:
+    levels = len(levels_of([lower(expression)]))
+    if sum(1 for _ in walk(expression)) > MOST_NODES or levels >= MOST_LEVELS:
         raise ValueError(_TOO_LARGE)
     return expression
 
@@ -121,6 +117,9 @@ def parse_sql(text: str) -> Parsed:
     return statements[0]
 
 
+_CONCEPTS = {**dates.READERS, **logarithms.READERS, **texts.READERS, **zones.READERS}
+
+
 class _Reader:
     """Convert sqlglot's tree into an expression, and check its types."""
 
@@ -143,29 +142,24 @@ class _Reader:
             exp.If: self._if,
             exp.Coalesce: self._coalesce,
             exp.Round: self._round,
-            exp.Substring: self._substring,
+            exp.Nullif: self._nullif,
+            exp.Sqrt: self._square_root,
             exp.Cast: self._cast,
-            exp.Date: lambda node: self._date(self._read_argument(node)),
-            exp.TsOrDsToDate: lambda node: self._date(self._read_argument(node)),
-            exp.DateTrunc: self._truncation,
-            exp.TimestampTrunc: self._truncation,
-            exp.Extract: self._extraction,
             exp.Anonymous: self._other_function,
             exp.Window: lambda node: read_window(node, self.read),
             **dict.fromkeys(COMPARISONS, self._comparison),
             **dict.fromkeys(ARITHMETIC, self._arithmetic),
-            **dict.fromkeys(DATE_FUNCTIONS, self._date_function),
-            **dict.fromkeys(TEXT_FUNCTIONS, self._text_function),
             **dict.fromkeys(NUMBER_FUNCTIONS, self._number_function),
             **dict.fromkeys(EXTREMES, self._extreme),
         }
 
     def read(self, node: object) -> Expression:
         """The checked expression of a node; raises ValueError for a node that isn't allowed."""
-        reader = self._readers.get(type(node)) if isinstance(node, Parsed) else None
-        if reader is None or not isinstance(node, Parsed):
-            raise ValueError(explain_refusal(node))
-        return reader(node)
+        if isinstance(node, Parsed) and (reader := self._readers.get(type(node))):
+            return reader(node)
+        if isinstance(node, Parsed) and (concept := _CONCEPTS.get(type(node))):
+            return concept(node, self.read)
+        raise ValueError(explain_refusal(node))
 
     def _read_argument(self, node: Parsed) -> Expression:
         """The argument of a node that takes a single argument."""
@@ -221,8 +215,10 @@ class _Reader:
         return Call(COMPARISONS[type(node)], (first, second), "bool")
 
     def _arithmetic(self, node: Parsed) -> Expression:
-        word = ARITHMETIC[type(node)]
-        first, second = (as_number(operand, word) for operand in self._read_both(node))
+        word, operands = ARITHMETIC[type(node)], self._read_both(node)
+        if word == "-" and any(operand.type == "date" for operand in operands):
+            return dates.subtract_days(*operands)
+        first, second = (as_number(operand, word) for operand in operands)
         whole = word != "/" and "float" not in {first.type, second.type}
         return Call(word, (first, second), "int" if whole else "float")
 
@@ -304,6 +300,9 @@ class _Reader:
         number = as_number(self._read_argument(node), word)
         return Call(word, (number,), number.type if word == "abs" else "int")
 
+    def _square_root(self, node: Parsed) -> Expression:
+        return Call("sqrt", (as_number(self._read_argument(node), "sqrt"),), "float")
+
     def _round(self, node: Parsed) -> Expression:
         check_arguments(node, "this", "decimals")
         number = as_number(self.read(node.this), "round")
@@ -316,59 +315,22 @@ class _Reader:
             return Call("nearest", (number,), "int")
         return Call("round", (number, Constant(10.0**value, "float")), "float")
 
-    def _text_function(self, node: Parsed) -> Expression:
-        word = TEXT_FUNCTIONS[type(node)]
-        return Call(word, (as_type(self._read_argument(node), ("text",), word),), "text")
-
-    def _substring(self, node: Parsed) -> Expression:
-        check_arguments(node, "this", "start", "length")
-        text = as_type(self.read(node.this), ("text",), "substr")
-        bounds = [self.read(node.args.get(name)) for name in ("start", "length")]
-        for bound, least in zip(bounds, (1, 0), strict=True):
-            value = bound.value if isinstance(bound, Constant) else None
-            if not isinstance(value, int) or not least <= value <= LONGEST_TEXT:
-                raise ValueError("Expected substr(text, first, length), first from 1 on.")
-        return Call("substr", (text, *bounds), "text")
-
     def _cast(self, node: Parsed) -> Expression:
         kind = node.args.get("to")
-        if not isinstance(kind, exp.DataType) or kind.this != exp.DataType.Type.DATE:
-            raise ValueError("Only dates are cast: declare other types in [data] types.")
-        return self._date(self.read(node.this))
+        wanted = kind.this if isinstance(kind, exp.DataType) else None
+        if wanted == exp.DataType.Type.DATE:
+            return dates.read_date(self.read(node.this))
+        if wanted == exp.DataType.Type.TEXT:
+            return texts.as_text(self.read(node.this), "cast")
+        raise ValueError("Only dates and texts are cast: declare other types in [data] types.")
 
-    def _date(self, value: Expression) -> Expression:
-        if isinstance(value, Constant) and isinstance(value.value, str):
-            return Constant(read_day(value.value), "date")
-        checked = as_type(value, ("text", "date"), "date")
-        return checked if checked.type == "date" else Call("date", (checked,), "date")
-
-    def _date_function(self, node: Parsed) -> Expression:
-        return self._part(DATE_FUNCTIONS[type(node)], self._read_argument(node))
-
-    def _extraction(self, node: Parsed) -> Expression:
-        check_arguments(node, "this", "expression")
-        return self._part(str(node.name).lower(), self.read(node.args["expression"]))
-
-    def _part(self, word: str, value: Expression) -> Expression:
-        if word not in {*DATE_FUNCTIONS.values(), *OTHER_DATE_FUNCTIONS}:
-            raise ValueError(explain_unknown(word))
-        return Call(word, (as_type(value, ("date",), word, hint=_DATES),), "int")
-
-    def _truncation(self, node: Parsed) -> Expression:
-        check_arguments(node, "this", "unit")
-        unit = str(node.args["unit"].name).lower()
-        if unit not in UNITS:
-            raise ValueError(
-                f"Expected date_trunc of {_words.list_names(UNITS)}, got {unit[:40]!r}."
-            )
-        day = as_type(self.read(node.this), ("date",), "date_trunc", hint=_DATES)
-        return Call("date_trunc", (day,), "date", unit=unit)
+    def _nullif(self, node: Parsed) -> Expression:
+        first, second = unify(self._read_both(node), "nullif")
+        same, missing = Call("=", (first, second), "bool"), Constant(None, "null")
+        return Call("case", (same, missing, first), first.type)
 
     def _other_function(self, node: Parsed) -> Expression:
-        word, arguments = str(node.this).lower(), node.expressions
-        if word in OTHER_DATE_FUNCTIONS and len(arguments) == 1:
-            return self._part(word, self.read(arguments[0]))
-        raise ValueError(explain_unknown(word))
-
-
-_DATES = " Texts become dates by date(x)."
+        word = str(node.this).lower()
+        if word not in dates.OTHER_READERS:
+            raise ValueError(explain_unknown(word))
+        return dates.OTHER_READERS[word](node, self.read)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
-from operator import and_, eq, ge, gt, le, lt, ne, or_
+from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, truediv
 from typing import TYPE_CHECKING, Any, final
 
+from leastnoise.tables.expressions.computed import INPUT_CASTS
+from leastnoise.tables.expressions.lower import lower
 from leastnoise.tables.expressions.over_unit import OVER_UNIT, spark_window
+from leastnoise.tables.expressions.texts import pattern_of
 from leastnoise.tables.expressions.tree import (
     LARGEST_FLOAT,
     LARGEST_INT,
@@ -21,6 +24,7 @@ from leastnoise.tables.expressions.tree import (
     UnitColumn,
     levels_of,
 )
+from leastnoise.tables.spec.values import MAX_TEXT
 
 if TYPE_CHECKING:
     from leastnoise.tables.expressions.computed import Use
@@ -32,9 +36,11 @@ TYPES: Mapping[Type, str] = {
     "text": "string",
     "bool": "boolean",
     "date": "date",
+    "timestamp": "double",
+    "instant": "double",
     "null": "double",
 }
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": eq,
     "<>": ne,
     "<": lt,
@@ -42,6 +48,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": gt,
     ">=": ge,
 }
+_FLOAT_OPERATORS = {"f+": add, "f-": sub, "f*": mul, "f/": truediv}
 _MOST_INT = float(LARGEST_INT)
 _DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 
@@ -59,7 +66,7 @@ class SparkColumns:
         self,
         functions: Any,
         expressions: Iterable[Expression],
-        columns: Mapping[str, str],
+        columns: Mapping[ColumnRef, str],
         *,
         unit: str = "",
         ties: Sequence[Any] = (),
@@ -67,9 +74,18 @@ class SparkColumns:
         self._f = functions
         self._columns, self._unit, self._ties = columns, unit, ties
         self._forms = _forms(functions)
+        self._builders: Mapping[str, Callable[..., Any]] = {
+            **dict.fromkeys(("+", "-", "*", "/", "%"), self._arithmetic),
+            **dict.fromkeys(("coalesce", "least", "greatest"), self._function),
+            "case": self._case,
+            "step": self._step,
+            "||": self._join,
+            "like": self._like,
+            "date_trunc": lambda node, value: self._f.trunc(value, node.unit),
+        }
         self._names: dict[Expression, str] = {}
         self._levels: list[dict[str, Any]] = []
-        listed = list(expressions)
+        listed = [lower(expression) for expression in expressions]
         for level in levels_of(listed):
             pairs = [(f"e{len(self._names) + number}", node) for number, node in enumerate(level)]
             self._levels.append(
@@ -90,11 +106,11 @@ class SparkColumns:
     def _value(self, node: Expression) -> Any:
         f = self._f
         if isinstance(node, ColumnRef):
-            return f.col(self._columns[node.name])
+            return f.col(self._columns[node])
         if isinstance(node, UnitColumn):
             return f.col(self._unit)
         if isinstance(node, Call):
-            return f.col(self._names[node])
+            return f.col(self._names[node]) if node in self._names else self._call(node)
         value = node.value
         if isinstance(value, date):  # Spark can't convert a Python date of the year 1
             return f.lit(value.isoformat()).cast("date")
@@ -110,22 +126,36 @@ class SparkColumns:
 
     def _call(self, node: Call) -> Any:
         """The column of one call, which never raises: a value that can't be computed is NULL."""
-        f, word = self._f, node.operator
         values = [self._value(argument) for argument in node.arguments]
-        if word in _COMPARISONS:
-            return _COMPARISONS[word](*values)
-        if word in {"and", "or"}:
-            return reduce(and_ if word == "and" else or_, values)
-        if word in {"+", "-", "*", "/", "%"}:
-            return self._arithmetic(node, *values)
-        if word == "case":
-            cases = f
-            for when, value in zip(values[:-1:2], values[1:-1:2], strict=True):
-                cases = cases.when(when, value)
-            return cases.otherwise(values[-1]).cast(TYPES[node.type])
-        if word in {"coalesce", "least", "greatest"}:
-            return getattr(f, word)(*values).cast(TYPES[node.type])
-        return f.trunc(*values, node.unit) if word == "date_trunc" else self._forms[word](*values)
+        if (build := self._builders.get(node.operator)) is not None:
+            return build(node, *values)
+        return self._forms[node.operator](*values)
+
+    def _function(self, node: Call, *values: Any) -> Any:
+        return getattr(self._f, node.operator)(*values).cast(TYPES[node.type])
+
+    def _case(self, node: Call, *values: Any) -> Any:
+        cases = self._f
+        for when, value in zip(values[:-1:2], values[1:-1:2], strict=True):
+            cases = cases.when(when, value)
+        return cases.otherwise(values[-1]).cast(TYPES[node.type])
+
+    def _step(self, _: Call, value: Any, *steps: Any) -> Any:
+        """A step function by a binary search, like `duckdb_sql._step`."""
+        if len(steps) == 1:
+            return steps[0]
+        middle = len(steps) // 4 * 2 + 1
+        below = self._step(_, value, *steps[:middle])
+        above = self._step(_, value, *steps[middle + 1 :])
+        return self._f.when(value < steps[middle], below).otherwise(above)
+
+    def _join(self, _: Call, *values: Any) -> Any:
+        fits = reduce(add, map(self._f.octet_length, values)) <= MAX_TEXT
+        return self._f.concat(self._f.when(fits, values[0]), *values[1:])
+
+    def _like(self, node: Call, value: Any) -> Any:
+        pattern = rf"\A(?:{pattern_of(node.unit, atomic=True)})\z"
+        return self._f.rlike(value, self._f.lit(pattern))
 
     def _arithmetic(self, node: Call, first: Any, second: Any) -> Any:
         """The column of an arithmetic result, with the NULLs of `duckdb_sql._arithmetic`."""
@@ -163,7 +193,21 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         readable = f.rlike(text, f.lit(_DATE)) & (text >= "0001-01-01")
         return f.when(readable, text.try_cast("date"))
 
+    def replace(text: Any, old: Any, new: Any) -> Any:
+        size = f.octet_length
+        removed = size(text) - size(f.replace(text, old, f.lit("")))
+        fits = removed * (size(new) - size(old)) <= (MAX_TEXT - size(text)) * size(old)
+        return f.replace(f.when(fits, text), old, new)
+
     return {
+        **_OPERATORS,
+        "and": lambda *values: reduce(and_, values),
+        "or": lambda *values: reduce(or_, values),
+        **_FLOAT_OPERATORS,
+        "let": lambda x: x,
+        "day of": lambda x: f.date_add(
+            f.lit("1970-01-01").cast("date"), f.floor(x / 86400.0).cast("int")
+        ),
         "not": lambda x: ~x,
         "is null": lambda x: x.isNull(),
         "abs": f.abs,
@@ -174,6 +218,13 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         "lower": lambda x: f.translate(x, UPPER, LOWER),
         "upper": lambda x: f.translate(x, LOWER, UPPER),
         "trim": f.trim,
+        "length": lambda x: f.char_length(x).cast("double"),
+        "right": lambda x, count: f.right(x, count.cast("int")),
+        "replace": replace,
+        "text of int": lambda x: x.cast("bigint").cast("string"),
+        "text of date": lambda x: x.cast("string"),
+        "sqrt": lambda x: f.sqrt(f.when(x >= 0.0, x)),
+        "days": lambda end, start: f.datediff(end, start).cast("double"),
         "substr": lambda x, first, length: f.substring(x, first.cast("int"), length.cast("int")),
         "weekday": lambda x: (f.weekday(x) + 1).cast("double"),
         "year": lambda x: f.year(x).cast("double"),
@@ -191,9 +242,7 @@ def from_casts(f: Any, kind: Type, number: int) -> Any:
     if kind == "int":
         whole = f.col(f"k{number}")
         return f.when(whole.between(-LARGEST_INT, LARGEST_INT), whole.cast("double"))
-    if kind == "float":
-        return f.col(f"v{number}")
-    return f.col(f"d{number}" if kind == "date" else f"k{number}")
+    return f.col(f"{INPUT_CASTS.get(kind, 'k')}{number}")
 
 
 def to_casts(kind: Type, value: Any) -> dict[Use, Any]:

@@ -18,8 +18,8 @@ from typing import Final, Literal, final
 from leastnoise import _words
 from leastnoise._validate import MAX_COUNT
 
-Type = Literal["int", "float", "text", "bool", "date", "timestamp", "null"]
-"""A timestamp has no time zone. Only its date is used, and engines store it as its date."""
+Type = Literal["int", "float", "text", "bool", "date", "timestamp", "instant", "null"]
+"""A timestamp is the time of a clock, an instant the time of UTC: see `dates` and `zones`."""
 Value = int | float | str | bool | date | None
 
 LARGEST_INT = MAX_COUNT
@@ -78,9 +78,9 @@ class Constant:
 class Call:
     """An operator or a function of other expressions, by its name in SQL.
 
-    `unit` is the unit to which `date_trunc` cuts. `case` takes conditions and values in turn, and
-    at the end the default. `nearest` is ⌊x + ½⌋; `round` with the second argument p is
-    ⌊x·p + ½⌋ / p.
+    `unit` is the unit to which `date_trunc` cuts, or the pattern of `like`. `case` takes conditions
+    and values in turn, and at the end the default. `nearest` is ⌊x + ½⌋; `round` with the second
+    argument p is ⌊x·p + ½⌋ / p.
     """
 
     operator: str
@@ -98,6 +98,14 @@ class Call:
 
 
 Expression = ColumnRef | UnitColumn | Constant | Call
+
+
+INLINE = ("f+", "f-", "f*", "f/", "step")
+"""Operators of float64 that engines write inside of the call that uses them.
+
+`f+` and the like are those of IEEE 754, for results that are known to be finite. `step` takes x, a
+first value, then thresholds in ascending order, each with the value from there on.
+"""
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -118,7 +126,8 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def levels_of(expressions: Iterable[Expression]) -> list[list[Call]]:
     """All calls in levels: a call uses only columns, constants and calls of earlier levels.
 
-    So an engine computes each call once, however often it is used.
+    So an engine computes each call once, however often it is used. Calls of `INLINE` operators are
+    left out, because they are a part of the calls that use them.
     """
     level_of: dict[Expression, int] = {}
     levels: list[list[Call]] = []
@@ -126,9 +135,10 @@ def levels_of(expressions: Iterable[Expression]) -> list[list[Call]]:
         for node in walk(expression):
             if node in level_of or not isinstance(node, Call):
                 continue
-            level_of[node] = 1 + max(
-                (level_of.get(argument, 0) for argument in node.arguments), default=0
-            )
+            before = max((level_of.get(argument, 0) for argument in node.arguments), default=0)
+            level_of[node] = before if node.operator in INLINE else before + 1
+            if node.operator in INLINE:
+                continue
             while len(levels) < level_of[node]:
                 levels.append([])
             levels[level_of[node] - 1].append(node)
@@ -157,6 +167,10 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
 
 NUMBERS: Final[tuple[Type, ...]] = ("int", "float")
 STAMPED = "A timestamp is used by its date: write date(x)."
+ZONED = (
+    "A timestamp with a time zone is used by its date or clock in a zone you name: write "
+    "date(x at time zone 'Europe/Berlin')."
+)
 
 
 def unify(values: Sequence[Expression], word: str) -> tuple[Expression, ...]:
@@ -180,6 +194,8 @@ def type_of(values: Sequence[Expression], word: str = "") -> Type:
     types: list[Type] = [value.type for value in values if value.type != "null"]
     if "timestamp" in types:
         raise ValueError(STAMPED)
+    if "instant" in types:
+        raise ValueError(ZONED)
     if not types:
         return "null"
     if all(kind in NUMBERS for kind in types):
@@ -197,6 +213,7 @@ _NAMES: Mapping[Type, str] = {
     "bool": "a truth value",
     "date": "a date",
     "timestamp": "a timestamp",
+    "instant": "a timestamp with a time zone",
     "null": "NULL",
 }
 
@@ -215,15 +232,19 @@ def as_type(value: Expression, wanted: Sequence[Type], word: str, *, hint: str =
     value = as_stored(value) if "date" in wanted else value
     if value.type in wanted or value.type == "null":
         return value
+    if value.type == "instant":
+        raise ValueError(ZONED)
     expected = " or ".join(dict.fromkeys(_NAMES[kind] for kind in wanted))
     raise ValueError(f"{word} takes {expected}, got {_NAMES[value.type]}.{hint}")
 
 
 def as_stored(value: Expression) -> Expression:
-    """The value as engines store it: a timestamp, which is always a column, as its date."""
-    if value.type == "timestamp" and isinstance(value, ColumnRef):
+    """The date of a timestamp; any other value as it is."""
+    if value.type != "timestamp":
+        return value
+    if isinstance(value, ColumnRef):
         return ColumnRef(value.name, "date")
-    return value
+    return Call("day of", (value,), "date")
 
 
 def read_day(text: str) -> date:

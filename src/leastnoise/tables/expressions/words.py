@@ -31,12 +31,18 @@ DATE_FUNCTIONS: Mapping[type[Parsed], str] = {
     exp.Week: "week",
     exp.Day: "day",
 }
+TIME_FUNCTIONS: Mapping[type[Parsed], str] = {
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+    exp.Second: "second",
+}
 OTHER_DATE_FUNCTIONS = ("isoyear", "weekday")
 """Functions for which sqlglot has no class."""
 TEXT_FUNCTIONS: Mapping[type[Parsed], str] = {
     exp.Lower: "lower",
     exp.Upper: "upper",
     exp.Trim: "trim",
+    exp.Length: "length",
 }
 NUMBER_FUNCTIONS: Mapping[type[Parsed], str] = {
     exp.Abs: "abs",
@@ -46,9 +52,11 @@ NUMBER_FUNCTIONS: Mapping[type[Parsed], str] = {
 EXTREMES: Mapping[type[Parsed], str] = {exp.Least: "least", exp.Greatest: "greatest"}
 _WORDS = (
     *("and", "or", "not", "in", "between", "is null", "case", "coalesce"),
-    *(*DATE_FUNCTIONS.values(), *OTHER_DATE_FUNCTIONS, "date", "date_trunc"),
-    *(*TEXT_FUNCTIONS.values(), "substr"),
-    *(*NUMBER_FUNCTIONS.values(), "round", *EXTREMES.values()),
+    *("nullif", *DATE_FUNCTIONS.values(), *OTHER_DATE_FUNCTIONS, "date", "date_trunc"),
+    *("date_sub", *TIME_FUNCTIONS.values()),
+    *(*TEXT_FUNCTIONS.values(), "substr", "left", "right", "like", "replace", "||", "concat"),
+    *(*NUMBER_FUNCTIONS.values(), "round", "sqrt", "ln", "log10", "log2", "exp", "power"),
+    *EXTREMES.values(),
 )
 _HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "input_type_preserved"}
 """Arguments by which sqlglot notes its dialect; they change nothing here."""
@@ -68,7 +76,16 @@ def explain_refusal(node: object) -> str:
             f"{_name_of(node)} looks at other rows, so one person would change another's value: "
             "use a statistic, which adds noise."
         )
+    if isinstance(node, Parsed) and type(node) in _INSTEAD:
+        return _INSTEAD[type(node)]
     return explain_unknown(_name_of(node), hinted=isinstance(node, exp.Func))
+
+
+_INSTEAD: Mapping[type[Parsed], str] = {
+    exp.Escape: "like takes no escape here. Compare the letter by left, right or substr.",
+    exp.ILike: "ilike takes other letters as equal in each engine. Write lower(x) like 'a%'.",
+}
+"""Words that are refused, with what to write in place of them."""
 
 
 def explain_window(function: object, known: Collection[str]) -> str:

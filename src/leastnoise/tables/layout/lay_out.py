@@ -40,7 +40,7 @@ from leastnoise.tables.statistics.registry import known_statistics, quantiles_by
 from leastnoise.tables.statistics.totals import ClippingCount, Count
 
 if TYPE_CHECKING:
-    from leastnoise.tables.spec.contribution import Contribution
+    from leastnoise.tables.spec.contribution import Limits
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
@@ -158,7 +158,7 @@ def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, .
     return list_cell_boundings(limits, shape.numbers)
 
 
-def _bound_all_groups(limits: Contribution, shape: Layout) -> tuple[Bounding, ...]:
+def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
     """List the boundings of a person in statistics that count what limits and bounds take away.
 
     notation: q columns; n = a person's rows in any group; n_c = their values of column c; R = the

@@ -24,6 +24,7 @@ from leastnoise.tables.spec.source import (
     ON_SPARK,
     csv_keys,
     dialect_of,
+    is_database,
     is_postgres,
     is_spark,
 )
@@ -110,9 +111,10 @@ def find_source(
     used = {use.column for use in uses}
     used |= set() if spec.privacy.by_row else {spec.privacy.unit}
     computed = computed.select(used)
-    for name in computed.inputs:
+    read_in = [column.name for column in computed.inputs]
+    for name in read_in:
         columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
-    read = {*used, *computed.inputs} - {*computed.columns}
+    read = {*used, *read_in} - {*computed.columns}
     kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in read}
     return Source(rows=rows, columns=kept, computed=computed)
 
@@ -175,7 +177,11 @@ def _expression_type(column: StoredColumn, declared: ColumnType | None) -> Type 
     """The type of a source's column in expressions; None if expressions can't use it."""
     stored = column.expression_type
     if declared is None:
-        return stored if stored == "timestamp" or column.type in column.declarable_types() else None
+        return (
+            stored
+            if stored in {"timestamp", "instant"} or column.type in column.declarable_types()
+            else None
+        )
     return (
         (stored if stored == "date" else declared)
         if declared in column.declarable_types()
@@ -237,9 +243,9 @@ def find_rows(
         raise TypeError("the spec's checks rule this out")
     if table is not None and isinstance(named, str) and is_postgres(named):
         return PostgresTable(named, table)
-    if table is not None and isinstance(named, str):
+    if table is not None and isinstance(named, str) and is_database(named):
         return databases.find_table(folder / named, table)
-    return files.find_files(named, folder, dialect_of(data))
+    return files.find_files(named, folder, dialect_of(data), encoding=data.encoding, sheet=table)
 
 
 def _unreadable(column: str, stored: StoredColumn, declared: ColumnType | None) -> str:
@@ -248,8 +254,11 @@ def _unreadable(column: str, stored: StoredColumn, declared: ColumnType | None) 
         return f"The column {column!r} {stored.why}"
     if stored.expression_type == "timestamp":
         advice = "Compute its day in [derive], as date(x), and use that."
+    elif stored.expression_type == "instant":
+        day = f"date({column} at time zone 'Europe/Berlin')"
+        advice = f"Compute its day in a zone in [derive], as {day}, and use that."
     elif "TIMESTAMP" in stored.kind:
-        advice = "Write it as a timestamp in microseconds, without a time zone, or as a date."
+        advice = "Write it as a timestamp in microseconds, or as a date."
     elif not can_be:
         advice = "Write it as a number, a text, a bool or a date."
     elif declared is None:

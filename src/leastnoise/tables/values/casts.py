@@ -30,6 +30,7 @@ TYPES: dict[str, ColumnType] = {
 }
 _TEXT_ALONE = ("UUID", "DATE", "BLOB")
 _STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")  # without a time zone
+_INSTANTS = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
 DAY_NS = 86_400 * 10**9
 _NOTHING = '"NULL"'  # type of a column without any value, as pandas writes it
 _KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
@@ -48,6 +49,7 @@ FIRST_DATE, LAST_DATE = (
     "0001-01-01",
     "9999-12-31",
 )  # others have different texts
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # of these dates, since 1970
 
 
 @final
@@ -61,8 +63,8 @@ class StoredColumn:
 
     For types that have a `declarable_types()`, no value fails in DuckDB's reader or in a cast
     below. Others can't be used: times, Parquet timestamps in milliseconds (the reader raises past
-    its range of microseconds), lists and structs (texts within them may not be UTF-8), and JSON. Of
-    a timestamp without a time zone, expressions use the day.
+    its range of microseconds), lists and structs (texts within them may not be UTF-8), and JSON.
+    Only expressions use timestamps.
     """
 
     sql: str
@@ -88,6 +90,8 @@ class StoredColumn:
         """The type in row expressions if the spec declares none; None for an unusable column."""
         if self.kind in _STAMPS:
             return "timestamp" if self.only else None
+        if self.kind in _INSTANTS:
+            return "instant" if self.only else None
         return "date" if self.kind == "DATE" else self.type
 
 
@@ -143,7 +147,7 @@ def casts_by_use(column: StoredColumn, wanted: ColumnType) -> dict[Use, str]:
     if column.kind == "VARCHAR":
         column = replace(column, sql=f'({column.sql} COLLATE "binary")')
     casts: dict[Use, str] = {}
-    if column.kind in _STAMPS:  # only expressions use a timestamp, by its day
+    if column.kind in {*_STAMPS, *_INSTANTS}:  # only expressions use a timestamp
         return casts
     if column.decimal == "," and wanted in {"int", "float"}:  # swap, so that a point is no number
         column = replace(column, sql=f"translate({column.sql}, ',.', '.,')")
@@ -183,6 +187,19 @@ def as_day(column: StoredColumn) -> str:
     elif column.kind in _STAMPS:
         day = f"TRY_CAST({day} AS DATE)"
     return f"CASE WHEN {day} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {day} END"
+
+
+def as_seconds(column: StoredColumn) -> str:
+    """SQL of a timestamp's whole seconds since 1970, rounded down; NULL where the day is NULL."""
+    if column.kind in {"TIMESTAMP_NS", "TIMESTAMPTZ_NS"}:
+        passed, size = f"epoch_ns({column.sql})", 10**9
+    elif column.kind in _INSTANTS:
+        passed, size = f"epoch_us({column.sql})", 10**6
+    else:
+        passed, size = f"epoch_us(TRY_CAST({column.sql} AS TIMESTAMP))", 10**6
+    seconds = f"({passed} // {size} - CAST({passed} % {size} < 0 AS BIGINT))"
+    inside = f"{seconds} BETWEEN {FIRST_SECOND} AND {LAST_SECOND}"
+    return f"CASE WHEN {inside} THEN CAST({seconds} AS DOUBLE) END"
 
 
 def _nearest(column: StoredColumn) -> str:

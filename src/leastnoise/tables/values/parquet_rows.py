@@ -148,14 +148,14 @@ def _stored_column(sql: str, kind: str, element: _Element) -> StoredColumn:
         sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif kind == "BLOB":
         sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
-    elif kind.startswith("TIMESTAMP") and not _is_local(element.logical or ""):
-        kind = f"{kind} in milliseconds, or as UTC"
+    elif kind.startswith("TIMESTAMP") and not _is_exact(element.logical or ""):
+        kind = f"{kind} in milliseconds"
     return StoredColumn(sql=sql, kind=kind)
 
 
-def _is_local(logical: str) -> bool:
-    """True if a timestamp has no time zone, and a unit that DuckDB's reader preserves."""
-    return "isAdjustedToUTC=0" in logical and "MILLIS=MilliSeconds" not in logical
+def _is_exact(logical: str) -> bool:
+    """True if a timestamp has a unit that DuckDB's reader preserves, and says whether it is UTC."""
+    return "isAdjustedToUTC=" in logical and "MILLIS=MilliSeconds" not in logical
 
 
 def _exact_kind(kind: str, element: _Element) -> str:

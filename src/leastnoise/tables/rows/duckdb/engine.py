@@ -19,7 +19,7 @@ from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.duckdb.inputs import Reading
 from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.values import spill
-from leastnoise.tables.values.casts import as_day, casts_by_use, finite
+from leastnoise.tables.values.casts import as_day, as_seconds, casts_by_use, finite
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -141,12 +141,13 @@ class DuckDB(Engine):
         }
         # A query that only counts rows uses no column.
         stored = tuple(casts) or ("0 AS nothing",)
-        days = {name for name, kind in computed.inputs.items() if kind == "date"}
-        casts |= {
-            f"d{position}": as_day(rows.columns[name])
-            for position, name in enumerate(columns)
-            if name in days
-        }
+        positions = {name: position for position, name in enumerate(columns)}
+        for column in computed.inputs:
+            position, read = positions[column.name], rows.columns[column.name]
+            if column.type == "date":
+                casts[f"d{position}"] = as_day(read)
+            elif column.type in {"timestamp", "instant"}:
+                casts[f"s{position}"] = as_seconds(read)
         listed = ", ".join(f"{sql} AS {name}" for name, sql in casts.items()) or "0 AS nothing"
         query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound
         texts = {f"v{i}" for i, name in enumerate(columns) if rows.columns[name].kind == "VARCHAR"}
@@ -264,9 +265,9 @@ def _add_computed(
     All `casts` of the columns break ties between rows of a unit.
     """
     positions = {name: position for position, name in enumerate(columns)}
-    names = {name: f"g{positions[name]}" for name in computed.inputs}
+    names = {column: f"g{number}" for number, column in enumerate(computed.inputs)}
     inputs = {
-        names[name]: from_casts(kind, positions[name]) for name, kind in computed.inputs.items()
+        name: from_casts(column.type, positions[column.name]) for column, name in names.items()
     }
     ties = [
         f"CASE WHEN {name} = 0 THEN 0 ELSE {name} END" if name[0] == "v" else name

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.tables.values.casts import (
     FALSE,
     FIRST_DATE,
+    FIRST_SECOND,
     LAST_DATE,
+    LAST_SECOND,
     MAX_TEXT,
     MOST_DIGITS,
     NUMBER,
@@ -40,7 +42,7 @@ _KINDS = {
     "void": '"NULL"',
 }
 """Spark's names of types, and DuckDB's names."""
-_IN_FILES = {kind: name for name, kind in _KINDS.items() if name not in {"void", "timestamp"}} | {
+_IN_FILES = {kind: name for name, kind in _KINDS.items() if name != "void"} | {
     "UTINYINT": "smallint",
     "USMALLINT": "int",
     "UINTEGER": "bigint",
@@ -62,7 +64,7 @@ def stored_column(kind: str) -> StoredColumn:
 
 def readable_types(kind: str) -> tuple[ColumnType, ...]:
     """The types as which Spark reads a column of DuckDB's type `kind`: floats not as texts."""
-    if kind in {"DATE", "TIMESTAMP"}:
+    if kind in {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}:
         return ("text",)
     if kind in {"FLOAT", "DOUBLE", "DECIMAL"}:
         return ("int", "float", "bool")
@@ -86,7 +88,7 @@ class Casts:
     def casts_by_use(self, column: Any, kind: str, wanted: ColumnType) -> dict[Use, Any]:
         """Columns for each use of a column of the type `kind`; see `casts.casts_by_use`."""
         kind = stored_column(kind).kind
-        if kind == "TIMESTAMP":  # only expressions use a timestamp, by its day
+        if kind.startswith("TIMESTAMP"):  # only expressions use a timestamp
             return {}
         if kind in {"FLOAT", "DOUBLE"}:
             column = self._finite(column)
@@ -125,6 +127,17 @@ class Casts:
         f, column = self._f, column.cast("date")
         first, last = (f.lit(day).cast("date") for day in (FIRST_DATE, LAST_DATE))
         return f.when(column.between(first, last), column)
+
+    def as_seconds(self, column: Any, kind: str) -> Any:
+        """A timestamp's whole seconds since 1970, rounded down; NULL where the day is NULL."""
+        f = self._f
+        if stored_column(kind).kind != "TIMESTAMP":  # an instant
+            seconds = f.unix_seconds(column)
+            inside = seconds.between(FIRST_SECOND, LAST_SECOND)
+            return f.when(inside, seconds.cast("double"))
+        days = f.datediff(self.as_day(column), f.lit("1970-01-01").cast("date")).cast("double")
+        clock = f.hour(column) * 3600 + f.minute(column) * 60 + f.second(column)
+        return days * 86_400.0 + clock.cast("double")
 
     def _matches(self, column: Any, pattern: str) -> Any:
         return self._f.rlike(column, self._f.lit(rf"\A(?:{pattern})\z"))

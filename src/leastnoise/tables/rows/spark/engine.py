@@ -28,7 +28,7 @@ from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, SeveralFiles
 from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.rows.spark import casts
 from leastnoise.tables.rows.spark.casts import Casts
-from leastnoise.tables.spec.source import CONNECT, is_database
+from leastnoise.tables.spec.source import CONNECT, is_database, is_statistical, is_workbook
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -82,6 +82,10 @@ def find_spark_rows(data: Data, folder: Path) -> SparkRows:
 
     Raises SourceError if they don't exist, or Spark isn't installed.
     """
+    for name in data.sources:
+        if is_statistical(name) or is_workbook(name):
+            why = "Write it as Parquet, or leave out data.engine."
+            raise SourceError(f"{name} can't be read by Spark. {why}")
     session = _session(str(data.engine))
     if data.source is None:
         with hide_values(f"the table {data.table}"):
@@ -303,11 +307,13 @@ class Spark(Engine):
             for use, cast in casts.casts_by_use(self._f.col(at[name]), kinds[name], wanted).items()
         }
         stored = ["nothing", *listed]
-        listed |= {
-            f"d{position}": casts.as_day(self._f.col(at[name]))
-            for position, name in enumerate(columns)
-            if computed.inputs.get(name) == "date"
-        }
+        positions = {name: position for position, name in enumerate(columns)}
+        for column in computed.inputs:
+            position, read = positions[column.name], self._f.col(at[column.name])
+            if column.type == "date":
+                listed[f"d{position}"] = casts.as_day(read)
+            elif column.type in {"timestamp", "instant"}:
+                listed[f"s{position}"] = casts.as_seconds(read, kinds[column.name])
         named = (cast.alias(name) for name, cast in listed.items())
         frame = source.frame.toDF(*at.values()).select(*named, self._f.lit(0).alias("nothing"))
         return self._add_computed(frame, stored, list(columns), computed, casts=[*listed])
@@ -326,7 +332,7 @@ class Spark(Engine):
             return frame.select(*stored)
         f = self._f
         positions = {name: position for position, name in enumerate(columns)}
-        names = {name: f"g{positions[name]}" for name in computed.inputs}
+        names = {column: f"g{number}" for number, column in enumerate(computed.inputs)}
         compiled = SparkColumns(
             f,
             computed.expressions,
@@ -339,8 +345,9 @@ class Spark(Engine):
                 for name in sort_casts(casts, columns)
             ],
         )
-        for name, kind in computed.inputs.items():
-            frame = frame.withColumn(names[name], from_casts(self._f, kind, positions[name]))
+        for column, name in names.items():
+            cast = from_casts(f, column.type, positions[column.name])
+            frame = frame.withColumn(name, cast)
         selected, count = [self._f.col(name) for name in stored], len(computed.columns)
         pairs = zip(computed.columns.values(), compiled.values[:count], strict=True)
         for position, (column, value) in enumerate(pairs, len(columns)):

@@ -1,0 +1,115 @@
+"""Instants, and the clocks of time zones by the tables of the package `tzdata`.
+
+Engines have zone tables of their own, whose versions differ. So an expression reads its zone's
+offsets from the IANA database in the package `tzdata`, whose version an installation pins, and
+compares instants with the times at which the offset changes. Before 1970 that database isn't
+complete, and from 2100 on only today's rules are known: such instants have no clock time.
+
+An instant is a whole number of seconds since 1970-01-01T00:00:00 UTC, rounded down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from sqlglot import Expr as Parsed
+from sqlglot import exp
+
+from leastnoise import _validate
+from leastnoise.tables.expressions.tree import Call, Constant, Expression, as_type
+from leastnoise.tables.expressions.words import check_arguments
+
+Read: TypeAlias = Callable[[object], Expression]
+FIRST, LAST = 0, 4_102_444_800
+"""Instants with a clock time: from 1970 on, and before 2100."""
+_DAY = 86_400
+_UTC = "UTC"
+
+
+def _at_time_zone(node: Parsed, read: Read) -> Expression:
+    """The clock's timestamp of an instant, or the instant of a timestamp of UTC."""
+    check_arguments(node, "this", "zone")
+    value, zone = read(node.this), read(node.args["zone"])
+    if not isinstance(zone, Constant) or not isinstance(zone.value, str):
+        why = "Expected a time zone, such as x at time zone 'Europe/Berlin'."
+        raise ValueError(why)  # noqa: TRY004  # a problem of the expression
+    if value.type == "timestamp":
+        if zone.value != _UTC:
+            raise ValueError(
+                "A clock that is set back shows an hour twice, so a timestamp without a zone is "
+                "read as UTC alone: write x at time zone 'UTC' at time zone 'Europe/Berlin'."
+            )
+        return Call("utc", (value,), "instant")
+    _ = offsets(zone.value)
+    checked = as_type(value, ("instant",), "at time zone")
+    if isinstance(checked, Constant):  # NULL
+        return checked
+    return Call("clock", (checked, zone), "timestamp" if checked.type == "instant" else "null")
+
+
+READERS: Mapping[type[Parsed], Callable[[Parsed, Read], Expression]] = {
+    exp.AtTimeZone: _at_time_zone
+}
+
+
+@cache
+def offsets(zone: str) -> Mapping[int, int]:
+    """The seconds by which a zone is ahead of UTC, by the instant from which on they hold.
+
+    Raises ValueError if there is no such zone, or `tzdata` isn't installed.
+    """
+    clock = _read_zone(zone)
+
+    def offset_at(second: int) -> int:
+        ahead = datetime.fromtimestamp(second, clock).utcoffset()
+        return 0 if ahead is None else ahead.days * _DAY + ahead.seconds
+
+    after = offset_at(FIRST)
+    changes = {FIRST: after}
+    for day in range(FIRST, LAST, _DAY):
+        low, high, before = day, day + _DAY, after
+        if (after := offset_at(high)) == before:
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if offset_at(middle) == after else (middle, high)
+        changes[high] = after
+    return changes
+
+
+def _read_zone(zone: str) -> ZoneInfo:
+    try:
+        folder = resources.files("tzdata")
+    except ModuleNotFoundError:
+        raise ValueError(
+            "Time zones need the package tzdata: pip install leastnoise[zones]."
+        ) from None
+    names = (folder / "zones").read_text(encoding="utf-8").split()
+    if zone not in names:
+        hint = _validate.nearest(zone, names)
+        raise ValueError(f"There is no time zone {zone[:40]!r}.{' ' if hint else ''}{hint}")
+    with folder.joinpath("zoneinfo", *zone.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, key=zone)
+
+
+def _clock(instant: Expression, zone: Expression) -> Expression:
+    """The instant and its offset, which is NULL where the zone has no clock time."""
+    changes = offsets(str(zone.value)) if isinstance(zone, Constant) else {}
+    steps = [Constant(None, "null")]
+    for at, ahead in changes.items():
+        steps += [Constant(float(at), "float"), Constant(float(ahead), "float")]
+    steps += [Constant(float(LAST), "float"), Constant(None, "null")]
+    offset = Call("step", (instant, *steps), "float")
+    return Call("let", (Call("f+", (instant, offset), "float"),), "timestamp")
+
+
+def _utc(timestamp: Expression) -> Expression:
+    return timestamp
+
+
+LOWERED: Mapping[str, Callable[..., Expression]] = {"clock": _clock, "utc": _utc}

@@ -1,0 +1,103 @@
+"""Random functions of dates and times, each with its meaning in plain Python."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, date, datetime, timedelta
+from importlib import resources
+from zoneinfo import ZoneInfo
+
+from tests.tables.expressions.expression import Draw, Expression, apply
+from tests.tables.expressions.rows import Row
+
+_STAMP = Expression("at", "timestamp", lambda row: row["at"])
+_ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
+_SIZES = {"hour": 3600, "minute": 60, "second": 1}
+
+
+def read_zone(zone: str) -> ZoneInfo:
+    """The zone of the package; ZoneInfo(zone) is the system's, which may be older."""
+    path = resources.files("tzdata").joinpath("zoneinfo", *zone.split("/"))
+    with path.open("rb") as file:
+        return ZoneInfo.from_file(file)
+
+
+def _of_clock(random: random.Random) -> Expression:
+    """A timestamp: of a column, or of the clock of a zone, which Python's zoneinfo reads."""
+    if random.random() < 0.4:
+        return _STAMP
+    zone = random.choice(_ZONES)
+    name = random.choice(["moment", "at"])
+    naive = " at time zone 'UTC'" if name == "at" else ""
+
+    def value(row: Row) -> datetime | None:
+        instant = row[name]
+        if instant is None or not 1970 <= instant.year < 2100:
+            return None
+        aware = instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
+        return aware.astimezone(read_zone(zone)).replace(tzinfo=None)
+
+    return Expression(f"{name}{naive} at time zone '{zone}'", "timestamp", value)
+
+
+def clock_date(random: random.Random) -> Expression:
+    """The date of a clock."""
+    stamp = _of_clock(random)
+    return Expression(f"date({stamp.text})", "date", apply(datetime.date, stamp))
+
+
+def date_number(random: random.Random, draw: Draw) -> Expression:
+    """A part of a clock, or a difference of two dates or timestamps."""
+    match random.randrange(4):
+        case 0:
+            word = random.choice(["hour", "minute", "second"])
+            stamp = _of_clock(random)
+            written = random.choice([f"{word}({stamp.text})", f"extract({word} from {stamp.text})"])
+            return Expression(written, "int", apply(lambda at: float(getattr(at, word)), stamp))
+        case 1:
+            stamp = Expression("seen", "timestamp", lambda row: row["seen"])
+            if random.random() < 0.5:
+                stamp = _of_clock(random)
+            unit = random.choice([*_SIZES])
+            passed = lambda start, end: _time_between(start, end, _SIZES[unit])  # noqa: E731
+            return Expression(
+                f"date_sub('{unit}', at, {stamp.text})", "int", apply(passed, _STAMP, stamp)
+            )
+        case 2:
+            start, end = draw("date"), draw("date")
+            written = random.choice(
+                [
+                    f"({end.text}) - ({start.text})",
+                    f"date_diff('day', {start.text}, {end.text})",
+                    f"date_sub('day', {start.text}, {end.text})",
+                ]
+            )
+            return Expression(written, "int", apply(lambda a, b: float((b - a).days), start, end))
+        case _:
+            start, end = draw("date"), draw("date")
+            unit = random.choice(["month", "year"])
+            size = {"month": 1, "year": 12}[unit]
+            passed = lambda a, b: float(completed_months(a, b, size))  # noqa: E731
+            written = f"date_sub('{unit}', {start.text}, {end.text})"
+            return Expression(written, "int", apply(passed, start, end))
+
+
+def _time_between(start: datetime, end: datetime, size: int) -> float:
+    seconds = (end.replace(microsecond=0) - start.replace(microsecond=0)) // timedelta(seconds=1)
+    return float(abs(seconds) // size * (1 if seconds >= 0 else -1))
+
+
+def completed_months(start: date, end: date, size: int = 1) -> int:
+    """The largest k for which `end` is on or after the day that is k times `size` months later."""
+    if end < start:
+        return -completed_months(end, start, size)
+    k = (end.year - start.year + 1) * 12 // size
+    while _later(start, k * size) > (end.year, end.month, end.day):
+        k -= 1
+    return k
+
+
+def _later(start: date, months: int) -> tuple[int, int, int]:
+    """The day that many months later; a day that the month lacks, such as 31 June, sorts last."""
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    return (year, month + 1, start.day)
