@@ -456,8 +456,8 @@ class Spec(Section):
         A limit of the query replaces the common one of the same name; the others hold, too.
         """
         common = {} if self.contribution is None else self.contribution.limits.given
-        own = {} if query.contribution is None else query.contribution.limits.given
-        known: dict[str, Any] = {**common, **own}
+        of_query = {} if query.contribution is None else query.contribution.limits.given
+        known: dict[str, Any] = {**common, **of_query}
         return Limits(**known)
 
     def filters(self, query: Query) -> tuple[str, ...]:
