@@ -11,7 +11,7 @@ import pytest
 
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse, parse_sql, write
-from leastnoise.tables.expressions.over_unit import constant_columns, units_of
+from leastnoise.tables.expressions.over_unit import constant_per_unit, units_of
 from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.values.casts import StoredColumn, as_day
 from tests.tables.expressions.histories import (
@@ -136,20 +136,21 @@ def test_a_part_of_sql_is_written_as_the_same_expression(text: str) -> None:
     assert parse(write(query.args["where"].this)) == parse(text)
 
 
-def test_columns_with_one_value_per_unit_are_known() -> None:
-    derive = {
-        "first_day": "first(day, by = day) over person",
-        "month": "month(first_day)",
-        "nr": "row_number(by = day) over person",
-        "second": "min(case when nr = 2 then day end) over person",
-        "wait": "case when second > first_day then 'long' else sex end",
-        "year": "year(day)",
-        "mixed": "month + year",
-        "same": "12",
-        "code": "substr(person, 1, 2)",
-        "again": "count() over person >= 2",
-    }
-    constant = {"first_day", "month", "second", "same", "code", "again"}
-    assert constant_columns(derive, ["person"]) == constant
-    assert constant_columns(derive, ["person", "sex"]) == constant | {"wait"}
-    assert constant_columns({}, ["person"]) == set()
+@pytest.mark.parametrize(
+    ("text", "constant"),
+    [
+        ("first(d, by = d) over who", True),
+        ("month(first(d, by = d) over who) + count() over who", True),
+        ("max(row_number(by = d) over who) over who", True),
+        ("row_number(by = d) over who", False),
+        ("row_number(by = 1) over who", False),
+        ("count() over who + a", False),
+        ("count() over who + b", True),  # b has one value per unit
+        ("case when x > min(x) over who then 1 end", False),
+        ("12", True),
+    ],
+)
+def test_values_that_are_the_same_in_all_rows_of_a_unit_are_known(
+    text: str, *, constant: bool
+) -> None:
+    assert constant_per_unit(parse(text, TYPES), lambda name: name == "b") is constant

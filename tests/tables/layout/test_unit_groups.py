@@ -64,6 +64,22 @@ def test_persons_beside_medicines_have_the_noise_of_one_group() -> None:
     assert mixed["drugs"] < 1.25 * medicines["drugs"]  # which shared its noise
 
 
+@pytest.mark.parametrize(
+    ("derived", "groups"),
+    [
+        ("min(month) over who", 1),
+        ("first(month, by = born) over who", 1),
+        ("count() over who", 1),
+        ("row_number(by = month) over who", 10),
+    ],
+)
+def test_a_value_over_a_persons_rows_has_one_group(derived: str, groups: int) -> None:
+    query = PERSONS | {"group_by": {"derived": [*range(1, 33)]}}
+    asked = raw(query, derive={"derived": derived})
+    known = raw(query, derive={"derived": "month"}, contribution={"max_groups": groups})
+    assert stds(asked)["persons"] == stds(known)["persons"]
+
+
 def test_the_plan_says_which_limit_each_query_used() -> None:
     own = PERSONS | {"contribution": {"max_groups": 2}}
     text = str(find_plan(spec_file.lay_out(raw(DRUGS, own)))[1])

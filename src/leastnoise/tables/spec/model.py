@@ -363,7 +363,8 @@ class About(Section):
 class Spec(Section):
     """A whole release, as a value. Create one with `spec_file.read` or `spec_file.parse`.
 
-    `derive` names columns that are computed from columns of the source, row by row.
+    `derive` names columns that are computed from columns of the source, in a row or over the
+    rows of a unit.
     """
 
     version: Annotated[int, PlainValidator(read_version, json_schema_input_type=Literal[1])] = key(
@@ -377,7 +378,7 @@ class Spec(Section):
         "the limits on one person's contribution", "[contribution]\nmax_rows = 5", default=None
     )
     derive: dict[Text, Annotated[Expression, entry(Expression)]] = key(
-        "columns that are computed from others, row by row",
+        "columns that are computed from others, in a row or over the rows of a person",
         '[derive]\nmonth = "month(visited)"',
         default_factory=dict,
     )
