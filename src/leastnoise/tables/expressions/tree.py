@@ -103,7 +103,7 @@ Expression = ColumnRef | UnitColumn | Constant | Call
 INLINE = ("f+", "f-", "f*", "f/", "step")
 """Operators of float64 that engines write inside of the call that uses them.
 
-`f+` and the like are those of IEEE 754, for results that are known to be finite. `step` takes x, a
+`f+` and the like are operations of IEEE 754 whose results are known to be finite. `step` takes x, a
 first value, then thresholds in ascending order, each with the value from there on.
 """
 
