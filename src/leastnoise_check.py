@@ -92,7 +92,7 @@ STATEMENTS = {
     "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested "
                             "candidates parts groups reach",
     "selection-certificate": "version epsilon delta neighbours assumptions rate rounds candidates",
-    "keys-certificate": "",
+    "keys-certificate": "", "limit-certificate": "",
 }
 """Kinds of records and their fields beside the kind; none, where there is no proof here."""
 SMALLEST, LENGTH, COUNT = Fraction(1, 10**300), (Fraction(1, 10**140), 10**140), (1, 10**6)
@@ -1007,6 +1007,8 @@ def check_release(folder: Path) -> bool:
     fits = texts <= set(files) and (workbook or tables == {part["name"] for part in parts})
     require(fits, "The seal is about other files than the plan's tables.")
     laws = [block["certificate"] for block in certificate.get("blocks", [])]
+    plans = [plan for claim in laws for plan in claim.get("plans", ())]  # of limits to be found
+    laws += [block["certificate"] for plan in plans for block in plan["blocks"]]
     laws = [claim.get("noise") if claim["kind"].startswith("thr") else claim for claim in laws]
     laws = [(c["noise"], number(c["grid"])) for c in laws if c["kind"] == "certificate"]
     laws = [(n["name"], number(n["parameters"]["scale"]), grid) for n, grid in laws]

@@ -11,6 +11,7 @@ import pytest
 
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.containers import compare
+from tests.tables.statistical_files import compare_statistical
 
 Case = dict[str, Any]
 
@@ -22,6 +23,8 @@ def drawn(random: Random) -> Case:
 def attack(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
         compare(case["seed"], Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        compare_statistical(case["seed"], Path(folder))
 
 
 @pytest.mark.attack

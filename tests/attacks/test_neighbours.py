@@ -11,6 +11,7 @@ import csv
 import itertools
 import math
 import tempfile
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -164,9 +165,13 @@ def _row(random: Random) -> dict[str, Any]:
 
 
 def attack(case: Case) -> None:
+    attack_exact(case, Exact(case["spec"]))
+
+
+def attack_exact(case: Case, exact: Exact) -> None:
+    """Raise if a unit moves the query of the case further than declared, or otherwise than said."""
     spec = case["spec"]
     query, by_row = spec["query"][0], spec["privacy"]["unit"] == "row"
-    exact = Exact(spec)
     if own := query.get("contribution"):
         spec = spec | {"contribution": spec["contribution"] | own}
         case = case | {"spec": spec}
@@ -249,7 +254,7 @@ def _chain(  # noqa: PLR0917 (one call of its own)
         units.append(moved)
         # rows of nobody in particular come and go with the others: they are dropped
         nobody = not by_row and mine[0]["person"] is None
-        wanted = contributions.added([] if nobody else mine, spec, query, way)
+        wanted = contributions.added([] if nobody else exact.read(mine), spec, query, way)
         # each row's value is rounded by half a unit, the sum's shrinking by one and by 2^−40
         slack = Fraction(len(mine) + 2, 2**bits) if bits else Fraction(0)
         assert all(
@@ -277,7 +282,9 @@ class Exact:
     that does, with the spec as the public `Release` reads it.
     """
 
-    def __init__(self, spec: dict[str, Any]) -> None:
+    def __init__(self, spec: dict[str, Any], header: Sequence[str] = tuple(_TYPES)) -> None:
+        """Take a spec of a table with this `header`, whose columns are those of `_TYPES`."""
+        self._header = header
         self.folder = Path(tempfile.mkdtemp())
         self._write([])
         self.spec = ln.Release(**spec, folder=self.folder).spec
@@ -285,6 +292,10 @@ class Exact:
             one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part
         ]
         self.found = source.find_source(self.spec, self.folder)
+
+    def read(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows of a unit with the columns that the query uses."""
+        return rows
 
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
@@ -294,7 +305,7 @@ class Exact:
     def _write(self, rows: list[dict[str, Any]]) -> None:
         with (self.folder / "rows.csv").open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(_TYPES)
+            writer.writerow(self._header)
             for row in rows:
                 writer.writerow("" if row[name] is None else row[name] for name in _TYPES)
 

@@ -21,6 +21,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         compositions=1,
         specs=4,
         neighbours=1,
+        histories=1,
         missing=1,
         files=1,
         texts=2,
@@ -30,6 +31,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         regressions=1,
         limits=1,
         mixed=1,
+        found_limits=1,
     )
 
 

@@ -18,6 +18,8 @@ from typing import Any
 
 from flint import acb, arb, ctx
 
+from leastnoise.certificate.selection import SelectionCertificate
+from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.noise.classic import proof as classic
 from leastnoise.noise.classic.law import Gaussian, TruncatedLaplace
 from leastnoise.noise.lattice import proof as in_lattice
@@ -32,16 +34,21 @@ from tests.check import calibrated
 GOLDEN = Path(__file__).parent.parent / "golden"
 EDITS = 12
 """Edits of each statement, from a seed of its own."""
-_NAMED = ("epsilon", "delta", "scale", "bound", "threshold", "reach", "decay", "rates")
+_NAMED = ("epsilon", "delta", "scale", "bound", "threshold", "reach", "decay", "rates", "rate")
 _FINE = (1 - 1e-7, 1 + 1e-7)
 
 
 @cache
 def statements() -> dict[str, Any]:
-    """Certificates of golden statements and of golden releases, by name."""
+    """Certificates of golden statements, of selections and of golden releases, by name."""
     lines = (GOLDEN / "statements.jsonl").read_text().splitlines()
     records = {entry["name"]: entry["record"] for entry in map(json.loads, lines)}
     known = {k: r for k, r in records.items() if r["kind"].endswith("certificate")}
+    for relation in NEIGHBOURS:
+        selection = SelectionCertificate.best(
+            epsilon=Fraction(1, 2), rounds=10, candidates=2000, neighbours=relation
+        )
+        known[f"selection, {relation}"] = selection.to_record()
     for folder in releases():
         known[f"release {folder.name}"] = json.loads((folder / "certificate.json").read_text())
     return known

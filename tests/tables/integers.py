@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from leastnoise.tables.answers.kinds import lay_out_query, lay_out_ranks
+from leastnoise.tables.answers.selection.layout import candidates_of
 from leastnoise.tables.answers.sums.margin_queries import layouts_read
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
@@ -40,6 +41,7 @@ def integers(
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
             way = str(layout.bounding.to_record())
             read = layouts_read(layout) if layout.margins else [layout]
+            read = read if layout.selected is None else [candidates_of(layout)]
             layouts |= {f"{one.label} {way}": one for one in read}
     if together:
         with source.open_engine(found) as opened:

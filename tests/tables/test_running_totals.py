@@ -14,14 +14,20 @@ import numpy as np
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SpecError
+from leastnoise.errors import (
+    CertificateRejected,
+    InvalidArgument,
+    InvalidInput,
+    Refused,
+    SpecError,
+)
 from leastnoise.ledger.check import check_ledger
 from leastnoise.ledger.state import StateFile
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.publish.verify_series import verify_series
+from leastnoise.tables.publish.verify_series import sum_releases, verify_series
 from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
 from tests.cli.program import run
 from tests.tables.register import (
@@ -224,6 +230,50 @@ def test_a_complete_series_has_no_problem(folder: Path) -> None:
     assert "No release is left." in run("series", "show", "spec.toml", cwd=folder).stdout
     put(folder / "weekly.state", b"text")
     assert "damaged" in shown()["problem"]
+
+
+def test_sums_of_releases_have_the_interval_of_their_noise(folder: Path) -> None:
+    for _ in range(4):
+        release(folder).run()
+    counts = {name: table["cases.csv"] for name, table in values(folder).items()}
+    rows = {
+        name: [line.split(",") for line in text.splitlines()[1:]] for name, text in counts.items()
+    }
+    noise = next(iter(verify_series(folder / "weekly"))).plan.blocks[0].certificate.noise
+    assert isinstance(noise, Agreeing)
+    for first, last in ((1, 1), (2, 3), (2, 4), (1, 4)):
+        (table,) = sum_releases(folder / "weekly", first, last)
+        numbers = [str(number) for number in range(first, last + 1)]
+        for row, key in enumerate(("a", "b")):
+            assert table.columns["place"][row] == key
+            assert table.columns["count"][row] == sum(float(rows[x][row][1]) for x in numbers)
+        cells = draw_cells(noise, InsecureSeededEntropy(3), count=20_000)
+        sums = cells[:, first - 1 : last].sum(axis=1)
+        (std, _), low = table.columns["count_std"], table.columns["count_low"]
+        assert std == pytest.approx(sums.std(), rel=0.05)
+        width = table.columns["count"][0] - low[0]
+        assert (np.abs(sums) <= width).mean() > 0.94
+        assert (np.abs(sums) < width).mean() < 0.96
+    with pytest.raises(InvalidArgument, match="published releases, of 1 to 4"):
+        sum_releases(folder / "weekly", 3, 5)
+    with pytest.raises(InvalidArgument):
+        sum_releases(folder / "weekly", 3, 2)
+    shown = run("series", "sum", "weekly", "2", "3", "--json", cwd=folder)
+    assert json.loads(shown.stdout)["cases_2_to_3"]["place"] == ["a", "b"]
+    text = run("series", "sum", "weekly", "2", "3", cwd=folder)
+    assert text.returncode == 0, text.stderr
+    assert "cases_2_to_3" in text.stdout
+
+
+def test_no_sum_goes_across_a_restart(folder: Path) -> None:
+    release(folder).run()
+    (folder / "weekly.state").unlink()
+    release(folder).restart()
+    release(folder).run()
+    release(folder).run()
+    assert sum_releases(folder / "weekly", 2, 3)[0].name == "cases_2_to_3"
+    with pytest.raises(InvalidArgument, match="restarted before release 2"):
+        sum_releases(folder / "weekly", 1, 2)
 
 
 # Edited folders.

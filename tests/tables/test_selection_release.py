@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,14 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
+from leastnoise.certificate.selection import MOST_ROUNDS, SelectionCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused, SpecError
 from leastnoise.mechanism.selection import select_largest
 from leastnoise.report import page
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.answers.selection.answer import Selected
+from leastnoise.tables.answers.selection.layout import MOST_SELECTED
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
@@ -130,19 +134,37 @@ def test_the_gap_is_found_as_often_as_the_plan_says() -> None:
 
 
 def test_limits_of_the_spec_lower_the_noise_of_counts() -> None:
-    def std(**changes: Any) -> float:
-        (part,) = plan(spec_file.lay_out(spec_of({"top": 8}, **changes))).blocks
+    def std(query: dict[str, Any] | None = None, **changes: Any) -> float:
+        (part,) = plan(spec_file.lay_out(spec_of({"top": 8} | (query or {}), **changes))).blocks
         return part.errors[0].std
 
     free = std()
     assert std(contribution={"max_groups": 8}) == free
+    unlimited, limited = (
+        plan(spec_file.lay_out(spec_of({"top": 8}, **changes))).blocks[0].moves
+        for changes in ({}, {"contribution": {"max_groups": 8}})
+    )
+    assert unlimited == limited
     assert std(contribution={"max_groups": 40}) == free
     assert std(contribution={"l1": 2}) == free
     assert std(contribution={"max_groups": 1}) < std(contribution={"max_groups": 3}) <= free
-    assert std(contribution={"max_rows": 1}) == std(contribution={"max_groups": 1})
-    limited = plan(spec_file.lay_out(spec_of({"top": 8}, contribution={"max_groups": 2})))
-    assert "is counted in at most 2 cells, which chance chooses" in str(limited).replace("\n", " ")
-    assert "A person in more cells is left out" in str(limited).replace("\n", " ")
+    single = std(contribution={"max_groups": 1})
+    assert std(contribution={"max_rows": 1}) == single
+    assert std({"contribution": {"max_groups": 1}}) == single
+    assert std({"contribution": {"max_groups": 40}}, contribution={"max_groups": 1}) == free
+    join = {"kinds": {"source": "kinds.csv", "on": "person", "columns": ["kind"]}}
+    data = SPEC["data"] | {"join": join, "types": SPEC["data"]["types"] | {"kind": "int"}}
+    assert std({"group_by": {"kind": ITEMS}}, data=data) == single  # one kind a person
+    for most, words in (
+        (1, "is counted in at most one cell."),
+        (
+            12,
+            "is counted in at most 12 cells, which chance chooses. A person in more cells is left",
+        ),
+        (40, "is counted in every cell that they are in."),
+    ):
+        limited = plan(spec_file.lay_out(spec_of({"top": 8}, contribution={"max_groups": most})))
+        assert f"Each person {words}" in " ".join(str(limited).split())
 
 
 @pytest.mark.dense
@@ -227,6 +249,10 @@ def test_what_does_not_fit_is_refused(
     assert key in found
 
 
+def test_a_certificate_has_as_many_rounds_as_a_query() -> None:
+    assert MOST_SELECTED == MOST_ROUNDS
+
+
 def test_other_queries_still_need_limits() -> None:
     other = {"name": "all", "statistics": ["count"]}
     assert "contribution" in problems(SPEC | {"query": [QUERY, other]})
@@ -297,6 +323,27 @@ def test_certificates_of_the_selection_alone_or_twice_are_rejected(made: Path) -
     for blocks in ((noise,), (selection,), (selection, noise), (noise, selection, selection)):
         with pytest.raises(CertificateRejected):
             plan_as_certified(layout, ln.PlanCertificate(budget=certificate.budget, blocks=blocks))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"rate": Fraction(1, 4)},
+        {"rounds": 2},
+        {"candidates": 41},
+        {"budget": ln.Budget(epsilon="0.9"), "rate": Fraction(3, 10)},
+        {"neighbours": "replace-one", "rate": Fraction(1, 6)},
+    ],
+)
+def test_only_the_implied_selection_is_read(edit: dict[str, Any]) -> None:
+    layout = spec_file.lay_out(spec_of())
+    certificate = plan(layout).certificate
+    noise, (name, selection) = certificate.blocks
+    assert isinstance(selection, SelectionCertificate)
+    edited = replace(selection, **edit)
+    edited.verify()  # true, but about another selection
+    with pytest.raises(CertificateRejected, match="selected as the spec implies"):
+        plan_as_certified(layout, replace(certificate, blocks=(noise, (name, edited))))
 
 
 def test_releases_with_selected_groups_are_not_subtracted(made: Path, tmp_path: Path) -> None:

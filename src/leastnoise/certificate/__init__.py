@@ -10,6 +10,7 @@ docs/guarantees.md counts the lines that a sceptic has to read.
 | `ThresholdCertificate` | p₁ | unlisted groups, published if a noisy count reaches a threshold |
 | `KeysCertificate` | π | unlisted keys, published without numbers |
 | `QuantileCertificate` | λ, Δ | quantiles chosen among public candidates |
+| `LimitCertificate` | λ, Δ | a limit chosen among public candidates, and the plans of all of them |
 | `SelectionCertificate` | λ, Δ | the largest groups, selected round by round |
 | `PlanCertificate` | – | several queries under one budget, and the rule by which they meet it |
 """

@@ -87,9 +87,7 @@ class TableCertificate(ABC):
             "neighbours": self.neighbours,
         }
         for name in _list_specific(type(self)):
-            value = getattr(self, name)
-            nested = isinstance(value, Certificate)
-            record[name] = value.to_record() if nested else write_value(value)
+            record[name] = self.write_field(getattr(self, name))
         return record | {"assumptions": [self.assumption]}
 
     @classmethod
@@ -107,15 +105,25 @@ class TableCertificate(ABC):
             raise CertificateRejected("The assumptions are not those under which this is proved.")
         try:
             values = {
-                name: Certificate.from_record(fields[name])
-                if kind is Certificate
-                else read_value(fields[name], kind, where=name)
+                name: cls.read_field(fields[name], kind, where=name)
                 for name, kind in specific.items()
             }
             budget, neighbours = read_budget(fields), fields["neighbours"]
             return cls(budget=budget, neighbours=neighbours, **values)
         except ValueError as error:
             raise CertificateRejected(str(error)) from error
+
+    @staticmethod
+    def write_field(value: Any) -> Any:
+        """The JSON value of a field."""
+        return value.to_record() if isinstance(value, Certificate) else write_value(value)
+
+    @staticmethod
+    def read_field(value: object, kind: Any, *, where: str) -> Any:
+        """Read the output of `write_field` for a field of this `kind`."""
+        if kind is Certificate:
+            return Certificate.from_record(value)
+        return read_value(value, kind, where=where)
 
 
 def _list_specific(kind: type[TableCertificate]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from leastnoise.accounting.proof.composed import (
     prove_composed,
 )
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import (
     VERSION,
@@ -57,10 +58,16 @@ _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 _RELEASES = "releases"  # a field of certificates about a series only
 _RHO = "rho"  # a field of certificates about a budget in ρ only
 
-OfTable = ThresholdCertificate | QuantileCertificate | KeysCertificate | SelectionCertificate
-"""A certificate without a law of noise: a threshold, quantiles, keys, or selected groups."""
+OfTable = (
+    ThresholdCertificate
+    | QuantileCertificate
+    | KeysCertificate
+    | SelectionCertificate
+    | LimitCertificate
+)
+"""A certificate without a law: a threshold, quantiles, keys, selected groups, or a found limit."""
 Block = Certificate | OfTable
-"""A certificate for one query, or for one step of it."""
+"""A certificate for one query, for one step of it, or for a limit and all queries after it."""
 Blocks = tuple[tuple[str, Block], ...]
 
 

@@ -215,7 +215,7 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
     for table in released.tables.values():
         records.print_released(table)
     plan = released.plan
-    if plan.finds_bounds:
+    if plan.finds_bounds or plan.finds_limit:
         layouts = [layout for query in plan.by_query for layout in query.layouts]
         terminal.print_sentences(summary.limits_of_values(plan.spec, layouts))
     if released.entry is None:

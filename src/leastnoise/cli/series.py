@@ -9,7 +9,7 @@ import click
 from leastnoise import _words
 from leastnoise.cli import options, records, terminal
 from leastnoise.cli.command import Command, CommandGroup, argument
-from leastnoise.cli.options import FILE
+from leastnoise.cli.options import FILE, FOLDER, INTEGER
 from leastnoise.cli.spec import locate_problems
 
 _spec = argument("spec", FILE, "The spec of the series.")
@@ -67,6 +67,26 @@ def show(*, spec: Path, as_json: bool) -> None:
         before = _words.join_names([f"release {number:,}" for number in restarts])
         sentences.append(f"The series was restarted before {before}: totals begin anew there.")
     terminal.print_sentences([*sentences, following] if series.totals else [following])
+
+
+@group.command("sum", cls=Command)
+@argument("folder", FOLDER, "The folder with the folders of the releases.")
+@argument("first", INTEGER, "The number of the first release of the sum.")
+@argument("last", INTEGER, "The number of the last release of the sum.")
+@options.as_json
+def sum_(*, folder: Path, first: int, last: int, as_json: bool) -> None:
+    """Sum the counts of consecutive releases, with the exact interval of each sum.
+
+    The releases are verified first. Everybody who has the published folders can do this.
+    """
+    from leastnoise.tables.publish.verify_series import sum_releases
+
+    tables = sum_releases(folder, first, last)
+    if as_json:
+        records.print_json({table.name: dict(table.columns) for table in tables})
+        return
+    for table in tables:
+        records.print_released(table)
 
 
 @group.command(cls=Command)

@@ -41,7 +41,7 @@ const STATEMENTS = {
   "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested " +
     "candidates parts groups reach",
   "selection-certificate": "version epsilon delta neighbours assumptions rate rounds candidates",
-  "keys-certificate": "",
+  "keys-certificate": "", "limit-certificate": "",
 };
 const each = (names, value) => Object.fromEntries(words(names).map((name) => [name, value]));
 const [SMALLEST, LENGTH, COUNT] = [power(-300), [power(-140), power(140)], [1, 1e6]];
@@ -832,7 +832,9 @@ function checkRelease(folder, without = false) {
   const named = workbook || alike(stems, parts.map((part) => part.name));
   const fits = texts.every((name) => name in files) && named;
   require(fits, "The seal is about other files than the plan's tables.");
-  const claimed = (certificate.blocks ?? []).map((block) => block.certificate);
+  const inside = (plan) => (plan.blocks ?? []).map((block) => block.certificate);
+  const plans = inside(certificate).flatMap((claim) => claim.plans ?? []); // of limits to be found
+  const claimed = [certificate, ...plans].flatMap(inside);
   const noises = claimed.map((claim) => (claim.kind.startsWith("thr") ? claim.noise : claim));
   const draws = noises.filter((claim) => claim.kind === "certificate");
   const law = (name, scale, grid) => key([name, number(scale), number(grid)]);

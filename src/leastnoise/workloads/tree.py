@@ -40,6 +40,7 @@ from leastnoise.noise.trees.prefixes import (
     prefix_half_widths,
     prefix_variances,
 )
+from leastnoise.noise.trees.ranges import range_half_width, range_variance
 from leastnoise.noise.trees.shape import shape_of
 from leastnoise.noise.trees.sums import check_numbers as check_sums
 from leastnoise.noise.trees.sums import half_width_of_sum, variance_of_sum
@@ -223,6 +224,38 @@ class FirstCells(TreeTable):
 
     def _pick(self, of_all: Floats) -> Floats:
         return of_all[self.cells : self.cells + 1]
+
+    def is_alike(self, noise: Agreeing) -> bool:
+        """True: it is one number."""
+        del noise
+        return True
+
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias if counts are made whole and at least 0: E max(0, Z) <= std/2."""
+        laws = [[law.variance for law in level] for level in node_laws(noise)]
+        return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
+
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the moments of the sum would take too long."""
+        check_moments(noise)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CellRange(TreeTable):
+    """The sum of the cells of an even tree from `first` up to, but not with, `last`: one number."""
+
+    first: int
+    last: int
+
+    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+        """The variance of the sum, given the variances of `nodes`; shape (1,)."""
+        of_levels = [variance for (variance,) in nodes]
+        return np.array([range_variance(branches, of_levels, self.first, self.last)])
+
+    def half_widths(self, noise: Agreeing, probability: float) -> Floats:
+        """The h with P(|sum| <= h) >= `probability`; shape (1,)."""
+        return np.array([range_half_width(noise, self.first, self.last, probability)], dtype=float)
 
     def is_alike(self, noise: Agreeing) -> bool:
         """True: it is one number."""

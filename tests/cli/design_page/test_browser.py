@@ -53,6 +53,7 @@ def test_from_a_csv_to_a_report(page: Browser, folder: Path) -> None:
     with serve(folder / "spec.toml") as designer:
         page.open(designer.address)
         page.wait("document.getElementById('error').textContent.includes('privacy.unit')")
+        assert page.evaluate("document.getElementById('run').disabled")
         assert (
             page.evaluate("document.querySelector('[aria-invalid]').dataset.key") == "data.source"
         )
@@ -174,6 +175,7 @@ def test_only_the_newest_change_is_shown(page: Browser, folder: Path) -> None:
         page.wait(PLANNED)
         for epsilon in ("0.1", "0.2", "0.3", "0.4"):
             page.fill("privacy.epsilon", epsilon)
+            assert page.evaluate("document.getElementById('run').disabled")
         page.wait("document.getElementById('state').textContent.includes('(0.4,')")
         assert page.text("epsilon") == "0.4"
         assert abs(float(page.evaluate("document.getElementById('slider').value")) + 0.4) < 0.01

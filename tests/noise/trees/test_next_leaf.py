@@ -160,3 +160,30 @@ def test_many_cells_with_wide_noise_are_refused_before_any_is_drawn() -> None:
     next_leaf.check_next_leaf(noise, trees=100)
     with pytest.raises(NotApplicable, match="takes too long"):
         next_leaf.check_next_leaf(noise, trees=400)
+
+
+@pytest.mark.parametrize("noise", TREES[:4], ids=str)
+@pytest.mark.parametrize("far", [0, 5, 16, 17, 40])
+def test_masses_from_tables_are_those_of_plain_sums(noise: Agreeing, far: int) -> None:
+    """Tables serve partial sums within the cut, which is 16 here; both ways beyond it."""
+    cut, levels = 16, len(noise.branches)
+    sums = tuple((far - level) * (-1) ** level for level in range(levels))
+    law = next_leaf._Law(noise=noise, leaf=1, cut=cut, bits=192)
+    rates = [float(share / noise.scale) for share in noise.shares]
+    with precision(192):
+        masses = [float(mass) for mass in law.masses(sums)]
+        later = [None if part is None else [float(x) for x in part] for part in law._later]
+
+    def below(level: int, d: int) -> float:
+        """The mass of the later children and of all above them, if the earlier child adds d."""
+        total, law = 0.0, later[level]
+        for a, probability in {0: 1.0}.items() if law is None else enumerate(law, -cut):
+            outside = 1.0 if level == 0 else below(level - 1, d + a)
+            total += probability * math.exp(-rates[level] * abs(sums[level] + d + a)) * outside
+        return total
+
+    for index in (0, 3, 15, 16, 18, 32):
+        d = index - cut
+        ratio = math.exp(-rates[-1])
+        alone = (1 - ratio) / (1 + ratio) * ratio ** abs(d)
+        assert masses[index] == pytest.approx(alone * below(levels - 1, d), rel=1e-10)

@@ -117,7 +117,7 @@ def _ordered(rng: random.Random, word: str, kind: str, depth: int) -> History:
     kinds = [
         rng.choice(["number", "text", "date", "bool", "date"]) for _ in range(rng.choice([1, 1, 2]))
     ]
-    keys = [_value(rng, one, depth) for one in kinds]
+    keys = [_value(rng, key_kind, depth) for key_kind in kinds]
     value = _value(rng, kind, depth)
     backwards = False
     if rng.random() < 0.5 or word == "last":
@@ -171,6 +171,6 @@ def expected(history: History, rows: Sequence[Row]) -> Counter[Any]:
     """How often each row has each value, by plain Python."""
     total: Counter[Any] = Counter()
     for unit in {row[UNIT] for row in rows}:
-        own = [row for row in rows if row[UNIT] == unit]
-        total += counted(own, [None] * len(own) if unit is None else history.values(own))
+        theirs = [row for row in rows if row[UNIT] == unit]
+        total += counted(theirs, [None] * len(theirs) if unit is None else history.values(theirs))
     return total

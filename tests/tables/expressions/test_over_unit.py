@@ -67,7 +67,7 @@ def test_random_functions_over_a_unit_mean_what_they_mean_in_python(seed: int) -
 
 
 _REFUSED = {
-    "first(x) over who": "first needs an order, because rows have none: write first(x, by = day)",
+    "first(x) over who": "because rows come in any order: write first(x, by = day)",
     "row_number() over who": "write row_number(by = day) over who",
     "sum(x) over who": "sum over a unit adds whole numbers",
     "sum(a) over (partition by who order by d)": "sum takes no order",

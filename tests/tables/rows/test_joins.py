@@ -151,7 +151,7 @@ _WRONG: list[Wrong] = [
     ({"on": "whom", "public": True}, {}, "on", "persons.parquet has no column 'whom'. Did you"),
     ({"on": "spent", "public": True}, {}, "on", "persons.parquet has no column 'spent'"),
     ({"source": "<frame>"}, {}, "source", "A frame can't be joined"),
-    ({"source": "persons.xlsx"}, {}, "source", "Expected a file ending in"),
+    ({"source": "persons.ods"}, {}, "source", "Expected a file ending in"),
     ({"source": "persons.duckdb"}, {}, "table", "a database needs the name of a table"),
     ({"encoding": "latin-1"}, {}, "encoding", "Used with CSV files only"),
     ({"how": "inner"}, {}, "how", "Unknown key"),

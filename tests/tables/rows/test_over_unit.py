@@ -79,8 +79,8 @@ def _drawn(rng: random.Random, names: Sequence[str]) -> History:
 def _counted(history: History, rows: Sequence[Row]) -> Counter[Any]:
     total: Counter[Any] = Counter()
     for unit in {row[UNIT] for row in rows}:
-        own = [row for row in rows if row[UNIT] == unit]
-        values = [None] * len(own) if unit is None else history.values(own)
+        theirs = [row for row in rows if row[UNIT] == unit]
+        values = [None] * len(theirs) if unit is None else history.values(theirs)
         total += Counter(
             (unit, value.isoformat() if isinstance(value, date) else value) for value in values
         )

@@ -149,7 +149,7 @@ def changed(old: str, new: str) -> dict[str, str]:
         ),
         ("importance = 2", "importance = 1e-7", "query[0].importance", "millionth"),
         ("importance = 2", "importance = 0", "query[0].importance", "> 0"),
-        ("visits.csv", "visits.xlsx", "data.source", "ending in .csv, .csv.gz"),
+        ("visits.csv", "visits.ods", "data.source", "ending in .csv, .csv.gz"),
         ('"float", note', '"flaot", note', "data.types.mdvis", "Did you mean float?"),
         ("version = 1", "version = 2", "version", "1"),
         ('format = "csv"', 'format = "xls"', "output.format", "parquet"),

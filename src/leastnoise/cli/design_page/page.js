@@ -181,6 +181,8 @@ function drawTypes(names) {
 function change(key) {
   clearTimeout(timer);
   timer = setTimeout(ask, WAIT);
+  plan = undefined; // nobody runs what the page doesn't show
+  byId("run").disabled = true;
   byId("done").textContent = "";
   byId("failure").hidden = true;
   if (key === "privacy.epsilon") moveSlider();
@@ -206,6 +208,7 @@ async function ask() {
 
 function show(answer) {
   plan = answer.plan;
+  byId("run").disabled = !plan;
   if (answer.columns) showColumns(answer);
   byId("toml").textContent = answer.toml ?? "";
   byId("error").hidden = !answer.error;
@@ -297,7 +300,7 @@ async function save() {
 }
 
 async function run() {
-  const weak = plan?.weak ?? [];
+  const { weak } = plan;
   const question = "Run the release? Each run draws fresh noise and spends the whole budget again.";
   if (!confirm([question, ...weak].join("\n\n")) || !(await save())) return;
   byId("done").textContent = "The release is running …";
@@ -323,7 +326,8 @@ async function press(action, done) {
   } catch {
     fail("No answer. Is leastnoise design still running?");
   }
-  for (const button of buttons) button.disabled = false;
+  byId("save").disabled = false;
+  byId("run").disabled = !plan;
 }
 
 // A table by names of columns, of which any may be "__proto__".

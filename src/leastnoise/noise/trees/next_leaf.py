@@ -134,23 +134,54 @@ class _Law:
     def masses(self, sums: OpenSums) -> list[arb]:
         """Enclosures of the mass of −M, …, M within the cut, up to one factor."""
         levels, cut = len(sums), self.cut
-        reach = (levels + 1) * cut
-        weights = self._weights(0, sums[0], reach)
+        reach = levels * cut
+        added = self._below_root(sums[0], reach)
         for level in range(1, levels):
-            reach -= cut
-            added = self._convolve_later(level - 1, weights, reach)
             here = self._weights(level, sums[level], reach)
             weights = [x * y for x, y in zip(here, added, strict=True)]
-        added = self._convolve_later(levels - 1, weights, cut)
+            reach -= cut
+            added = self._convolve_later(level, weights, reach)
         return [x * y for x, y in zip(self._leaf, added, strict=True)]
+
+    def _below_root(self, partial: int, reach: int) -> list[arb]:
+        """Σ_a B(a)·e^(−r|σ + d + a|) of the root for |d| <= reach, a function of σ + d alone.
+
+        Larger |σ| than the cut are as rare as draws that need another cut.
+        """
+        if abs(partial) > self.cut:
+            return self._convolve_later(0, self._weights(0, partial, reach + self.cut), reach)
+        first = self._reach - reach + partial
+        return self._root[first : first + 2 * reach + 1]
+
+    @cached_property
+    def _root(self) -> list[arb]:
+        """Σ_a B(a)·e^(−r|x + a|) of the root for |x| <= `_reach`, for all cells."""
+        return self._convolve_later(0, self._weights(0, 0, self._reach + self.cut), self._reach)
+
+    @property
+    def _reach(self) -> int:
+        """The largest |σ + d| of a partial sum within the cut."""
+        return (len(self.noise.branches) + 1) * self.cut
 
     def _weights(self, level: int, partial: int, reach: int) -> list[arb]:
         """e^(−r|σ + d|) for d = −reach, …, reach."""
-        rate = self._rates[level]
-        if not rate:
-            return [arb(1)] * (2 * reach + 1)
-        minus = ball(-rate)
-        return [(minus * abs(partial + d)).exp() for d in range(-reach, reach + 1)]
+        powers = self._powers[level]
+        if abs(partial) > self.cut:
+            powers = self._list_powers(level, abs(partial) + reach)
+        return [powers[abs(partial + d)] for d in range(-reach, reach + 1)]
+
+    @cached_property
+    def _powers(self) -> list[list[arb]]:
+        """e^(−r·x) for each level and x = 0, …, as far as partial sums within the cut need."""
+        return [
+            self._list_powers(level, self._reach + self.cut)
+            for level in range(len(self.noise.branches))
+        ]
+
+    def _list_powers(self, level: int, most: int) -> list[arb]:
+        """e^(−r·x) for x = 0, …, most."""
+        minus = ball(-self._rates[level])
+        return [(minus * x).exp() for x in range(most + 1)]
 
     def _convolve_later(self, level: int, weights: list[arb], reach: int) -> list[arb]:
         """Σ_a B(a)·weights(d + a) for |d| <= reach, B the law of later children, which is even."""

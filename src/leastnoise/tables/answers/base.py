@@ -329,6 +329,13 @@ class OverTime(ABC):
         """A table for each part, of a release that was drawn."""
 
     @abstractmethod
+    def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
+        """The sums of published counts of the releases from `first` to `last` of one tree.
+
+        Raises NotApplicable or InvalidArgument if no 95 % interval is known.
+        """
+
+    @abstractmethod
     def read_numbers(self, folder: Path, kind: str) -> tuple[list[int], list[int]]:
         """The counts and the running totals of a folder, with tables of this `kind`.
 

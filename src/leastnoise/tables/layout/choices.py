@@ -21,7 +21,7 @@ from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
     from leastnoise.tables.layout.limits import CellBounding
-    from leastnoise.tables.spec.contribution import Contribution
+    from leastnoise.tables.spec.contribution import Limits
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
@@ -120,7 +120,7 @@ def split_row_count(  # noqa: PLR0917 (one call)
     return [(count, without) if components == (rows,) else components for components in needs]
 
 
-def bound_groups(limits: Contribution, *, counts_rows: bool) -> FewGroups | str:
+def bound_groups(limits: Limits, *, counts_rows: bool) -> FewGroups | str:
     """The bounding of a person in unlisted groups, or a sentence if no limit bounds them.
 
     `counts_rows` is False if the query counts only persons.
@@ -140,7 +140,7 @@ def bound_groups(limits: Contribution, *, counts_rows: bool) -> FewGroups | str:
     return FewGroups(groups=min(on_groups), per_group=min(on_rows, default=1) if counts_rows else 1)
 
 
-def list_cell_boundings(limits: Contribution, numbers: Numbers) -> tuple[CellBounding, ...]:
+def list_cell_boundings(limits: Limits, numbers: Numbers) -> tuple[CellBounding, ...]:
     """List the boundings that change no person within all `limits`.
 
     A limit on a norm is left out if the limits on rows imply it.
@@ -193,7 +193,7 @@ def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple
     return tuple(dict.fromkeys(extended))
 
 
-def _bound_rows(limits: Contribution, numbers: Numbers) -> InCells | None:
+def _bound_rows(limits: Limits, numbers: Numbers) -> InCells | None:
     """The bounding that the limits on rows imply; None without a limit on rows."""
     if limits.max_rows is None and limits.max_rows_per_group is None:
         return None
@@ -207,19 +207,19 @@ def _bound_rows(limits: Contribution, numbers: Numbers) -> InCells | None:
     return InCells(per_cell=Fraction(per_cell), total=Fraction(total), first=first)
 
 
-def _count_cells(limits: Contribution, rows: InCells, numbers: Numbers) -> int:
+def _count_cells(limits: Limits, rows: InCells, numbers: Numbers) -> int:
     """The largest number of cells of a person with one row in each."""
     most = rows.moved(numbers)
     return most if limits.max_rows is None else min(most, limits.max_rows)
 
 
-def _whole_person(limits: Contribution, numbers: Numbers) -> bool:
+def _whole_person(limits: Limits, numbers: Numbers) -> bool:
     """True if the limits on norms are at least 1 and the query is one count of persons."""
     norms = [norm for norm in (limits.l1, limits.l2) if norm is not None]
     return numbers.cells == 1 and bool(norms) and min(norms) >= 1
 
 
-def most_rows(limits: Contribution, groups: int) -> Fraction | None:
+def most_rows(limits: Limits, groups: int) -> Fraction | None:
     """The most that one person's rows count for in all groups; None if no limit bounds it."""
     bounds = [Fraction(limit) for limit in (limits.max_rows, limits.l1) if limit is not None]
     if limits.max_rows_per_group is not None:

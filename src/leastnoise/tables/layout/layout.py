@@ -120,9 +120,12 @@ class Layout(TableShape):
         """The limit of one unit, to end a sentence that begins with the unit."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
-        if self.selected is not None and not self.leaves_out:
-            return IN_EVERY_CELL
-        words = self.bounding.in_words(self.numbers)
+        bounding, numbers = self.bounding, self.numbers
+        if self.selected is not None:  # of more cells
+            numbers = replace(numbers, cells=math.prod(axis.cells for axis in self.axes))
+            if isinstance(bounding, FirstCells) and bounding.most >= numbers.cells:
+                return IN_EVERY_CELL
+        words = bounding.in_words(numbers)
         if self.adds_cells and words == IN_ONE_CELL:
             words += ", and in every sum that contains it"
         return words.removesuffix(CHOSEN) if self.by_row or self._all_count else words

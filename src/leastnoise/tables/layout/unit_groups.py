@@ -7,16 +7,17 @@ wrong statement here would only leave out rows.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.expressions.tree import is_one_value
 from leastnoise.tables.layout.axes import Unlisted
-from leastnoise.tables.spec.contribution import Contribution
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.spec.contribution import Limits
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
@@ -58,14 +59,14 @@ def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
     return math.prod(axis.cells for axis in several)
 
 
-def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Contribution:
+def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Limits:
     """The limits of one unit in `query`: the limits of the spec, and the groups by construction.
 
     `axes` group its rows.
     """
-    limits, groups = spec.limits(query) or Contribution(), groups_of_unit(spec, axes)
+    limits, groups = spec.limits(query), groups_of_unit(spec, axes)
     if groups is None:
         return limits
     if limits.max_groups is not None and limits.max_groups <= groups:
         return limits
-    return limits.model_copy(update={"max_groups": groups})
+    return replace(limits, max_groups=groups)

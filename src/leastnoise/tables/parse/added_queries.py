@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers import kinds
-from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout import found_bounds, found_limits
 from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
 from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Bands, PrivateKeys, Query
@@ -145,9 +145,7 @@ def _count_losses(spec: Spec, query: Query) -> tuple[str, ...]:
         if part.of_values
     ]
     bounded = dict.fromkeys(part.column for part in parts if not part.of_all_groups)
-    limits = spec.limits(query)
-    limited = limits is not None and bool(limits.counted)
-    over = (CountOverLimits.kind,) if limited else ()
+    over = (CountOverLimits.kind,) if spec.limits(query).counted else ()
     return (*over, *(f"{CountOutside.kind}({column})" for column in bounded))
 
 
@@ -260,7 +258,10 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def check_open(spec: Spec) -> Iterator[Problem]:
-    """Yield a problem for each column whose bounds were found by another release."""
+    """Yield a problem for each limit, and each column whose bounds, another release found."""
+    for key, finder in found_limits.list_finders(spec):
+        if finder.finds.found is not None:
+            yield f"{key}.found", _WRITTEN.replace("bounds", "limit")
     for name in found_bounds.columns_by_query(spec).values():
         if not spec.columns[name].is_open:
             yield f"columns.{name}.bounds.found", _WRITTEN

@@ -24,6 +24,7 @@ from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
 from leastnoise.tables.layout.unit_groups import has_one_value
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, check_declared, column_problems, unit_problems
+from leastnoise.tables.parse.found_limit_checks import found_limit_problems
 from leastnoise.tables.parse.output_checks import output_problems, table_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.results.table import result_columns
@@ -34,6 +35,8 @@ from leastnoise.tables.spec.source import (
     csv_keys,
     is_csv,
     is_spark,
+    is_statistical,
+    is_workbook,
     needs_types,
     why_no_engine,
     why_no_source,
@@ -155,9 +158,10 @@ def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem
         yield f"{path}.table", why
     csv = any(map(is_csv, names))
     for name_of_key in () if csv else csv_keys(section):
-        yield f"{path}.{name_of_key}", _ONLY_CSV
+        if name_of_key != "encoding" or not any(map(is_statistical, names)):
+            yield f"{path}.{name_of_key}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
-        what = "a CSV" if csv else "SQLite"
+        what = "a CSV" if csv else "a workbook" if any(map(is_workbook, names)) else "SQLite"
         yield "data.types", f"Missing: {what} source needs the type of each column that is used."
 
 
@@ -393,7 +397,7 @@ def _has_limits(spec: Spec, query: Query) -> bool:
 
     A selection hides a person in any number of groups.
     """
-    if query.by is not None or ((limits := spec.limits(query)) is not None and limits.given):
+    if query.by is not None or spec.limits(query).given:
         return True
     return any(has_one_value(spec, column) for column in spec.groupings(query))
 
@@ -423,6 +427,7 @@ _SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
     _privacy,
     _series,
     _contribution,
+    found_limit_problems,
     column_problems,
     output_problems,
     _names,

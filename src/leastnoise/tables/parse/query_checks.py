@@ -83,7 +83,7 @@ def _limits(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield key, 'Not used with unit = "row": a row needs only the bounds of its columns.'
     elif query.conditions:
         yield key, "Not used beside conditions. Give max_conditions = 1, for example."
-    elif not query.contribution.given:
+    elif not query.contribution.limits.given:
         yield key, "Expected a limit, such as contribution = { max_groups = 1 }."
 
 

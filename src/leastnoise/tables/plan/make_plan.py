@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.certificate.plan import PlanCertificate
-from leastnoise.errors import CertificateRejected, NotCertified
+from leastnoise.errors import CertificateRejected, NotCertified, Refused
 from leastnoise.tables.answers.base import JOIN, Reading
+from leastnoise.tables.answers.kinds import lay_out_spec
 from leastnoise.tables.answers.match_certificates import list_answers, read_answers
+from leastnoise.tables.layout import found_limits
+from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.total_rho import scale_to_rho
 
@@ -19,7 +25,9 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Offer
+    from leastnoise.tables.layout.found_limits import Finder
     from leastnoise.tables.layout.layout import SpecLayout
+    from leastnoise.tables.spec.model import Spec
 
     Splits = Mapping[tuple[str, ...], Noise | None]
     """The noise of each draw before all were scaled down, by the labels of its queries."""
@@ -39,6 +47,8 @@ def plan(
     if a number may be out of the range of float64.
     """
     tell = progress or (lambda _: None)
+    if (finder := found_limits.finder_of(layout.spec)) is not None:
+        return _plan_found_limit(layout.spec, finder, tell, check=check)
     offers = [offer for answer in list_answers(layout) for offer in answer.find(tell)]
     privacy = layout.spec.privacy
     if privacy.rho is not None:
@@ -53,6 +63,61 @@ def plan(
     if check:
         check_range(result)
     return result
+
+
+def _plan_found_limit(
+    spec: Spec, finder: Finder, tell: Callable[[str], object], *, check: bool
+) -> Plan:
+    """Plan a release that finds a limit: with each candidate, and the choice between them."""
+    plans: list[Plan] = []
+    for limit in finder.finds.candidates:
+        tell(f"Planning with {finder.label} = {limit:,}")
+        plans.append(plan(_lay_out_fixed(spec, finder, limit), progress=tell, check=check))
+    claim = LimitCertificate.best(
+        budget=spec.budget,
+        epsilon=found_limits.epsilon_of_choice(spec, finder),
+        candidates=finder.finds.candidates,
+        noise=[_total_noise(fixed, finder) for fixed in plans],
+        plans=[fixed.certificate for fixed in plans],
+        neighbours=spec.privacy.neighbours,
+    )
+    certificate = PlanCertificate.prove(budget=spec.budget, blocks=((finder.label, claim),))
+    known = tuple(
+        Plan(
+            spec=found_limits.set_found_limit(spec, finder, limit),
+            answered=fixed.answered,
+            certificate=certificate,
+        )
+        for limit, fixed in zip(finder.finds.candidates, plans, strict=True)
+    )
+    return replace(known[-1], spec=spec, with_limits=known)
+
+
+def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
+    """The layout of the second step of a release that finds a limit; raises Refused."""
+    try:
+        return lay_out_spec(found_limits.fix_limit(spec, finder, limit))
+    except LayoutError as error:
+        why = f"With {finder.label} = {limit:,}: {error} Choose other candidates."
+        raise Refused(why) from None
+
+
+def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
+    """The standard deviations of all cells, in rows: the mean over the parts of the plan.
+
+    It steers the choice, and nothing is promised of it. Six digits make it a short text.
+    """
+    parts = [
+        part for part in fixed.blocks if finder.query is None or part.query == finder.query.name
+    ]
+    if not parts:
+        why = f"No noise in the tables depends on {finder.label}."
+        raise Refused(f"{why} Give a number in place of find = true.")
+    sums = [
+        part.layout.cells * math.fsum(e.std for e in part.noise_errors) / len(part.noise_errors)
+        for part in parts
+    ]
+    return Fraction(f"{math.fsum(sums) / len(sums):.6g}")
 
 
 def check_range(whole: Plan) -> None:
@@ -104,10 +169,36 @@ def _read_plan(
         raise CertificateRejected("The certificate's budget is not the spec's.")
     if certificate.rho != layout.spec.privacy.rho:
         raise CertificateRejected("The certificate's rho is not the spec's.")
+    if (finder := found_limits.finder_of(layout.spec)) is not None:
+        fixed = _read_fixed(layout.spec, finder, certificate)
+        second = _read_plan(
+            _lay_out_fixed(layout.spec, finder, finder.finds.limit), fixed, splits, known=known
+        )
+        return Plan(spec=layout.spec, answered=second.answered, certificate=certificate)
     _check_releases(certificate, layout.spec.compositions)
     reading = Reading(certificate=certificate, splits=splits, known=known)
     answered = tuple(read_answers(layout, reading))
     return Plan(spec=layout.spec, answered=answered, certificate=certificate)
+
+
+def _read_fixed(spec: Spec, finder: Finder, certificate: PlanCertificate) -> PlanCertificate:
+    """The certificate of the second step with the limit; rejects a choice of other candidates."""
+    names = [name for name, _ in certificate.blocks]
+    claim = certificate.blocks[0][1] if names == [finder.label] else None
+    if not isinstance(claim, LimitCertificate):
+        raise CertificateRejected(
+            f"Expected the certificate of the choice of {finder.label} alone."
+        )
+    stated = (claim.budget, claim.spent, claim.neighbours, claim.candidates)
+    wanted = (
+        spec.budget,
+        found_limits.epsilon_of_choice(spec, finder),
+        spec.privacy.neighbours,
+        tuple(map(Fraction, finder.finds.candidates)),
+    )
+    if stated != wanted or certificate.releases != 1:
+        raise CertificateRejected(f"{finder.label} is not chosen as the spec implies.")
+    return claim.plans[finder.finds.candidates.index(finder.finds.limit)]
 
 
 def _check_releases(certificate: PlanCertificate, releases: int) -> None:

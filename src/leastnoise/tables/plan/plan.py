@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown, text_table
+from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
 from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.answers.unlisted.keys import KeysPlan
-from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout import found_bounds, found_limits
 from leastnoise.tables.layout.layout import MAX_ROWS, MAX_UNITS
 from leastnoise.tables.plan import summary
 
@@ -80,6 +81,8 @@ class Plan(Framed, Shown):
     """The draws of noise, in the order of the certificate."""
     certificate: PlanCertificate
     """The proof of the whole release: for each draw, and for all draws together."""
+    with_limits: tuple[Plan, ...] = ()
+    """The plans with each candidate for a limit that is still to be found."""
 
     @cached_property
     def parts(self) -> tuple[TablePart, ...]:
@@ -171,6 +174,21 @@ class Plan(Framed, Shown):
         return bool(found_bounds.columns_by_query(self.spec))
 
     @property
+    def finds_limit(self) -> bool:
+        """True if a part of the budget is spent on finding a limit first."""
+        return found_limits.finder_of(self.spec) is not None
+
+    @property
+    def rule(self) -> str:
+        """The rule by which the draws of noise compose."""
+        claim = self.certificate.blocks[0][1]
+        if not isinstance(claim, LimitCertificate):
+            return self.certificate.rule
+        finder = found_limits.finder_of(self.spec)
+        limit = 0 if finder is None else finder.finds.limit
+        return claim.plans[claim.candidates.index(limit)].rule
+
+    @property
     def sections(self) -> dict[str, list[TablePart]]:
         """The parts by section of the record, in the order of the record."""
         return {
@@ -258,6 +276,7 @@ class Plan(Framed, Shown):
             },
             **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
             **found_bounds.to_record(self.spec),
+            **found_limits.to_record(self.spec),
             "notes": list(self.notes),
         }
 

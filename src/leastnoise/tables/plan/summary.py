@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
-from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout import found_bounds, found_limits
 from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
     """
     rows: list[tuple[str, ...]] = []
     parts = [part for query in plan.by_query for part in query.parts]
-    shares = _percentages([_share(part, plan) for part in parts])
+    parts_of_one = [_share(part, plan) for part in parts]
+    shares = _percentages([*parts_of_one, 1 - sum(parts_of_one, Fraction(0))])[: len(parts)]
     named = ""
     for part, share in zip(parts, shares, strict=True):
         for numbers in part.list_rows(plan.spec):
@@ -142,6 +143,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
             if column.limits is not None and name in used and not column.is_open
         ),
         *found_bounds.describe(spec, used),
+        *found_limits.describe(spec),
     ]
 
 
@@ -329,7 +331,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         return (*notes, RHO_NOTE)
     if sum(item.is_composed for item in plan.answered) <= 1:
         return notes
-    if plan.certificate.rule == COMPOSED and any(item.split is not None for item in plan.answered):
+    if plan.rule == COMPOSED and any(item.split is not None for item in plan.answered):
         return (*notes, JOINT_NOTE)
     return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)
 

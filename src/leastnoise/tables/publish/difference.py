@@ -20,7 +20,7 @@ from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 from leastnoise.tables.results.table import Table, key_columns, statistics_of
 from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.spec.contribution import Contribution
+from leastnoise.tables.spec.contribution import Contribution, Limits
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 from leastnoise.tables.statistics.totals import Count, Sum, Total
 
@@ -67,18 +67,18 @@ class ReleaseDifference(Shown):
     def notes(self) -> tuple[str, ...]:
         """The contribution limits that differ; part of a difference is then due to them."""
         specs = [release.spec for release in (self.before, self.after)]
-        common = [spec.contribution or Contribution() for spec in specs]
+        common = [(spec.contribution or Contribution()).limits for spec in specs]
         notes = [f"{change}: a part of each difference is" for change in _changes(*common)]
         for query in specs[0].query:
-            own = [
-                other.contribution or Contribution()
+            of_query = [
+                (other.contribution or Contribution()).limits
                 for spec in specs
                 for other in spec.query
                 if other.name == query.name
             ]
             notes += [
                 f"In {query.name}, {change}: a part of its differences is"
-                for change in _changes(*own)
+                for change in _changes(*of_query)
             ]
         return tuple(f"{note} due to that limit." for note in notes)
 
@@ -86,9 +86,9 @@ class ReleaseDifference(Shown):
         return {name: table.columns for name, table in self.tables.items()}
 
 
-def _changes(before: Contribution, after: Contribution) -> Iterator[str]:
+def _changes(before: Limits, after: Limits) -> Iterator[str]:
     """A clause for each limit that differs."""
-    for name in Contribution.model_fields:
+    for name in before.given | after.given:
         values = [getattr(limits, name) for limits in (before, after)]
         if values[0] != values[1]:
             yield f"{name} is {_limit(values[0])} before and {_limit(values[1])} after"

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
 from leastnoise import _words
+from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.errors import InvalidInput, Refused
+from leastnoise.mechanism.limits import choose_limit
 from leastnoise.tables.answers.base import Totals
 from leastnoise.tables.answers.kinds import lay_out_spec
-from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout import found_bounds, found_limits
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.results.table import join_parts, select_groups
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from leastnoise.tables.answers.base import Answered
+    from leastnoise.tables.layout.found_limits import Finder
     from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.layout.periods import OpenTotals
     from leastnoise.tables.plan.plan import Plan
@@ -84,6 +87,9 @@ def draw_tables(
     `memory` has the sums of a series with running totals, and is told the new ones.
     """
     rows = ExactTotals.of(source, spec_layout.spec, tell=tell)
+    if (finder := found_limits.finder_of(spec_layout.spec)) is not None:
+        plan = _find_limit(spec_layout, plan, finder, rows)
+        return plan, Draws(plan=plan, rows=replace(rows, spec=plan.spec)).tables()
     first = Draws(plan=plan, rows=rows, memory=memory)
     columns = found_bounds.columns_by_query(spec_layout.spec)
     if not columns:
@@ -98,6 +104,15 @@ def draw_tables(
     plan = plan_with_bounds(spec_layout, plan, bounds)
     rows = replace(first.rows, spec=plan.spec)  # same persons, same cells
     return plan, Draws(plan=plan, rows=rows, known=known).tables()
+
+
+def _find_limit(spec_layout: SpecLayout, plan: Plan, finder: Finder, rows: ExactTotals) -> Plan:
+    """Choose a limit by chance, and return the plan with this limit."""
+    ((_, claim),) = plan.certificate.blocks
+    if not isinstance(claim, LimitCertificate):
+        raise TypeError("the plan of a found limit has one certificate, of its choice")
+    cut_off = rows.cut_off(finder, found_limits.layout_of(spec_layout, finder))
+    return plan.with_limits[choose_limit(claim, cut_off)]
 
 
 def plan_with_bounds(

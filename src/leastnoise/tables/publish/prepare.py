@@ -22,6 +22,8 @@ from leastnoise.errors import (
     Refused,
     SourceError,
 )
+from leastnoise.tables.answers.kinds import lay_out_spec
+from leastnoise.tables.layout import found_limits
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.seal import Seal, sha256_of
@@ -29,6 +31,7 @@ from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.write_tables import check_headers, write_tables
 from leastnoise.tables.results.table import join_parts, key_names
 from leastnoise.tables.rows import bounding, exact
+from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.spec.values import LEAST, MAX_TEXT
 from leastnoise.tables.statistics.base import LARGEST_WHOLE
@@ -86,15 +89,20 @@ def _group_columns(query: Query) -> list[str]:
 
 
 def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
-    """Run every query of the release on no rows.
+    """Run every query of the release on no rows, with each limit that may be found.
 
     Raises InvalidInput if the source can't be opened, or a query is too large for the engine.
     """
-    reads = [answered.reads for answered in plan.answered]
+    finder = found_limits.finder_of(spec)
+    plans = plan.with_limits or (plan,)
+    reads = [answered.reads for known in plans for answered in known.answered]
     cells = [layout for read in reads for layout in read.cells]
     large = "has more keys, conditions or statistics than the engine can take"
     try:
         with open_engine(source, rehearsed=True) as engine:
+            if finder is not None:
+                counted = found_limits.layout_of(lay_out_spec(spec), finder)
+                count_cut_off(engine, spec, finder, counted)
             bounding.query_vectors(engine, spec, cells, salt="")
         for layout in (layout for read in reads for layout in read.groups):
             with open_engine(source, rehearsed=True) as engine:

@@ -375,7 +375,7 @@ class Release:
             with output.report_write_errors(path):
                 prepare.make_room(folder)
                 plan = released.plan
-                if plan.finds_bounds:
+                if plan.finds_bounds or plan.finds_limit:
                     prepare.put_texts(
                         folder, spec=plan.spec, plan=plan, certificate=plan.certificate
                     )

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from leastnoise import _files
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, show_value
 from leastnoise.tables.answers.match_certificates import list_answers
-from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout import found_bounds, found_limits
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
@@ -135,6 +135,8 @@ def try_limits(
         for column in found_bounds.columns_by_query(spec_layout.spec).values():
             why = "are found anew by each release, and decide its errors. Give bounds, to compare."
             raise Refused(f"columns.{column}.bounds {why}")
+        for key, _ in found_limits.list_finders(spec_layout.spec):
+            raise Refused(f"{key} is found anew by each release. Give a number, to compare.")
         progress(f"Planning with {name} = {value}")
         plans[value] = least_epsilon.find_plan(spec_layout, None)
     first = next(iter(plans.values()))[0].spec
@@ -163,7 +165,7 @@ def try_limits(
     if not trials:
         raise Refused(
             "No statistic of the spec can be compared. Groups that nobody listed, margins, "
-            "levels, cumulative counts, conditions and quantiles can't."
+            "levels, cumulative counts, conditions, quantiles and selected groups can't."
         )
     not_compared = tuple(_list_uncompared(trials, *plans[values[0]]))
     return Trials(trials=tuple(_mark_least(trials)), not_compared=not_compared)

@@ -6,13 +6,22 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.errors import CertificateRejected, SourceError
+from leastnoise.errors import (
+    CertificateRejected,
+    InvalidArgument,
+    NotApplicable,
+    Refused,
+    SourceError,
+)
+from leastnoise.tables.answers.base import OverTime
 from leastnoise.tables.publish.running_totals import numbers_of, plan_digest
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from leastnoise.tables.results.table import Table
 
     Numbers = dict[str, tuple[list[int], list[int]]]
 
@@ -77,6 +86,55 @@ def verify_folders(
         if after.link is not None and after.link.first != after.release_number:
             _check_totals(after, numbers_before, numbers_after)
     return releases
+
+
+def sum_releases(path: str | Path, first: int, last: int) -> list[Table]:
+    """Sum the published counts of the releases from `first` to `last`, which are verified.
+
+    Args:
+        path: The folder with the folders of the releases.
+        first: Number of the first release of the sum.
+        last: Number of the last release of the sum.
+
+    Returns:
+        A table for each query, with the exact standard deviation and 95 % interval of each sum.
+
+    Raises:
+        InvalidArgument: The releases are out of order, or aren't all published in one tree.
+        Refused: No interval is known.
+        SourceError: There is no folder of a release.
+        CertificateRejected: A release is false, or two of them don't fit.
+    """
+    releases = {release.release_number or 0: release for release in verify_series(path)}
+    asked = f"{first} to {last}"
+    if not 1 <= first <= last or not releases.keys() >= {*range(first, last + 1)}:
+        published = f"{min(releases)} to {max(releases)}"
+        raise InvalidArgument(
+            name="releases", value=asked, expected=f"published releases, of {published}"
+        )
+    plan, link = releases[last].plan, releases[last].link
+    if link is not None and link.first > first:
+        expected = "releases of one tree, since noise of different trees has another law"
+        hint = f"The series was restarted before release {link.first:,}."
+        raise InvalidArgument(name="releases", value=asked, expected=expected, hint=hint)
+    folders = {
+        int(folder.name): folder for folder in numbered_folders(_validate.path(path, name="path"))
+    }
+    counts = [numbers_of(plan, folders[number]) for number in range(first, last + 1)]
+    try:
+        return [
+            answered.publish_range(first, last, _add(counts, answered.labels[0]))
+            for answered in plan.answered
+            if isinstance(answered, OverTime)
+        ]
+    except (NotApplicable, InvalidArgument) as error:
+        raise Refused(f"No 95 % interval is known for this sum. {error}") from None
+
+
+def _add(numbers: Sequence[Numbers], label: str) -> list[int]:
+    """The sums of the counts of a query over some releases."""
+    counts = [of_release[label][0] for of_release in numbers]
+    return [sum(of_cell) for of_cell in zip(*counts, strict=True)]
 
 
 def _check_start(release: VerifiedRelease) -> None:

@@ -24,6 +24,7 @@ from leastnoise.tables.rows.cells import (
     unlisted_keys,
 )
 from leastnoise.tables.rows.choose_cells import keep_few, new_salt
+from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.rows.persons import shrink_rows
 from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from leastnoise.tables.layout.found_limits import Finder
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.source import Source
@@ -113,6 +115,12 @@ class ExactTotals:
         self.tell(f"Reading and bounding for {_words.list_names(names)}")
         with source.open_engine(self.rows) as engine:
             return bounding.query_vectors(engine, self.spec, layouts, salt=self.salt)
+
+    def cut_off(self, finder: Finder, layout: Layout | None) -> list[int]:
+        """The rows that each candidate for a limit cuts off: see `count_cut_off`."""
+        self.tell(f"Reading for {finder.label}")
+        with source.open_engine(self.rows) as engine:
+            return count_cut_off(engine, self.spec, finder, layout)
 
     def groups(self, layout: Layout) -> list[tuple[Any, ...]]:
         """The totals of groups that nobody listed; no message contains their number."""

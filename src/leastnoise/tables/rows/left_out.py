@@ -1,4 +1,4 @@
-"""Count the persons or rows that limits and groups leave out of a query, in all groups together."""
+"""Count the persons or rows that limits and groups leave out, in all groups together."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from leastnoise.tables.statistics.base import IN_NO_GROUP, OVER_LIMITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.tables.layout.found_limits import Finder
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
@@ -48,15 +49,49 @@ def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int
 def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """A row for each person who has more rows, or groups, than a limit allows."""
     (query,) = (query for query in spec.query if query.name == layout.name)
-    given = spec.limits(query)
-    if given is None:
-        raise KeyError("contribution")  # the spec's checks rule this out
+    sizes, limits = _count_in_query(engine, spec, layout), spec.limits(query).counted.items()
+    return sizes.filter(reduce(operator.or_, (nw.col(name) > most for name, most in limits)))
+
+
+def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+    """The numbers of rows, groups, and rows per group of each person, named by their limits."""
     rows = rows_in_cells(engine, spec, layout, ())
     rows = rows.with_columns(cell_of(layout, layout.grouped))
     groups = rows.group_by(UNIT, CELL, *unlisted_keys(layout)).agg(n=nw.len())
     groups = keep_publishable(engine, layout, groups)
-    sizes = groups.group_by(UNIT).agg(
+    return groups.group_by(UNIT).agg(
         max_rows=nw.col("n").sum(), max_groups=nw.len(), max_rows_per_group=nw.col("n").max()
     )
-    limits = given.counted.items()
-    return sizes.filter(reduce(operator.or_, (nw.col(name) > most for name, most in limits)))
+
+
+def count_cut_off(engine: Engine, spec: Spec, finder: Finder, layout: Layout | None) -> list[int]:
+    """Σ_u max(0, min(n_u, c_m) − c) for each candidate c, of which c_m is the largest.
+
+    n_u is the number of rows, or of groups, of unit u: in the query of `layout`, or in the data
+    without one. Bounding n_u by c_m changes all sums by the same number, and keeps them in 64 bits.
+    """
+    largest = finder.finds.candidates[-1]
+    units = _count_rows(engine, spec) if layout is None else _count_in_query(engine, spec, layout)
+    size = nw.col(finder.name)
+    size = nw.when(size > largest).then(nw.lit(largest)).otherwise(size).cast(nw.Int64)
+    sizes = units.with_columns(size=size)
+    beyond = {
+        f"beyond{index}": nw.when(nw.col("size") > candidate)
+        .then(nw.col("size") - candidate)
+        .otherwise(nw.lit(0))
+        .cast(nw.Int64)
+        for index, candidate in enumerate(finder.finds.candidates)
+    }
+    totals = sizes.with_columns(**beyond).select(*(nw.col(name).sum() for name in beyond))
+    ((*sums,),) = engine.rows(totals)
+    return [int(total or 0) for total in sums]  # NULL if there is no row
+
+
+def _count_rows(engine: Engine, spec: Spec) -> nw.LazyFrame[Any]:
+    """The number of rows of each unit in the data."""
+    frame, text = engine.frame, spec.data.filter
+    unit = nw.col(engine.column(spec.privacy.unit, "u"))
+    frame = frame if text is None else frame.filter(engine.filter_holds(text))
+    return (
+        frame.filter(~unit.is_null()).select(unit.alias(UNIT)).group_by(UNIT).agg(max_rows=nw.len())
+    )

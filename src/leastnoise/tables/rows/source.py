@@ -24,6 +24,7 @@ from leastnoise.tables.spec.source import (
     ON_SPARK,
     csv_keys,
     dialect_of,
+    is_database,
     is_postgres,
     is_spark,
 )
@@ -242,9 +243,9 @@ def find_rows(
         raise TypeError("the spec's checks rule this out")
     if table is not None and isinstance(named, str) and is_postgres(named):
         return PostgresTable(named, table)
-    if table is not None and isinstance(named, str):
+    if table is not None and isinstance(named, str) and is_database(named):
         return databases.find_table(folder / named, table)
-    return files.find_files(named, folder, dialect_of(data))
+    return files.find_files(named, folder, dialect_of(data), encoding=data.encoding, sheet=table)
 
 
 def _unreadable(column: str, stored: StoredColumn, declared: ColumnType | None) -> str:

@@ -2,13 +2,96 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Any, Literal, final
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag
 
 from leastnoise.tables.spec.section import Section, key
-from leastnoise.tables.spec.values import Positive, RowLimit
+from leastnoise.tables.spec.values import Positive, RowLimit, Share, as_tuple
 
-if TYPE_CHECKING:
-    from fractions import Fraction
+MOST_CANDIDATES = 12
+
+
+def _read_find(value: object) -> bool:
+    """True; raises ValueError for any other value."""
+    if value is not True:
+        raise ValueError("Expected find = true, or a number instead.")
+    return True
+
+
+def _check_candidates(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Candidates that increase; raises ValueError."""
+    if any(low >= high for low, high in pairwise(values)):
+        raise ValueError("Expected increasing numbers.")
+    return values
+
+
+_Candidates = Annotated[
+    tuple[RowLimit, ...],
+    BeforeValidator(as_tuple),
+    Field(min_length=2, max_length=MOST_CANDIDATES),
+    AfterValidator(_check_candidates),
+]
+
+
+@final
+class FindLimit(Section):
+    """A limit that a release finds: of public candidates, the one with the least total error.
+
+    The total is the noise of the release with that limit, and what the limit cuts off. `share` of
+    the whole budget finds it. `found` is the result of a release.
+    """
+
+    find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key(
+        "the flag that lets the release find the limit", "max_rows = { find = true }"
+    )
+    share: Share = key("the part of the whole budget for finding the limit", 'share = "0.02"')
+    candidates: _Candidates = key("the public candidates", "candidates = [1, 2, 5, 10, 20, 50]")
+    found: RowLimit | None = key(
+        "the limit that a release found; it adds this key itself", "found = 5", default=None
+    )
+
+    @property
+    def limit(self) -> int:
+        """The limit that was found, or the largest candidate before."""
+        return self.candidates[-1] if self.found is None else self.found
+
+
+def _tag(value: object) -> str:
+    """A tag that can't be a key."""
+    return "find[]" if isinstance(value, dict | FindLimit) else "value[]"
+
+
+LimitOrFind = Annotated[
+    Annotated[FindLimit, Tag("find[]")] | Annotated[RowLimit, Tag("value[]")], Discriminator(_tag)
+]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The limits that hold for one person, as numbers."""
+
+    max_rows: int | None = None
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    l1: Fraction | None = None
+    l2: Fraction | None = None
+
+    @property
+    def given(self) -> dict[str, int | Fraction]:
+        """The limits that are given, by name."""
+        known = {declared.name: getattr(self, declared.name) for declared in fields(self)}
+        return {name: most for name, most in known.items() if most is not None}
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """The limits on rows and groups, which don't depend on the values that are summed."""
+        names = ("max_rows", "max_groups", "max_rows_per_group")
+        return {name: most for name in names if (most := getattr(self, name)) is not None}
 
 
 @final
@@ -16,11 +99,12 @@ class Contribution(Section):
     """The limits on the contribution of one person; all that are given hold.
 
     They limit a person's rows, the person's groups in one query, and the person's rows in each
-    group; or the l1 or l2 norm of the person's additions to a query.
+    group; or the l1 or l2 norm of the person's additions to a query. `max_rows`, and `max_groups`
+    of a query, can be found by the release.
     """
 
-    max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
-    max_groups: RowLimit | None = key(
+    max_rows: LimitOrFind | None = key("the most rows of one person", "max_rows = 5", default=None)
+    max_groups: LimitOrFind | None = key(
         "the most groups of a query in which one person counts", "max_groups = 2", default=None
     )
     max_rows_per_group: RowLimit | None = key(
@@ -34,12 +118,14 @@ class Contribution(Section):
     )
 
     @property
-    def given(self) -> dict[str, int | Fraction]:
-        """The limits that are given, by name."""
-        return {name: most for name, most in self if most is not None}
+    def finds(self) -> dict[str, FindLimit]:
+        """The limits that a release finds, by name."""
+        known = {"max_rows": self.max_rows, "max_groups": self.max_groups}
+        return {name: limit for name, limit in known.items() if isinstance(limit, FindLimit)}
 
     @property
-    def counted(self) -> dict[str, int]:
-        """The limits on rows and groups, which don't depend on the values that are summed."""
-        names = ("max_rows", "max_groups", "max_rows_per_group")
-        return {name: most for name in names if (most := getattr(self, name)) is not None}
+    def limits(self) -> Limits:
+        """The limits as numbers; a limit that isn't found yet is its largest candidate."""
+        numbers: dict[str, Any] = dict(self)
+        numbers.update({name: finds.limit for name, finds in self.finds.items()})
+        return Limits(**numbers)

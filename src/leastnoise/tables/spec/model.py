@@ -18,7 +18,7 @@ from leastnoise.errors import LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.spec.contribution import Contribution
+from leastnoise.tables.spec.contribution import Contribution, Limits
 from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
@@ -63,8 +63,11 @@ class Data(Section):
     Nothing is sniffed. CSV requires `types`. By default a CSV is UTF-8, its fields are separated by
     commas (in a .tsv by tabs), its decimal mark is a point, and its first line has the column
     names; `encoding`, `delimiter`, `decimal` and `header` change that. Texts that aren't in the
-    encoding are missing. `engine` names the reader: "duckdb" (the default), "spark" for the session
-    of this process, or the address of a Spark Connect server, such as "sc://localhost:15002".
+    encoding are missing. A workbook is read like a CSV, from the sheet that `table` names. Files of
+    SPSS, Stata and SAS have types and value labels of their own.
+
+    `engine` names the reader: "duckdb" (the default), "spark" for the session of this process, or
+    the address of a Spark Connect server, such as "sc://localhost:15002".
     """
 
     source: Sources | None = key(
@@ -72,7 +75,9 @@ class Data(Section):
         'source = "visits.parquet"',
         default=None,
     )
-    table: Text | None = key("the table of a database", 'table = "visits"', default=None)
+    table: Text | None = key(
+        "the table of a database, or the sheet of a workbook", 'table = "visits"', default=None
+    )
     filter: Expression | None = key(
         "the condition on rows that the release is about",
         "filter = \"age >= 18 and region <> 'north'\"",
@@ -86,7 +91,7 @@ class Data(Section):
     decimal: Decimal | None = DECIMAL
     header: Header | None = HEADER
     types: dict[str, Annotated[ColumnType, entry(ColumnType)]] = key(
-        "the type of each used column; needed for CSV and SQLite, which have no types",
+        "the type of each used column; needed for CSV, workbooks and SQLite, which have no types",
         'types = { person = "int", visits = "float" }',
         default_factory=dict,
     )
@@ -444,14 +449,15 @@ class Spec(Section):
             name: column.label for name, column in self.columns.items() if column.label is not None
         }
 
-    def limits(self, query: Query) -> Contribution | None:
+    def limits(self, query: Query) -> Limits:
         """The limits that the spec gives for one person in `query`.
 
         A limit of the query replaces the common one of the same name; the others hold, too.
         """
-        if query.contribution is None or self.contribution is None:
-            return query.contribution or self.contribution
-        return self.contribution.model_copy(update=query.contribution.given)
+        common = {} if self.contribution is None else self.contribution.limits.given
+        of_query = {} if query.contribution is None else query.contribution.limits.given
+        known: dict[str, Any] = {**common, **of_query}
+        return Limits(**known)
 
     def filters(self, query: Query) -> tuple[str, ...]:
         """The conditions on the rows of `query`: first the common ones, then its own."""

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 TSV = (".tsv", ".tsv.gz", ".tsv.zst")
 CSV = (".csv", ".csv.gz", ".csv.zst", *TSV)
-FILES = (*CSV, ".parquet")
+STATISTICAL = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
+WORKBOOKS = (".xlsx",)
+TABULAR = (*CSV, ".parquet")
+FILES = (*TABULAR, *STATISTICAL, *WORKBOOKS)
 SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
 ENGINES = DUCKDB, SPARK, CONNECT = "duckdb", "spark", "sc://"
@@ -42,6 +45,16 @@ def is_tsv(name: str) -> bool:
     return name.lower().endswith(TSV)
 
 
+def is_statistical(name: str) -> bool:
+    """True for the name of a file of SPSS, Stata or SAS."""
+    return name.lower().endswith(STATISTICAL)
+
+
+def is_workbook(name: str) -> bool:
+    """True for the name of a workbook."""
+    return name.lower().endswith(WORKBOOKS)
+
+
 def is_database(name: str) -> bool:
     """True for the name of a database file, or the address of a server."""
     return name.lower().endswith(DATABASES) or is_postgres(name)
@@ -54,7 +67,7 @@ def is_postgres(name: str) -> bool:
 
 def needs_types(name: str) -> bool:
     """True if a source of this name has no column types, so that the spec has to state them."""
-    return is_csv(name) or name.lower().endswith(SQLITE)
+    return is_csv(name) or name.lower().endswith((*SQLITE, *WORKBOOKS))
 
 
 def is_spark(engine: str | None) -> bool:
@@ -102,8 +115,8 @@ def why_no_table(names: Sequence[str], table: str | None) -> str | None:
         return "Expected either a single database or files of rows."
     if database and table is None:
         return 'Missing: a database needs the name of a table, such as table = "visits".'
-    if table is not None and not database:
-        ends = ", ".join(DATABASES)
+    if table is not None and not database and not any(map(is_workbook, names)):
+        ends = ", ".join((*DATABASES, *WORKBOOKS))
         return f"Only a database has tables: a file ending in {ends}, or postgresql://…"
     return None
 
@@ -150,7 +163,7 @@ def _read_header(value: object) -> object:
 # The keys for the dialect of a section's CSV.
 Header = Annotated[Names, BeforeValidator(_read_header)]
 ENCODING: Any = key(
-    "the encoding of a CSV that isn't UTF-8: latin-1 or windows-1252",
+    "the encoding of a CSV or statistical file, if not UTF-8 or stated: latin-1 or windows-1252",
     'encoding = "latin-1"',
     default=None,
 )
@@ -210,7 +223,9 @@ class Join(Section):
         'columns = ["sex", "region"]',
         default=(),
     )
-    table: Text | None = key("the table of a database", 'table = "persons"', default=None)
+    table: Text | None = key(
+        "the table of a database, or the sheet of a workbook", 'table = "persons"', default=None
+    )
     encoding: Encoding | None = ENCODING
     delimiter: Delimiter | None = DELIMITER
     decimal: Decimal | None = DECIMAL

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.spec.contribution import Contribution
 from leastnoise.tables.statistics.base import (
     A_PERSON,
     CLOSE,
@@ -342,7 +341,7 @@ class CountOverLimits(ClippingCount):
 
     def counts_in_words(self, spec: Spec, query: Query) -> str:
         """A sentence that names the limits."""
-        limits = (spec.limits(query) or Contribution()).counted
+        limits = spec.limits(query).counted
         over = " or ".join(_OVER[name].format(most=most) for name, most in limits.items())
         return f"{self.label} counts each {spec.privacy.person} with {over}."
 
@@ -353,10 +352,9 @@ class CountOverLimits(ClippingCount):
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
         """Missing limits on rows or groups."""
-        given = spec.limits(query)
         if spec.privacy.by_row:
             yield 'Not used with unit = "row": limits never cut off a single row.'
-        elif given is not None and not given.counted:
+        elif spec.limits(query).given and not spec.limits(query).counted:
             yield "Expected max_rows, max_groups or max_rows_per_group in [contribution]."
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
-from leastnoise.certificate.selection import MOST_ROUNDS
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.choices import list_cell_boundings
 from leastnoise.tables.layout.lay_out import shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.layout.limits import FirstCells
+from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
+MOST_SELECTED = 1000
+"""The most rounds of a `SelectionCertificate`, whose module takes half a second to import."""
 _EXCLUDED = ("histogram", "conditions")
 _TIMES_AS_MANY = 8  # noise for a person in all selected groups may be less than in one of 8
 
@@ -41,8 +43,8 @@ class SelectionQueries(QueryKind):
         key = f"{path}.by"
         if query.top is None:
             yield key, "Not used without top, the number of groups to select, such as top = 10."
-        elif query.top > MOST_ROUNDS:
-            yield f"{path}.top", f'Expected at most {MOST_ROUNDS:,} groups with by = "selection".'
+        elif query.top > MOST_SELECTED:
+            yield f"{path}.top", f'Expected at most {MOST_SELECTED:,} groups with by = "selection".'
         if spec.privacy.by_row:
             why = 'Not used with unit = "row": a row is in one group, so that the published counts '
             yield key, f"{why}of all groups choose the largest at no cost. Leave it out."
@@ -78,10 +80,9 @@ class SelectionQueries(QueryKind):
             )
         if groups.dimension > MAX_DIMENSION:
             raise LayoutError(f"Expected at most {MAX_DIMENSION:,} groups, got {groups.cells:,}.")
-        most = groups.cells
-        if spec.contribution is not None:
-            known = list_cell_boundings(spec.contribution, groups.numbers)
-            most = min([most, *(cells.most for cells in known if isinstance(cells, FirstCells))])
+        known = list_cell_boundings(limits_of(spec, query, groups.axes), groups.numbers)
+        few = [bounding.most for bounding in known if isinstance(bounding, FirstCells)]
+        most = min([groups.cells, *few])
         limits = [most]
         if 1 < most < query.top <= _TIMES_AS_MANY * most:
             limits.append(groups.cells)

@@ -16,19 +16,20 @@ import numpy as np
 
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, NotApplicable
-from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.base import OverTime
 from leastnoise.tables.answers.sums.series_queries import total_name
 from leastnoise.tables.answers.sums.trees import OnATree
+from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.layout.periods import OpenTotals, RunningSums
 from leastnoise.tables.noise.baselines import Baselines
-from leastnoise.tables.noise.trees import tree_to_record
+from leastnoise.tables.noise.trees import measure_table, tree_to_record
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.results.table_files import read_table
-from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
+from leastnoise.workloads.tree import CellRange, FirstCells, Nodes, TreeStrategy
 from leastnoise.workloads.tree_search import Trees, offer_releases
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class SeriesTotals(OnATree, OverTime):
             label=cells.label,
             groups=cells.cells,
             counts=periods.count,
-            moves=RowCounts(cells.l1, neighbours=cells.neighbours),
+            moves=row_counts(cells),
             neighbours=cells.neighbours,
             offers=offer_releases(periods.count, periods.branches),
             advice="Give fewer cells or releases, or a larger epsilon, or leave totals out",
@@ -201,6 +202,17 @@ class SeriesTotals(OnATree, OverTime):
             table_of(part.layout, np.array(numbers, dtype=np.float64), part.noise_errors)
             for part, numbers in zip(self.parts, (sums.counts, sums.totals), strict=True)
         ]
+
+    def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
+        """The sums of published counts of the releases from `first` to `last` of one tree.
+
+        Raises NotApplicable or InvalidArgument if no 95 % interval is known.
+        """
+        since = self.periods.first
+        cells = CellRange(first=first - since, last=last - since + 1)
+        error = measure_table(replace(self.strategy, tables=(cells,)), 0)
+        layout = replace(self.cells, name=f"{self.cells.name}_{first}_to_{last}")
+        return table_of(layout, np.array(counts, dtype=np.float64), [error])
 
     def read_numbers(self, folder: Path, kind: str) -> tuple[list[int], list[int]]:
         """The counts and totals of a folder. Raises CertificateRejected if any isn't whole."""

@@ -17,35 +17,62 @@ from urllib.parse import unquote_to_bytes
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.inputs import CsvFile, Input, ParquetFile, Part, SeveralFiles
-from leastnoise.tables.spec.source import FILES, Dialect, is_csv
+from leastnoise.tables.rows.duckdb.sheets import Sheet
+from leastnoise.tables.rows.duckdb.statistical import StatisticalFile
+from leastnoise.tables.spec.source import (
+    FILES,
+    TABULAR,
+    Dialect,
+    is_csv,
+    is_statistical,
+    is_workbook,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from leastnoise.tables.spec.values import Encoding
 
 _ANY = "**"  # in a pattern: any number of folders
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # name of a folder of NULL in Hive and Spark
 
 
-def find_files(source: str | Sequence[str], folder: Path, dialect: Dialect | None = None) -> Input:
-    """The files of `source`, relative to `folder`, with CSV in the `dialect`; reads only names.
+def find_files(
+    source: str | Sequence[str],
+    folder: Path,
+    dialect: Dialect | None = None,
+    *,
+    encoding: Encoding | None = None,
+    sheet: str | None = None,
+) -> Input:
+    """The files of `source`, relative to `folder`; reads only names.
 
-    Raises SourceError if there is no file, if a file is repeated, or if CSV and Parquet are mixed.
+    `dialect` is about CSV, `encoding` about statistical files that don't state their own, and
+    `sheet` names a sheet of workbooks. Raises SourceError if there is no file, if a file is
+    repeated, or if files of several kinds are mixed.
     """
     texts = (source,) if isinstance(source, str) else tuple(source)
     parts = [part for text in texts for part in _list_files(text, folder)]
     _check_doubles([path for path, _ in parts])
-    inputs = [Part(file=_open_file(path, dialect or Dialect()), keys=keys) for path, keys in parts]
+
+    def open_file(path: Path) -> Input:
+        if is_statistical(path.name):
+            return StatisticalFile(path, encoding)
+        if is_workbook(path.name):
+            return Sheet(path, sheet)
+        if is_csv(path.name):
+            return CsvFile(path, (dialect or Dialect()).of_file(path.name))
+        return ParquetFile(path)
+
+    inputs = [Part(file=open_file(path), keys=keys) for path, keys in parts]
     if len({type(part.file) for part in inputs}) > 1:
-        raise SourceError("The source has both CSV and Parquet files. Give files of one kind.")
+        suffixes = ", ".join(sorted({path.suffix.lower() for path, _ in parts}))
+        raise SourceError(
+            f"The source has files of several kinds: {suffixes}. Give files of one kind."
+        )
     if len(inputs) == 1 and not inputs[0].keys:
         return inputs[0].file
     return SeveralFiles(texts[0] if len(texts) == 1 else f"the {len(texts)} sources", tuple(inputs))
-
-
-def _open_file(path: Path, dialect: Dialect) -> Input:
-    if is_csv(path.name):
-        return CsvFile(path, dialect.of_file(path.name))
-    return ParquetFile(path)
 
 
 def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
@@ -55,7 +82,7 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
     if os.path.isfile(path):
         return [(path, {})]
     if os.path.isdir(path):
-        within = sorted(_match_files(path, (_ANY,)))
+        within = _without_companions(_match_files(path, (_ANY,)))
         listed = [(path_, _partition_keys(path_.parent.relative_to(path))) for path_ in within]
         if not listed:
             raise SourceError(f"The folder {path} has no {', '.join(FILES)} file in it.")
@@ -63,10 +90,16 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
     if glob.has_magic(text) and "\0" not in text:  # which no name holds
         start, pattern = _split_pattern(text)
         root = folder / start
-        if kept := sorted(_match_files(root, pattern)):
+        if kept := _without_companions(_match_files(root, pattern)):
             return [(path_, _partition_keys(path_.parent.relative_to(root))) for path_ in kept]
         raise SourceError(f"No {', '.join(FILES)} file matches {path}.")
     raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
+
+
+def _without_companions(paths: Iterable[Path]) -> list[Path]:
+    """The paths in order, without workbooks and the like that lie beside CSV or Parquet files."""
+    every = sorted(paths)
+    return [path for path in every if path.name.lower().endswith(TABULAR)] or every
 
 
 def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:

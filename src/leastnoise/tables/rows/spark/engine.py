@@ -28,7 +28,7 @@ from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, SeveralFiles
 from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.rows.spark import casts
 from leastnoise.tables.rows.spark.casts import Casts
-from leastnoise.tables.spec.source import CONNECT, is_database
+from leastnoise.tables.spec.source import CONNECT, is_database, is_statistical, is_workbook
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -82,6 +82,10 @@ def find_spark_rows(data: Data, folder: Path) -> SparkRows:
 
     Raises SourceError if they don't exist, or Spark isn't installed.
     """
+    for name in data.sources:
+        if is_statistical(name) or is_workbook(name):
+            why = "Write it as Parquet, or leave out data.engine."
+            raise SourceError(f"{name} can't be read by Spark. {why}")
     session = _session(str(data.engine))
     if data.source is None:
         with hide_values(f"the table {data.table}"):

@@ -1,0 +1,26 @@
+"""The draw of a limit by permute-and-flip, as its certificate states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leastnoise.entropy.source import Entropy, SystemEntropy
+from leastnoise.mechanism.quantiles import index_of_largest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.certificate.limits import LimitCertificate
+
+
+def choose_limit(
+    claim: LimitCertificate, cut_off: Sequence[int], *, entropy: Entropy | None = None
+) -> int:
+    """The index of the chosen candidate; `cut_off` has the rows of all units above each candidate.
+
+    `entropy` is for tests.
+    """
+    if len(cut_off) != len(claim.candidates):
+        raise ValueError(f"Expected {len(claim.candidates)} numbers, got {len(cut_off)}.")
+    penalties = [claim.rate * score for score in claim.scores(cut_off)]
+    return index_of_largest(penalties, entropy or SystemEntropy())

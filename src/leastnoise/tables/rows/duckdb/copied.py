@@ -1,0 +1,35 @@
+"""Copy rows that Python reads into a table of DuckDB, some at a time; the table may spill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leastnoise.tables.values.casts import FileRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from leastnoise.tables.rows.duckdb.inputs import Reading
+    from leastnoise.tables.values.casts import StoredColumn
+
+
+def copy_chunks(
+    reading: Reading,
+    columns: Mapping[str, tuple[str, StoredColumn]],
+    chunks: Iterable[Sequence[tuple[Any, ...]]],
+) -> FileRows:
+    """The rows of `chunks` as a table.
+
+    `columns` has the DuckDB type of each value of a row, and the column that is read from it. It
+    is in memory or in the private folder for temporary files, and is gone with the connection.
+    """
+    cursor = reading.connection
+    (count,) = cursor.execute("SELECT count(*) FROM duckdb_tables()").fetchone() or (0,)
+    table = f"copied{count}"  # several files may be open together
+    kinds = [kind for kind, _ in columns.values()]
+    listed = ", ".join(f"c{at} {kind}" for at, kind in enumerate(kinds)) or "nothing VARCHAR"
+    cursor.execute(f"CREATE TEMP TABLE {table} ({listed})")
+    with cursor.appender(table) as appender:
+        for chunk in chunks:
+            appender.append_rows(chunk if kinds else [(None,)] * len(chunk))
+    return FileRows(sql=table, columns={name: column for name, (_, column) in columns.items()})
