@@ -88,6 +88,9 @@ def test_the_limits_of_a_query_replace_those_of_the_same_name() -> None:
         ({"old": [True, False], "sex": [1, 2]}, 1),
         ({"older": [True, False]}, 10),
         ({"month": [1, 2, 3]}, 10),
+        ({"first": [1, 2, 3]}, 1),
+        ({"number": [1, 2, 3]}, 10),
+        ({"sex": [1, 2], "number": [1, 2, 3]}, 3),
         ({"who": [7, 8]}, 1),
         ({"sex": {"keys": "private"}}, 1),
         ({"sex": {"keys": "private"}, "month": {"keys": "private"}}, 10),
@@ -97,7 +100,12 @@ def test_the_limits_of_a_query_replace_those_of_the_same_name() -> None:
 def test_a_person_is_in_few_groups_by_construction(by: dict[str, Any], groups: int) -> None:
     query = {"name": "q", "statistics": ["count_units"], "group_by": by}
     join = {"p": {"source": "p.csv", "on": "who", "columns": ["sex", "born"]}}
-    derive = {"old": "born < 5 or sex = 1", "older": "old and month = 1"}
+    derive = {
+        "old": "born < 5 or sex = 1",
+        "older": "old and month = 1",
+        "first": "min(month) over who",
+        "number": "row_number(by = month) over who",
+    }
     layouts = spec_file.lay_out(raw(query, join=join, derive=derive))
     (layout,) = [one for part in layouts.queries for ways in part for one in ways][:1]
     limits = limits_of(layouts.spec, layouts.spec.query[0], layout.axes)

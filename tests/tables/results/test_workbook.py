@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 from zipfile import ZipFile
 
@@ -160,6 +161,22 @@ def test_a_workbook_of_another_form_is_a_value_error(tmp_path: Path, old: str, n
             target.writestr(name, text.replace(old.encode(), new.encode()))
     with pytest.raises(ValueError, match=r"unexpected kind|surrogates|not a workbook"):
         read(tmp_path / "new.xlsx")
+
+
+def test_any_damage_is_a_value_error_or_changes_nothing_else(tmp_path: Path) -> None:
+    content = written(tmp_path, sheet({"k": ["a"], "x": [1.5]}, 1)).read_bytes()
+    random = Random(1)
+    outcomes = set()
+    for _ in range(3000):
+        damaged = bytearray(content)
+        for _ in range(random.choice([1, 1, 4])):
+            damaged[random.randrange(len(damaged))] = random.randrange(256)
+        try:
+            read_sheet(bytes(damaged), "q", most_rows=9, most_bytes=2**20)
+            outcomes.add("read")
+        except (ValueError, OSError):
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}
 
 
 def test_a_long_sheet_is_not_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.expressions.tree import is_one_value
+from leastnoise.tables.expressions.over_unit import constant_columns
 from leastnoise.tables.layout.axes import Unlisted
 
 if TYPE_CHECKING:
@@ -26,26 +26,19 @@ def has_one_value(spec: Spec, column: str) -> bool:
     """True if each unit has one value of `column` by construction.
 
     That holds for the unit's own column, for columns that are joined by it, and for columns that
-    are derived from such columns alone.
+    are derived from such columns alone, or by aggregates over the unit.
     """
     unit = spec.privacy.unit
     if spec.privacy.by_row or not unit:
         return False
-    joined = {name for join in spec.data.join.values() if join.on == unit for name in join.columns}
-    if column == unit or column in joined:
-        return True
-    if column not in spec.derive:
-        return False
-    from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (0.1 s)
-
-    names = [*spec.derive]
-    before = {name: spec.derive[name] for name in names[: names.index(column)]}
-    earlier = spec.model_copy(update={"derive": before})
+    known = {name for join in spec.data.join.values() if join.on == unit for name in join.columns}
+    known.add(unit)
+    if column in known or column not in spec.derive:
+        return column in known
     try:
-        expression = parse(spec.derive[column])
+        return column in constant_columns(spec.derive, known)
     except ValueError:  # a problem of the spec
         return False
-    return is_one_value(expression, lambda name: has_one_value(earlier, name))
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
