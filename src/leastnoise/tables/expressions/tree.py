@@ -78,7 +78,7 @@ class Constant:
 class Call:
     """An operator or a function of other expressions, by its name in SQL.
 
-    `unit` is the unit to which `date_trunc` cuts, or the pattern of `like`. `case` takes conditions
+    `unit` is the unit to which `date_trunc` cuts, or a pattern of texts. `case` takes conditions
     and values in turn, and at the end the default. `nearest` is ⌊x + ½⌋; `round` with the second
     argument p is ⌊x·p + ½⌋ / p.
     """
