@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.expressions.over_unit import constant_columns
+from leastnoise.tables.expressions.over_unit import constant_per_unit
 from leastnoise.tables.layout.axes import Unlisted
 
 if TYPE_CHECKING:
@@ -31,14 +31,21 @@ def has_one_value(spec: Spec, column: str) -> bool:
     unit = spec.privacy.unit
     if spec.privacy.by_row or not unit:
         return False
-    known = {name for join in spec.data.join.values() if join.on == unit for name in join.columns}
-    known.add(unit)
-    if column in known or column not in spec.derive:
-        return column in known
+    joined = {name for join in spec.data.join.values() if join.on == unit for name in join.columns}
+    if column == unit or column in joined:
+        return True
+    if column not in spec.derive:
+        return False
+    from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (0.1 s)
+
+    names = [*spec.derive]
+    before = {name: spec.derive[name] for name in names[: names.index(column)]}
+    earlier = spec.model_copy(update={"derive": before})
     try:
-        return column in constant_columns(spec.derive, known)
+        expression = parse(spec.derive[column])
     except ValueError:  # a problem of the spec
         return False
+    return constant_per_unit(expression, lambda name: has_one_value(earlier, name))
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
