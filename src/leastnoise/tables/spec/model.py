@@ -327,10 +327,10 @@ class Output(Section):
     format: Literal["parquet", "csv", "json", "xlsx", "sdmx-csv"] = key(
         "the format of the tables", 'format = "csv"', default="parquet"
     )
-    headers: Literal["names", "both"] = key(
+    headers: Literal["names", "both"] | None = key(
         "the header of a CSV: names of columns, or names and labels",
         'headers = "both"',
-        default="names",
+        default=None,
     )
     agency: Text | None = key(
         "the agency of the structures in SDMX-CSV", 'agency = "OFFICE"', default=None
