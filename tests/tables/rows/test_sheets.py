@@ -111,7 +111,7 @@ def test_chunks_are_the_same_rows(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "a.xlsx", [["k"], ["a"], [None], ["b"], ["a"], [None], ["a"]])
-    monkeypatch.setattr(sheets, "_IN_CHUNK", most)
+    monkeypatch.setattr(sheets, "_ROWS_IN_CHUNK", most)
     three, one = counts(tmp_path, {"k": ["a", "b"]}, "text")
     assert three == 3 * one > 0
 

@@ -118,7 +118,7 @@ def test_chunks_are_the_same_rows(
     groups = {"x": [0, 1, 2, 3, 4], "t": ["a", "b"]}
     whole = counts(tmp_path, f"a.{kind}", groups, types={"x": "int"})
     for values in (2, 8, 46):
-        monkeypatch.setattr(statistical, "_IN_CHUNK", values)
+        monkeypatch.setattr(statistical, "_VALUES_IN_CHUNK", values)
         assert counts(tmp_path, f"a.{kind}", groups, types={"x": "int"}) == whole
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, resources
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -21,6 +21,7 @@ from sqlglot import Expr as Parsed
 from sqlglot import exp
 
 from leastnoise import _validate, _words
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.tables.expressions.tree import Call, Constant, Expression, as_type, walk
 from leastnoise.tables.expressions.words import check_arguments
 
@@ -69,16 +70,16 @@ def offsets(zone: str) -> Mapping[int, int]:
         ahead = datetime.fromtimestamp(second, clock).utcoffset()
         return 0 if ahead is None else ahead.days * _DAY + ahead.seconds
 
+    def has_offset(after: int, second: int) -> bool:
+        return offset_at(second) == after
+
     after = offset_at(FIRST)
     changes = {FIRST: after}
     for day in range(FIRST, LAST, _DAY):
-        low, high, before = day, day + _DAY, after
-        if (after := offset_at(high)) == before:
-            continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if offset_at(middle) == after else (middle, high)
-        changes[high] = after
+        before = after
+        if (after := offset_at(day + _DAY)) != before:
+            _, changed = Bisection().close(partial(has_offset, after), day, day + _DAY)
+            changes[changed] = after
     return changes
 
 

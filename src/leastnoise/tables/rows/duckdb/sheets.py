@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.duckdb.inputs import Reading
     from leastnoise.tables.values.casts import FileRows
 
-_IN_CHUNK = 20_000  # rows that Python holds at a time
+_ROWS_IN_CHUNK = 20_000  # rows that Python holds at a time
 
 
 @final
@@ -110,7 +110,7 @@ class Sheet(Input):
             next(rows, None)
             while True:
                 try:
-                    chunk = list(islice(rows, _IN_CHUNK))
+                    chunk = list(islice(rows, _ROWS_IN_CHUNK))
                     texts = [
                         tuple(_text_of(row[at]) if at < len(row) else None for at in places)
                         for row in chunk

@@ -39,7 +39,7 @@ _READERS = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
-_IN_CHUNK = 2_000_000  # values that Python holds at a time
+_VALUES_IN_CHUNK = 2_000_000  # values that Python holds at a time
 _LABEL = "_label"  # ends the name of a column of value labels
 _ICONV: dict[Encoding, str] = {
     "utf-8": "UTF-8",
@@ -225,7 +225,7 @@ class StatisticalFile(Input):
         """The rows of the used variables, some at a time; raises OSError for a damaged file."""
         names = list(dict.fromkeys(variable.letters for variable in used or every[:1]))
         readers = [(variable.letters, variable.reader(encoding)) for variable in used]
-        most, start = max(_IN_CHUNK // max(len(names), 1), 1), 0
+        most, start = max(_VALUES_IN_CHUNK // max(len(names), 1), 1), 0
         while names:
             try:
                 values, _ = self._read(
