@@ -11,7 +11,7 @@ import pytest
 
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse, parse_sql, write
-from leastnoise.tables.expressions.over_unit import constant_columns, units_of
+from leastnoise.tables.expressions.over_unit import units_of
 from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.values.casts import StoredColumn, as_day
 from tests.tables.expressions.histories import (
@@ -134,22 +134,3 @@ def test_sql_spells_the_same_differently(text: str, same: str) -> None:
 def test_a_part_of_sql_is_written_as_the_same_expression(text: str) -> None:
     query: Any = parse_sql(f"select count(*) from data where {text}")
     assert parse(write(query.args["where"].this)) == parse(text)
-
-
-def test_columns_with_one_value_per_unit_are_known() -> None:
-    derive = {
-        "first_day": "first(day, by = day) over person",
-        "month": "month(first_day)",
-        "nr": "row_number(by = day) over person",
-        "second": "min(case when nr = 2 then day end) over person",
-        "wait": "case when second > first_day then 'long' else sex end",
-        "year": "year(day)",
-        "mixed": "month + year",
-        "same": "12",
-        "code": "substr(person, 1, 2)",
-        "again": "count() over person >= 2",
-    }
-    constant = {"first_day", "month", "second", "same", "code", "again"}
-    assert constant_columns(derive, ["person"]) == constant
-    assert constant_columns(derive, ["person", "sex"]) == constant | {"wait"}
-    assert constant_columns({}, ["person"]) == set()

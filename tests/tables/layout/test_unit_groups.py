@@ -106,6 +106,24 @@ def test_a_person_is_in_few_groups_by_construction(by: dict[str, Any], groups: i
     assert (groups < 10) == (layout.groups_of_unit is not None)
 
 
+def test_columns_with_one_value_per_unit_are_known() -> None:
+    derive = {
+        "first_born": "first(born, by = month) over who",
+        "first_month": "first_born % 12",
+        "nr": "row_number(by = sex) over who",
+        "second": "min(case when nr = 2 then month end) over who",
+        "wait": "case when second > first_month then 0 else sex end",
+        "mixed": "first_month + month",
+        "same": "12",
+        "again": "count() over who >= 2",
+    }
+    spec = spec_file.parse(raw(DRUGS, derive=derive, join=JOIN))
+    constant = {name for name in derive if has_one_value(spec, name)}
+    assert constant == {"first_born", "first_month", "second", "wait", "same", "again"}
+    apart = spec_file.parse(raw(DRUGS, derive=derive))
+    assert constant - {name for name in derive if has_one_value(apart, name)} == {"wait"}
+
+
 def test_a_unit_that_is_a_row_has_no_columns_of_one_value() -> None:
     spec = spec_file.parse(raw(DRUGS))
     assert has_one_value(spec, "who")

@@ -22,7 +22,6 @@ from leastnoise.tables.expressions.tree import (
     ColumnRef,
     Expression,
     UnitColumn,
-    substitute,
     walk,
 )
 
@@ -53,26 +52,6 @@ def constant_per_unit(expression: Expression, constant: Collection[str]) -> bool
         else:
             known[node] = all(known[argument] for argument in node.arguments)
     return known[expression]
-
-
-def constant_columns(derive: Mapping[str, str], constant: Collection[str]) -> set[str]:
-    """The derived columns that have one value per unit, whatever the rows are.
-
-    `derive` has expressions by the names of their columns. `constant` lists columns of the source
-    that are known to have one value per unit; the unit itself is such a column.
-
-    >>> derive = {"first": "min(day) over person", "month": "month(first)", "year": "year(day)"}
-    >>> sorted(constant_columns(derive, ["person"]))
-    ['first', 'month']
-    """
-    if not derive:
-        return set()
-    from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (0.1 s)
-
-    derived: dict[str, Expression] = {}
-    for name, text in derive.items():
-        derived[name] = substitute(parse(text), derived)
-    return {name for name, expression in derived.items() if constant_per_unit(expression, constant)}
 
 
 def duckdb_window(

@@ -8,7 +8,7 @@ float64 holds it exactly. Texts are compared by their bytes. NULL is as in SQL: 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -163,11 +163,6 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
 def columns_of(expression: Expression) -> tuple[str, ...]:
     """The names of the columns that an expression uses, in the order of their use."""
     return tuple(node.name for node in walk(expression) if isinstance(node, ColumnRef))
-
-
-def is_one_value(expression: Expression, known: Callable[[str], bool]) -> bool:
-    """True if the expression has one value for each unit, as the columns that are `known` do."""
-    return all(known(name) for name in columns_of(expression))
 
 
 NUMBERS: Final[tuple[Type, ...]] = ("int", "float")

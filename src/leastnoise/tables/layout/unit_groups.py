@@ -10,7 +10,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.expressions.tree import is_one_value
+from leastnoise.tables.expressions.over_unit import constant_per_unit
+from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.layout.axes import Unlisted
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def has_one_value(spec: Spec, column: str) -> bool:
     """True if each unit has one value of `column` by construction.
 
     That holds for the unit's own column, for columns that are joined by it, and for columns that
-    are derived from such columns alone.
+    are derived from such columns, or from values over all rows of the unit, alone.
     """
     unit = spec.privacy.unit
     if spec.privacy.by_row or not unit:
@@ -45,7 +46,8 @@ def has_one_value(spec: Spec, column: str) -> bool:
         expression = parse(spec.derive[column])
     except ValueError:  # a problem of the spec
         return False
-    return is_one_value(expression, lambda name: has_one_value(earlier, name))
+    constant = {name for name in columns_of(expression) if has_one_value(earlier, name)}
+    return constant_per_unit(expression, constant)
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
