@@ -150,6 +150,7 @@ def test_a_folder_that_is_missing_is_an_os_error(tmp_path: Path) -> None:
         ('t="inlineStr"', 't="d"'),
         ("<t>a</t>", "<t>_xD800_</t>"),
         ("</sheetData>", "</sheetDat>"),
+        ("UTF-8", "unknown-8"),
     ],
 )
 def test_a_workbook_of_another_form_is_a_value_error(tmp_path: Path, old: str, new: str) -> None:
@@ -160,6 +161,18 @@ def test_a_workbook_of_another_form_is_a_value_error(tmp_path: Path, old: str, n
             target.writestr(name, text.replace(old.encode(), new.encode()))
     with pytest.raises(ValueError, match=r"unexpected kind|surrogates|not a workbook"):
         read(tmp_path / "new.xlsx")
+
+
+def test_a_damaged_or_encrypted_workbook_is_a_value_error(tmp_path: Path) -> None:
+    content = written(tmp_path, sheet({"k": ["a"], "x": [1.5]}, 1)).read_bytes()
+    with ZipFile(tmp_path / "tables.xlsx") as book:
+        start = book.getinfo("xl/worksheets/sheet2.xml").header_offset
+    entry = content.index(b"PK\x01\x02", content.index(b"sheet1.xml", content.index(b"PK\x01\x02")))
+    packed = start + 30 + len("xl/worksheets/sheet2.xml")  # after the local header
+    for position, byte in ((packed, b"\xff"), (entry + 8, b"\x01")):
+        changed = content[:position] + byte + content[position + 1 :]
+        with pytest.raises(ValueError, match="not a workbook"):
+            read_sheet(changed, "q", most_rows=None, most_bytes=2**24)
 
 
 def test_a_long_sheet_is_not_read(tmp_path: Path) -> None:

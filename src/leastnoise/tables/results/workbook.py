@@ -13,6 +13,7 @@ import errno
 import io
 import math
 import re
+import zlib
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,6 +40,8 @@ _COVER = "About"
 _TAKEN = {"history"}  # Excel keeps this name of a sheet to itself
 _DAY = datetime(2000, 1, 1)  # of creation, constant
 _TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_NOT_READABLE = (BadZipFile, zlib.error, EOFError, ET.ParseError, LookupError, RuntimeError)
+"""Errors for damaged or encrypted files, missing parts, and unknown encodings of XML."""
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _WHOLE = re.compile("-?[0-9]+")
 
@@ -244,7 +247,7 @@ def read_sheet(
                 _, _, labels, names = islice(lines, _HEAD - 1)
                 left = None if most_rows is None else most_rows + 1 - len(rows)
                 rows += islice(lines, left)
-    except (BadZipFile, ET.ParseError, NotImplementedError, KeyError) as error:
+    except _NOT_READABLE as error:
         raise ValueError("not a workbook") from error
     if not names or len(set(names)) != len(names) or any(len(row) != len(names) for row in rows):
         raise ValueError("columns of the same name, or rows of different lengths")
