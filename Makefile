@@ -94,7 +94,7 @@ test-attacks: install
 # Java and PostgreSQL; elsewhere it says what is missing.
 test-engines: install
 	sh tests/engines/install.sh
-	$(INSTALL) -e '.[dask,postgres,spark]' distributed
+	$(INSTALL) -e '.[dask,notebook,postgres,spark]' distributed
 	@$(MAKE) --no-print-directory -j 2 engines-classic engines-connect engines-others
 
 # One process each, beside each other: in each Java has to warm up once.

@@ -36,6 +36,15 @@ MIXED = [
     {"name": "total", "statistics": ["sum(x)"]},
 ]
 
+PERSONS = {
+    "name": "persons",
+    "statistics": ["count_units"],
+    "group_by": {"region": list(range(16)), "sex": ["f", "m"]},
+}
+DRUGS = PERSONS | {"name": "drugs", "group_by": {"drug": list(range(400))}}
+ONE_GROUP = PERSONS | {"contribution": {"max_groups": 1}}
+FIND = {"max_rows": {"find": True, "share": "0.1", "candidates": [1, 2, 5, 10, 20, 50]}}
+
 # name, (ε, δ), [contribution], blocks, and what is asked of the first block's first count
 SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]], str]] = [
     ("50 regions, one row a person: count", ("1", "1e-8"), {"max_rows": 1}, [COUNT], "≤ 1.42"),
@@ -43,6 +52,9 @@ SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]],
     ("the same, five rows a person", ("1", "1e-8"), {"max_rows": 5}, [BOTH], "≤ 10.0"),
     ("three blocks of one condition", ("1", "1e-5"), {"max_rows": 5}, CONDITIONS, "≤ 2.161"),
     ("ten mixed blocks", ("1", "1e-6"), {"max_rows": 3}, MIXED, ""),
+    ("persons beside medicines", ("1", "0"), {"max_groups": 10}, [PERSONS, DRUGS], ""),
+    ("the same, limits by query", ("1", "0"), {"max_groups": 10}, [ONE_GROUP, DRUGS], ""),
+    ("max_rows found, six candidates", ("1", "1e-8"), FIND, [COUNT], ""),
 ]
 
 

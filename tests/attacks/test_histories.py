@@ -118,6 +118,22 @@ class Histories(Exact):
             spec | {"data": spec["data"] | {"types": stored}, "derive": derive}, header=[*stored]
         )
 
+    def limits(self, query: dict[str, Any]) -> dict[str, Any]:
+        """With them the groups in which a unit can be: by columns with several values for it."""
+        limits = super().limits(query)
+        axes = dict(query.get("group_by", {}))
+        if "histogram" in query:
+            axes[query["histogram"]["column"]] = query["histogram"]
+        cells = [
+            len(axis["edges"]) - 1 if isinstance(axis, dict) else len(axis)
+            for name, axis in axes.items()
+            if name not in self.histories or self.histories[name].word == "number"
+        ]
+        if len(cells) == len(axes):
+            return limits
+        most = (self.spec.contribution.given | limits).get("max_groups", math.inf)
+        return limits | {"max_groups": min(most, math.prod(cells))}
+
     def read(self, rows: list[Row]) -> list[Row]:
         finite = [
             {

@@ -172,8 +172,8 @@ def attack_exact(case: Case, exact: Exact) -> None:
     """Raise if a unit moves the query of the case further than declared, or otherwise than said."""
     spec = case["spec"]
     query, by_row = spec["query"][0], spec["privacy"]["unit"] == "row"
-    if own := query.get("contribution"):
-        spec = spec | {"contribution": spec["contribution"] | own}
+    if limits := exact.limits(query):
+        spec = spec | {"contribution": spec["contribution"] | limits}
         case = case | {"spec": spec}
     parts = _parts_of(query, by_row=by_row)
     layouts = [
@@ -292,6 +292,10 @@ class Exact:
             one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part
         ]
         self.found = source.find_source(self.spec, self.folder)
+
+    def limits(self, query: dict[str, Any]) -> dict[str, Any]:
+        """The limits of a query beside those of the whole spec."""
+        return query.get("contribution", {})
 
     def read(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows of a unit with the columns that the query uses."""

@@ -11,9 +11,11 @@ import pytest
 
 from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.mechanism.limits import choose_limit
 from tests.tables.found_limits import CANDIDATES, claimed, cut_off, small_plan
 
@@ -98,6 +100,24 @@ def test_plans_that_choose_again_are_rejected() -> None:
     record["plans"][0] = json.loads(again.to_json())
     with pytest.raises(CertificateRejected, match="none of which chooses a limit"):
         LimitCertificate.from_record(record)
+
+
+def test_plans_about_other_neighbours_are_rejected() -> None:
+    choices = [
+        QuantileCertificate.best(
+            epsilon=Fraction(1, 10),
+            levels=(Fraction(1, 2),),
+            candidates=5,
+            parts=1,
+            neighbours=neighbours,
+        )
+        for neighbours in NEIGHBOURS
+    ]
+    pairs = [(f"q{index}", choice) for index, choice in enumerate(choices)]
+    for blocks in (pairs, pairs[1:]):
+        plan = PlanCertificate(budget=Budget(epsilon="0.5", delta=0), blocks=tuple(blocks))
+        with pytest.raises(CertificateRejected, match=r"neighbours|records"):
+            replace(claimed([1, 2, 5, 10]), plans=(plan,) * 4).verify()
 
 
 def test_impossible_numbers_are_refused() -> None:

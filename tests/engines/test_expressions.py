@@ -14,7 +14,9 @@ from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.rows.spark.engine import functions_of
 from tests.tables.expressions.oracle import random_expression
+from tests.tables.expressions.oracle_logarithms import exponential, logarithm, power
 from tests.tables.expressions.rows import TYPES, random_rows
+from tests.tables.expressions.test_logarithms import near_turns
 from tests.tables.integers import integers
 from tests.tables.rows.test_computed import ROWS, raw
 
@@ -76,6 +78,25 @@ def test_random_expressions_mean_what_they_mean_in_python(
     for place, *got in map(tuple, found):
         for one, value in zip(expressions, got, strict=True):
             assert value == one.value(rows[place]), (one.text, rows[place])
+
+
+def test_logarithms_have_the_bits_of_python_and_no_product_is_fused(session: Any) -> None:
+    rows = near_turns()
+    listed = [(place, x, y) for place, (x, y) in enumerate(rows)]
+    frame = session.createDataFrame(listed, "place int, x double, y double").repartition(2)
+    f = functions_of(frame)
+    words = ["ln(x)", "log2(x)", "log10(x)", "exp(y)", "power(x, y)"]
+    columns = {ColumnRef(name, "float"): name for name in "xy"}
+    compiled = SparkColumns(
+        f, [parse(word, {"x": "float", "y": "float"}) for word in words], columns
+    )
+    values = [value.alias(f"v{place}") for place, value in enumerate(compiled.values)]
+    sums = (f.col("x") * f.col("y") + f.col("y")).alias("sum")
+    results = sorted(map(tuple, compiled.wrap(frame).select("place", sums, *values).collect()))
+    for (x, y), (_, total, *got) in zip(rows, results, strict=True):
+        logs = [logarithm(x, word) for word in ("ln", "log2", "log10")]
+        assert got == [*logs, exponential(y), power(x, y)], (x, y)
+        assert total == x * y + y
 
 
 def test_filters_and_derived_columns_have_the_integers_of_duckdb(

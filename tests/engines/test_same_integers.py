@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from leastnoise.tables.layout import found_limits
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.rows import source
+from leastnoise.tables.rows.left_out import count_cut_off
+from tests.tables.found_limits import finds
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import COLUMNS, LIMITS, QUERIES, by_row, rows, spec_of
 from tests.tables.rows.test_clipped import GROUPS, OVER, over_spec
@@ -95,3 +100,26 @@ def test_the_rows_of_a_release(session: Any, tmp_path: Path) -> None:
     assert vectors[0] != vectors[1] != vectors[2]
     for number, expected in enumerate(vectors, 1):
         assert integers(raw, tmp_path, engine="spark", release=number) == expected
+
+
+def test_limits_of_single_queries_and_what_candidates_cut_off(session: Any, tmp_path: Path) -> None:
+    rows(400, seed=9).to_parquet(tmp_path / "rows.parquet")
+    own = [{"max_groups": 1}, {"max_rows": 2}, {"l2": 2}]
+    queries = [
+        QUERIES[1] | {"name": f"q{index}", "contribution": limits}
+        for index, limits in enumerate(own)
+    ]
+    raw = spec_of(contribution={"max_rows": 5}, query=queries)
+    assert integers(raw, tmp_path, engine="spark", together=True) == integers(raw, tmp_path)
+    for name in ("max_rows", "max_groups"):
+        found = spec_of(query=[QUERIES[1] | {"contribution": {name: finds()}}])
+        assert cut_off(found, tmp_path, "spark") == cut_off(found, tmp_path, "duckdb")
+
+
+def cut_off(raw: dict[str, Any], folder: Path, engine: str) -> list[int]:
+    layouts = spec_file.lay_out(raw | {"data": raw["data"] | {"engine": engine}})
+    finder = found_limits.finder_of(layouts.spec)
+    assert finder is not None
+    layout = found_limits.layout_of(layouts, finder)
+    with source.open_engine(source.find_source(layouts.spec, folder)) as opened:
+        return count_cut_off(opened, layouts.spec, finder, layout)

@@ -93,7 +93,7 @@ def killed(where: str, *, after: bool) -> Callable[[], None]:
         "series": (ledger_series.LedgerSeries, "begin"),
         "commit": (ledger_series.LedgerSeries, "commit"),
         "keep": (ledger_series.LedgerSeries, "_entry"),  # within the transaction
-        "table": (running_totals, "write_table"),
+        "table": (running_totals, "write_tables"),
         "rename": (output, "_publish"),
         "mark": (StateFile, "mark_published"),
         "delete": (StateFile, "delete"),

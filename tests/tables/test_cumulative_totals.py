@@ -150,5 +150,7 @@ def test_persons_are_in_one_bin_of_one_group() -> None:
     raw = spec_of(group_by={"region": [1, 2, 3]}, margins=True, unit="who")
     assert len(plan_of(raw).blocks) == 4
     raw["contribution"] = {"max_rows": 2}
-    with pytest.raises(SpecError, match="several bins"):
+    assert len(plan_of(raw).blocks) == 4
+    raw["query"][0]["statistics"] = ["count_units"]
+    with pytest.raises(SpecError, match="use another query"):
         plan_of(raw)

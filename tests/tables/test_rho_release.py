@@ -22,10 +22,12 @@ from leastnoise.accounting.proof.composed import gaussian_square
 from leastnoise.accounting.zcdp import budget_of_rho
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
-from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified, SpecError
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified, Refused, SpecError
 from leastnoise.ledger.filters import Cost
 from leastnoise.report.page import report
+from leastnoise.tables.answers.base import Offer
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.total_rho import scale_to_rho
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.fit_plans import fit_plans
 from leastnoise.tables.publish.release import Release
@@ -291,6 +293,13 @@ def test_a_false_rho_is_rejected(folder: Path) -> None:
     path.write_text(edited(certificate, rho="0.2").to_json())
     with pytest.raises(CertificateRejected):
         ln.verify_directory(folder / "out")
+
+
+def test_other_noise_is_never_taken_for_gaussian() -> None:
+    mechanism = ln.calibrate("laplace", epsilon="1", delta="1e-6", sensitivity=ln.L1(1))
+    offer = Offer(index=0, claims=(("counts", mechanism.certificate),))
+    with pytest.raises(Refused, match="counts isn't Gaussian"):
+        scale_to_rho([offer], RHO, "add-remove")
 
 
 def test_a_ledger_in_epsilon_and_delta_is_charged_for_both(folder: Path) -> None:

@@ -134,6 +134,10 @@ class LimitCertificate(TableCertificate):
             where = f"The plan of the limit {decimal_text(most)}"
             if any(isinstance(block, LimitCertificate) for _, block in plan.blocks):
                 return 1.0, f"{where} chooses a limit again."
+            try:  # first, since a plan about several relations has no neighbours
+                worst = max(worst, plan.verify().upper)
+            except CertificateRejected as error:
+                return 1.0, f"{where}: {error}"
             if plan.releases != 1 or plan.neighbours not in {None, self.neighbours}:
                 return 1.0, f"{where} is about other releases or neighbours."
             spent = self.spent + plan.budget.epsilon
@@ -142,10 +146,6 @@ class LimitCertificate(TableCertificate):
                     f"{where} and the choice spend epsilon={decimal_text(spent)} and "
                     f"delta={decimal_text(plan.budget.delta)}, more than the budget."
                 )
-            try:
-                worst = max(worst, plan.verify().upper)
-            except CertificateRejected as error:
-                return 1.0, f"{where}: {error}"
         return worst, ""
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import UTC, date, datetime, timedelta
 from importlib import resources
 from zoneinfo import ZoneInfo
@@ -11,8 +12,18 @@ from tests.tables.expressions.expression import Draw, Expression, apply
 from tests.tables.expressions.rows import Row
 
 _STAMP = Expression("at", "timestamp", lambda row: row["at"])
+_READ = Expression("cast(t as timestamp)", "timestamp", lambda row: _read(row["t"]))
 _ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
 _SIZES = {"hour": 3600, "minute": 60, "second": 1}
+
+
+def _read(text: str | None) -> datetime | None:
+    if text is None or not re.fullmatch(r"[-0-9]{10}[ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?", text):
+        return None
+    try:
+        return datetime.fromisoformat(text) if " 24:" not in text else None
+    except ValueError:
+        return None
 
 
 def read_zone(zone: str) -> ZoneInfo:
@@ -25,7 +36,7 @@ def read_zone(zone: str) -> ZoneInfo:
 def _of_clock(random: random.Random) -> Expression:
     """A timestamp: of a column, or of the clock of a zone, which Python's zoneinfo reads."""
     if random.random() < 0.4:
-        return _STAMP
+        return random.choice([_STAMP, _READ])
     zone = random.choice(_ZONES)
     name = random.choice(["moment", "at"])
     naive = " at time zone 'UTC'" if name == "at" else ""

@@ -47,6 +47,26 @@ def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
         return result.fetchall()
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "months", "years"),
+    [
+        ("2024-01-31", "2024-02-29", 0, 0),
+        ("2024-01-31", "2024-03-01", 1, 0),
+        ("2024-02-29", "2025-02-28", 11, 0),
+        ("2024-02-29", "2025-03-01", 12, 1),
+        ("2024-02-29", "2028-02-29", 48, 4),
+        ("2024-03-30", "2024-02-29", -1, 0),
+        ("2024-03-31", "2024-02-29", -1, 0),
+        ("2024-03-28", "2024-02-29", 0, 0),
+        ("0001-01-01", "9999-12-31", 119987, 9998),
+    ],
+)
+def test_completed_months_and_years(start: str, end: str, months: int, years: int) -> None:
+    texts = [f"date_sub('{unit}', date '{start}', date '{end}')" for unit in ("month", "year")]
+    row = dict.fromkeys(TYPES)
+    assert evaluate([f"{text} + coalesce(a, 0)" for text in texts], [row]) == [(months, years)]
+
+
 @pytest.mark.dense
 @pytest.mark.parametrize("seed", range(40))
 def test_random_expressions_mean_what_they_mean_in_python(seed: int) -> None:

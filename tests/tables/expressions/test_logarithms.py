@@ -18,6 +18,7 @@ from flint import arb, ctx
 
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse
+from leastnoise.tables.expressions.logarithms import _logarithm
 from leastnoise.tables.expressions.tree import Call, ColumnRef, Constant, Expression, Type
 from tests.tables.expressions.oracle_logarithms import exponential, logarithm, natural, power
 
@@ -163,8 +164,14 @@ def test_a_fused_product_would_be_noticed() -> None:
 
 def evaluate(texts: list[str], rows: list[tuple[float, float]]) -> list[tuple[float | None, ...]]:
     """The values of expressions of x and y on DuckDB."""
+    return _evaluate_trees([parse(text, _TYPES) for text in texts], rows)
+
+
+def _evaluate_trees(
+    trees: list[Expression], rows: list[tuple[float, float]]
+) -> list[tuple[float | None, ...]]:
     columns = {ColumnRef(name, kind): name for name, kind in _TYPES.items()}
-    compiled = SqlColumns([parse(text, _TYPES) for text in texts], columns)
+    compiled = SqlColumns(trees, columns)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE given (place INTEGER, x DOUBLE, y DOUBLE)")
         listed = [[place, *row] for place, row in enumerate(rows)]
@@ -174,7 +181,7 @@ def evaluate(texts: list[str], rows: list[tuple[float, float]]) -> list[tuple[fl
         return connection.sql(f"SELECT {wanted} FROM ({query}) ORDER BY place").fetchall()
 
 
-def _rows() -> list[tuple[float, float]]:
+def near_turns() -> list[tuple[float, float]]:
     rng = random.Random(2)
     ends = [5e-324, 2.0**-1022, 2.0**-960, 0.5, math.nextafter(1, 0), 1.0, math.nextafter(1, 2)]
     ends += [2.0**64, 1.7976931348623157e308, 0.0, -1.0, 10.0, 1000.0]
@@ -187,7 +194,7 @@ def _rows() -> list[tuple[float, float]]:
 
 
 def test_results_are_those_of_python_to_the_bit_and_near_the_exact_ones() -> None:
-    rows = _rows()
+    rows = near_turns()
     words = ["ln(x)", "log2(x)", "log10(x)", "exp(y)", "power(x, y)"]
     for (x, y), values in zip(rows, evaluate(words, rows), strict=True):
         expected = [logarithm(x, word) for word in ("ln", "log2", "log10")]
@@ -198,6 +205,12 @@ def test_results_are_those_of_python_to_the_bit_and_near_the_exact_ones() -> Non
             assert abs(arb(natural(x)) - exact) <= abs(exact) * 2.0**-50
             assert _is_near(values[4], (arb(y) * exact).exp())
         assert _is_near(values[3], arb(y).exp())
+
+
+def test_logarithms_before_the_rounding_have_the_bits_whose_error_is_proved() -> None:
+    rows = [(x, y) for x, y in near_turns() if x > 0]
+    values = _evaluate_trees([_logarithm(ColumnRef("x", "float"))], rows)
+    assert values == [(natural(x),) for x, _ in rows]
 
 
 def _is_near(value: float | None, exact: arb) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse, parse_sql, write
-from leastnoise.tables.expressions.over_unit import units_of
+from leastnoise.tables.expressions.over_unit import constant_per_unit, units_of
 from leastnoise.tables.expressions.tree import ColumnRef
 from leastnoise.tables.values.casts import StoredColumn, as_day
 from tests.tables.expressions.histories import (
@@ -67,7 +67,7 @@ def test_random_functions_over_a_unit_mean_what_they_mean_in_python(seed: int) -
 
 
 _REFUSED = {
-    "first(x) over who": "first needs an order, because rows have none: write first(x, by = day)",
+    "first(x) over who": "because rows come in any order: write first(x, by = day)",
     "row_number() over who": "write row_number(by = day) over who",
     "sum(x) over who": "sum over a unit adds whole numbers",
     "sum(a) over (partition by who order by d)": "sum takes no order",
@@ -134,3 +134,23 @@ def test_sql_spells_the_same_differently(text: str, same: str) -> None:
 def test_a_part_of_sql_is_written_as_the_same_expression(text: str) -> None:
     query: Any = parse_sql(f"select count(*) from data where {text}")
     assert parse(write(query.args["where"].this)) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "constant"),
+    [
+        ("first(d, by = d) over who", True),
+        ("month(first(d, by = d) over who) + count() over who", True),
+        ("max(row_number(by = d) over who) over who", True),
+        ("row_number(by = d) over who", False),
+        ("row_number(by = 1) over who", False),
+        ("count() over who + a", False),
+        ("count() over who + b", True),  # b has one value per unit
+        ("case when x > min(x) over who then 1 end", False),
+        ("12", True),
+    ],
+)
+def test_values_that_are_the_same_in_all_rows_of_a_unit_are_known(
+    text: str, *, constant: bool
+) -> None:
+    assert constant_per_unit(parse(text, TYPES), lambda name: name == "b") is constant

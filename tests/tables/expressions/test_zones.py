@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import tzdata
 
 import leastnoise as ln
 from leastnoise.errors import SpecError
@@ -114,6 +115,7 @@ def test_rows_of_utc_are_counted_by_the_hour_of_a_zone(tmp_path: Path, unit: str
             privacy={"unit": "row", "epsilon": 100},
             query=[{"name": "q", "statistics": ["count"], "group_by": {"hour": [1, 2, 3]}}],
         )
+        assert f"Europe/Berlin follow version {tzdata.IANA_VERSION} of" in str(release.plan())
         counts = release.run().tables["q"].columns["count"]
         assert [round(count) for count in counts] == [HOURS.count(hour) for hour in (1, 2, 3)]
 

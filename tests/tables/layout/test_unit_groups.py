@@ -64,6 +64,22 @@ def test_persons_beside_medicines_have_the_noise_of_one_group() -> None:
     assert mixed["drugs"] < 1.25 * medicines["drugs"]  # which shared its noise
 
 
+@pytest.mark.parametrize(
+    ("derived", "groups"),
+    [
+        ("min(month) over who", 1),
+        ("first(month, by = born) over who", 1),
+        ("count() over who", 1),
+        ("row_number(by = month) over who", 10),
+    ],
+)
+def test_a_value_over_a_persons_rows_has_one_group(derived: str, groups: int) -> None:
+    query = PERSONS | {"group_by": {"derived": [*range(1, 33)]}}
+    asked = raw(query, derive={"derived": derived})
+    known = raw(query, derive={"derived": "month"}, contribution={"max_groups": groups})
+    assert stds(asked)["persons"] == stds(known)["persons"]
+
+
 def test_the_plan_says_which_limit_each_query_used() -> None:
     own = PERSONS | {"contribution": {"max_groups": 2}}
     text = str(find_plan(spec_file.lay_out(raw(DRUGS, own)))[1])
@@ -88,6 +104,9 @@ def test_the_limits_of_a_query_replace_those_of_the_same_name() -> None:
         ({"old": [True, False], "sex": [1, 2]}, 1),
         ({"older": [True, False]}, 10),
         ({"month": [1, 2, 3]}, 10),
+        ({"first": [1, 2, 3]}, 1),
+        ({"number": [1, 2, 3]}, 10),
+        ({"sex": [1, 2], "number": [1, 2, 3]}, 3),
         ({"who": [7, 8]}, 1),
         ({"sex": {"keys": "private"}}, 1),
         ({"sex": {"keys": "private"}, "month": {"keys": "private"}}, 10),
@@ -97,31 +116,18 @@ def test_the_limits_of_a_query_replace_those_of_the_same_name() -> None:
 def test_a_person_is_in_few_groups_by_construction(by: dict[str, Any], groups: int) -> None:
     query = {"name": "q", "statistics": ["count_units"], "group_by": by}
     join = {"p": {"source": "p.csv", "on": "who", "columns": ["sex", "born"]}}
-    derive = {"old": "born < 5 or sex = 1", "older": "old and month = 1"}
+    derive = {
+        "old": "born < 5 or sex = 1",
+        "older": "old and month = 1",
+        "first": "min(month) over who",
+        "number": "row_number(by = month) over who",
+    }
     layouts = spec_file.lay_out(raw(query, join=join, derive=derive))
     (layout,) = [one for part in layouts.queries for ways in part for one in ways][:1]
     limits = limits_of(layouts.spec, layouts.spec.query[0], layout.axes)
     assert limits.max_groups == groups
     assert not (groups < 10 and layout.leaves_out)
     assert (groups < 10) == (layout.groups_of_unit is not None)
-
-
-def test_columns_with_one_value_per_unit_are_known() -> None:
-    derive = {
-        "first_born": "first(born, by = month) over who",
-        "first_month": "first_born % 12",
-        "nr": "row_number(by = sex) over who",
-        "second": "min(case when nr = 2 then month end) over who",
-        "wait": "case when second > first_month then 0 else sex end",
-        "mixed": "first_month + month",
-        "same": "12",
-        "again": "count() over who >= 2",
-    }
-    spec = spec_file.parse(raw(DRUGS, derive=derive, join=JOIN))
-    constant = {name for name in derive if has_one_value(spec, name)}
-    assert constant == {"first_born", "first_month", "second", "wait", "same", "again"}
-    apart = spec_file.parse(raw(DRUGS, derive=derive))
-    assert constant - {name for name in derive if has_one_value(apart, name)} == {"wait"}
 
 
 def test_a_unit_that_is_a_row_has_no_columns_of_one_value() -> None:

@@ -93,7 +93,8 @@ def test_a_text_in_another_encoding_is_missing_and_moves_no_other(tmp_path: Path
     content = (tmp_path / "a.sav").read_bytes()
     at = content.index("né".encode())
     (tmp_path / "a.sav").write_bytes(content[:at] + b"n\xff\xff" + content[at + 3 :])
-    assert counts(tmp_path, "a.sav", {"t": ["né", "nO"]}) == [plain[1], plain[1]]
+    keys = ["né", "nO", "n\ufffd\ufffd", "n\xff\xff"]
+    assert counts(tmp_path, "a.sav", {"t": keys}) == [plain[1], plain[1], 0, 0]
 
 
 def test_encoding_is_that_of_the_file_or_of_the_spec(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Computed:
 
     @property
     def unit(self) -> str:
-        """The column of the source after `over` in these expressions; "" if there is none."""
+        """The column of the source after `over` in these expressions, or ""."""
         return next((name for expression in self.expressions for name in units_of(expression)), "")
 
 

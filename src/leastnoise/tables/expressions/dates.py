@@ -6,6 +6,7 @@ A timestamp is a whole number of seconds since 1970-01-01T00:00:00 on its clock,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date
 
 from sqlglot import Expr as Parsed
 from sqlglot import exp
@@ -41,6 +42,14 @@ def read_date(value: Expression) -> Expression:
         return Constant(read_day(value.value), "date")
     checked = as_type(value, ("text", "date"), "date")
     return checked if checked.type == "date" else Call("date", (checked,), "date")
+
+
+def read_timestamp(value: Expression) -> Expression:
+    """A text such as 2024-01-31 10:00:00 as a timestamp; NULL for other texts."""
+    checked = as_type(value, ("text", "timestamp"), "timestamp")
+    if checked.type == "timestamp":
+        return checked
+    return Call("timestamp", (checked,), "timestamp")
 
 
 def _date(node: Parsed, read: Read) -> Expression:
@@ -182,6 +191,30 @@ def _time_between(seconds: int) -> Callable[[Expression, Expression], Expression
     return lambda start, end: _quotient(_int("-", end, start), seconds)
 
 
+_TIMESTAMP = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
+)
+
+
+def _timestamp(text: Expression) -> Expression:
+    """The seconds of a text; a part of a second is dropped."""
+
+    def cut(first: int, length: int) -> Expression:
+        return Call("substr", (text, _whole(first), _whole(length)), "text")
+
+    def number(first: int) -> Expression:
+        return _int("number of", cut(first, 2))
+
+    day = Call("date", (cut(1, 10),), "date")
+    days = _int("days", day, Constant(date(1970, 1, 1), "date"))
+    total = _int("+", _int("*", days, _whole(24)), number(12))
+    total = _int("+", _int("*", total, _whole(60)), number(15))
+    seconds = _int("coalesce", number(18), _whole(0))
+    total = _int("+", _int("*", total, _whole(60)), seconds)
+    written = Call("matches", (text,), "bool", unit=_TIMESTAMP)
+    return Call("case", (written, total, Constant(None, "null")), "timestamp")
+
+
 def _time_part(word: str) -> Callable[[Expression], Expression]:
     """An hour, minute or second of the clock, from the seconds of the day."""
     size, cycle = _SECONDS[word], {"hour": 24, "minute": 60, "second": 60}[word]
@@ -198,6 +231,7 @@ def _floor(value: Expression, divisor: int) -> Expression:
 
 
 LOWERED: Mapping[str, Callable[..., Expression]] = {
+    "timestamp": _timestamp,
     "months between": _months_between,
     "years between": _years_between,
     **{f"{unit}s between": _time_between(size) for unit, size in _SECONDS.items()},

@@ -49,6 +49,8 @@ _FORMS: Mapping[str, str] = {
     "not": "NOT {0}",
     "is null": "{0} IS NULL",
     "let": "{0}",
+    "matches": "regexp_full_match({0}, '{unit}')",
+    "number of": "TRY_CAST({0} AS DOUBLE)",
     "day of": "DATE '1970-01-01' + CAST(floor({0} / CAST('86400' AS DOUBLE)) AS INTEGER)",
     "abs": "abs({0})",
     "floor": f"CASE WHEN abs({{0}}) <= {LARGEST_INT} THEN floor({{0}}) END",

@@ -320,9 +320,13 @@ class _Reader:
         wanted = kind.this if isinstance(kind, exp.DataType) else None
         if wanted == exp.DataType.Type.DATE:
             return dates.read_date(self.read(node.this))
+        if wanted in {exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPNTZ}:
+            return dates.read_timestamp(self.read(node.this))
         if wanted == exp.DataType.Type.TEXT:
             return texts.as_text(self.read(node.this), "cast")
-        raise ValueError("Only dates and texts are cast: declare other types in [data] types.")
+        raise ValueError(
+            "Only dates, timestamps and texts are cast: declare other types in [data] types."
+        )
 
     def _nullif(self, node: Parsed) -> Expression:
         first, second = unify(self._read_both(node), "nullif")

@@ -11,7 +11,7 @@ notation: the first argument of each call is the unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -41,17 +41,22 @@ def units_of(expression: Expression) -> tuple[str, ...]:
     return tuple(node.name for node in walk(expression) if isinstance(node, UnitColumn))
 
 
-def constant_per_unit(expression: Expression, constant: Collection[str]) -> bool:
-    """True if all rows of a unit have the same value, given that the `constant` columns do."""
-    known: dict[Expression, bool] = {}
+def constant_per_unit(expression: Expression, known: Callable[[str], bool]) -> bool:
+    """True if all rows of a unit have the same value, given that the columns that are `known` do.
+
+    >>> from leastnoise.tables.expressions.language import parse
+    >>> constant_per_unit(parse("month(min(day) over person)"), lambda name: False)
+    True
+    """
+    constant: dict[Expression, bool] = {}
     for node in walk(expression):
         if isinstance(node, ColumnRef):
-            known[node] = node.name in constant
+            constant[node] = known(node.name)
         elif isinstance(node, Call) and node.operator in OVER_UNIT:
-            known[node] = node.operator in _AGGREGATES
+            constant[node] = node.operator in _AGGREGATES
         else:
-            known[node] = all(known[argument] for argument in node.arguments)
-    return known[expression]
+            constant[node] = all(constant[argument] for argument in node.arguments)
+    return constant[expression]
 
 
 def duckdb_window(

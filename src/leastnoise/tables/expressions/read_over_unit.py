@@ -74,7 +74,7 @@ def read_window(node: Parsed, read: Read) -> Expression:
         )
     if word in _ORDERED and not order:
         raise ValueError(
-            f"{word} needs an order, because rows have none: write {_ORDERED[word]} over "
+            f"{word} needs an order, because rows come in any order: write {_ORDERED[word]} over "
             f"{unit.name}."
         )
     if word == "row_number":

@@ -81,6 +81,7 @@ class SparkColumns:
             "step": self._step,
             "||": self._join,
             "like": self._like,
+            "matches": self._matches,
             "date_trunc": lambda node, value: self._f.trunc(value, node.unit),
         }
         self._names: dict[Expression, str] = {}
@@ -157,6 +158,9 @@ class SparkColumns:
         pattern = rf"\A(?:{pattern_of(node.unit, atomic=True)})\z"
         return self._f.rlike(value, self._f.lit(pattern))
 
+    def _matches(self, node: Call, value: Any) -> Any:
+        return self._f.rlike(value, self._f.lit(rf"\A(?:{node.unit})\z"))
+
     def _arithmetic(self, node: Call, first: Any, second: Any) -> Any:
         """The column of an arithmetic result, with the NULLs of `duckdb_sql._arithmetic`."""
         f = self._f
@@ -205,6 +209,7 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         "or": lambda *values: reduce(or_, values),
         **_FLOAT_OPERATORS,
         "let": lambda x: x,
+        "number of": lambda x: x.try_cast("double"),
         "day of": lambda x: f.date_add(
             f.lit("1970-01-01").cast("date"), f.floor(x / 86400.0).cast("int")
         ),

@@ -78,7 +78,7 @@ class Constant:
 class Call:
     """An operator or a function of other expressions, by its name in SQL.
 
-    `unit` is the unit to which `date_trunc` cuts, or the pattern of `like`. `case` takes conditions
+    `unit` is the unit to which `date_trunc` cuts, or a pattern of texts. `case` takes conditions
     and values in turn, and at the end the default. `nearest` is ⌊x + ½⌋; `round` with the second
     argument p is ⌊x·p + ½⌋ / p.
     """
@@ -103,7 +103,7 @@ Expression = ColumnRef | UnitColumn | Constant | Call
 INLINE = ("f+", "f-", "f*", "f/", "step")
 """Operators of float64 that engines write inside of the call that uses them.
 
-`f+` and the like are those of IEEE 754, for results that are known to be finite. `step` takes x, a
+`f+` and the like follow IEEE 754, for results that are known to be finite. `step` takes x, a
 first value, then thresholds in ascending order, each with the value from there on.
 """
 

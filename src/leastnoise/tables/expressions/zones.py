@@ -10,18 +10,18 @@ An instant is a whole number of seconds since 1970-01-01T00:00:00 UTC, rounded d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from sqlglot import Expr as Parsed
 from sqlglot import exp
 
-from leastnoise import _validate
-from leastnoise.tables.expressions.tree import Call, Constant, Expression, as_type
+from leastnoise import _validate, _words
+from leastnoise.tables.expressions.tree import Call, Constant, Expression, as_type, walk
 from leastnoise.tables.expressions.words import check_arguments
 
 Read: TypeAlias = Callable[[object], Expression]
@@ -95,6 +95,23 @@ def _read_zone(zone: str) -> ZoneInfo:
         raise ValueError(f"There is no time zone {zone[:40]!r}.{' ' if hint else ''}{hint}")
     with folder.joinpath("zoneinfo", *zone.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, key=zone)
+
+
+def describe_zones(texts: Iterable[str]) -> list[str]:
+    """A sentence about the zones that expressions name, and the version of their database."""
+    from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (it reads zones)
+
+    nodes = (node for text in texts for node in walk(parse(text)))
+    clocks = [node for node in nodes if isinstance(node, Call) and node.operator == "clock"]
+    zones = [
+        zone.value for _, zone in (node.arguments for node in clocks) if isinstance(zone, Constant)
+    ]
+    names = dict.fromkeys(str(zone) for zone in zones if zone != _UTC)
+    if not names:
+        return []
+    version = import_module("tzdata").IANA_VERSION
+    clocks_of = f"Clocks of {_words.join_names([*names])} follow version {version}"
+    return [f"{clocks_of} of the IANA time zone database, which a later release may not have."]
 
 
 def _clock(instant: Expression, zone: Expression) -> Expression:

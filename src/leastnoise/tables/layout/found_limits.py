@@ -112,8 +112,8 @@ def describe(spec: Spec) -> Iterator[str]:
     if finds.found is None:
         yield (
             f"{finder.name}{where} is found first, as {listed}, {share}: the candidate with the "
-            "least total of noise and of what it cuts off. Errors are shown for the largest "
-            "candidate; they shrink with the limit."
+            "least total error, from noise and from the rows it cuts off. Errors are shown for the "
+            "largest candidate; they shrink with the limit."
         )
         return
     yield f"{finder.name} = {finds.found:,}{where} was found among {listed}, {share}."

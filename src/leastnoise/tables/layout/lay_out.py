@@ -57,11 +57,13 @@ def lay_out_tree(
     asked: Needs,
     *,
     choose: Callable[[Sequence[Bounding], Layout], Bounding | str],
+    whole: bool = False,
 ) -> Parts:
     """Lay out the cells of a query that publishes a tree of sums.
 
     The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
-    the bounding, or the reason why no bounding fits.
+    the bounding, or the reason why no bounding fits. With `whole` the rows of a person over a limit
+    count as whole rows, rounded towards 0 in each cell, so that noise in whole numbers hides them.
     """
     ((position, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (position,), [needs], needs, part="")
@@ -69,7 +71,8 @@ def lay_out_tree(
     bounding = choose(list_boundings(spec, query, shape), shape)
     if isinstance(bounding, str):
         raise LayoutError(bounding)
-    return ((replace(shape, bounding=bounding, bits=find_bits(shape, bounding)),),)
+    bits = 0 if whole and not shape.by_row else find_bits(shape, bounding)
+    return ((replace(shape, bounding=bounding, bits=bits),),)
 
 
 def shape_of(  # noqa: PLR0917 (five calls of its own)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.expressions.over_unit import constant_per_unit
-from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.layout.axes import Unlisted
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 def has_one_value(spec: Spec, column: str) -> bool:
     """True if each unit has one value of `column` by construction.
 
-    That holds for the unit's own column, for columns that are joined by it, and for columns that
-    are derived from such columns, or from values over all rows of the unit, alone.
+    That holds for the unit's own column, for columns that are joined by it, for values over all
+    rows of the unit, and for columns that are derived from such values alone.
     """
     unit = spec.privacy.unit
     if spec.privacy.by_row or not unit:
@@ -46,8 +45,7 @@ def has_one_value(spec: Spec, column: str) -> bool:
         expression = parse(spec.derive[column])
     except ValueError:  # a problem of the spec
         return False
-    constant = {name for name in columns_of(expression) if has_one_value(earlier, name)}
-    return constant_per_unit(expression, constant)
+    return constant_per_unit(expression, lambda name: has_one_value(earlier, name))
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:

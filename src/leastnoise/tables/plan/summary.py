@@ -71,7 +71,7 @@ def list_sentences(plan: Plan) -> list[str]:
     if not plan.budget.epsilon:
         sentences.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
     sentences += sentences_on(plan, Topic.DRAW)
-    sentences += [*warn_mixed_years(plan.spec), *describe_rows(plan)]
+    sentences += [*warn_mixed_years(plan.spec), *_clocks(plan.spec), *describe_rows(plan)]
     sentences += sentences_on(plan, Topic.KEPT, Topic.NOISE, Topic.WISH)
     if plan.blocks:
         sentences += [PLAIN, OWN_NOISE, *describe_counts(layouts), *describe_detection(plan)]
@@ -215,6 +215,17 @@ def warn_mixed_years(spec: Spec) -> list[str]:
         for query in spec.query
         if mixes_years(spec.derive, spec.groupings(query))
     ]
+
+
+def _clocks(spec: Spec) -> list[str]:
+    """The version of the time zones that expressions name. A plan doesn't store it."""
+    filters = (spec.data.filter, *(query.filter for query in spec.query))
+    texts = [*spec.derive.values(), *(text for text in filters if text is not None)]
+    if not any("zone" in text.lower() for text in texts):
+        return []
+    from leastnoise.tables.expressions.zones import describe_zones  # noqa: PLC0415  (0.1 s)
+
+    return describe_zones(texts)
 
 
 def _filters(layouts: Sequence[TableShape]) -> list[str]:

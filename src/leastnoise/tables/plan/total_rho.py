@@ -6,9 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.accounting.proof.composed import gaussian_square
+from leastnoise import _words
+from leastnoise.accounting.proof.composed import gaussian_square, is_gaussian
 from leastnoise.calibration import rescale
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import float_at_least, root_above
 from leastnoise.mechanism.rounding import default_grid
 from leastnoise.tables.answers.noisy import FINEST_GRID
@@ -24,7 +26,8 @@ def scale_to_rho(offers: Sequence[Offer], rho: Fraction, neighbours: Neighbours)
     """Scale the Gaussian noise of each offer to its part of ρ, and prove it.
 
     ρᵢ = Δᵢ²/2σᵢ² of all draws add up (Bun & Steinke 2016, Lemma 1.7). An offer's part of ρ is its
-    part of δ, which follows from the importances. Within an offer the ratios of scales stay.
+    part of δ, which follows from the importances. Within an offer the ratios of scales stay. Raises
+    Refused for other noise.
     """
     delta = sum((_delta_of(offer) for offer in offers), Fraction(0))
     return [
@@ -38,6 +41,9 @@ def _delta_of(offer: Offer) -> Fraction:
 
 def _scale(offer: Offer, rho: Fraction, *, neighbours: Neighbours) -> Offer:
     draws = [(name, claim) for name, claim in offer.claims if isinstance(claim, Certificate)]
+    if len(draws) < len(offer.claims) or not is_gaussian([claim.releases for _, claim in draws]):
+        names = _words.join_names([name for name, _ in offer.claims])
+        raise Refused(f"The noise of {names} isn't Gaussian, so that it has no exact rho.")
     spent = gaussian_square([claim.releases for _, claim in draws], inner=False) / 2
     factor = float_at_least(root_above(spent / rho))
     claims = list[tuple[str, Certificate]]()

@@ -70,7 +70,7 @@ class ReleaseDifference(Shown):
         common = [(spec.contribution or Contribution()).limits for spec in specs]
         notes = [f"{change}: a part of each difference is" for change in _changes(*common)]
         for query in specs[0].query:
-            own = [
+            of_query = [
                 (other.contribution or Contribution()).limits
                 for spec in specs
                 for other in spec.query
@@ -78,7 +78,7 @@ class ReleaseDifference(Shown):
             ]
             notes += [
                 f"In {query.name}, {change}: a part of its differences is"
-                for change in _changes(*own)
+                for change in _changes(*of_query)
             ]
         return tuple(f"{note} due to that limit." for note in notes)
 

@@ -54,7 +54,7 @@ def headers_of(parts: Sequence[TableShape], spec: Spec) -> list[str]:
     >>> SEPARATOR.join(["mean_visits", "mean of Doctor visits"])
     'mean_visits: mean of Doctor visits'
     """
-    if spec.output is None or spec.output.headers == "names":
+    if spec.output is None or spec.output.headers != "both":
         return list(result_columns(parts))
     return [SEPARATOR.join(pair) for pair in column_labels(parts, spec).items()]
 

@@ -13,14 +13,15 @@ import errno
 import io
 import math
 import re
-import zlib
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count, islice, takewhile
+from lzma import LZMAError
 from typing import TYPE_CHECKING, Any, final
 from xml.etree import ElementTree as ET
 from zipfile import BadZipFile, ZipFile
+from zlib import error as ZlibError  # noqa: N812
 
 from leastnoise.errors import InvalidInput, MissingLibrary
 from leastnoise.tables.values import spill
@@ -40,9 +41,9 @@ _COVER = "About"
 _TAKEN = {"history"}  # Excel keeps this name of a sheet to itself
 _DAY = datetime(2000, 1, 1)  # of creation, constant
 _TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_NOT_READABLE = (BadZipFile, zlib.error, EOFError, ET.ParseError, LookupError, RuntimeError)
-"""Errors for damaged or encrypted files, missing parts, and unknown encodings of XML."""
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
+_DAMAGES = (BadZipFile, ET.ParseError, EOFError, LookupError, LZMAError, RuntimeError, ZlibError)
+"""Errors for damaged or encrypted workbooks, besides ValueError and OSError."""
 _WHOLE = re.compile("-?[0-9]+")
 
 
@@ -247,7 +248,7 @@ def read_sheet(
                 _, _, labels, names = islice(lines, _HEAD - 1)
                 left = None if most_rows is None else most_rows + 1 - len(rows)
                 rows += islice(lines, left)
-    except _NOT_READABLE as error:
+    except _DAMAGES as error:
         raise ValueError("not a workbook") from error
     if not names or len(set(names)) != len(names) or any(len(row) != len(names) for row in rows):
         raise ValueError("columns of the same name, or rows of different lengths")

@@ -117,7 +117,7 @@ class ExactTotals:
             return bounding.query_vectors(engine, self.spec, layouts, salt=self.salt)
 
     def cut_off(self, finder: Finder, layout: Layout | None) -> list[int]:
-        """What each candidate for a limit cuts off of all units: see `count_cut_off`."""
+        """The rows that each candidate for a limit cuts off: see `count_cut_off`."""
         self.tell(f"Reading for {finder.label}")
         with source.open_engine(self.rows) as engine:
             return count_cut_off(engine, self.spec, finder, layout)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 class Source:
     """Rows, and the columns that a spec uses, each with its type.
 
-    `computed` are the spec's expressions over these columns, evaluated row by row.
+    `computed` are the spec's expressions over these columns.
     """
 
     rows: Input | SparkRows

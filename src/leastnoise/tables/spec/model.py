@@ -327,10 +327,10 @@ class Output(Section):
     format: Literal["parquet", "csv", "json", "xlsx", "sdmx-csv"] = key(
         "the format of the tables", 'format = "csv"', default="parquet"
     )
-    headers: Literal["names", "both"] = key(
+    headers: Literal["names", "both"] | None = key(
         "the header of a CSV: names of columns, or names and labels",
         'headers = "both"',
-        default="names",
+        default=None,
     )
     agency: Text | None = key(
         "the agency of the structures in SDMX-CSV", 'agency = "OFFICE"', default=None
@@ -363,7 +363,8 @@ class About(Section):
 class Spec(Section):
     """A whole release, as a value. Create one with `spec_file.read` or `spec_file.parse`.
 
-    `derive` names columns that are computed from columns of the source, row by row.
+    `derive` names columns that are computed from columns of the source, in a row or over the
+    rows of a unit.
     """
 
     version: Annotated[int, PlainValidator(read_version, json_schema_input_type=Literal[1])] = key(
@@ -377,7 +378,7 @@ class Spec(Section):
         "the limits on one person's contribution", "[contribution]\nmax_rows = 5", default=None
     )
     derive: dict[Text, Annotated[Expression, entry(Expression)]] = key(
-        "columns that are computed from others, row by row",
+        "columns that are computed from others, in a row or over the rows of a person",
         '[derive]\nmonth = "month(visited)"',
         default_factory=dict,
     )
@@ -455,8 +456,8 @@ class Spec(Section):
         A limit of the query replaces the common one of the same name; the others hold, too.
         """
         common = {} if self.contribution is None else self.contribution.limits.given
-        own = {} if query.contribution is None else query.contribution.limits.given
-        known: dict[str, Any] = {**common, **own}
+        of_query = {} if query.contribution is None else query.contribution.limits.given
+        known: dict[str, Any] = {**common, **of_query}
         return Limits(**known)
 
     def filters(self, query: Query) -> tuple[str, ...]:

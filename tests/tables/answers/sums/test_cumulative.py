@@ -168,14 +168,13 @@ def test_the_plan_says_what_it_rests_on() -> None:
 @pytest.mark.parametrize(
     ("given", "key", "said"),
     [
-        ({"unit": "who", "rows": 2}, "query[0]", r"max_rows = 1"),
         ({"edges": [0, 100]}, "query[0].histogram.cumulative", "one bin"),
         ({"round": True}, "query[0].round", "add up"),
         ({"round_to": 5}, "query[0].round_to", "add up"),
         ({"clamp": True}, "query[0].clamp", "add up"),
         ({"min_count": 5}, "query[0].min_count", "add up"),
         ({"top": 2}, "query[0].top", "add up"),
-        ({"clipping": "0.1"}, "query[0].clipping", "one bin"),
+        ({"clipping": "0.1"}, "query[0].clipping", "another query"),
         ({"accuracy": {"std": 5}}, "query[0].accuracy.std", "half_width_95"),
         ({"margins": True}, "query[0].margins", "beside a histogram"),
         ({"conditions": {"a": {"age": {"min": 3}}}}, "query[0].conditions", "another query"),
@@ -207,6 +206,16 @@ def test_persons_are_in_one_bin() -> None:
         ((moved,), way) = (block.to_record()[key] for key in ("sensitivities", "bounding"))
         assert moved["kind"] == "row-counts"  # of the bins that noise is in
         assert way == {"kind": "first-cells", "most": 1}
+
+
+def test_persons_with_several_rows_move_whole_rows() -> None:
+    one, five = (whole_of(plan_of(spec_of(unit="who", rows=rows))) for rows in (1, 5))
+    assert five.certificate.sensitivity == RowCounts(5, neighbours="add-remove")
+    assert five.cells.bits == 0  # a person over the limit counts in whole rows
+    assert five.largest_std == pytest.approx(5 * one.largest_std, rel=0.1)
+    raw = spec_of(unit="who") | {"contribution": {"l2": 5}}
+    with pytest.raises(SpecError, match="Give max_rows"):
+        plan_of(raw)
 
 
 def test_names_of_both_tables_are_taken() -> None:

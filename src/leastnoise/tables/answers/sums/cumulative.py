@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
-from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.cumulative_queries import table_layouts
 from leastnoise.tables.answers.sums.trees import TreeSums
+from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.trees import tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import LARGEST
@@ -61,7 +61,7 @@ class Cumulative(TreeSums):
             label=cells.label,
             groups=cells.cells // bins,
             counts=bins,
-            moves=RowCounts(1, neighbours=cells.neighbours),
+            moves=row_counts(cells),
             neighbours=cells.neighbours,
             offers=offer_prefixes(Prefixes(count=bins), _DEEPEST),
             largest=cells.largest,

@@ -21,6 +21,7 @@ from leastnoise.tables.answers.sums.problems import (
     name_problems,
     std_problems,
 )
+from leastnoise.tables.answers.sums.whole_rows import fewest_whole_rows
 from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import PrivateKeys
@@ -46,7 +47,7 @@ _LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
 class RunningSumQueries(QueryKind):
     """Bins and their running sums, for groups and perhaps for totals of these."""
 
-    why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
+    why_no_clipping: ClassVar[str] = "Not used with cumulative: use another query."
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
@@ -81,7 +82,7 @@ class RunningSumQueries(QueryKind):
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The bins, and the tables by some of the columns of their groups."""
-        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding)
+        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding, whole=True)
         return ((replace(shape, margins=list_tables(query)),),)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -138,7 +139,7 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding that leaves a unit in one bin; a sentence if no bounding does."""
+    """The bounding that leaves a unit in one bin, or in the fewest rows; else a sentence."""
     if shape.cells > MOST_BINS:
         return (
             f"Expected at most {MOST_BINS:,} groups times bins with cumulative, got "
@@ -147,10 +148,14 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     for bounding in ways:
         if in_one_cell(replace(shape, bounding=bounding)):
             return bounding
-    return (
-        "A person may be in several bins, or count for a part of a row, and cumulative counts are "
-        "of persons in one bin. Give max_rows = 1 in [contribution], or leave cumulative out."
-    )
+    if shape.numbers.persons:
+        return (
+            "A person in several bins would count several times in a running sum. Give max_groups "
+            '= 1, or ask for "count" with cumulative.'
+        )
+    if (bounding := fewest_whole_rows(ways, shape)) is None:
+        return "Cumulative counts are of whole rows. Give max_rows in [contribution]."
+    return bounding
 
 
 def _margin_problems(query: Query, key: str) -> Iterator[Problem]:

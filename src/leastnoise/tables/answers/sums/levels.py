@@ -17,11 +17,11 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.level_queries import key_tree, table_layouts
 from leastnoise.tables.answers.sums.measured import Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
+from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workloads.base import Table, Workload
 from leastnoise.workloads.tree import Nodes, TreeStrategy
@@ -66,7 +66,7 @@ class Levels(TreeSums):
         return Trees(
             label=cells.label,
             counts=cells.cells,
-            moves=RowCounts(1, neighbours=cells.neighbours),
+            moves=row_counts(cells),
             neighbours=cells.neighbours,
             offers=(offer,),
             exact=True,

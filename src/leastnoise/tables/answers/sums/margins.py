@@ -489,10 +489,8 @@ class Margins(MeasuredSums):
 
     def remarks(self) -> list[str]:
         """The largest counts of tables without cells, and the total that is public."""
-        return [
-            *([] if self.marginals.has_cells else [_MOST_ROWS]),
-            *([_KNOWN] if self.total_is_known else []),
-        ]
+        most = [] if self.marginals.has_cells else [_MOST_ROWS]
+        return [*most, *([_KNOWN] if self.total_is_known else [])]
 
 
 def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:

@@ -16,10 +16,10 @@ import numpy as np
 
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, NotApplicable
-from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.base import OverTime
 from leastnoise.tables.answers.sums.series_queries import total_name
 from leastnoise.tables.answers.sums.trees import OnATree
+from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.layout.periods import OpenTotals, RunningSums
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.trees import measure_table, tree_to_record
@@ -80,7 +80,7 @@ class SeriesTotals(OnATree, OverTime):
             label=cells.label,
             groups=cells.cells,
             counts=periods.count,
-            moves=RowCounts(cells.l1, neighbours=cells.neighbours),
+            moves=row_counts(cells),
             neighbours=cells.neighbours,
             offers=offer_releases(periods.count, periods.branches),
             advice="Give fewer cells or releases, or a larger epsilon, or leave totals out",

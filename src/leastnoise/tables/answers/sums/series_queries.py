@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.answers.sums.whole_rows import fewest_whole_rows
 from leastnoise.tables.layout.lay_out import lay_out_tree
-from leastnoise.tables.layout.limits import InBall
 from leastnoise.tables.layout.periods import Periods
 from leastnoise.tables.spec.query import PrivateKeys
 
@@ -66,7 +66,7 @@ class SeriesQueries(QueryKind):
         """The layout of the counts of one release."""
         if spec.series is None:
             raise TypeError("the series comes first")
-        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding)
+        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding, whole=True)
         periods = Periods(count=spec.series.releases, branches=spec.series.branches)
         return ((replace(shape, periods=periods),),)
 
@@ -85,7 +85,6 @@ def total_name(query: str) -> str:
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """The bounding of a unit that moves the fewest whole counts; a sentence without a bounding."""
-    whole = [bounding for bounding in ways if not isinstance(bounding, InBall)]
-    if not whole or not shape.numbers.counts:
+    if (bounding := fewest_whole_rows(ways, shape)) is None:
         return "Running totals are of whole counts. Give max_rows in [contribution]."
-    return min(whole, key=lambda bounding: replace(shape, bounding=bounding).l1)
+    return bounding

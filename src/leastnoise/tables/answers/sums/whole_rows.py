@@ -1,0 +1,39 @@
+"""Units that move counts by whole rows, as noise in whole numbers needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.layout.limits import InBall
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
+
+
+def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:
+    """The bounding of a unit that moves counts by the fewest whole rows; None without a bounding.
+
+    A ball bounds squares, and so no number of rows.
+    """
+    if not shape.numbers.counts or shape.numbers.each > 1:
+        return None
+    bounded = [bounding for bounding in ways if not isinstance(bounding, InBall)]
+    whole = [bounding for bounding in bounded if bounding.l1(shape.numbers).denominator == 1]
+    return min(whole, key=lambda bounding: replace(shape, bounding=bounding).l1, default=None)
+
+
+def row_counts(cells: Layout) -> RowCounts:
+    """The shifts of all cells by one unit, in whole rows.
+
+    Raises TypeError if a person over a limit may count in fractions: noise in whole numbers would
+    show them, and rounding the sums would let each cell move by one more.
+    """
+    numbers = cells.numbers
+    if not numbers.counts or numbers.each > 1 or not (cells.by_row or cells.bits == 0):
+        raise TypeError("a unit must move these counts by whole rows")
+    return RowCounts(cells.bounding.l1(numbers), neighbours=cells.neighbours)
