@@ -19,6 +19,7 @@ from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.spec.source import IN_MEMORY
 from tests.tables.found_limits import CANDIDATES, cut_off, finds
+from tests.tables.resealed import verify_resealed
 
 _RANDOM = np.random.default_rng(3)  # makes the rows, no noise
 ROWS: Any = pd.DataFrame(
@@ -153,6 +154,20 @@ def test_another_limit_in_the_files_is_rejected(tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(SpecError, match="Written by an earlier release"):
         ln.Release.from_toml(path)
+
+
+def test_the_plan_of_a_limit_that_was_not_chosen_is_checked_too(tmp_path: Path) -> None:
+    released(tmp_path, "out", raw())
+    path = tmp_path / "out" / "certificate.json"
+    record = json.loads(path.read_text())
+    limit = json.loads((tmp_path / "out" / "plan.json").read_text())["found_limit"]["found"]
+    plans = record["blocks"][0]["certificate"]["plans"]
+    for index, candidate in enumerate(CANDIDATES):
+        if candidate != limit:  # too little noise for the largest candidates
+            plans[index] = plans[0] if index else plans[1]
+    path.write_text(json.dumps(record))
+    with pytest.raises(CertificateRejected, match="sensitivity is not one that the spec implies"):
+        verify_resealed(tmp_path / "out")
 
 
 def test_a_ledger_is_charged_before_the_limit_is_known(tmp_path: Path) -> None:

@@ -151,6 +151,7 @@ def test_a_folder_that_is_missing_is_an_os_error(tmp_path: Path) -> None:
         ('t="inlineStr"', 't="d"'),
         ("<t>a</t>", "<t>_xD800_</t>"),
         ("</sheetData>", "</sheetDat>"),
+        ("UTF-8", "unknown-8"),
     ],
 )
 def test_a_workbook_of_another_form_is_a_value_error(tmp_path: Path, old: str, new: str) -> None:

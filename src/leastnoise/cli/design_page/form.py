@@ -113,6 +113,12 @@ def write_texts(record: Mapping[str, Any]) -> dict[str, Any]:
 def write_toml(record: Mapping[str, Any]) -> str:
     """The text of a spec file; raises InvalidInput if it wouldn't read back as `record`."""
     text = spec_text.write(record)
+    try:
+        _ = text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            "The spec has half of a surrogate pair, which no file can have."
+        ) from None
     stored = spec_file.parse_toml(text)
     if stored != record or _group_columns(stored) != _group_columns(record):
         raise InvalidInput("The spec can't be written as TOML that reads back unchanged.")

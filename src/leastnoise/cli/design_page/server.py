@@ -45,6 +45,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+_DIGITS = len(str(LARGEST_SPEC))
 _LARGEST_FILE = 2**30  # bytes of a published file
 
 
@@ -149,7 +150,9 @@ class Designer(ThreadingHTTPServer):
         folder, _, file = name.rpartition("/")
         if not folder and file == f"{self.released.name}-report.html":
             return self.released.with_name(file)
-        return self.released / file if folder == self.released.name else None
+        # On Windows, a backslash separates folders, too.
+        is_within = folder == self.released.name and "\\" not in file
+        return self.released / file if is_within else None
 
 
 @final
@@ -190,7 +193,7 @@ class _Request(BaseHTTPRequestHandler):
             self._refuse(403, "Only the page itself may ask for this.")
         elif self.headers.get("Content-Type") != "application/json":
             self._refuse(415, "Expected JSON.")
-        elif not length.isdecimal() or int(length) > LARGEST_SPEC:
+        elif not length.isdecimal() or len(length) > _DIGITS or int(length) > LARGEST_SPEC:
             self._refuse(413, f"Expected at most {LARGEST_SPEC:,} bytes.")
         else:
             self._answer(name, self.rfile.read(int(length)))

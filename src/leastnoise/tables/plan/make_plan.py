@@ -170,19 +170,23 @@ def _read_plan(
     if certificate.rho != layout.spec.privacy.rho:
         raise CertificateRejected("The certificate's rho is not the spec's.")
     if (finder := found_limits.finder_of(layout.spec)) is not None:
-        fixed = _read_fixed(layout.spec, finder, certificate)
-        second = _read_plan(
-            _lay_out_fixed(layout.spec, finder, finder.finds.limit), fixed, splits, known=known
-        )
-        return Plan(spec=layout.spec, answered=second.answered, certificate=certificate)
+        claim = _read_choice(layout.spec, finder, certificate)
+        # The choice could have been any candidate, so that the plan of each has to be about the
+        # spec. A plan with too little noise for a candidate would break the guarantee.
+        seconds = {
+            limit: _read_plan(_lay_out_fixed(layout.spec, finder, limit), fixed, splits)
+            for limit, fixed in zip(finder.finds.candidates, claim.plans, strict=True)
+        }
+        answered = seconds[finder.finds.limit].answered
+        return Plan(spec=layout.spec, answered=answered, certificate=certificate)
     _check_releases(certificate, layout.spec.compositions)
     reading = Reading(certificate=certificate, splits=splits, known=known)
     answered = tuple(read_answers(layout, reading))
     return Plan(spec=layout.spec, answered=answered, certificate=certificate)
 
 
-def _read_fixed(spec: Spec, finder: Finder, certificate: PlanCertificate) -> PlanCertificate:
-    """The certificate of the second step with the limit; rejects a choice of other candidates."""
+def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> LimitCertificate:
+    """The certificate of the choice; rejects a choice that is not as the spec implies."""
     names = [name for name, _ in certificate.blocks]
     claim = certificate.blocks[0][1] if names == [finder.label] else None
     if not isinstance(claim, LimitCertificate):
@@ -198,7 +202,7 @@ def _read_fixed(spec: Spec, finder: Finder, certificate: PlanCertificate) -> Pla
     )
     if stated != wanted or certificate.releases != 1:
         raise CertificateRejected(f"{finder.label} is not chosen as the spec implies.")
-    return claim.plans[finder.finds.candidates.index(finder.finds.limit)]
+    return claim
 
 
 def _check_releases(certificate: PlanCertificate, releases: int) -> None:

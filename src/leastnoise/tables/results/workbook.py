@@ -42,7 +42,7 @@ _TAKEN = {"history"}  # Excel keeps this name of a sheet to itself
 _DAY = datetime(2000, 1, 1)  # of creation, constant
 _TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
-_DAMAGES = (BadZipFile, ET.ParseError, EOFError, KeyError, LZMAError, RuntimeError, ZlibError)
+_DAMAGES = (BadZipFile, ET.ParseError, EOFError, LookupError, LZMAError, RuntimeError, ZlibError)
 """Errors for damaged or encrypted workbooks, besides ValueError and OSError."""
 _WHOLE = re.compile("-?[0-9]+")
 
