@@ -207,9 +207,27 @@ class Prefixes(TreeTable):
         check_least_moments(alone.branches, scale)
 
 
+class SingleSum(TreeTable):
+    """A table of one number: a sum of cells of an even tree."""
+
+    def is_alike(self, noise: Agreeing) -> bool:
+        """True: it is one number."""
+        del noise
+        return True
+
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias if counts are made whole and at least 0: E max(0, Z) <= std/2."""
+        laws = [[law.variance for law in level] for level in node_laws(noise)]
+        return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
+
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the moments of the sum would take too long."""
+        check_moments(noise)
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class FirstCells(TreeTable):
+class FirstCells(SingleSum):
     """The sum of the first `cells` cells of an even tree: one number."""
 
     cells: int
@@ -225,24 +243,10 @@ class FirstCells(TreeTable):
     def _pick(self, of_all: Floats) -> Floats:
         return of_all[self.cells : self.cells + 1]
 
-    def is_alike(self, noise: Agreeing) -> bool:
-        """True: it is one number."""
-        del noise
-        return True
-
-    def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias if counts are made whole and at least 0: E max(0, Z) <= std/2."""
-        laws = [[law.variance for law in level] for level in node_laws(noise)]
-        return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
-
-    def check(self, noise: Agreeing) -> None:
-        """Raise NotApplicable if the moments of the sum would take too long."""
-        check_moments(noise)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CellRange(TreeTable):
+class CellRange(SingleSum):
     """The sum of the cells of an even tree from `first` up to, but not with, `last`: one number."""
 
     first: int
@@ -256,20 +260,6 @@ class CellRange(TreeTable):
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
         """The h with P(|sum| <= h) >= `probability`; shape (1,)."""
         return np.array([range_half_width(noise, self.first, self.last, probability)], dtype=float)
-
-    def is_alike(self, noise: Agreeing) -> bool:
-        """True: it is one number."""
-        del noise
-        return True
-
-    def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias if counts are made whole and at least 0: E max(0, Z) <= std/2."""
-        laws = [[law.variance for law in level] for level in node_laws(noise)]
-        return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
-
-    def check(self, noise: Agreeing) -> None:
-        """Raise NotApplicable if the moments of the sum would take too long."""
-        check_moments(noise)
 
 
 @final
