@@ -21,6 +21,7 @@ from tests.tables.integers import integers
 from tests.tables.rows.test_computed import ROWS, raw
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
+_QUICK = 6  # seeds that run with all tests of engines
 _SQL = {
     "int": "double",
     "float": "double",
@@ -33,7 +34,9 @@ _SQL = {
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= _QUICK)) for seed in range(20)]
+)
 def test_random_expressions_mean_what_they_mean_in_python(
     session: Any, seed: int, ansi: str
 ) -> None:
