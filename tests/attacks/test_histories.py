@@ -131,7 +131,7 @@ class Histories(Exact):
         ]
         if len(cells) == len(axes):
             return limits
-        most = (self.spec.contribution.given | limits).get("max_groups", math.inf)
+        most = (self.spec.contribution.limits.given | limits).get("max_groups", math.inf)
         return limits | {"max_groups": min(most, math.prod(cells))}
 
     def read(self, rows: list[Row]) -> list[Row]:
