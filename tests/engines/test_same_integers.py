@@ -102,6 +102,17 @@ def test_the_rows_of_a_release(session: Any, tmp_path: Path) -> None:
         assert integers(raw, tmp_path, engine="spark", release=number) == expected
 
 
+def test_persons_over_a_limit_count_in_whole_rows(session: Any, tmp_path: Path) -> None:
+    rows(400, seed=7).to_parquet(tmp_path / "rows.parquet")
+    edges = [0, 5, 10, 20, 30]
+    query = {"name": "q", "histogram": {"column": "y", "edges": edges, "cumulative": True}}
+    raw = spec_of(contribution={"max_rows": 3}, query=[query])
+    expected = integers(raw, tmp_path)
+    assert max(map(max, expected.values())) < 400  # whole rows, of 2^0 each
+    assert any(any(vector) for vector in expected.values())
+    assert integers(raw, tmp_path, engine="spark", together=True) == expected
+
+
 def test_limits_of_single_queries_and_what_candidates_cut_off(session: Any, tmp_path: Path) -> None:
     rows(400, seed=9).to_parquet(tmp_path / "rows.parquet")
     own = [{"max_groups": 1}, {"max_rows": 2}, {"l2": 2}]

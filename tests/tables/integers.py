@@ -40,7 +40,8 @@ def integers(
         ranks = [one.histogram for one in lay_out_ranks(spec, query)]
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
             way = str(layout.bounding.to_record())
-            read = layouts_read(layout) if layout.margins else [layout]
+            of_margins = layout.margins and "cumulative" not in query.keys_of_sums
+            read = layouts_read(layout) if of_margins else [layout]
             read = read if layout.selected is None else [candidates_of(layout)]
             layouts |= {f"{one.label} {way}": one for one in read}
     if together:
