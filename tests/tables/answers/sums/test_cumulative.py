@@ -19,6 +19,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.publish_sums import publish_on_tree
+from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.workloads import tree, tree_search
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
@@ -212,6 +213,8 @@ def test_persons_with_several_rows_move_whole_rows() -> None:
     one, five = (whole_of(plan_of(spec_of(unit="who", rows=rows))) for rows in (1, 5))
     assert five.certificate.sensitivity == RowCounts(5, neighbours="add-remove")
     assert five.cells.bits == 0  # a person over the limit counts in whole rows
+    with pytest.raises(TypeError, match="whole rows"):
+        row_counts(replace(five.cells, bits=20))
     assert five.largest_std == pytest.approx(5 * one.largest_std, rel=0.1)
     raw = spec_of(unit="who") | {"contribution": {"l2": 5}}
     with pytest.raises(SpecError, match="Give max_rows"):
