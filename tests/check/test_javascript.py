@@ -175,7 +175,8 @@ def test_edited_releases(
 
 
 CALLS = [
-    "pi",
+    "integral b40",
+    "integral b-3",
     *(f"exp b{x}" for x in ("0", "-3", "1/3", "-999", "-1001", "20")),
     *(f"normal b{x}" for x in ("0", "9", "-77/3", "1/3")),
     *(f"bessel_k b{x}" for x in ("1/10000", "1/2", "9", "120")),
