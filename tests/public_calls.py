@@ -205,7 +205,7 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "PlanCertificate": subject(
         ln.PlanCertificate, budget=("object", ln.Budget(epsilon=1)),
-        blocks=("pairs", (("a", certificate()),)), rule=("word", plan().rule),
+        draws=("pairs", (("a", certificate()),)), rule=("word", plan().rule),
     ),
     "LowerBound": subject(
         ln.LowerBound, loss=("word", Loss.MSE), value=("float", 0.5), epsilon=("exact", 1),

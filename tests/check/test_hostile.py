@@ -135,7 +135,7 @@ def test_another_standard_deviation_is_seen(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = json.loads((folder / "plan.json").read_text())
-    plan["blocks"][0]["errors"][0]["std"] *= 1.00001
+    plan["noisy_parts"][0]["errors"][0]["std"] *= 1.00001
     (folder / "plan.json").write_text(json.dumps(plan))
     seal = json.loads((folder / "release.json").read_text())
     seal["files"]["plan.json"] = checker.hashlib.sha256(

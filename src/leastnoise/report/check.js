@@ -664,7 +664,7 @@ function plain(value) {
   return show(dumps(value)).slice(1, -1);
 }
 
-function checkBlock(title, record) {
+function checkStatement(title, record) {
   let claim, delta;
   try {
     claim = readClaim(record);
@@ -690,18 +690,18 @@ function checkBlock(title, record) {
 
 function checkCertificate(record) {
   if (record.kind !== "plan-certificate") {
-    const claim = checkBlock("This certificate", record);
+    const claim = checkStatement("This certificate", record);
     return claim && [claim];
   }
-  const plan = fields(record, "kind version epsilon delta rule blocks", "releases rho");
-  const blocks = plan.blocks.map((block) => fields(block, "name certificate"));
-  const names = blocks.map((block) => block.name);
+  const plan = fields(record, "kind version epsilon delta rule draws", "releases rho");
+  const released = plan.draws.map((draw) => fields(draw, "name certificate"));
+  const names = released.map((draw) => draw.name);
   const texts = names.every((name) => typeof name === "string");
   const fits = texts && new Set(names).size === names.length;
   require(fits, "A query has no name, or two have the same.");
-  const checked = blocks.map((block) => checkBlock(`Query ${show(block.name)}`, block.certificate));
+  const checked = released.map((draw) => checkStatement(`Query ${show(draw.name)}`, draw.certificate));
   const claims = checked.filter((claim) => claim);
-  if (claims.length < blocks.length) {
+  if (claims.length < released.length) {
     output.say("The sum of the budgets: NOT CHECKED here, since a query is not.");
     return null;
   }
@@ -731,7 +731,7 @@ function checkCertificate(record) {
   }
   require(enough, "The queries spend more than the plan promises.");
   const guarantee = `(${plain(record.epsilon)}, ${plain(record.delta)})-private, by ${plan.rule}`;
-  output.say(`PROVED: ${blocks.length} queries in ${releases} release(s) are ${guarantee}.`);
+  output.say(`PROVED: ${released.length} queries in ${releases} release(s) are ${guarantee}.`);
   return claims;
 }
 
@@ -761,8 +761,8 @@ function deviations({ name, p = {}, d = 0, geometry, grid }) {
 }
 
 function checkDeviations(folder, plan, claims) {
-  const names = plan.blocks.map((part) => part.name);
-  for (const part of plan.blocks) {
+  const names = plan.noisy_parts.map((part) => part.name);
+  for (const part of plan.noisy_parts) {
     const { name } = part;
     const [known, stated] = [deviations(claims.get(name) ?? {}), []];
     const several = names.indexOf(name) !== names.lastIndexOf(name);
@@ -824,7 +824,7 @@ function checkRelease(folder, without = false) {
   if (missing) output.say(`NOT CHECKED: files that this page does not hold: ${missing}.`);
   const texts = ["certificate.json", "plan.json", "spec.toml"];
   const [certificate, plan] = texts.slice(0, 2).map((name) => parse(content(folder, name)));
-  const parts = ["blocks", "quantiles", "keys"].flatMap((name) => plan[name] ?? []);
+  const parts = ["noisy_parts", "quantiles", "keys"].flatMap((name) => plan[name] ?? []);
   const tables = Object.keys(files).filter((name) => !texts.includes(name));
   const stems = tables.map((name) => name.slice(0, Math.max(0, name.lastIndexOf("."))));
   const alike = (a, b) => same([...new Set(a)].sort(), [...new Set(b)].sort());
@@ -832,14 +832,14 @@ function checkRelease(folder, without = false) {
   const named = workbook || alike(stems, parts.map((part) => part.name));
   const fits = texts.every((name) => name in files) && named;
   require(fits, "The seal is about other files than the plan's tables.");
-  const inside = (plan) => (plan.blocks ?? []).map((block) => block.certificate);
+  const inside = (plan) => (plan.draws ?? []).map((draw) => draw.certificate);
   const plans = inside(certificate).flatMap((claim) => claim.plans ?? []); // of limits to be found
   const claimed = [certificate, ...plans].flatMap(inside);
   const noises = claimed.map((claim) => (claim.kind.startsWith("thr") ? claim.noise : claim));
   const draws = noises.filter((claim) => claim.kind === "certificate");
   const law = (name, scale, grid) => key([name, number(scale), number(grid)]);
   const laws = draws.map((c) => law(c.noise.name, c.noise.parameters.scale, c.grid));
-  const drawn = plan.blocks.every((b) => laws.includes(law(b.noise, b.scale, b.grid)));
+  const drawn = plan.noisy_parts.every((b) => laws.includes(law(b.noise, b.scale, b.grid)));
   require(drawn, "plan.json states other noise than the certificate.");
   const ruled = ["version", "rule", "rho"].every((name) => plan[name] === certificate[name]);
   const equal = (name) => same(number(plan[name]), number(certificate[name]));
@@ -854,7 +854,7 @@ function checkRelease(folder, without = false) {
   if (composed < planned) output.say(`ASSUMED: one unit (${show(plan.unit)}) ${changed}.`);
   if (workbook) output.say("NOT CHECKED here: the tables in tables.xlsx.");
   const claims = checkCertificate(certificate);
-  const pairs = (claims ?? []).map((claim, i) => [certificate.blocks[i].name, claim]);
+  const pairs = (claims ?? []).map((claim, i) => [certificate.draws[i].name, claim]);
   if (claims) checkDeviations(folder, plan, new Map(pairs));
   return Boolean(claims);
 }

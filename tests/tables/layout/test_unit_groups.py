@@ -43,7 +43,7 @@ def raw(*queries: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def stds(spec: dict[str, Any]) -> dict[str, float]:
     plan = find_plan(spec_file.lay_out(spec))[1]
-    return {block.label: block.errors[0].std for block in plan.blocks}
+    return {part.label: part.errors[0].std for part in plan.noisy_parts}
 
 
 def problems(spec: dict[str, Any]) -> dict[str, str]:

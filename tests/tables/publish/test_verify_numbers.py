@@ -90,7 +90,7 @@ def test_what_is_not_whole_or_negative_is_rejected(
 def test_intervals_that_value_and_noise_do_not_give_are_rejected(
     formed: Path, tmp_path: Path, label: str, end: str
 ) -> None:
-    """A tenth wider or narrower, as with another block's noise; another's value."""
+    """A tenth wider or narrower, as with another query's noise; another's value."""
     directory = shutil.copytree(formed / "json", tmp_path / "made")
     (true,) = json.loads((directory / "q.json").read_text())
     name = f"{label}_{end}"

@@ -136,7 +136,7 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
         for part in (*query.parts, *plans[1][name].parts):
             if part.why_no_difference is not None:
                 raise Refused(f"The query {name!r}{part.why_no_difference}")
-        both = (query.blocks, plans[1][name].blocks)
+        both = (query.noisy_parts, plans[1][name].noisy_parts)
         if why := next(_find_mismatches(releases[0], releases[1], both), None):
             raise Refused(f"The query {name!r}{why}")
         numbers = [
