@@ -88,6 +88,7 @@ def released(folder: Path, **given: Any) -> Path:
     return folder / "out"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("given", [{}, {"round": True, "clamp": True}, {"objective": "largest"}])
 def test_a_release_adds_up_and_verifies(tmp_path: Path, given: dict[str, Any]) -> None:
     folder = released(tmp_path, **given)

@@ -179,6 +179,7 @@ def test_a_ledger_is_charged_before_the_limit_is_known(tmp_path: Path) -> None:
     assert result.entry == verified.entry == 2  # the account is the first
 
 
+@pytest.mark.dense
 def test_two_releases_have_a_difference(tmp_path: Path) -> None:
     released(tmp_path, "one", raw())
     released(tmp_path, "two", raw())

@@ -221,6 +221,7 @@ def test_noise_in_the_cells_alone_is_drawn_where_that_is_best() -> None:
     assert whole.geometric_mean == pytest.approx(whole.others["cells"], rel=1e-6)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("rule", [{}, {"delta": "1e-6"}])
 def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
     write_rows(tmp_path)

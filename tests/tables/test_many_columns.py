@@ -174,6 +174,7 @@ def contrasts_of(whole: Margins, mask: int) -> list[list[Fraction]]:
     return [[Fraction(factor * entry, 2**BITS) for entry in row] for row, factor in pairs]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "given", [{}, {"objective": "largest"}, {"margins": [["a", "b"], ["c"], []]}, {"margins": True}]
 )
@@ -284,6 +285,7 @@ def test_tables_are_rounded_together(size: float) -> None:
         assert np.abs(steps).sum() < 2**53
 
 
+@pytest.mark.dense
 def test_the_shares_are_the_best_of_gaussian_noise() -> None:
     """Of 14 columns: figures of ResidualPlanner's closed form, found apart from all of this."""
     sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # of Adult, in Xiao et al.

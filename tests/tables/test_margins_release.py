@@ -278,6 +278,7 @@ def test_listed_tables_agree_where_none_is_by_all_columns(tmp_path: Path) -> Non
         verify_resealed(folder)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("margins", [True, [["r"], ["s"]], [["r"]], [["s"]], [[]]])
 @pytest.mark.parametrize("limits", [{"max_groups": 2, "max_rows_per_group": 1}, {"max_rows": 2}])
 def test_limits_are_about_the_groups_of_the_query(limits: dict[str, int], margins: Any) -> None:

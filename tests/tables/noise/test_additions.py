@@ -45,6 +45,7 @@ def stds(plan: Plan) -> list[float]:
     return [part.noise_errors[0].std for part in plan.noisy_parts]
 
 
+@pytest.mark.dense
 def test_six_blocks_of_two_cells(tmp_path: Path) -> None:
     """1.47 was asked for; without signs it is 1.836, and a sixth of the budget gives 2.80."""
     plan = release(tmp_path, SIX).plan()
@@ -55,6 +56,7 @@ def test_six_blocks_of_two_cells(tmp_path: Path) -> None:
     assert stds(plan) == pytest.approx([1.4055] * 6, abs=5e-5)
 
 
+@pytest.mark.dense
 def test_rows_and_persons_of_one_query(tmp_path: Path) -> None:
     """A person adds up to 2 to the rows of two cells, and 1 to the persons of both."""
     query = [{**TWO_CELLS, "name": "b", "statistics": ["count", "count_units"]}]
@@ -124,6 +126,7 @@ def test_many_alike_blocks_are_alike(tmp_path: Path) -> None:
     assert stds(plan) == pytest.approx([8.689] * 8, abs=5e-4)
 
 
+@pytest.mark.dense
 def test_a_block_that_would_lose_does_not_keep_others_apart(tmp_path: Path) -> None:
     """All four together the conditions would have 6.1, and they have 5.74 alone."""
     query = [

@@ -86,6 +86,7 @@ def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path
     assert verify_directory(folder / "out").delta.upper <= 1e-6
 
 
+@pytest.mark.dense
 def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> None:
     """Steps take 2 % off Laplace noise, whose variance at ε/2 = 1/2 is 8: less is less."""
     many = [

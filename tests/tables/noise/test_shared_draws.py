@@ -139,6 +139,7 @@ UNLIKE = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("query", "together"), [(ALIKE, [(0, 1), (2,)]), (UNLIKE, [(0, 1), (2,)]), (ALIKE[::2], None)]
 )

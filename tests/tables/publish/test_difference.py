@@ -195,6 +195,7 @@ UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("query", "change", "why"), UNLIKE)
 def test_tables_that_do_not_match_are_refused(
     *, first: Path, tmp_path: Path, query: dict[str, Any], change: Any, why: str
@@ -208,6 +209,7 @@ def test_tables_that_do_not_match_are_refused(
             ln.subtract_releases(*pair)
 
 
+@pytest.mark.dense
 def test_other_joined_tables_are_refused(first: Path, tmp_path: Path) -> None:
     pd.DataFrame({"k": ["a"], "y": [1]}).to_parquet(tmp_path / "more.parquet")
     join = {"more": {"source": "more.parquet", "on": "k", "public": True}}

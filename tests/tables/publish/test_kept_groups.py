@@ -190,6 +190,7 @@ def test_it_verifies_in_every_format(tmp_path: Path, kind: str, query: dict[str,
         assert int(rows[0]["count"]) >= int(rows[1]["count"])
 
 
+@pytest.mark.dense
 def test_persons_beside_rows_and_the_first_count_decides(tmp_path: Path) -> None:
     rows = [(person, key) for person in range(60) for key in ("a", "b", "b")[: 1 + person % 3]]
     pd.DataFrame(rows, columns=["p", "k"]).to_parquet(tmp_path / "rows.parquet")

@@ -184,6 +184,7 @@ def test_deviations_that_the_noise_does_not_have_are_rejected(releases: Path, ki
             verify_resealed(releases / kind)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_keys_of_every_type_verify(folder: Path, kind: str) -> None:
     frame = pd.read_parquet(folder / "rows.parquet").assign(town="a", old=True)

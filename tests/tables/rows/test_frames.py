@@ -366,6 +366,7 @@ def _grid(value: int, most: int) -> int:
     return counts
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("offsets", [(0, 5, 2, 3), (0, 2, 100, 3)])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_texts_that_lie_nowhere_are_refused(offsets: tuple[int, ...], kind: Any) -> None:

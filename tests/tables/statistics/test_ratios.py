@@ -80,6 +80,7 @@ def test_nothing_of_a_spread_or_ratio_is_rounded_or_clamped(form: str) -> None:
             layout([text], **asked)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("missing", ["skip", 3])
 def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: Any) -> None:
     rng = np.random.default_rng(4)  # makes the table, no noise

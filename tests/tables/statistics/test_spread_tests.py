@@ -98,6 +98,7 @@ def test_without_the_law_of_all_three_nothing_is_tested() -> None:
     assert find_spread_tests((ingredients.noise[0], other[1], ingredients.noise[2])) is None
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["var(x)", "std(x)"])
 @pytest.mark.parametrize("with_mean", [False, True])
 def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(

@@ -95,6 +95,7 @@ def test_which_sums_are_made_of_a_count_and_values_about_the_middle(
     assert sorted({use for own in layout.uses for use in own}) == [*range(len(layout.components))]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("missing", ["skip", "none", "least"])
 @pytest.mark.parametrize("frame", [True, False])
 def test_sums_without_noise_are_those_of_the_rows(

@@ -169,6 +169,7 @@ def test_one_row_moves_a_cell_by_no_more_than_its_body_says(
     assert set(largest) == {Fraction(1)}  # every row reaches it, and none is beyond
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("most", [3, 200, 100_000])
 def test_rows_without_a_value_are_all_counted(tmp_path: Path, most: int) -> None:
     """Also of persons who may have so many rows that the integers of each have few bits."""

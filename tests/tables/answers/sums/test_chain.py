@@ -33,6 +33,7 @@ def chain_of(whole: Margins) -> Chain:
     return whole.chain
 
 
+@pytest.mark.dense
 def test_the_figure_of_the_theory() -> None:
     whole = whole_of(plan_of(spec_of(group_by=LARGE)))
     assert chain_of(whole).order == (1, 2, 0)

@@ -290,6 +290,7 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
         plan_of(spec_of())
 
 
+@pytest.mark.dense
 def test_scales_that_are_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scales: list[Any] = []
 

@@ -28,6 +28,7 @@ def table(made: Plan, counts: dict[str, int], *, seed: int) -> dict[str, list[An
     return publish(part, found, seed=seed)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("limits", [{"max_groups": 1}, {"max_groups": 3}, {"max_groups": 10}])
 def test_how_often_groups_are_published(limits: dict[str, int]) -> None:
     made = planned(statistics=["count_units"], contribution=limits)
@@ -55,6 +56,7 @@ def test_noise_is_that_of_the_plan_and_each_group_has_its_own() -> None:
     assert (again != errors).any()
 
 
+@pytest.mark.dense
 def test_rows_of_several_numbers_have_the_noise_of_one_body() -> None:
     made = planned(
         statistics=["count", "sum(x)"], contribution={"max_groups": 1, "max_rows_per_group": 1}
@@ -86,6 +88,7 @@ def test_values_of_no_group_are_none() -> None:
     }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("limits", [{"max_groups": 1}, {"max_groups": 10}])
 def test_how_often_keys_alone_are_published(limits: dict[str, int]) -> None:
     (part,) = planned(statistics=[], contribution=limits).keys

@@ -164,6 +164,7 @@ def test_a_plan_follows_from_spec_and_certificate(releases: int, delta: str) -> 
     assert plan_as_certified(laid, read).to_record() == made.to_record()
 
 
+@pytest.mark.dense
 def test_intervals_of_many_weights_hold_and_are_hardly_wider(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -404,6 +405,7 @@ def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
     answer.check_determined(all_of_it, where="q")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4", "12"])
 def test_half_widths_of_many_unlike_geometric_weights_hold(
     epsilon: str, monkeypatch: pytest.MonkeyPatch
