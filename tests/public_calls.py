@@ -285,6 +285,10 @@ SUBJECTS: dict[str, Subject] = {
     "subtract_releases": subject(
         ln.subtract_releases, before=("path", "none"), after=("path", "none")
     ),
+    "standardise_rates": subject(
+        ln.standardise_rates, directory=("path", "none"), query=("text", "rates"),
+        weights=("table", {"age": [1]}),
+    ),
     "release": subject(
         ln.release, data=("object", {"source": "a.parquet"}), unit=("text", "person"),
         max_rows=("whole", 2), neighbours=("word", "add-remove"), **BUDGET,

@@ -140,7 +140,7 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
         if why := next(_find_mismatches(releases[0], releases[1], both), None):
             raise Refused(f"The query {name!r}{why}")
         numbers = [
-            _read_numbers(folder, release, parts)
+            read_numbers(folder, release, parts)
             for folder, release, parts in zip(folders, releases, both, strict=True)
         ]
         tables[name] = _subtract(both, numbers)
@@ -211,7 +211,7 @@ def _statistics_by_label(parts: Sequence[NoisyPart]) -> dict[str, _NoisyStatisti
     }
 
 
-def _read_numbers(
+def read_numbers(
     folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """The numbers of a verified table, by column."""
