@@ -16,7 +16,7 @@ a *shift* s. It is (ε, δ)-private if for every possible shift
 
     δ(ε) = ∫ (f(x) − e^ε f(x − s))₊ dx <= δ,    y₊ = max(y, 0).
 
-Four facts are used. The first three find δ(ε) of a draw, the last adds draws up.
+Five facts are used. The first four find δ(ε) of one step, the last adds steps up.
 
 1. *Pure noise.* Let f(x) = c·e^(−η(x)) with |η(x − s) − η(x)| <= ε₀ for all x and all shifts s.
    Then δ(ε) = 0 for ε >= ε₀, as the integrand is never above 0. For η = N/b with a norm N this is
@@ -26,7 +26,11 @@ Four facts are used. The first three find δ(ε) of a draw, the last adds draws 
 2. *Noise that falls evenly.* Where all level sets of f are balls (intervals) around 0, the longest
    shift is the worst. Then δ(ε) is one integral; the functions below state its value.
 3. *Lattices.* Where X has finitely many values, δ(ε) is a finite sum.
-4. *Composition.* Budgets add up (Dwork & Roth 2014, Theorem 3.16). Several Gaussian draws are like
+4. *Choices.* Permute-and-flip publishes the candidate j with the largest λ·s_j + E_j, s_j its score
+   and E_j independent, P(E_j > t) = e^−t. If one person changes s_j by c_j, then δ(ε) = 0 for
+   ε >= λ·max (c_j − c_i). Proof: given the other E_i, j wins with probability e^−(m − λ·s_j)₊ for
+   m = max (λ·s_i + E_i), and m − λ·s_j moves by no more than that.
+5. *Composition.* Budgets add up (Dwork & Roth 2014, Theorem 3.16). Several Gaussian draws are like
    one with (Δ/σ)² = Σ (Δ_i/σ_i)², since a Gaussian is alike in all directions.
 
 Whole numbers decide everything. A number is an exact fraction, or a `Ball`: two whole numbers with
@@ -84,22 +88,23 @@ SENSITIVITIES = {
 GEOMETRIES = {
     "cells": "count", "count-ellipse": "queries shared offset total", "blocks": "", "matrix": "",
 }
+STEP = "version epsilon delta neighbours assumptions "
 STATEMENTS = {
     "certificate": "version epsilon delta noise dimension sensitivity geometry compositions "
                    "sampling_rate delta_interval grid assumptions",
-    "threshold-certificate": "version epsilon delta neighbours assumptions noise threshold reach "
-                             "chance_below coordinate",
-    "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested "
-                            "candidates parts groups reach",
-    "selection-certificate": "version epsilon delta neighbours assumptions rate rounds candidates",
-    "keys-certificate": "", "limit-certificate": "",
+    "threshold-certificate": STEP + "noise threshold reach chance_below coordinate",
+    "quantile-certificate": STEP + "levels rates nested candidates parts groups reach",
+    "selection-certificate": STEP + "rate rounds candidates",
+    "keys-certificate": STEP + "groups chances bits",
+    "limit-certificate": STEP + "rate candidates noise plans",
 }
 """Kinds of records and their fields beside the kind; none, where there is no proof here."""
-SMALLEST, LENGTH, COUNT = Fraction(1, 10**300), (Fraction(1, 10**140), 10**140), (1, 10**6)
+SMALLEST, ANY = Fraction(1, 10**300), (-(10**300), 10**300)
+LENGTH, COUNT = (Fraction(1, 10**140), 10**140), (1, 10**6)
 NUMBERS = {
     **dict.fromkeys("scale bound bounds radii reach rates rate".split(), LENGTH),
     **dict.fromkeys("delta sampling_rate chance_below shares levels atom".split(), (0, 1)),
-    **dict.fromkeys("delta_interval threshold offset".split(), (-(10**300), 10**300)),
+    **dict.fromkeys("delta_interval threshold offset limits amounts".split(), ANY),
     "epsilon": (0, 10**5), "gamma": (LENGTH[0], 1), "decay": (Fraction(1, 1000), 10**6),
     "radius": (Fraction(1, 10**12), 10**5), "shared": (-1, 10**9), "total": (0, 10**9),
     "rho": (0, 10**4),
@@ -108,16 +113,20 @@ WHOLES = {
     **dict.fromkeys("dimension cells copies coordinates queries most l0 groups".split(), COUNT),
     **dict.fromkeys("branches count max_nonzero rounds".split(), COUNT), "coordinate": (0, 10**6),
     **dict.fromkeys("compositions candidates".split(), (1, 2**53)), "releases": (2, 2**53),
-    "masses": (0, 2**20_000),
+    "masses": (0, 2**20_000), "chances": (0, 2**52), "bits": (0, 14),
 }
 WORDS = {
     **dict.fromkeys("whole with_total nested".split(), (True, False)), "rule": (BASIC, TIGHT),
     "version": (1,), "neighbours": ("add-remove", "replace-one"),
 }
 LISTS = {
-    *"bounds radii masses branches shares copies levels rates bodies delta_interval blocks".split()
+    *"bounds radii masses branches shares copies levels rates delta_interval blocks".split(),
+    *"chances limits amounts plans".split(),
 }
 # fmt: on
+
+
+MEANINGS = {"limit-certificate": {"candidates": "limits", "noise": "amounts"}}
 
 
 def show(value: object) -> str:
@@ -149,6 +158,7 @@ def read(name: str, value, *, item: bool = False):
         return tuple(read(name, part, item=True) for part in value)
     if name in NUMBERS:
         exact, (low, high) = number(value), NUMBERS[name]
+        # a sign, or a probability above 1, makes no sense; other limits are limits of work
         fits = (exact > 0 if low > 0 else exact >= low) and (exact <= high or high > 1)
         require(fits, f"{name} = {show(value)} is no such number.")
         require(low <= exact <= high, f"{name} = {show(value)}, too small or too large", NotChecked)
@@ -160,50 +170,46 @@ def read(name: str, value, *, item: bool = False):
     if name in WORDS:
         same = any(value == word and type(value) is type(word) for word in WORDS[name])
         require(same, f"{name} = {show(value)} is not in {show(WORDS[name])}.")
-    if name in {"body", "hull", "bodies"}:
-        return shape(value, BODIES)
-    return value
+    return shape(value, BODIES) if name in {"body", "hull"} else value
 
 
 def fields(record, names: str | dict, optional: str = "") -> dict:
     """Read a record with the fields `names`, or the fields of its kind, and `optional` fields."""
     require(isinstance(record, dict), "Expected a JSON object.")
+    meant = {}
     if isinstance(names, dict):
         kind = record.get("kind")
         require(isinstance(kind, str) and kind in names, f"Unknown kind {show(kind)}.")
         require(names[kind], f"the kind {kind}", NotChecked)
-        names = "kind " + names[kind]
+        names, meant = "kind " + names[kind], MEANINGS.get(kind, {})
     missing, more = set(names.split()) - set(record), set(record) - set(names.split())
     require(not missing and more <= set(optional.split()), f"Expected the fields {names}.")
-    return {name: read(name, value) for name, value in record.items()}
+    return {name: read(meant.get(name, name), value) for name, value in record.items()}
 
 
-def shape(record: object, kinds: dict) -> tuple:
-    """A convex set: (kind, dimension, nesting, its fields). docs/theory/bodies.md defines them."""
+def shape(record: object, kinds: dict, deepest: int = 6) -> tuple:
+    """A convex set: (kind, dimension, its fields). docs/theory/bodies.md defines them."""
+    require(deepest, "shapes nested too deep", NotChecked)
     r = fields(record, kinds)
     require(r.get("exponent", "infinity") == "infinity", "shapes with an exponent", NotChecked)
-    kind, parts = r["kind"], r.get("bodies", ())
-    if "of" in r or "parts" in r:
-        inner = BODIES if kind == "at-most" else ADDED
-        parts = [r["of"]] if "of" in r else r["parts"]
-        require(isinstance(parts, list) and parts, "Expected a list of parts.")
-        parts = r["of" if "of" in r else "parts"] = tuple(shape(part, inner) for part in parts)
+    kind, parts = r["kind"], ()
+    for name in {"of", "parts", "bodies"} & set(r):
+        inner = BODIES if kind in {"cells", "at-most", "together"} else ADDED
+        listed = [r[name]] if name == "of" else r[name]
+        require(isinstance(listed, list) and listed, "Expected a list of parts.")
+        parts = r[name] = tuple(shape(part, inner, deepest - 1) for part in listed)
     copies, radii = r.get("copies", (1,) * len(parts)), r.get("radii", (1,) * len(parts))
     cells, most = r.get("cells", r.get("queries", 1)), r.get("most", 1)
     fits = len(copies) == len(radii) == len(parts) and min(radii, default=1) >= 1 and most <= cells
     require(fits, f"The fields of {kind} do not fit each other.")
-    each = (
-        sum(p[1] * n for p, n in zip(parts, copies, strict=True))
-        if parts
-        else len(r.get("bounds", "1"))
-    )
+    each = sum(part[1] * n for part, n in zip(parts, copies, strict=True))
+    each = each if parts else len(r.get("bounds", (1,)))
     dimension = each * cells * r.get("coordinates", 1) + (kind == "counted")
-    nesting = 1 + max((part[2] for part in parts), default=0)
-    small = dimension <= 10**6 and (most == cells or most * dimension <= 10**6) and nesting <= 6
-    require(small, "shapes nested too deep, or of too many numbers", NotChecked)
+    small = dimension <= 10**6 and (most == cells or most * dimension <= 10**6)
+    require(small, "shapes of too many numbers", NotChecked)
     if kind == "interval":
-        return "box", 1, 1, (r["bound"],)
-    return kind, dimension, nesting, *(r[name] for name in kinds[kind].split())
+        return "box", 1, (r["bound"],)
+    return kind, dimension, *(r[name] for name in kinds[kind].split())
 
 
 def parse(text: bytes) -> dict:
@@ -288,30 +294,22 @@ def exp(x: Ball) -> Ball:
     return Ball(max(at(x.low).low, 0), at(x.high).high)
 
 
-def pi() -> Ball:
-    """π = 16 arctan(1/5) − 4 arctan(1/239) (Machin), arctan(1/n) = 1/n − 1/(3n³) + 1/(5n⁵) − ….
-
-    What is left of an alternating series is below the first term that is left out.
-    """
-
-    def arctan(n: int) -> Ball:
-        total, power, k = ZERO, ONE.over(n), 1
-        while power.high > 1:
-            total = total + power.over(k) if k % 4 == 1 else total - power.over(k)
-            power, k = power.over(n * n), k + 2
-        return total + Ball(-2, 2)
-
-    return Ball.of(16) * arctan(5) - Ball.of(4) * arctan(239)
-
-
-def normal(x: Ball) -> Ball:
-    """Φ(x) = ½ + (x + x³/3 + x⁵/(3·5) + …)·e^(−x²/2)/√(2π), |x| <= 40."""
+def integral(x: Ball) -> Ball:
+    """∫₀^x e^(−t²/2) dt = (x + x³/3 + x⁵/(3·5) + …)·e^(−x²/2), |x| <= 40."""
     require(x.size() <= 40 * UNIT, "a Gaussian law beyond 40 standard deviations", NotChecked)
     square, term, total, n = x * x, x, x, 3
     while term.size() > 1 or square.high > n // 2 * UNIT:  # then each term is below half the last
         term, n = (term * square).over(n), n + 2
         total += term
-    return HALF + (total + Ball(-2, 2)) / (exp(square * HALF) * (pi() + pi()).sqrt())
+    return (total + Ball(-2, 2)) / exp(square * HALF)
+
+
+MASS = integral(Ball.of(40)) + Ball(0, 1)  # from 0 to ∞: what is beyond 40 is below e^−800
+
+
+def normal(x: Ball) -> Ball:
+    """Φ(x), the part of the integral from −∞ to ∞ that is below x."""
+    return HALF + integral(x) / (MASS + MASS)
 
 
 # 3. How far one person moves the numbers.
@@ -332,11 +330,11 @@ class Shifts(dict):
 def hull_of(bound: Fraction, most: int, cells: int) -> tuple:
     """The hull of all shifts of at most `most` of the cells, each by at most `bound`."""
     if most >= cells:
-        return "box", cells, 1, (bound,) * cells
+        return "box", cells, (bound,) * cells
     segment = hull_of(bound, 1, 1)
     if most == 1:
-        return "cells", cells, 2, (segment,), (cells,)
-    return "at-most", cells, 2, most, cells, (segment,)
+        return "cells", cells, (segment,), (cells,)
+    return "at-most", cells, most, cells, (segment,)
 
 
 def rounded_up(square: Fraction) -> Fraction:
@@ -345,56 +343,46 @@ def rounded_up(square: Fraction) -> Fraction:
     Certificates state δ for a longest shift that is a fraction.
     """
     product, q = square.numerator * square.denominator, square.denominator
-    root = math.isqrt(product)
-    exact = root * root == product
-    return (
-        Fraction(root, q) ** 2 if exact else Fraction(math.isqrt(product << 128) + 1, q << 64) ** 2
-    )
+    if math.isqrt(product) ** 2 == product:
+        return square
+    return Fraction(math.isqrt(product << 128) + 1, q << 64) ** 2
 
 
-def shifts_of(record: object, d: int) -> Shifts:
-    """The facts that a sensitivity implies about the shifts of d numbers."""
-    r = fields(record, SENSITIVITIES)
+def shifts_of(r: dict, d: int) -> Shifts:
+    """The facts that a sensitivity, with the fields r, implies about the shifts of d numbers."""
     kind, b, about = r["kind"], r.get("bound", Fraction(1)), r.get("neighbours")
-    replaced, numbers, moved = about == "replace-one", d, min(r.get("l0", 1), d)
-    wholly = kind in {"integer", "row-counts"} or r.get("whole", False)
-    require(b.denominator == 1 or not wholly, "Whole shifts have a whole bound.")
-    s = Shifts(neighbours=about, square=b * b * moved, hull=hull_of(b, moved, d))
-    s |= {"l1": b} if moved == 1 and (kind != "l2" or d == 1) else {}
-    s |= ({"rows": (b * moved, replaced)} if wholly else {}) | (
-        {"whole": b} if wholly and d == 1 else {}
-    )
-    if kind == "integer":
-        numbers = 1
-    elif kind == "l2" and d > 1:
-        s["hull"] = "ball", d, 1, b, d
-    elif kind == "row-counts" and replaced and d > 1:
-        counts = ("counts", d, 1, d, 1, b)
-        s = Shifts(
-            neighbours=about,
-            square=2 * b * b,
-            rows=s["rows"],
-            hull=("differences", d, 2, (counts,)),
-        )
+    replaced, s, numbers = about == "replace-one", Shifts(neighbours=about), d
+    if kind == "within":
+        s["hull"], numbers = r["hull"], r["hull"][1]
+    elif kind == "added":
+        added = shape(r["of"], ADDED)
+        numbers = added[1]
+        s |= {"neighbours": "add-remove", "added": added, "hull": ("signed", numbers, (added,))}
     elif kind == "counting-queries":
         q, k, n = r["dimension"], r["max_nonzero"], int(r["with_total"])
         numbers, moved = q + n, min(2 * k, q) if replaced else k
-        require(
-            k <= q and not (replaced and n), "More queries than there are, or a replaced total."
-        )
-        counts = ("counts", q, 1, q, k, b)
-        counts = ("counted", q + 1, 2, (counts,), Fraction(1)) if n else counts
-        s = Shifts(neighbours=about, square=b * b * moved + n, hull=hull_of(b, k, q))
+        fits = k <= q and not (replaced and n)
+        require(fits, "More queries than there are, or a replaced total.")
+        counts = ("counts", q, q, k, b)
+        counts = ("counted", q + 1, (counts,), Fraction(1)) if n else counts
+        s |= {"square": b * b * moved + n, "hull": hull_of(b, k, q)}
         s |= {"l1": b} if moved + n == 1 else {}
         s |= {} if replaced else {"added": counts}
         if n or (k < q if replaced else k > 1):
-            s["hull"] = ("differences" if replaced else "signed", q + n, 2 + n, (counts,))
-    elif kind == "within":
-        s, numbers = Shifts(neighbours=None, hull=r["hull"]), r["hull"][1]
-    elif kind == "added":
-        added = shape(r["of"], ADDED)
-        s, numbers = Shifts(neighbours="add-remove", added=added), added[1]
-        s["hull"] = "signed", numbers, 1 + added[2], (added,)
+            s["hull"] = "differences" if replaced else "signed", q + n, (counts,)
+    else:
+        moved, numbers = min(r.get("l0", 1), d), 1 if kind == "integer" else d
+        whole = kind in {"integer", "row-counts"} or r.get("whole", False)
+        between = kind == "row-counts" and replaced and d > 1  # rows go from cell to cell
+        require(b.denominator == 1 or not whole, "Whole shifts have a whole bound.")
+        s |= {"square": b * b * (2 if between else moved), "hull": hull_of(b, moved, d)}
+        s |= {"rows": (b * moved, replaced)} if whole else {}
+        s |= {"whole": b} if whole and d == 1 else {}
+        s |= {"l1": b} if moved == 1 and not between and (kind != "l2" or d == 1) else {}
+        if kind == "l2" and d > 1:
+            s["hull"] = "ball", d, b, d
+        if between:
+            s["hull"] = "differences", d, (("counts", d, d, 1, b),)
     require(numbers == d, "The sensitivity is of another number of numbers.")
     if "square" in s:
         s["square"] = rounded_up(s["square"])
@@ -428,14 +416,15 @@ def through(claim: dict) -> tuple[Shifts, int, int]:
     Behind a geometry W⁻¹(W v + X) is released, so that X has to hide W s. In `cells` each cell has
     noise of its own, of which one person moves l0.
     """
-    record, d, draws = claim["sensitivity"], claim["dimension"], claim["compositions"]
-    s = shifts_of(record, d)
+    r = fields(claim["sensitivity"], SENSITIVITIES)
+    d, draws = claim["dimension"], claim["compositions"]
+    s = shifts_of(r, d)
     if claim["geometry"] is None:
         return s, d, draws
-    g, r = fields(claim["geometry"], GEOMETRIES), fields(record, SENSITIVITIES)
+    g = fields(claim["geometry"], GEOMETRIES)
     if g["kind"] == "cells":
         require(r["kind"] == "linf" and g["count"] == d, "Other cells than the shifts have.")
-        alone = {"kind": "integer" if r["whole"] else "l2", "bound": record["bound"]}
+        alone = {"kind": "integer" if r["whole"] else "l2", "bound": r["bound"]}
         return shifts_of(alone, 1), 1, draws * min(r["l0"], d)
     fits = r["kind"] == "counting-queries" and g["queries"] == r["dimension"]
     fits = fits and (g["total"] > 0) == r["with_total"] and (g["total"] or not g["offset"])
@@ -453,6 +442,10 @@ FAMILIES = {
     "two-sided-staircase": "scale of core decay", "gaussian": "scale", "l2": "scale",
     "truncated-laplace": "scale radius", "truncated-staircase": "scale gamma radius decay atom",
     "tulap": "scale radius decay", "discrete-staircase": "scale cells masses",
+}
+OF_ONE_NUMBER = {
+    "staircase", "geometric", "tulap", "truncated-laplace", "truncated-staircase",
+    "discrete-staircase",
 }
 # fmt: on
 
@@ -495,7 +488,7 @@ def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
     elif "body" in p or "of" in p:
         form = p.get("body") or shape(p["of"], ADDED)
         require(form[1] == d, "The dimension of the noise does not fit.")
-        hidden = ("signed", d, 1 + form[2], (form,)) if "core" in p and "decay" not in p else form
+        hidden = ("signed", d, (form,)) if "core" in p and "decay" not in p else form
         known = s["added"] if "of" in p and "decay" in p else s["hull"]
         require(hidden == known, "noise in another shape than the shifts", NotChecked)
         moved = 1 / p["scale"]
@@ -532,14 +525,13 @@ def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
     """Steps q^k, q = e^−decay, from γ + k − 1 to γ + k, cut off at R; and an atom w at 0.
 
     Under a shift by t <= 1 step the loss is ∞ with P(X > R − t), else decay, 0 or −decay. Of total
-    variation TV = P(|X| < t/2), (TV − P(∞))/(1 − q) has the loss `decay`. The atom tells itself:
+    variation TV = P(|X| < t/2), (TV − P(∞))/(1 − q) has the loss `decay`. An atom has the loss ∞:
     δ(ε) = w + (1 − w)·(P(∞) + P(decay)·(1 − e^(ε − decay))₊).
     """
     gamma, radius, decay = p.get("gamma", Fraction(1, 2)), p["radius"], p["decay"]
     q, w = exp(Ball.of(-decay)), Ball.of(p.get("atom", 0))
-    require(
-        t <= 1 and radius > t / 2, "shifts of more than a step, or beyond the noise", NotChecked
-    )
+    fits = t <= 1 and radius > t / 2
+    require(fits, "shifts of more than a step, or beyond the noise", NotChecked)
 
     def mass(x: Fraction) -> Ball:
         """∫₀^x = γ + q + … + q^n + (x − γ − n) q^(n+1), n = ⌊x − γ⌋."""
@@ -567,16 +559,14 @@ def lattice(shift: Fraction, p: dict, epsilon: Fraction) -> Ball:
     if list(w) != sorted(w, reverse=True):
         require(shift * len(w) <= 3 * 10**5, "a long list of weights that rise", NotChecked)
         shifts = [step * i for i in range(1, int(shift) + 1)]
-    sums = []
-    for e in (factor.high, factor.low):
-        moved = ([*[0] * min(j, len(weights)), *weights] for j in shifts)
-        sums.append(
-            max(
-                sum(max(0, a * UNIT - e * c) for a, c in zip(weights, m, strict=False))
-                for m in moved
-            )
-        )
-    return Ball(*sums).over(sum(weights))
+
+    def above(j: int, e: int) -> int:
+        """Σ_k (w_k − e·w_(k−j))₊ times 2^512, for e·2^512."""
+        moved = [0] * min(j, len(weights)) + weights
+        return sum(max(0, a * UNIT - e * c) for a, c in zip(weights, moved, strict=False))
+
+    low, high = (max(above(j, e) for j in shifts) for e in (factor.high, factor.low))
+    return Ball(low, high).over(sum(weights))
 
 
 def bessel_k(z: Ball) -> tuple[Ball, Ball]:
@@ -603,7 +593,7 @@ def cap(m: Fraction, c: Ball, w: Ball) -> Ball:
 
     g(y) = e^(cy) (2 − y)^m has (2 − y) g' = (c(2 − y) − m) g, so 2(n + 1) g_(n+1) =
     (n + 2c − m) g_n − c g_(n−1). For n >= 2(3|c| + |m|) each |g_n| is at most ¾ of the larger of
-    the two before: once two are at most 16 units, the rest is below 100.
+    the two before: once two are at most 16 units, the rest is below 2·16·(¾ + ¾² + …) = 96.
     """
     half = m.denominator == 2
     before, g = ZERO, Ball.of(Fraction(2) ** math.floor(m)) * (Ball.of(2).sqrt() if half else ONE)
@@ -667,6 +657,15 @@ ASSUMPTIONS = {
         "the candidates are public and fixed before the rows are read; what a unit adds to each "
         "candidate's score depends on its own rows alone, and is 0 or 1"
     )],
+    "keys-certificate": [(
+        "each key that a unit has is published by a fair coin of its own, of the chance that the "
+        "table gives the number of its units; nothing is said of other keys, not even how many "
+        "there are"
+    )],
+    "limit-certificate": [(
+        "candidates, their noise and their plans are public and fixed before the rows are read; "
+        "the number of a unit's rows or groups depends on its own rows alone"
+    )],
 }
 # fmt: on
 
@@ -686,10 +685,8 @@ def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
     if "core" in p:
         p["core"] = read("most" if name == "geometric" else "total", p["core"])
         require(name in {"geometric", "two-sided-laplace"} or p["core"] * 10**6 >= 1, "No core.")
-    scalar = name in {"staircase", "geometric", "tulap"} or name.startswith(
-        ("truncated", "discrete")
-    )
-    require(d == 1 if scalar else d > 1 or name != "l2", "The dimension of the noise does not fit.")
+    fits = d == 1 if name in OF_ONE_NUMBER else d > 1 or name != "l2"
+    require(fits, "The dimension of the noise does not fit.")
     grid = None if claim["grid"] is None else number(claim["grid"])
     fits = grid is None or (grid > 0 and not any(n & (n - 1) for n in grid.as_integer_ratio()))
     about = {claim.get("neighbours"), s["neighbours"]} - {None}
@@ -746,11 +743,22 @@ def beyond(claim: dict, t: Fraction, i: int) -> Ball:
         return Ball.of(Fraction(sum(w[math.floor(c * p["cells"]) + 1 :]), 2 * sum(w) - w[0]))
     known = name == "laplace" or (name == "k-norm" and p["body"][0] == "box")
     require(known, f"a threshold for {name} noise", NotChecked)
-    bounds, total, term = p["body"][3] if name == "k-norm" else (1,) * (i + 1), ZERO, ONE
+    bounds, total, term = p["body"][2] if name == "k-norm" else (1,) * (i + 1), ZERO, ONE
     c, q = c / bounds[i], len(bounds) if name == "k-norm" else 1
     for j in range(q):
         total, term = total + term * Ball.of(Fraction(q - j, q)), term * Ball.of(c / (j + 1))
     return total * HALF * exp(Ball.of(-c))
+
+
+def added_or_replaced(claim: dict, delta) -> Ball:
+    """δ(ε) for a person who is added or removed; for one who is replaced (1 + e^(ε/2))·δ(ε/2).
+
+    The second goes through the table without either person.
+    """
+    if claim["neighbours"] == "add-remove":
+        return delta(claim["epsilon"])
+    half = claim["epsilon"] / 2
+    return delta(half) * (ONE + exp(Ball.of(half)))
 
 
 def check_threshold(claim: dict) -> Ball:
@@ -758,47 +766,64 @@ def check_threshold(claim: dict) -> Ball:
 
     p = P(reach + X, rounded to the grid, reaches the threshold, or by the coin one step below). Of
     k groups of a person j have nobody else: δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε) with
-    p_j = 1 − (1 − p)^j. A person who is replaced: the same at ε/2, times 1 + e^(ε/2), through the
-    table without either.
+    p_j = 1 − (1 − p)^j.
     """
     noise = read_claim(claim["noise"], {"certificate": STATEMENTS["certificate"]})
     check_draw(noise)
     grid, k, coin, i = noise["grid"], noise["draws"], claim["chance_below"], claim["coordinate"]
     fits = grid and noise["geometry"] is None and noise["neighbours"] == "add-remove"
-    require(
-        fits and i < noise["d"] and coin < 1,
-        "The certificate of the noise does not fit a threshold.",
-    )
+    fits = fits and i < noise["d"] and coin < 1
+    require(fits, "The certificate of the noise does not fit a threshold.")
     require(k <= 200, "more than 200 groups", NotChecked)
-    p, chances = ZERO, (1 - coin, coin)
-    for steps in (0, 1):  # half a step below rounds up; a little less than half a step is safe
-        t = (
-            claim["threshold"]
-            - claim["reach"]
-            - grid * (steps + Fraction(1, 2) + Fraction(1, 2**40))
-        )
-        p += Ball.of(chances[steps]) * (ONE if t < 0 else beyond(noise, t, i))
-    replaced = claim["neighbours"] == "replace-one"
-    epsilon, worst, hidden = claim["epsilon"] / (1 + replaced), 0, ONE  # hidden: (1 − p)^j
-    for j in range(k + 1):
-        rest = delta_of(noise, k - j, epsilon) if j < k else ZERO
-        worst = max(worst, (ONE - hidden + hidden * rest).high)
-        hidden *= ONE - p
-    return Ball(0, worst) * (ONE + exp(Ball.of(epsilon)) if replaced else ONE)
+    # X > t if the sum is no more than half a step below; 2^−40 of a step more: X = t is inside
+    near = claim["threshold"] - claim["reach"] - grid * (Fraction(1, 2) + Fraction(1, 2**40))
+    certain, tossed = (ONE if t < 0 else beyond(noise, t, i) for t in (near, near - grid))
+    p = Ball.of(1 - coin) * certain + Ball.of(coin) * tossed
+
+    def delta(epsilon: Fraction) -> Ball:
+        worst, hidden = 0, ONE  # hidden: (1 − p)^j
+        for j in range(k + 1):
+            rest = delta_of(noise, k - j, epsilon) if j < k else ZERO
+            worst = max(worst, (ONE - hidden + hidden * rest).high)
+            hidden *= ONE - p
+        return Ball(0, worst)
+
+    return added_or_replaced(claim, delta)
+
+
+def check_keys(claim: dict) -> Ball:
+    """Names of groups that nobody listed, without counts, by a coin for each group.
+
+    A group of n persons is named with probability π(n), π(0) = 0, and always if n is beyond the
+    list. One person changes n by 1 in k groups at most: by basic composition δ(ε) <= k·max
+    (P − e^(ε/k)·Q)₊, P and Q the probabilities of one side of a coin with and without the person.
+    """
+    chances, k, certain = claim["chances"], claim["groups"], 2**52
+    require(chances[-1] == certain, "A group that is beyond the list is not always named.")
+    steps = [*zip((0, *chances), chances, strict=False)]  # of n − 1 and of n persons
+    sides = steps + [(q, p) for p, q in steps]
+    sides += [(certain - p, certain - q) for p, q in sides]
+
+    def delta(epsilon: Fraction) -> Ball:
+        e = exp(Ball.of(epsilon / k))
+        return Ball(0, k * max(p * UNIT - e.low * q for p, q in sides)).over(certain)
+
+    bound = added_or_replaced(claim, delta)
+    loose = bound.high > claim["delta"] * UNIT and k > 1
+    require(not loose, "keys of several groups by tight composition", NotChecked)
+    return bound
 
 
 def check_quantiles(claim: dict) -> Ball:
     """Quantiles chosen by permute-and-flip: ε₀ = Σ 2λΔ; of nested draws the worst of each depth.
 
-    A score moves by at most Δ = R·max(a, 1 − a), a the level among the rows that are left; for a
-    person who is replaced by 2R·max(a, 1 − a), or by R in one group at the first depth.
+    A score moves by at most Δ = R·max(a, 1 − a), R the reach and a the level among the rows that
+    are left. A person who is replaced is two such persons; in a single group, among all rows, both
+    together move a score by at most R.
     """
     levels, rates, nested = claim["levels"], claim["rates"], claim["nested"]
-    ends, replaced = (Fraction(0), *levels, Fraction(1)), claim["neighbours"] == "replace-one"
-    fits = (
-        all(ends[i] < ends[i + 1] for i in range(len(levels) + 1))
-        and len(rates) == len(levels) <= 1000
-    )
+    ends, replaced = [Fraction(0), *levels, Fraction(1)], claim["neighbours"] == "replace-one"
+    fits = ends == sorted(set(ends)) and len(rates) == len(levels) <= 1000
     require(fits and read("cells", claim["parts"]), "Levels do not rise, or have no rates.")
     costs: dict = {}
     left = [(0, len(levels), 0)] if nested else [(i, i + 1, i) for i in range(len(levels))]
@@ -816,19 +841,49 @@ def check_quantiles(claim: dict) -> Ball:
 
 
 def check_selection(claim: dict) -> Ball:
-    """Groups selected by permute-and-flip: ε₀ = λ for each round, or 2λ for a person replaced."""
+    """Groups selected by permute-and-flip: ε₀ = λ for each round, or 2λ for a person replaced.
+
+    A person who is added moves all scores by 0 or 1, so that c_j − c_i <= 1.
+    """
     require(claim["rounds"] < claim["candidates"], "There are as many rounds as candidates.")
     spent = claim["rounds"] * claim["rate"] * (1 + (claim["neighbours"] == "replace-one"))
     require(spent <= claim["epsilon"], "The rounds need a larger ε.")
     return ZERO
 
 
+def check_limit(claim: dict) -> Ball:
+    """A limit chosen by permute-and-flip, then the plan of that limit: ε₀ = 2λ and the plan's ε.
+
+    The score of a limit c_j is max_i (f(j) − f(i))/|c_j − c_i|, f(j) = N_j + Σ_u max(0, n_u − c_j)
+    over all persons u with n_u rows. A person adds to each quotient 0 to 1 where c_j < c_i, and −1
+    to 0 where c_j > c_i. So a score moves by at most 1, also for a person who is replaced.
+    """
+    limits, plans = claim["candidates"], claim["plans"]
+    fits = list(limits) == sorted(set(limits)) and 2 <= len(limits) <= 12
+    fits = fits and len(limits) == len(plans) == len(claim["noise"])
+    require(fits, "Limits do not rise, or have no plans.")
+    for limit, record in zip(limits, plans, strict=True):
+        print(f"With the limit {float(limit):.6g}:")
+        fits = isinstance(record, dict) and record.get("kind") == "plan-certificate"
+        require(fits, "A limit has no plan.")
+        claims = check_certificate(record)
+        require(claims is not None, "a plan of a limit", NotChecked)
+        about = {c["neighbours"] for c in claims} - {None, claim["neighbours"]}
+        again = any(c["kind"] == "limit-certificate" for c in claims)
+        require(not again and not about and "releases" not in record, "No plan after a limit.")
+        spent = 2 * claim["rate"] + number(record["epsilon"])
+        fits = spent <= claim["epsilon"] and number(record["delta"]) <= claim["delta"]
+        require(fits, "A plan and the choice of its limit need more than the budget.")
+    return Ball(0, Ball.of(claim["delta"]).low)  # compared above, as fractions
+
+
+# fmt: off
 PROOFS = {
-    "certificate": check_draw,
-    "threshold-certificate": check_threshold,
-    "quantile-certificate": check_quantiles,
-    "selection-certificate": check_selection,
+    "certificate": check_draw, "threshold-certificate": check_threshold,
+    "quantile-certificate": check_quantiles, "selection-certificate": check_selection,
+    "keys-certificate": check_keys, "limit-certificate": check_limit,
 }
+# fmt: on
 
 
 # 6. What is printed: of a certificate, of a plan of several, of a release.
@@ -861,7 +916,7 @@ def check_statement(title: str, record) -> dict | None:
         print(f"{title}: NOT CHECKED here: {reason}.")
         return None
     require(delta.high <= claim["delta"] * UNIT, f"{title}: δ is up to {delta.high / UNIT:.9g}.")
-    draw = record if claim["kind"] == "certificate" else record.get("noise")
+    draw = {"certificate": record, "threshold-certificate": record.get("noise")}.get(claim["kind"])
     print(f"{title}:")
     if draw:
         r, times = draw["sensitivity"], draw["compositions"]
@@ -881,8 +936,8 @@ def check_certificate(record: dict) -> list | None:
         return [claim] if claim else None
     plan = fields(record, "kind version epsilon delta rule draws", "releases rho")
     released = [fields(draw, "name certificate") for draw in plan["draws"]]
-    fits = all(isinstance(draw["name"], str) for draw in released)
-    fits = fits and len({draw["name"] for draw in released}) == len(released)
+    names = [draw["name"] for draw in released]
+    fits = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
     require(fits, "A query has no name, or two have the same.")
     checked = [check_statement(f"Query {show(r['name'])}", r["certificate"]) for r in released]
     claims = [claim for claim in checked if claim]
@@ -895,15 +950,16 @@ def check_certificate(record: dict) -> list | None:
     require(fits, "Queries are about other numbers of releases, or different neighbours.")
     others = [c for c in claims if c["kind"] != "certificate"]
     left = {p: plan[p] - releases * sum(c[p] for c in others) for p in ("epsilon", "delta")}
-    if "rho" in plan:
-        fits = len(draws) == len(released) and all(c["name"] == "gaussian" for c in draws)
-        require(fits, "The plan has a rho, but noise that is not Gaussian.")
+    square = None
+    if all(c["name"] == "gaussian" for c in draws):
         square = sum(c["draws"] * c["s"]["square"] / c["p"]["scale"] ** 2 for c in draws)
+    if "rho" in plan:
+        fits = square is not None and not others
+        require(fits, "The plan has a rho, but noise that is not Gaussian.")
         require(square <= 2 * plan["rho"], "The queries spend more rho than the plan promises.")
     if plan["rule"] == BASIC:
         fits = all(sum(c[part] for c in draws) <= left[part] for part in left)
-    elif all(c["name"] == "gaussian" for c in draws):
-        square = sum(c["draws"] * c["s"]["square"] / c["p"]["scale"] ** 2 for c in draws)
+    elif square is not None:
         fits = draws and min(left.values()) >= 0
         fits = fits and gaussian(square, left["epsilon"]).high <= left["delta"] * UNIT
     else:
@@ -926,7 +982,7 @@ def deviations(claim: dict) -> list[float]:
     """
     name, p, d, variances = claim.get("name"), claim.get("p", {}), claim.get("d", 0), []
     form = p.get("body", ("",))
-    form = form[3][0] if form[0] == "cells" and len(form[3]) == 1 else form
+    form = form[2][0] if form[0] == "cells" and len(form[2]) == 1 else form
     if name in {"gaussian", "laplace"} and claim["geometry"] is None:
         variances = [p["scale"] ** 2 * (2 if name == "laplace" else 1)]
     elif name == "discrete-staircase":
@@ -938,7 +994,7 @@ def deviations(claim: dict) -> list[float]:
             steps = [(float(k + p["gamma"]), -float(p["decay"]) * k) for k in range(10_000)]
             low, high = (sum(r**n * math.exp(x) for r, x in steps) for n in (d, d + 2))
             ratio = high / low / ((d + 1) * (d + 2))
-        variances = [p["scale"] ** 2 * ratio * (q + 1) * (q + 2) / 3 * a * a for a in form[3]]
+        variances = [p["scale"] ** 2 * ratio * (q + 1) * (q + 2) / 3 * a * a for a in form[2]]
     return [math.sqrt(v + g * g / 12) for v in variances for g in (0, claim["grid"] or 0)]
 
 
@@ -958,15 +1014,19 @@ def check_deviations(folder: Path, plan: dict, claims: dict) -> None:
             continue
         for error in part["errors"]:
             if error["statistic"] in {"count", "count_units"}:
-                path, rows = folder / f"{name}.csv", []
-                if path.is_file():
-                    rows = list(csv.DictReader(content(path, 1 << 30).decode().splitlines()))
-                elif path.with_suffix(".json").is_file():
-                    rows = json.loads(content(path.with_suffix(".json"), 1 << 30))
+                rows = rows_of(folder, name)
                 stated += [error["std"], *stated_in(rows, error["statistic"])]
         fits = all(any(math.isclose(float(x), y, rel_tol=1e-6) for y in known) for x in stated)
         require(fits, f"A standard deviation of {show(name)} does not fit its noise.")
         print(f"CHECKED: {len(stated)} standard deviations of counts in {show(name)}.")
+
+
+def rows_of(folder: Path, name: str) -> list:
+    """The rows of a table in CSV or JSON."""
+    if (path := folder / f"{name}.csv").is_file():
+        return list(csv.DictReader(content(path, 1 << 30).decode().splitlines()))
+    path = folder / f"{name}.json"
+    return json.loads(content(path, 1 << 30)) if path.is_file() else []
 
 
 def stated_in(rows: list, statistic: str) -> list:
@@ -987,9 +1047,8 @@ def content(path: Path, most: int = 10**7) -> bytes:
 
 def check_release(folder: Path) -> bool:
     """Check the seal and the certificate of a release, and that its plan says what these say."""
-    seal = fields(
-        parse(content(folder / "release.json")), "kind version files entry", "release chain"
-    )
+    seal = parse(content(folder / "release.json"))
+    seal = fields(seal, "kind version files entry", "release chain")
     files = seal["files"]
     index, entry = seal.get("release"), seal["entry"]
     fits = seal["kind"] == "release-record" and isinstance(files, dict)

@@ -13,8 +13,7 @@ from typing import final
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof.composed import bound_composed
 from leastnoise.accounting.proof.moment_sum import prove_by_moments
-from leastnoise.balls.core import float_above
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.core import POINTS_PER_STD, float_above
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import check_sampling, shifts_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused

@@ -22,10 +22,13 @@ import leastnoise as ln
 import leastnoise_check as checker
 from tests.attacks import edits
 from tests.attacks.guard import PARTS, Guard
+from tests.check import calibrated
 from tests.golden.records import QUICK
 
 Case = tuple[str, Any]
 
+JUDGED: list[tuple[dict[str, bytes], str]] = []
+"""Files and the checker's verdicts, for `benchmarks.check_differential`."""
 RELEASES = Path(__file__).parent.parent / "golden/releases"
 _FILES = ("certificate.json", "plan.json", "release.json")
 _FAMILIES = (
@@ -54,6 +57,9 @@ def drawn(random: Random) -> Case:
     if kind < 0.45:
         name = random.choice(sorted(folder.name for folder in RELEASES.iterdir()))
         return "plan", (name, edits.drawn(random, _plan(name)))
+    if kind < 0.5:
+        name = random.choice(sorted(calibrated.without_law()))
+        return "step", (name, edits.drawn(random, _step(name)))
     base = random.choice(sorted(name for name in QUICK if not name.startswith("lower")))
     return base, edits.drawn(random, _record(base))
 
@@ -64,6 +70,9 @@ def attack(case: Case) -> None:
         _attack_true(*what)
     elif base == "release":
         _attack_release(*what)
+    elif base == "step":
+        name, edit = what
+        _compare(edits.applied(_step(name), edit), plan=True)
     elif base == "plan":
         name, edit = what
         _compare(edits.applied(_plan(name), edit), plan=True)
@@ -75,6 +84,16 @@ def attack(case: Case) -> None:
 @cache
 def _record(base: str) -> Any:
     return json.loads(QUICK[base]().to_json())
+
+
+@cache
+def _step(name: str) -> Any:
+    """A plan of keys, or of a found limit."""
+    record = calibrated.without_law()[name]
+    block = {"name": "a", "certificate": record}
+    rule = "basic composition: epsilons and deltas add up"
+    budget = {part: record[part] for part in ("epsilon", "delta")}
+    return {"kind": "plan-certificate", "version": 1, **budget, "rule": rule, "blocks": [block]}
 
 
 @cache
@@ -95,11 +114,13 @@ def verdict(check: Any, given: Any) -> str:
 
 def verdict_on_text(text: str) -> str:
     """Return the checker's verdict on a certificate; "rejected" where a text is no JSON."""
+    content = text.encode("utf-8", "surrogatepass")
     try:
-        record = checker.parse(text.encode("utf-8", "surrogatepass"))
+        outcome = verdict(checker.check_certificate, checker.parse(content))
     except (ValueError, RecursionError, checker.Rejected):
-        return "rejected"
-    return verdict(checker.check_certificate, record)
+        outcome = "rejected"
+    JUDGED.append(({"a.json": content}, outcome))
+    return outcome
 
 
 def _verified(text: str, *, plan: bool) -> bool:
@@ -178,7 +199,11 @@ def _attack_release(name: str, file: str, edit: Any) -> None:
         try:
             outcome = verdict(checker.check_release, copy)
         except (ValueError, KeyError, TypeError, AttributeError):
-            return  # `main` calls it no release
+            outcome = "no release"
+        files = {path.name: path.read_bytes() for path in copy.iterdir()}
+        JUDGED.append((files, outcome.replace("no release", "rejected")))
+        if outcome == "no release":
+            return
         if outcome == "not checked":
             return
         try:

@@ -7,14 +7,21 @@ at 2 of 3 queries.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import leastnoise as ln
+from leastnoise.certificate.limits import LimitCertificate
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.records import write_record
+from leastnoise.certificate.unlisted import CERTAIN, KeysCertificate, bound_basic
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Sensitivity
 
 GAUSSIAN, L2 = ("gaussian", "1e-5"), ("l2", "0.01")
 PURE = [(name, "0") for name in ("laplace", "k-norm", "k-staircase", "two-sided-staircase")]
@@ -76,6 +83,42 @@ def records() -> dict[str, dict[str, Any]]:
             )
             name = f"a tree of {branches}, {neighbours}"
             known[name] = json.loads(mechanism.certificate.to_json())
+    return known
+
+
+@cache
+def without_law() -> dict[str, dict[str, Any]]:
+    """Certificates of keys, with the least δ, and of limits."""
+    parts = (1, 20, 333, 667, 980, 999, 1000)
+    known: dict[str, dict[str, Any]] = {}
+    for neighbours in NEIGHBOURS:
+        for groups in (1, 2):
+            epsilon = 3 * groups * (1 + (neighbours == "replace-one"))
+            keys = KeysCertificate(
+                budget=Budget(epsilon=epsilon, delta="0.9"),
+                chances=[CERTAIN * part // 1000 for part in parts],
+                groups=groups,
+                neighbours=neighbours,
+            )
+            delta = Fraction(bound_basic(keys.chances, groups, Fraction(3 * groups)))
+            delta *= 1 if neighbours == "add-remove" else 1 + Fraction(math.exp(3 * groups))
+            budget = Budget(epsilon=epsilon, delta=delta * (1 + Fraction(1, 10**9)))
+            tight = replace(keys, budget=budget).prove()
+            known[f"keys of {groups}, {neighbours}"] = tight.to_record()
+    law = ln.calibrate("gaussian", epsilon="0.5", delta="1e-5", sensitivity=ln.L1(1)).certificate
+    plan = PlanCertificate.prove(
+        budget=Budget(epsilon="0.5", delta="1e-5"), draws=(("counts", law),)
+    )
+    for neighbours in NEIGHBOURS:
+        limit = LimitCertificate.best(
+            budget=Budget(epsilon="0.75", delta="1e-5"),
+            epsilon=Fraction(1, 4),
+            candidates=(2, 5, 10),
+            noise=[Fraction(1), Fraction(5, 2), Fraction(5)],
+            plans=[plan] * 3,
+            neighbours=neighbours,
+        ).prove()
+        known[f"limit, {neighbours}"] = limit.to_record()
     return known
 
 

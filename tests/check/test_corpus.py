@@ -48,6 +48,11 @@ def test_calibrated_certificates_are_proved() -> None:
     assert len(verdicts) > 150
 
 
+@pytest.mark.parametrize("name", calibrated.without_law())
+def test_keys_and_limits_are_proved(name: str) -> None:
+    assert corpus.verdict(checker, json.dumps(calibrated.without_law()[name])) == "proved"
+
+
 @pytest.mark.dense
 def test_other_sensitivities_are_proved_or_refused() -> None:
     verdicts = {

@@ -31,7 +31,8 @@ from leastnoise.accounting.proof.composed import is_gaussian, prove_composed, pr
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.balls.convolution import Convolution, Part, tilt_at, tilt_for
-from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
+from leastnoise.balls.core import POINTS_PER_STD
+from leastnoise.balls.losses import LONGEST_LOSS
 from leastnoise.errors import InvalidArgument, NotApplicable, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, Interval, exact, float_at_least

@@ -17,6 +17,8 @@ PLAIN_BITS = 128
 """The precision for a few steps with little cancellation; other code states its own, and why."""
 AMPLE_BITS = 2 * PLAIN_BITS
 """The precision of closed forms in which half of the bits may cancel."""
+POINTS_PER_STD = 64
+"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
 PRECISE = 2.0**-960
 """Floats above it have full precision, even after a few products."""
 

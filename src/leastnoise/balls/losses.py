@@ -42,8 +42,6 @@ Tails = Callable[[Fraction], tuple[arb, arb]]
 BITS = 192
 LONGEST_LOSS = 700.0
 """The largest loss in floats: e^700 and e^−700 are floats."""
-POINTS_PER_STD = 64
-"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
 COARSE_POINTS = 48
 """Lattice points above 0 of a first lattice, which gives the spread of the loss."""
 NOTHING = 2.0**-140

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from types import NoneType
 from typing import Any, Literal, TypeVar, cast, final, get_args, get_origin
 
@@ -19,19 +20,11 @@ from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise._record import list_arguments
 from leastnoise.errors import MOST_SHOWN, CertificateRejected, InvalidInput
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.cells import AtMost, Cells
-from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
-from leastnoise.guarantees.bodies.signed import Differences, Signed
-from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
-from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Geometry, Matrix
-from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
-from leastnoise.guarantees.strategy import SumsOfCells
-from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
-from leastnoise.guarantees.units import Added, RowCounts
+from leastnoise.guarantees.geometry import Geometry
+from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.registry import family_named
@@ -146,36 +139,70 @@ def read_budget(fields: dict[str, Any]) -> Budget:
 @final
 @dataclass(frozen=True)
 class _Kinds:
-    """Classes of records by their names in certificates, and how they spell numbers."""
+    """Classes of records by their names in certificates, and how they spell numbers.
 
-    named: Mapping[str, type[Any]]
+    A class is imported when a record of its kind is read: a Gaussian certificate imports no body.
+    """
+
+    paths: Mapping[str, str]
+    """"module:class", the module within `guarantees`."""
     spell: Callable[[Fraction], str]
 
-    @classmethod
-    def of(cls, kinds: Iterable[Any], spell: Callable[[Fraction], str]) -> _Kinds:
-        return cls({kind.kind: kind for kind in kinds}, spell)
+    def class_named(self, name: str) -> type[Any]:
+        """The class of a known kind."""
+        module, _, cls = self.paths[name].partition(":")
+        return getattr(import_module(f"leastnoise.guarantees.{module}"), cls)
 
 
 KINDS: Mapping[type[Any], _Kinds] = {
-    Sensitivity: _Kinds.of(
-        (
-            *BALLS.values(),
-            Added,
-            CountingQueries,
-            Groups,
-            Linf,
-            RowCounts,
-            SumsOfCells,
-            Vertices,
-            Within,
-        ),
+    Sensitivity: _Kinds(
+        {
+            "l2": "sensitivity:L2",
+            "l1": "sensitivity:L1",
+            "integer": "sensitivity:Integer",
+            "added": "units:Added",
+            "counting-queries": "structured:CountingQueries",
+            "groups": "structured:Groups",
+            "linf": "structured:Linf",
+            "row-counts": "units:RowCounts",
+            "sums-of-cells": "strategy:SumsOfCells",
+            "vertices": "structured:Vertices",
+            "within": "structured:Within",
+        },
         _brief_text,
     ),
-    Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellGeometry), _brief_text),
-    Body: _Kinds.of(
-        (AtMost, Ball, Box, Cells, Differences, Segment, Polygon, Signed, Together), decimal_text
+    Geometry: _Kinds(
+        {
+            "count-ellipse": "geometry:CountEllipse",
+            "blocks": "geometry:Blocks",
+            "matrix": "geometry:Matrix",
+            "cells": "geometry:CellGeometry",
+        },
+        _brief_text,
     ),
-    OneSided: _Kinds.of((Counted, CountedSums, Counts, Jointly), decimal_text),
+    Body: _Kinds(
+        {
+            "at-most": "bodies.cells:AtMost",
+            "ball": "bodies.plain:Ball",
+            "box": "bodies.plain:Box",
+            "cells": "bodies.cells:Cells",
+            "differences": "bodies.signed:Differences",
+            "interval": "bodies.plain:Segment",
+            "polygon": "bodies.plain:Polygon",
+            "signed": "bodies.signed:Signed",
+            "together": "bodies.together:Together",
+        },
+        decimal_text,
+    ),
+    OneSided: _Kinds(
+        {
+            "counted": "bodies.counts:Counted",
+            "counted-sums": "bodies.counts:CountedSums",
+            "counts": "bodies.counts:Counts",
+            "jointly": "bodies.together:Jointly",
+        },
+        decimal_text,
+    ),
 }
 
 
@@ -242,7 +269,7 @@ def _write(value: Any, spell: Callable[[Fraction], str]) -> Any:
 def _value(value: object, kind: Any, *, where: str, depth: int) -> Any:
     """Read a `kind` that `_write` wrote."""
     if kind in KINDS:
-        return _read(value, KINDS[kind].named, where=where, depth=depth)
+        return _read(value, KINDS[kind], where=where, depth=depth)
     if kind is Fraction:
         return number(value, where=where)
     origin, inner = get_origin(kind), get_args(kind)
@@ -256,16 +283,17 @@ def _value(value: object, kind: Any, *, where: str, depth: int) -> Any:
     return require_type(value, str if origin is Literal else kind, where=where)
 
 
-def _read(record: object, named: Mapping[str, type[Any]], *, where: str, depth: int) -> Any:
+def _read(record: object, kinds: _Kinds, *, where: str, depth: int) -> Any:
     if not isinstance(record, dict):
         raise CertificateRejected(f"{where} must be an object.")
     if depth >= _DEEPEST:
         raise CertificateRejected(f"{where} has more than {_DEEPEST} nested levels.")
     name = require_type(record.get("kind"), str, where=f"{where}.kind")
-    if name not in named:
+    if name not in kinds.paths:
         raise CertificateRejected(f"Unknown {where} {name[:40]!r}.")
     fields = {key: value for key, value in record.items() if key != "kind"}
-    return named[name](**_values(fields, list_arguments(named[name]), where=where, depth=depth))
+    cls = kinds.class_named(name)
+    return cls(**_values(fields, list_arguments(cls), where=where, depth=depth))
 
 
 def _values(record: object, kinds: Mapping[str, Any], *, where: str, depth: int) -> dict[str, Any]:

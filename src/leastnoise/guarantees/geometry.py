@@ -30,10 +30,11 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, exact_rows
 from leastnoise.guarantees.fields import FractionField, FractionRowsField
 from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity, ShiftBounds
-from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, QuadraticForm, Vertices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from leastnoise.guarantees.structured import QuadraticForm
 
 _MOST_ROWS = 200  # of a Matrix, whose inverse and products are dense
 
@@ -125,6 +126,8 @@ class CountEllipse(Geometry):
     @property
     def form(self) -> QuadraticForm:
         """‖W(v, n)‖² as a form in ‖v‖², s and n."""
+        from leastnoise.guarantees.structured import QuadraticForm  # noqa: PLC0415 (most noise needs no geometry)
+
         d, c, e = self.queries, self.shared, self.offset
         return QuadraticForm(
             squares=Fraction(1),
@@ -135,6 +138,8 @@ class CountEllipse(Geometry):
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """Bounds on the shifts after the map, exact except for one square root."""
+        from leastnoise.guarantees.structured import CountingQueries  # noqa: PLC0415 (most noise needs no geometry)
+
         if not isinstance(sensitivity, CountingQueries):
             return None
         if (sensitivity.dimension, sensitivity.with_total) != (self.queries, self.with_total):
@@ -225,6 +230,8 @@ class Blocks(Geometry):
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """Bounds on the shifts after the map, exact except for one square root."""
+        from leastnoise.guarantees.structured import Groups  # noqa: PLC0415 (most noise needs no geometry)
+
         if not isinstance(sensitivity, Groups):
             return None
         if (sensitivity.groups, sensitivity.dimension) != (self.groups, self.queries):
@@ -286,6 +293,8 @@ class Matrix(Geometry):
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """Bounds on the shifts after the map, exact except for one square root."""
+        from leastnoise.guarantees.structured import Vertices  # noqa: PLC0415 (most noise needs no geometry)
+
         if not isinstance(sensitivity, Vertices) or sensitivity.coordinates != self.dimension:
             return None
         return ShiftBounds.of_length(
@@ -337,12 +346,16 @@ class CellGeometry(Geometry):
         return 1
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
+        from leastnoise.guarantees.structured import Linf  # noqa: PLC0415 (most noise needs no geometry)
+
         if not isinstance(sensitivity, Linf):
             return None
         return ShiftBounds.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
 
     def draws(self, sensitivity: Sensitivity) -> int:
         """The number of cells that one person moves."""
+        from leastnoise.guarantees.structured import Linf  # noqa: PLC0415 (most noise needs no geometry)
+
         return min(sensitivity.l0, self.count) if isinstance(sensitivity, Linf) else 1
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,22 +5,12 @@
 | `L2(bound)` | Δ₂ | max ‖q(D) − q(D′)‖₂ over neighbours D, D′ |
 | `L1(bound)` | Δ₁ | max ‖q(D) − q(D′)‖₁ |
 | `Integer(bound)` | Δ | max |q(D) − q(D′)| of one number that only moves by integers |
-
-The convex hull of all shifts, as a body, if it is known:
-
-| shifts | hull |
-|---|---|
-| at most k of d numbers, each by at most b | cells (k = 1), a box (k = d), `AtMost` between them |
-| a record of [0, b]^d, at most k not 0, added or removed | `Signed` counts |
-| the same, and one record counted | `Signed` counts, `Counted` |
-| the same replaced by another | `Differences` of counts; for k = d that is [−b, b]^d |
-| finitely many, of two numbers | a polygon |
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, final
@@ -31,69 +21,9 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.base import Body, OutOfRange
-from leastnoise.guarantees.bodies.cells import AtMost, Cells
-from leastnoise.guarantees.bodies.counts import Counted, Counts
-from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, OneSided
-from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Ball, Box, Polygon, Segment
-from leastnoise.guarantees.bodies.shares import MOST_WORK
-from leastnoise.guarantees.bodies.signed import Differences, Signed
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
 from leastnoise.guarantees.fields import FractionField
-
-
-def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
-    """The hull of all x with at most `most` nonzero entries, |x_i| <= bound."""
-    segment = Segment(bound=bound)
-    if cells == 1:
-        return segment
-    if most == 1:
-        return Cells(bodies=[segment], copies=[cells])
-    if most >= cells:
-        return Box(bounds=[bound] * cells) if cells <= MOST_BOUNDS else None
-    return AtMost(most=most, cells=cells, of=segment) if most * cells <= MOST_WORK else None
-
-
-def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> OneSided | None:
-    """The hull of 0 and all x ∈ [0, bound]^queries with at most `most` nonzero entries.
-
-    If `counted`, each x is followed by 1.
-    """
-    counts = _counts(bound=bound, most=most, queries=queries)
-    return Counted(of=counts, bound=1) if counts is not None and counted else counts
-
-
-def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> Body | None:
-    """The hull of `additions` and their negatives."""
-    if most == 1 and not counted:
-        return moved_cells(bound=bound, most=1, cells=queries)
-    added = additions(bound=bound, most=most, queries=queries, counted=counted)
-    return None if added is None else Signed(of=added)
-
-
-def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """The hull of all x − y for x and y of `additions`, not counted."""
-    if most == queries:
-        return moved_cells(bound=bound, most=queries, cells=queries)
-    counts = _counts(bound=bound, most=most, queries=queries)
-    return None if counts is None else Differences(of=counts)
-
-
-def hull_of_points(points: Sequence[Sequence[Fraction]]) -> Body | None:
-    """The hull of ±points, not all 0; None in three or more dimensions, or on one line."""
-    if len(points[0]) == 1:
-        return Segment(bound=max(abs(point[0]) for point in points))
-    if len(points[0]) > 2:
-        return None
-    a, b = max(points, key=lambda point: abs(point[0]) + abs(point[1]))
-    on_one_line = all(a * y == b * x for x, y in points)
-    return None if on_one_line else Polygon(points=points)
-
-
-def _counts(*, bound: Fraction, most: int, queries: int) -> Counts | None:
-    capped = most < queries and most * queries > MOST_WORK
-    if queries > MOST_CELLS or capped:
-        return None
-    return Counts(queries=queries, most=most, bound=bound)
 
 
 @final
@@ -298,6 +228,8 @@ class L2(Sensitivity):
 
     def _body(self, dimension: int) -> Body:
         """A ball, or an interval."""
+        from leastnoise.guarantees.bodies.plain import Ball, Segment  # noqa: PLC0415 (most noise needs no body)
+
         if dimension == 1:
             return Segment(bound=self.bound)
         return Ball(bound=self.bound, coordinates=dimension)
@@ -331,6 +263,8 @@ class L1(Sensitivity):
 
     def _body(self, dimension: int) -> Body | None:
         """Cells of one number each; one cell moves."""
+        from leastnoise.guarantees.hulls import moved_cells  # noqa: PLC0415 (most noise needs no body)
+
         return moved_cells(bound=self.bound, most=1, cells=dimension)
 
 
@@ -363,6 +297,8 @@ class Integer(Sensitivity):
 
     def _body(self, dimension: int) -> Body | None:
         """An interval whose ends are integers."""
+        from leastnoise.guarantees.bodies.plain import Segment  # noqa: PLC0415 (most noise needs no body)
+
         return Segment(bound=self.bound) if dimension == 1 else None
 
     def _rows(self, dimension: int) -> Rows | None:

@@ -38,6 +38,13 @@ from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.plain import MOST_POINTS
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.fields import FractionField, FractionRowsField, LimitField
+from leastnoise.guarantees.hulls import (
+    added_record,
+    additions,
+    hull_of_points,
+    moved_cells,
+    replaced_record,
+)
 from leastnoise.guarantees.sensitivity import (
     A_BOUND,
     NEIGHBOURS,
@@ -45,12 +52,7 @@ from leastnoise.guarantees.sensitivity import (
     Norm,
     Rows,
     Sensitivity,
-    added_record,
-    additions,
-    hull_of_points,
-    moved_cells,
     positive_bound,
-    replaced_record,
     whole_bound,
 )
 

@@ -11,14 +11,13 @@ from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.fields import FractionField
+from leastnoise.guarantees.hulls import moved_cells, replaced_record
 from leastnoise.guarantees.sensitivity import (
     NEIGHBOURS,
     Neighbours,
     Norm,
     Rows,
     Sensitivity,
-    moved_cells,
-    replaced_record,
     whole_bound,
 )
 

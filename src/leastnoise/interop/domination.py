@@ -25,8 +25,8 @@ from leastnoise.accounting.proof.common_lattice import find_frequent_loss, make_
 from leastnoise.accounting.proof.composed import bound_composed, is_gaussian, prove_delta
 from leastnoise.accounting.proof.sampled import enclose_sampled
 from leastnoise.balls.convolution import Convolution, tilt_for
-from leastnoise.balls.core import at_most_one, ball, float_above, precision
-from leastnoise.balls.losses import BITS, POINTS_PER_STD
+from leastnoise.balls.core import POINTS_PER_STD, at_most_one, ball, float_above, precision
+from leastnoise.balls.losses import BITS
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.question import Releases
 from leastnoise.noise.registry import registered_family

@@ -33,28 +33,30 @@ const SENSITIVITIES = {
 const GEOMETRIES = {
   cells: "count", "count-ellipse": "queries shared offset total", blocks: "", matrix: "",
 };
+const STEP = "version epsilon delta neighbours assumptions ";
 const STATEMENTS = {
   certificate: "version epsilon delta noise dimension sensitivity geometry compositions " +
     "sampling_rate delta_interval grid assumptions",
-  "threshold-certificate": "version epsilon delta neighbours assumptions noise threshold reach " +
-    "chance_below coordinate",
-  "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested " +
-    "candidates parts groups reach",
-  "selection-certificate": "version epsilon delta neighbours assumptions rate rounds candidates",
-  "keys-certificate": "", "limit-certificate": "",
+  "threshold-certificate": `${STEP}noise threshold reach chance_below coordinate`,
+  "quantile-certificate": `${STEP}levels rates nested candidates parts groups reach`,
+  "selection-certificate": `${STEP}rate rounds candidates`,
+  "keys-certificate": `${STEP}groups chances bits`,
+  "limit-certificate": `${STEP}rate candidates noise plans`,
 };
 const each = (names, value) => Object.fromEntries(words(names).map((name) => [name, value]));
-const [SMALLEST, LENGTH, COUNT] = [power(-300), [power(-140), power(140)], [1, 1e6]];
+const [SMALLEST, ANY] = [power(-300), [power(300).times(-1), power(300)]];
+const [LENGTH, COUNT] = [[power(-140), power(140)], [1, 1e6]];
 const NUMBERS = {
   ...each("scale bound bounds radii reach rates rate", LENGTH),
   ...each("delta sampling_rate chance_below shares levels atom", [0, 1]),
-  ...each("delta_interval threshold offset", [power(300).times(-1), power(300)]),
+  ...each("delta_interval threshold offset limits amounts", ANY),
   epsilon: [0, 1e5], rho: [0, 1e4], gamma: [LENGTH[0], 1], decay: [power(-3), 1e6],
   radius: [power(-12), 1e5], shared: [-1, 1e9], total: [0, 1e9],
 };
 const WHOLES = {
   ...each("dimension cells copies coordinates queries most l0 groups", COUNT),
-  ...each("branches count max_nonzero rounds", COUNT), coordinate: [0, 1e6], masses: [0, 2n ** 20_000n],
+  ...each("branches count max_nonzero rounds", COUNT), coordinate: [0, 1e6],
+  masses: [0, 2n ** 20_000n], chances: [0, 2 ** 52], bits: [0, 14],
   ...each("compositions candidates", [1, 2 ** 53]), releases: [2, 2 ** 53],
 };
 const WORDS = {
@@ -62,8 +64,10 @@ const WORDS = {
   version: [1n], neighbours: ["add-remove", "replace-one"],
 };
 const LISTS = words(
-  "bounds radii masses branches shares copies levels rates bodies delta_interval blocks",
+  "bounds radii masses branches shares copies levels rates delta_interval blocks " +
+    "chances limits amounts plans",
 );
+const MEANINGS = { "limit-certificate": { candidates: "limits", noise: "amounts" } };
 
 function number(text) {
   const why = `Expected a number as text, got ${show(text)}.`;
@@ -95,39 +99,41 @@ function read(name, value, item = false) {
     const [low, high] = WHOLES[name];
     if (typeof value !== "bigint" || value < low) throw new Rejected(wrong());
     if (value > high) throw new NotChecked(`${name} = ${show(value)}, which is too large`);
-    return name === "masses" ? value : Number(value);
+    return name === "masses" || name === "chances" ? value : Number(value);
   }
   const known = !(name in WORDS) || WORDS[name].includes(value);
   if (!known) throw new Rejected(`${name} = ${show(value)} is not in ${show(WORDS[name])}.`);
-  return ["body", "hull", "bodies"].includes(name) ? shape(value, BODIES) : value;
+  return ["body", "hull"].includes(name) ? shape(value, BODIES) : value;
 }
 
 function fields(record, names, optional = "") {
   require(isObject(record), "Expected a JSON object.");
+  let meant = {};
   if (isObject(names)) {
     const kind = record.kind;
     require(typeof kind === "string" && Object.hasOwn(names, kind), `Unknown kind ${show(kind)}.`);
     require(names[kind], `the kind ${kind}`, NotChecked);
-    names = `kind ${names[kind]}`;
+    [names, meant] = [`kind ${names[kind]}`, MEANINGS[kind] ?? {}];
   }
   const [needed, known, keys] = [words(names), words(`${names} ${optional}`), Object.keys(record)];
   const fits = needed.every((name) => name in record) && keys.every((name) => known.includes(name));
   require(fits, `Expected the fields ${names}.`);
-  return Object.fromEntries(keys.map((name) => [name, read(name, record[name])]));
+  return Object.fromEntries(keys.map((name) => [name, read(meant[name] ?? name, record[name])]));
 }
 
-// A convex set: [kind, dimension, nesting, its fields].
-function shape(record, kinds) {
+// A convex set: [kind, dimension, its fields].
+function shape(record, kinds, deepest = 6) {
+  require(deepest, "shapes nested too deep", NotChecked);
   const r = fields(record, kinds);
   const plainly = !("exponent" in r) || r.exponent === "infinity";
   require(plainly, "shapes with an exponent", NotChecked);
   const kind = r.kind;
-  let parts = r.bodies ?? [];
-  if ("of" in r || "parts" in r) {
-    parts = "of" in r ? [r.of] : r.parts;
-    require(Array.isArray(parts) && parts.length, "Expected a list of parts.");
-    parts = parts.map((part) => shape(part, kind === "at-most" ? BODIES : ADDED));
-    r["of" in r ? "of" : "parts"] = parts;
+  const inner = ["cells", "at-most", "together"].includes(kind) ? BODIES : ADDED;
+  let parts = [];
+  for (const name of ["of", "parts", "bodies"].filter((field) => field in r)) {
+    const listed = name === "of" ? [r.of] : r[name];
+    require(Array.isArray(listed) && listed.length, "Expected a list of parts.");
+    parts = r[name] = listed.map((part) => shape(part, inner, deepest - 1));
   }
   const [copies, radii] = [r.copies ?? parts.map(() => 1), r.radii ?? parts.map(() => 1)];
   const [cells, moved] = [r.cells ?? r.queries ?? 1, r.most ?? 1];
@@ -137,11 +143,10 @@ function shape(record, kinds) {
   const sizes = parts.map((part, i) => part[1] * copies[i]);
   const numbers = (parts.length ? total(sizes) : (r.bounds ?? "1").length) * cells;
   const dimension = numbers * (r.coordinates ?? 1) + (kind === "counted" ? 1 : 0);
-  const nesting = 1 + parts.reduce((deepest, part) => Math.max(deepest, part[2]), 0);
-  const few = dimension <= 1e6 && (moved === cells || moved * dimension <= 1e6) && nesting <= 6;
-  require(few, "shapes nested too deep, or of too many numbers", NotChecked);
-  if (kind === "interval") return ["box", 1, 1, [r.bound]];
-  return [kind, dimension, nesting, ...words(kinds[kind]).map((name) => r[name])];
+  const few = dimension <= 1e6 && (moved === cells || moved * dimension <= 1e6);
+  require(few, "shapes of too many numbers", NotChecked);
+  if (kind === "interval") return ["box", 1, [r.bound]];
+  return [kind, dimension, ...words(kinds[kind]).map((name) => r[name])];
 }
 
 function parse(bytes) {
@@ -198,19 +203,8 @@ function exp(x) {
   return new Ball(low > 0n ? low : 0n, at(x.high).high);
 }
 
-function pi() {
-  const arctan = (n) => {
-    let [series, term] = [ZERO, ONE.over(n)];
-    for (let k = 1; term.high > 1n; k += 2) {
-      series = k % 4 === 1 ? series.plus(term.over(k)) : series.minus(term.over(k));
-      term = term.over(n * n);
-    }
-    return series.plus(new Ball(-2n, 2n));
-  };
-  return Ball.of(16).times(arctan(5)).minus(Ball.of(4).times(arctan(239)));
-}
-
-function normal(x) {
+// ∫₀^x e^(−t²/2) dt
+function integral(x) {
   require(x.size() <= 40n * UNIT, "a Gaussian law beyond 40 standard deviations", NotChecked);
   const square = x.times(x);
   let [term, series] = [x, x];
@@ -218,8 +212,14 @@ function normal(x) {
     term = term.times(square).over(n);
     series = series.plus(term);
   }
-  const scale = exp(square.times(HALF)).times(pi().plus(pi()).sqrt());
-  return HALF.plus(series.plus(new Ball(-2n, 2n)).by(scale));
+  return series.plus(new Ball(-2n, 2n)).by(exp(square.times(HALF)));
+}
+
+let mass = null; // from 0 to ∞
+
+function normal(x) {
+  mass ??= integral(Ball.of(40)).plus(new Ball(0n, 1n));
+  return HALF.plus(integral(x).by(mass.plus(mass)));
 }
 
 // 3. How far one person moves the numbers.
@@ -233,54 +233,52 @@ class Shifts {
 }
 
 function hullOf(bound, moved, cells) {
-  if (moved >= cells) return ["box", cells, 1, Array(cells).fill(bound)];
+  if (moved >= cells) return ["box", cells, Array(cells).fill(bound)];
   const segment = hullOf(bound, 1, 1);
-  if (moved === 1) return ["cells", cells, 2, [segment], [cells]];
-  return ["at-most", cells, 2, moved, cells, [segment]];
+  if (moved === 1) return ["cells", cells, [segment], [cells]];
+  return ["at-most", cells, moved, cells, [segment]];
 }
 
 function roundedUp(square) {
   const { n, d } = new Fraction(square.n, square.d).reduce();
-  const root = isqrt(n * d);
-  if (root * root === n * d) return new Fraction(root * root, d * d);
+  if (isqrt(n * d) ** 2n === n * d) return square;
   const above = new Fraction(isqrt((n * d) << 128n) + 1n, d << 64n);
   return above.times(above);
 }
 
-function shiftsOf(record, d) {
-  const r = fields(record, SENSITIVITIES);
+function shiftsOf(r, d) {
   const [kind, b, neighbours] = [r.kind, r.bound ?? Fraction.of(1), r.neighbours ?? null];
-  const replaced = neighbours === "replace-one";
-  const wholly = kind === "integer" || kind === "row-counts" || (r.whole ?? false);
-  let [numbers, moved] = [d, Math.min(r.l0 ?? 1, d)];
-  require(b.isWhole() || !wholly, "Whole shifts have a whole bound.");
-  const square = b.times(b);
-  let s = { neighbours, square: square.times(moved), hull: hullOf(b, moved, d) };
-  if (moved === 1 && (kind !== "l2" || d === 1)) s.l1 = b;
-  if (wholly) s.rows = [b.times(moved), replaced];
-  if (wholly && d === 1) s.whole = b;
-  if (kind === "integer") numbers = 1;
-  else if (kind === "l2" && d > 1) s.hull = ["ball", d, 1, b, d];
-  else if (kind === "row-counts" && replaced && d > 1) {
-    const hull = ["differences", d, 2, [["counts", d, 1, d, 1, b]]];
-    s = { neighbours, square: square.times(2), rows: s.rows, hull };
+  const [replaced, s] = [neighbours === "replace-one", { neighbours }];
+  let numbers = d;
+  if (kind === "within") [s.hull, numbers] = [r.hull, r.hull[1]];
+  else if (kind === "added") {
+    s.added = shape(r.of, ADDED);
+    numbers = s.added[1];
+    [s.neighbours, s.hull] = ["add-remove", ["signed", numbers, [s.added]]];
   } else if (kind === "counting-queries") {
     const [q, k, n] = [r.dimension, r.max_nonzero, r.with_total ? 1 : 0];
-    [numbers, moved] = [q + n, replaced ? Math.min(2 * k, q) : k];
+    numbers = q + n;
+    const moved = replaced ? Math.min(2 * k, q) : k;
     require(k <= q && !(replaced && n), "More queries than there are, or a replaced total.");
-    let counts = ["counts", q, 1, q, k, b];
-    if (n) counts = ["counted", q + 1, 2, [counts], Fraction.of(1)];
-    s = { neighbours, square: square.times(moved).plus(n), hull: hullOf(b, k, q) };
+    let counts = ["counts", q, q, k, b];
+    if (n) counts = ["counted", q + 1, [counts], Fraction.of(1)];
+    [s.square, s.hull] = [b.times(b).times(moved).plus(n), hullOf(b, k, q)];
     if (moved + n === 1) s.l1 = b;
     if (!replaced) s.added = counts;
-    const around = [replaced ? "differences" : "signed", q + n, 2 + n, [counts]];
+    const around = [replaced ? "differences" : "signed", q + n, [counts]];
     if (n || (replaced ? k < q : k > 1)) s.hull = around;
-  } else if (kind === "within") {
-    [s, numbers] = [{ neighbours: null, hull: r.hull }, r.hull[1]];
-  } else if (kind === "added") {
-    const added = shape(r.of, ADDED);
-    numbers = added[1];
-    s = { neighbours: "add-remove", added, hull: ["signed", numbers, 1 + added[2], [added]] };
+  } else {
+    const moved = Math.min(r.l0 ?? 1, d);
+    const whole = kind === "integer" || kind === "row-counts" || (r.whole ?? false);
+    const between = kind === "row-counts" && replaced && d > 1;
+    if (kind === "integer") numbers = 1;
+    require(b.isWhole() || !whole, "Whole shifts have a whole bound.");
+    [s.square, s.hull] = [b.times(b).times(between ? 2 : moved), hullOf(b, moved, d)];
+    if (whole) s.rows = [b.times(moved), replaced];
+    if (whole && d === 1) s.whole = b;
+    if (moved === 1 && !between && (kind !== "l2" || d === 1)) s.l1 = b;
+    if (kind === "l2" && d > 1) s.hull = ["ball", d, b, d];
+    if (between) s.hull = ["differences", d, [["counts", d, d, 1, b]]];
   }
   require(numbers === d, "The sensitivity is of another number of numbers.");
   if ("square" in s) s.square = roundedUp(s.square);
@@ -304,13 +302,14 @@ function longestImage(r, w) {
 }
 
 function through(claim) {
-  const [record, d, draws] = [claim.sensitivity, claim.dimension, BigInt(claim.compositions)];
-  const s = shiftsOf(record, d);
+  const r = fields(claim.sensitivity, SENSITIVITIES);
+  const [d, draws] = [claim.dimension, BigInt(claim.compositions)];
+  const s = shiftsOf(r, d);
   if (claim.geometry === null) return [s, d, draws];
-  const [g, r] = [fields(claim.geometry, GEOMETRIES), fields(record, SENSITIVITIES)];
+  const g = fields(claim.geometry, GEOMETRIES);
   if (g.kind === "cells") {
     require(r.kind === "linf" && g.count === d, "Other cells than the shifts have.");
-    const alone = { kind: r.whole ? "integer" : "l2", bound: record.bound };
+    const alone = { kind: r.whole ? "integer" : "l2", bound: r.bound };
     return [shiftsOf(alone, 1), 1, draws * BigInt(Math.min(r.l0, d))];
   }
   const counting = r.kind === "counting-queries" && g.queries === r.dimension;
@@ -361,7 +360,7 @@ function lossOf(name, p, s, d) {
     const form = p.body ?? shape(p.of, ADDED);
     require(form[1] === d, "The dimension of the noise does not fit.");
     const around = "core" in p && !("decay" in p);
-    const hidden = around ? ["signed", d, 1 + form[2], [form]] : form;
+    const hidden = around ? ["signed", d, [form]] : form;
     const known = s.get("of" in p && "decay" in p ? "added" : "hull");
     require(same(hidden, known), "noise in another shape than the shifts", NotChecked);
     moved = Fraction.of(1).by(p.scale);
@@ -504,6 +503,15 @@ const ASSUMPTIONS = {
     "the candidates are public and fixed before the rows are read; what a unit adds to each " +
       "candidate's score depends on its own rows alone, and is 0 or 1",
   ],
+  "keys-certificate": [
+    "each key that a unit has is published by a fair coin of its own, of the chance that the " +
+      "table gives the number of its units; nothing is said of other keys, not even how many " +
+      "there are",
+  ],
+  "limit-certificate": [
+    "candidates, their noise and their plans are public and fixed before the rows are read; " +
+      "the number of a unit's rows or groups depends on its own rows alone",
+  ],
 };
 
 const differs = (items) => new Set(items.filter((x) => (x ?? null) !== null)).size > 1;
@@ -576,14 +584,20 @@ function beyond({ name, p }, t, i) {
   }
   const known = name === "laplace" || (name === "k-norm" && p.body[0] === "box");
   require(known, `a threshold for ${name} noise`, NotChecked);
-  const q = name === "k-norm" ? p.body[3].length : 1;
-  if (name === "k-norm") c = c.by(p.body[3][i]);
+  const q = name === "k-norm" ? p.body[2].length : 1;
+  if (name === "k-norm") c = c.by(p.body[2][i]);
   let [series, term] = [ZERO, ONE];
   for (let j = 0; j < q; j++) {
     series = series.plus(term.times(Ball.of(Fraction.of(q - j).by(q))));
     term = term.times(Ball.of(c.by(j + 1)));
   }
   return series.times(HALF).times(exp(Ball.of(c.times(-1))));
+}
+
+function addedOrReplaced(claim, delta) {
+  if (claim.neighbours === "add-remove") return delta(claim.epsilon);
+  const half = claim.epsilon.by(2);
+  return delta(half).times(ONE.plus(exp(Ball.of(half))));
 }
 
 function checkThreshold(claim) {
@@ -594,22 +608,38 @@ function checkThreshold(claim) {
   const fits = about && i < noise.d && less(coin, 1);
   require(fits, "The certificate of the noise does not fit a threshold.");
   require(k <= 200n, "more than 200 groups", NotChecked);
-  const [room, slack] = [claim.threshold.minus(claim.reach), Fraction.of(2 ** 39 + 1).by(2 ** 40)];
-  let p = ZERO;
-  for (const [steps, chance] of [Fraction.of(1).minus(coin), coin].entries()) {
-    const t = room.minus(grid.times(slack.plus(steps)));
-    p = p.plus(Ball.of(chance).times(t.n < 0n ? ONE : beyond(noise, t, i)));
-  }
-  const replaced = claim.neighbours === "replace-one";
-  const epsilon = claim.epsilon.by(replaced ? 2 : 1);
-  let [worst, hidden] = [0n, ONE];
-  for (let j = 0n; j <= k; j++) {
-    const rest = j < k ? deltaOf(noise, k - j, epsilon) : ZERO;
-    const { high } = ONE.minus(hidden).plus(hidden.times(rest));
-    if (high > worst) worst = high;
-    hidden = hidden.times(ONE.minus(p));
-  }
-  return new Ball(0n, worst).times(replaced ? ONE.plus(exp(Ball.of(epsilon))) : ONE);
+  const slack = Fraction.of(2 ** 39 + 1).by(2 ** 40);
+  const near = claim.threshold.minus(claim.reach).minus(grid.times(slack));
+  const tail = (t) => (t.n < 0n ? ONE : beyond(noise, t, i));
+  const [certain, tossed] = [tail(near), tail(near.minus(grid))];
+  const chance = Ball.of(Fraction.of(1).minus(coin)).times(certain);
+  const p = chance.plus(Ball.of(coin).times(tossed));
+  return addedOrReplaced(claim, (epsilon) => {
+    let [worst, hidden] = [0n, ONE];
+    for (let j = 0n; j <= k; j++) {
+      const rest = j < k ? deltaOf(noise, k - j, epsilon) : ZERO;
+      const { high } = ONE.minus(hidden).plus(hidden.times(rest));
+      if (high > worst) worst = high;
+      hidden = hidden.times(ONE.minus(p));
+    }
+    return new Ball(0n, worst);
+  });
+}
+
+function checkKeys(claim) {
+  const [{ chances, groups: k }, certain] = [claim, 1n << 52n];
+  require(chances.at(-1) === certain, "A group that is beyond the list is not always named.");
+  const steps = chances.map((chance, n) => [n ? chances[n - 1] : 0n, chance]);
+  const pairs = [...steps, ...steps.map(([p, q]) => [q, p])];
+  const sides = [...pairs, ...pairs.map(([p, q]) => [certain - p, certain - q])];
+  const bound = addedOrReplaced(claim, (epsilon) => {
+    const e = exp(Ball.of(epsilon.by(k))).low;
+    const worst = sides.map(([p, q]) => p * UNIT - e * q).reduce((a, b) => (b > a ? b : a));
+    return new Ball(0n, BigInt(k) * worst).over(certain);
+  });
+  const loose = !isWithin(bound, claim.delta) && k > 1;
+  require(!loose, "keys of several groups by tight composition", NotChecked);
+  return bound;
 }
 
 function checkQuantiles(claim) {
@@ -643,9 +673,31 @@ function checkSelection({ rate, rounds, candidates, neighbours, epsilon }) {
   return ZERO;
 }
 
+function checkLimit(claim) {
+  const { candidates: limits, plans, noise } = claim;
+  const rising = limits.every((limit, i) => !i || less(limits[i - 1], limit));
+  const few = 2 <= limits.length && limits.length <= 12;
+  const fits = rising && few && limits.length === plans.length && plans.length === noise.length;
+  require(fits, "Limits do not rise, or have no plans.");
+  for (const [i, record] of plans.entries()) {
+    output.say(`With the limit ${general(limits[i].float(), 6)}:`);
+    require(isObject(record) && record.kind === "plan-certificate", "A limit has no plan.");
+    const claims = checkCertificate(record);
+    require(claims !== null, "a plan of a limit", NotChecked);
+    const again = claims.some((inner) => inner.kind === "limit-certificate");
+    const related = claims.every((inner) => !differs([inner.neighbours, claim.neighbours]));
+    require(!again && related && !("releases" in record), "No plan after a limit.");
+    const enough = atMost(claim.rate.times(2).plus(number(record.epsilon)), claim.epsilon);
+    const within = enough && atMost(number(record.delta), claim.delta);
+    require(within, "A plan and the choice of its limit need more than the budget.");
+  }
+  return new Ball(0n, Ball.of(claim.delta).low);
+}
+
 const PROOFS = {
   certificate: checkDraw, "threshold-certificate": checkThreshold,
   "quantile-certificate": checkQuantiles, "selection-certificate": checkSelection,
+  "keys-certificate": checkKeys, "limit-certificate": checkLimit,
 };
 
 // 6. What is printed: of a certificate, of a plan of several, of a release.
@@ -675,7 +727,7 @@ function checkStatement(title, record) {
     return null;
   }
   require(isWithin(delta, claim.delta), `${title}: δ is up to ${bound(delta)}.`);
-  const draw = claim.kind === "certificate" ? record : record.noise;
+  const draw = { certificate: record, "threshold-certificate": record.noise }[claim.kind];
   output.say(`${title}:`);
   if (draw) {
     const [r, times] = [draw.sensitivity, draw.compositions];
@@ -737,7 +789,7 @@ function checkCertificate(record) {
 
 function deviations({ name, p = {}, d = 0, geometry, grid }) {
   let [variances, form] = [[], p.body ?? [""]];
-  if (form[0] === "cells" && form[3].length === 1) form = form[3][0];
+  if (form[0] === "cells" && form[2].length === 1) form = form[2][0];
   const scale = p.scale?.float() ** 2;
   if (["gaussian", "laplace"].includes(name) && geometry === null) {
     variances = [scale * (name === "laplace" ? 2 : 1)];
@@ -754,7 +806,7 @@ function deviations({ name, p = {}, d = 0, geometry, grid }) {
       const moment = (n) => total(Array.from({ length: 10_000 }, weigh(n)));
       ratio = moment(d + 2) / moment(d) / ((d + 1) * (d + 2));
     }
-    variances = form[3].map((a) => (scale * ratio * (q + 1) * (q + 2) * a.float() ** 2) / 3);
+    variances = form[2].map((a) => (scale * ratio * (q + 1) * (q + 2) * a.float() ** 2) / 3);
   }
   const width = grid ? grid.float() : 0;
   return variances.flatMap((v) => [Math.sqrt(v), Math.sqrt(v + (width * width) / 12)]);

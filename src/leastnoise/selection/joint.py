@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise import _words
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.core import POINTS_PER_STD
 from leastnoise.calibration import (
     ask_again,
     find_joint_factor,

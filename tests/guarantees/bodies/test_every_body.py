@@ -200,8 +200,8 @@ def test_points_of_another_dimension_are_refused(name: str) -> None:
 
 
 def test_every_kind_has_an_example() -> None:
-    assert {body.kind for body in BODIES.values()} == set(KINDS[Body].named)
-    assert {one.kind for one in ONE_SIDED.values()} == set(KINDS[OneSided].named)
+    assert {body.kind for body in BODIES.values()} == set(KINDS[Body].paths)
+    assert {one.kind for one in ONE_SIDED.values()} == set(KINDS[OneSided].paths)
 
 
 def test_a_sphere_has_no_list_of_corners() -> None:

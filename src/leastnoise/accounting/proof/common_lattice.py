@@ -21,12 +21,11 @@ from leastnoise.accounting.proof.sampled import (
     sample_lower,
     sample_upper,
 )
-from leastnoise.balls.core import precision
+from leastnoise.balls.core import POINTS_PER_STD, precision
 from leastnoise.balls.losses import (
     BITS,
     COARSE_POINTS,
     NOTHING,
-    POINTS_PER_STD,
     LossLattice,
     LowerCells,
     Profile,

@@ -13,11 +13,9 @@ from types import ModuleType
 
 from flint import arb
 
-from leastnoise.balls.core import ball, precision
-from leastnoise.balls.losses import BITS, POINTS_PER_STD
+from leastnoise.balls.core import AMPLE_BITS, POINTS_PER_STD, ball, precision
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.geometry import ShiftBounds
-from leastnoise.guarantees.sensitivity import Sensitivity, common_neighbours
+from leastnoise.guarantees.sensitivity import Sensitivity, ShiftBounds, common_neighbours
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.proof import delta_of_ratio
@@ -170,7 +168,7 @@ def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
 
 
 def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         lower, upper = (
             delta_of_ratio(ball(gaussian_square(parts, inner=inner)).sqrt(), epsilon=epsilon)
             for inner in (True, False)

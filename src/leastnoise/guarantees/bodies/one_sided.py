@@ -26,7 +26,6 @@ from leastnoise.guarantees.bodies.base import (
     decide_in_balls,
     point_of,
 )
-from leastnoise.guarantees.bodies.shares import rise
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -202,6 +201,8 @@ class Mixing:
         )
 
     def _rises(self, degree: int, above: int, below: int) -> list[arb]:
+        from leastnoise.guarantees.bodies.shares import rise  # noqa: PLC0415 (most laws need none)
+
         def ratio(size: int, order: int) -> arb:
             return rise(size, order=order, exponent=self.exponent) if order else arb(1)
 

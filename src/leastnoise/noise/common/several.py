@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import final
 
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.core import POINTS_PER_STD
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget, check_rate
 from leastnoise.guarantees.exact import Interval, root_above

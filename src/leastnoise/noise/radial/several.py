@@ -22,8 +22,8 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.convolution import composed_upper
-from leastnoise.balls.core import float_above
-from leastnoise.balls.losses import COARSE_POINTS, POINTS_PER_STD, LossLattice
+from leastnoise.balls.core import POINTS_PER_STD, float_above
+from leastnoise.balls.losses import COARSE_POINTS, LossLattice
 from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Box
 from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity, replaced_record
+from leastnoise.guarantees.hulls import replaced_record
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
 from leastnoise.tables.layout.limits import FirstCells, InBall, InCells
 
