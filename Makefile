@@ -58,9 +58,9 @@ lint: install
 test: install
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
-# Tests wait for disks, processes and locks: one worker more than cores. And they run make themselves,
-# which is no part of this one.
-WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# As many workers as cores: each collects all tests. Tests run make themselves, which is no part of
+# this one.
+WORKERS = $(shell getconf _NPROCESSORS_ONLN)
 tests: install
 	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --share
 
@@ -75,12 +75,12 @@ test-fast: install
 test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m '(slow or dense) and not engines' --write-slow-seconds
 
-# All dense tests, slow tests of the packages that changed, a tenth of the other slow tests, and a few
-# attacks of each kind. The commit chooses, so that each commit tries others.
+# One dense test of every function, more dense and slow tests of the packages that changed and a tenth
+# of the others, and a few attacks of each kind. The commit chooses, so that each commit tries others.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m '(slow or dense) and not engines' --gate
-	$(MAKE) test-attacks ATTACKS=300 SEED=$(or $(COMMIT),1)
+	$(MAKE) test-attacks ATTACKS=200 SEED=$(or $(COMMIT),1)
 
 # So many attacks of each kind, a tenth where one takes as long as ten others, a fiftieth of models,
 # a hundredth of containers; from another SEED, others. The guard of tests/attacks says how many were tried, and how to
@@ -97,11 +97,12 @@ test-engines: install
 	$(INSTALL) -e '.[dask,notebook,postgres,spark]' distributed
 	@$(MAKE) --no-print-directory -j 2 engines-classic engines-connect engines-others
 
-# One process each, beside each other: in each Java has to warm up once.
+# One process each, beside each other: in each Java has to warm up once. Grids of seeds run on classic
+# Spark, of which the commit chooses a share; Connect compiles the same columns and runs one seed.
 engines-classic:
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 150 --spark classic tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 100 --spark classic tests/engines
 engines-connect:
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and not slow' --spark connect tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and not slow and not dense' --spark connect tests/engines
 engines-others:
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --spark none tests/engines
 

@@ -5,6 +5,7 @@ They are never in the user's cache. What is there is proved again by whoever rea
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -40,3 +41,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         for path in [*paths[first:], *paths[:first]]:
             with suppress(Exception, pytest.skip.Exception):
                 import_module(".".join(path.with_suffix("").parts))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect tests without the garbage collector, which would walk all of them again and again.
+
+    The tests live until the end, so that it leaves them out afterwards, too.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -126,7 +126,7 @@ def levels_figures(sizes: list[int]) -> list[str]:
     (tables,) = plan(spec_file.lay_out(raw)).answered
     assert isinstance(tables, Levels)
     whole = tables
-    stds = [block.errors[0].std for block in tables.parts]
+    stds = [part.errors[0].std for part in tables.parts]
     numbers = (*stds, whole.geometric_mean, *whole.others.values())
     return [f"{one:.2f}" for one in numbers]
 
@@ -162,12 +162,12 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
         "privacy": {"unit": "row", "epsilon": 1},
     }
     ways = [
-        plan(spec_file.lay_out(raw | {"query": [query | shown]})).blocks[0].answered
+        plan(spec_file.lay_out(raw | {"query": [query | shown]})).noisy_parts[0].answered
         for shown in ({}, {"round": True, "clamp": True})
     ]
     tables = ways[-1]
-    blocks = tables.parts
-    exact = Totals(cells=[truth << blocks[0].layout.bits], groups=[])
+    parts = tables.parts
+    exact = Totals(cells=[truth << parts[0].layout.bits], groups=[])
     if isinstance(tables, Margins):
         whole = tables
         trues = [sum_exactly(whole, truth, one) for one in whole.cells.margins]
@@ -184,12 +184,12 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
         for drawn in ([way.draw(exact) for _ in range(_DRAWS)] for way in ways)
     ]
     rows: list[list[str]] = []
-    for block, true, before, after in zip(blocks, trues, *errors, strict=True):
+    for part, true, before, after in zip(parts, trues, *errors, strict=True):
         off, most = after.mean(axis=0), np.quantile(true, 0.9)
         numbers = [np.abs(before).mean(), np.abs(after).mean(), off[true >= most].mean()]
         numbers += [off[true == 0].mean()] if (true == 0).any() else [math.nan]
-        told = ["–" if math.isnan(one) else f"{one:.2f}" for one in (*numbers, block.too_high)]
-        rows.append([block.name, f"{len(true):,}", f"{np.mean(true == 0):.0%}", *told])
+        told = ["–" if math.isnan(one) else f"{one:.2f}" for one in (*numbers, part.too_high)]
+        rows.append([part.name, f"{len(true):,}", f"{np.mean(true == 0):.0%}", *told])
     return rows
 
 
@@ -244,11 +244,11 @@ def pairs_figures() -> list[tuple[str, ...]]:
     ways.append(("ResidualPlanner, equal weights", optimum, 0.0))
     for name, more in {"chosen": {}, "chosen, largest": {"objective": "largest"}}.items():
         begin = time.process_time()
-        blocks = plan(
+        parts = plan(
             spec_file.lay_out(raw | {"query": [query | more | {"margins": margins}]})
-        ).blocks
+        ).noisy_parts
         seconds = time.process_time() - begin
-        ways.append((name, np.array([block.errors[0].std for block in blocks]), seconds))
+        ways.append((name, np.array([part.errors[0].std for part in parts]), seconds))
     return [
         (
             name,
@@ -285,10 +285,10 @@ def sums_figures() -> list[tuple[str, ...]]:
         asked | {"name": f"q{place}", "group_by": {name: by[name] for name in own}}
         for place, own in enumerate(tables)
     ]
-    blocks = plan(spec_file.lay_out(raw | {"query": queries})).blocks
+    parts = plan(spec_file.lay_out(raw | {"query": queries})).noisy_parts
     found: list[tuple[str, ...]] = []
     for place, (label, own) in enumerate(margin.compared.items()):
-        logs = [math.log(block.errors[place].std) for block in blocks]
+        logs = [math.log(part.errors[place].std) for part in parts]
         values = (math.exp(math.fsum(logs) / len(logs)), own.apart, own.cells, own.own, own.bound)
         found.append((label, *(f"{one:.2f}" for one in values)))
     return found

@@ -45,13 +45,13 @@ DRUGS = PERSONS | {"name": "drugs", "group_by": {"drug": list(range(400))}}
 ONE_GROUP = PERSONS | {"contribution": {"max_groups": 1}}
 FIND = {"max_rows": {"find": True, "share": "0.1", "candidates": [1, 2, 5, 10, 20, 50]}}
 
-# name, (ε, δ), [contribution], blocks, and what is asked of the first block's first count
+# name, (ε, δ), [contribution], queries, and what is asked of the first query's first count
 SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]], str]] = [
     ("50 regions, one row a person: count", ("1", "1e-8"), {"max_rows": 1}, [COUNT], "≤ 1.42"),
     ("the same: count and sum", ("1", "1e-8"), {"max_rows": 1}, [BOTH], "≤ 2.0"),
     ("the same, five rows a person", ("1", "1e-8"), {"max_rows": 5}, [BOTH], "≤ 10.0"),
-    ("three blocks of one condition", ("1", "1e-5"), {"max_rows": 5}, CONDITIONS, "≤ 2.161"),
-    ("ten mixed blocks", ("1", "1e-6"), {"max_rows": 3}, MIXED, ""),
+    ("three parts of one condition", ("1", "1e-5"), {"max_rows": 5}, CONDITIONS, "≤ 2.161"),
+    ("ten mixed parts", ("1", "1e-6"), {"max_rows": 3}, MIXED, ""),
     ("persons beside medicines", ("1", "0"), {"max_groups": 10}, [PERSONS, DRUGS], ""),
     ("the same, limits by query", ("1", "0"), {"max_groups": 10}, [ONE_GROUP, DRUGS], ""),
     ("max_rows found, six candidates", ("1", "1e-8"), FIND, [COUNT], ""),
@@ -59,17 +59,17 @@ SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]],
 
 
 def rows(name: str, cells: int, numbers: int = 1, weight: int = 1) -> dict[str, Any]:
-    """A block of rows: a count and sums, `numbers` in all, in each of so many cells."""
+    """A query of rows: a count and sums, `numbers` in all, in each of so many cells."""
     sums = [f"sum(x{i})" for i in range(numbers - 1)]
-    block = {"name": name, "importance": weight, "statistics": ["count", *sums]}
-    return block | {"group_by": {"region": list(range(cells))}}
+    part = {"name": name, "importance": weight, "statistics": ["count", *sums]}
+    return part | {"group_by": {"region": list(range(cells))}}
 
 
 def conditions(name: str, count: int) -> dict[str, Any]:
     return {"name": name, "conditions": {f"c{i}": {"x": {"min": i}} for i in range(count)}}
 
 
-# what is asked of each block's count: a floating-point prototype's plan (theory/bodies.md §7)
+# what is asked of each query's count: a floating-point prototype's plan (theory/bodies.md §7)
 PLANS: list[tuple[str, tuple[str, str], int, list[dict[str, Any]], str]] = [
     ("18×2, 6×1", ("1", "1e-6"), 5, [rows("a", 18, 2), rows("b", 6)], "20, 14.1"),
     ("3 × (1×1)", ("1", "0"), 1, [rows(f"a{i}", 1) for i in range(3)], "2.23 each"),
@@ -258,8 +258,8 @@ def main() -> None:
     start = time.perf_counter()
     demo = plan(spec_file.lay_out(spec_file.parse_toml(SPEC)))
     seconds = time.perf_counter() - start
-    counts = [block.errors[0].std for block in demo.blocks]
-    rows.append(_row("`leastnoise demo`, its first block", demo, "", seconds))
+    counts = [part.errors[0].std for part in demo.noisy_parts]
+    rows.append(_row("`leastnoise demo`, its first part", demo, "", seconds))
     print_rows(
         "Standard deviation of a table's counts, and the time to plan it",
         ("table", "noise", "std", "asked", "Laplace (l1)", "Gaussian (l2)", "plan"),
@@ -274,15 +274,15 @@ def main() -> None:
 
 
 def print_whole_plans() -> None:
-    """Print plans of several blocks (cells × numbers a cell) beside those of a prototype."""
+    """Print plans of several queries (cells × numbers a cell) beside those of a prototype."""
     shown: list[tuple[str, ...]] = []
     for name, budget, most, query, asked in PLANS:
         start = time.perf_counter()
         found = planned(budget, {"max_rows": most}, query)
         seconds = time.perf_counter() - start
-        stds = [block.errors[0].std for block in found.blocks]
-        plain = [block.errors[0].plain_laplace_std or math.inf for block in found.blocks]
-        draws = dict.fromkeys("+".join(block.group) for block in found.blocks)
+        stds = [part.errors[0].std for part in found.noisy_parts]
+        plain = [part.errors[0].plain_laplace_std or math.inf for part in found.noisy_parts]
+        draws = dict.fromkeys("+".join(part.group) for part in found.noisy_parts)
         shown.append(
             (
                 name,
@@ -295,9 +295,9 @@ def print_whole_plans() -> None:
             )
         )
     print_rows(
-        "Plans of several blocks: standard deviations of their counts",
+        "Plans of several parts: standard deviations of their counts",
         (
-            "blocks",
+            "queries",
             "(ε, δ), rows a person",
             "draws",
             "std",
@@ -315,15 +315,15 @@ def _mean(values: list[float]) -> float:
 
 
 def _row(name: str, found: Plan, asked: str, seconds: float) -> tuple[str, ...]:
-    block = found.blocks[0]
-    error = block.errors[0]
+    part = found.noisy_parts[0]
+    error = part.errors[0]
     plain = [
         "–" if std is None else f"{std:.4g}"
         for std in (error.plain_laplace_std, error.plain_gaussian_std)
     ]
     return (
         name,
-        block.mechanism.noise.name,
+        part.mechanism.noise.name,
         f"{error.std:.4g}",
         asked,
         *plain,

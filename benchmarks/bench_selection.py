@@ -62,7 +62,7 @@ def by_selection() -> tuple[Choose, float]:
 
 
 def by_noisy_counts(*, delta: str, held: int | None) -> tuple[Choose, float]:
-    (part,) = make_plan(delta=delta, held=ITEMS if held is None else held).blocks
+    (part,) = make_plan(delta=delta, held=ITEMS if held is None else held).noisy_parts
     mechanism = Mechanism(part.certificate)
     exact = ScaledIntegers(numerators=COUNTS, bits=0)
 

@@ -87,6 +87,6 @@ def planned(place: int) -> tuple[float, str]:
         "query": queries,
     }
     started = time.process_time()
-    first = plan(spec_file.lay_out(spec)).blocks[0]
+    first = plan(spec_file.lay_out(spec)).noisy_parts[0]
     seconds = time.process_time() - started
     return seconds, f"{first.mechanism.noise.name}, std {first.errors[0].std:.6g}"

@@ -142,8 +142,8 @@ def print_releases() -> None:
             record = json.loads((out / "certificate.json").read_text())
             with contextlib.redirect_stdout(io.StringIO()) as printed:
                 whole = checker.check_release(out)
-            for block in record["blocks"]:
-                good = _is_proved(json.dumps(record | {"blocks": [block]}))
+            for block in record["draws"]:
+                good = _is_proved(json.dumps(record | {"draws": [block]}))
                 draws, proved = draws + 1, proved + good
                 if not good:
                     print(f"not proved: {name}, {block['name']}: {printed.getvalue()}")

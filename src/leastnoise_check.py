@@ -120,7 +120,7 @@ WORDS = {
     "version": (1,), "neighbours": ("add-remove", "replace-one"),
 }
 LISTS = {
-    *"bounds radii masses branches shares copies levels rates delta_interval blocks".split(),
+    *"bounds radii masses branches shares copies levels rates delta_interval draws".split(),
     *"chances limits amounts plans".split(),
 }
 # fmt: on
@@ -907,7 +907,7 @@ def plain(value: object) -> str:
     return show(json.dumps(value))[1:-1]
 
 
-def check_block(title: str, record) -> dict | None:
+def check_statement(title: str, record) -> dict | None:
     """Print what a certificate states, and what of it is proved; None if there is no proof here."""
     try:
         claim = read_claim(record)
@@ -932,16 +932,16 @@ def check_block(title: str, record) -> dict | None:
 def check_certificate(record: dict) -> list | None:
     """Check one certificate, or a plan of several; the claims if all is proved."""
     if record.get("kind") != "plan-certificate":
-        claim = check_block("This certificate", record)
+        claim = check_statement("This certificate", record)
         return [claim] if claim else None
-    plan = fields(record, "kind version epsilon delta rule blocks", "releases rho")
-    blocks = [fields(block, "name certificate") for block in plan["blocks"]]
-    names = [block["name"] for block in blocks]
+    plan = fields(record, "kind version epsilon delta rule draws", "releases rho")
+    released = [fields(draw, "name certificate") for draw in plan["draws"]]
+    names = [draw["name"] for draw in released]
     fits = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
     require(fits, "A query has no name, or two have the same.")
-    checked = [check_block(f"Query {show(b['name'])}", b["certificate"]) for b in blocks]
+    checked = [check_statement(f"Query {show(r['name'])}", r["certificate"]) for r in released]
     claims = [claim for claim in checked if claim]
-    if len(claims) < len(blocks):
+    if len(claims) < len(released):
         print("The sum of the budgets: NOT CHECKED here, since a query is not.")
         return None
     releases, draws = plan.get("releases", 1), [c for c in claims if c["kind"] == "certificate"]
@@ -967,7 +967,9 @@ def check_certificate(record: dict) -> list | None:
         return None
     require(fits, "The queries spend more than the plan promises.")
     total = f"({plain(record['epsilon'])}, {plain(record['delta'])})-private"
-    print(f"PROVED: {len(blocks)} queries in {releases} release(s) are {total}, by {plan['rule']}.")
+    print(
+        f"PROVED: {len(released)} queries in {releases} release(s) are {total}, by {plan['rule']}."
+    )
     return claims
 
 
@@ -1001,8 +1003,8 @@ def check_deviations(folder: Path, plan: dict, claims: dict) -> None:
 
     Not of queries that share a draw, nor of sums, means, margins, levels and cumulative counts.
     """
-    names = [part["name"] for part in plan["blocks"]]
-    for part in plan["blocks"]:
+    names = [part["name"] for part in plan["noisy_parts"]]
+    for part in plan["noisy_parts"]:
         name, stated = part["name"], []
         known = deviations(claims.get(name, {}))
         several = names.count(name) > 1 or {"margins", "cumulative", "levels"} & set(part)
@@ -1060,18 +1062,19 @@ def check_release(folder: Path) -> bool:
     print(f"SEAL: {len(files)} files have the SHA-256 that release.json states.")
     texts = {"certificate.json", "plan.json", "spec.toml"}
     certificate, plan = (parse(content(folder / f"{n}.json")) for n in ("certificate", "plan"))
-    parts = [part for key in ("blocks", "quantiles", "keys") for part in plan.get(key, ())]
+    parts = [part for key in ("noisy_parts", "quantiles", "keys") for part in plan.get(key, ())]
     tables = {name.rpartition(".")[0] for name in set(files) - texts}
     workbook = set(files) - texts == {"tables.xlsx"}
     fits = texts <= set(files) and (workbook or tables == {part["name"] for part in parts})
     require(fits, "The seal is about other files than the plan's tables.")
-    laws = [block["certificate"] for block in certificate.get("blocks", [])]
+    laws = [draw["certificate"] for draw in certificate.get("draws", [])]
     plans = [plan for claim in laws for plan in claim.get("plans", ())]  # of limits to be found
-    laws += [block["certificate"] for plan in plans for block in plan["blocks"]]
+    laws += [draw["certificate"] for plan in plans for draw in plan["draws"]]
     laws = [claim.get("noise") if claim["kind"].startswith("thr") else claim for claim in laws]
     laws = [(c["noise"], number(c["grid"])) for c in laws if c["kind"] == "certificate"]
     laws = [(n["name"], number(n["parameters"]["scale"]), grid) for n, grid in laws]
-    fits = all((b["noise"], number(b["scale"]), number(b["grid"])) in laws for b in plan["blocks"])
+    parts = plan["noisy_parts"]
+    fits = all((p["noise"], number(p["scale"]), number(p["grid"])) in laws for p in parts)
     require(fits, "plan.json states other noise than the certificate.")
     fits = all(plan.get(name) == certificate.get(name) for name in ("version", "rule", "rho"))
     fits = fits and all(number(plan[n]) == number(certificate[n]) for n in ("epsilon", "delta"))
@@ -1088,7 +1091,7 @@ def check_release(folder: Path) -> bool:
         print("NOT CHECKED here: the tables in tables.xlsx.")
     claims = check_certificate(certificate)
     if claims:
-        names = (block["name"] for block in certificate["blocks"])
+        names = (draw["name"] for draw in certificate["draws"])
         check_deviations(folder, plan, dict(zip(names, claims, strict=True)))
     return bool(claims)
 

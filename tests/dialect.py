@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -101,30 +101,27 @@ def complaints_about_text(text: str) -> list[str]:
     return phrases + [match.group() for match in _ANYWHERE.finditer(prose)]
 
 
-def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def _docstrings(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=True)
             if text is not None:
                 yield getattr(node, "lineno", 1), text
 
 
-def _messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _messages(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Texts in a raised error or in a string of several words that is no docstring."""
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
     parts_of_f_strings = {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
+        id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = [
                 part.value if isinstance(part, ast.Constant) else "Code" for part in node.values
@@ -133,14 +130,15 @@ def _messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
-            and id(node) not in docstrings | parts_of_f_strings
+            and id(node) not in docstrings
+            and id(node) not in parts_of_f_strings
             and node.value.count(" ") > 2
         ):
             yield node.lineno, node.value
 
 
-def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def _names(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             if node.id.strip("_") in NAMES:
                 yield node.lineno, f"local {node.id}"
@@ -156,18 +154,18 @@ def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def complaints(file: Path) -> list[str]:
     """One line for each phrase and name of the dialect in a file of Python."""
-    tree = ast.parse(file.read_text())
+    nodes = tuple(ast.walk(ast.parse(file.read_text())))
     lines = [
         (line, f"docstring: {phrase}")
-        for line, text in _docstrings(tree)
+        for line, text in _docstrings(nodes)
         for phrase in complaints_about_text(text)
     ]
     lines += [
         (line, f"text: {phrase}")
-        for line, text in _messages(tree)
+        for line, text in _messages(nodes)
         for phrase in complaints_about_text(text)
     ]
-    lines += _names(tree)
+    lines += _names(nodes)
     where = (file.relative_to(ROOT) if file.is_relative_to(ROOT) else file).as_posix()
     return [
         f"{where}:{line}: {text}"

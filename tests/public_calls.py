@@ -205,7 +205,7 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "PlanCertificate": subject(
         ln.PlanCertificate, budget=("object", ln.Budget(epsilon=1)),
-        blocks=("pairs", (("a", certificate()),)), rule=("word", plan().rule),
+        draws=("pairs", (("a", certificate()),)), rule=("word", plan().rule),
     ),
     "LowerBound": subject(
         ln.LowerBound, loss=("word", Loss.MSE), value=("float", 0.5), epsilon=("exact", 1),
@@ -284,6 +284,10 @@ SUBJECTS: dict[str, Subject] = {
     "verify_directory": subject(ln.verify_directory, path=("path", "none")),
     "subtract_releases": subject(
         ln.subtract_releases, before=("path", "none"), after=("path", "none")
+    ),
+    "standardise_rates": subject(
+        ln.standardise_rates, directory=("path", "none"), query=("text", "rates"),
+        weights=("table", {"age": [1]}),
     ),
     "release": subject(
         ln.release, data=("object", {"source": "a.parquet"}), unit=("text", "person"),

@@ -1,17 +1,21 @@
-"""Which slow and dense tests are run before anything lands, and what processor time they take.
+"""The slow and dense tests that run before anything lands, and their processor times.
 
-A dense test takes .4 seconds or more, or is one of many that try the same property. `--share`
-(`make test`) runs a share of the dense tests, `--gate` (`make test-gate`) a share of the slow ones
-and all dense ones.
+A dense test takes .4 seconds or more, or is one of many that try the same property. `make test`
+(`--share`) runs a share of the dense tests. `make test-gate` (`--gate`) runs a share of the slow
+tests and a larger share of the dense ones.
 
 A share is the tests of every package that changed since the last landed state, and a tenth of all
-others, by the hash of the commit: a commit's choice is the same on every machine, and another
-commit's is another. What they take together is bounded beforehand, by what each file took when
-`make test-slow` was last run whole (slow_seconds.csv); what is left out for that is said.
+others, chosen by the hash of the commit. One commit's choice is the same on every machine; another
+commit has another choice. Of the dense tests the gate first takes one of every test function,
+whatever changed and however long it takes: of a grid of seeds or cases the commit chooses one.
 
-The last landed state is where HEAD left the remote's default branch; where that isn't known, as in
-a clone of HEAD alone, the commit that `.ci/landed` names, and if that isn't in the history either,
-every package counts as changed.
+A bound limits the processor time of a share. It's estimated beforehand from the times that each
+file took when `make test-slow` last ran whole (slow_seconds.csv). The summary of a run says what a
+bound leaves out.
+
+The last landed state is the commit where HEAD left the remote's default branch. If that is unknown,
+as in a clone of HEAD alone, it's the commit that `.ci/landed` names. If the history lacks this
+commit too, every package counts as changed.
 """
 
 from __future__ import annotations
@@ -32,14 +36,15 @@ from tests.cli import program
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SECONDS = {"slow": 300.0, "dense": 10.0}  # of processor time, which two cores share
-LONGEST = 60.0  # of one slow test; what takes longer is named
+SHARE_SECONDS = {"dense": 10.0}  # of processor time, which two cores share
+GATE_SECONDS = {"slow": 300.0, "dense": 500.0}
+LONGEST = 60.0  # of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed
-_SHARE = 0.1  # of the tests of what didn't change
+_SHARE = 0.1  # of the tests of packages that didn't change
 _TOOK = "processor seconds"
 _MARKERS = ("slow", "dense")
 _HEADER = ("marker", "file", "tests", "seconds")
-_SEVERAL = {  # tests that are of several packages
+_SEVERAL = {  # tests that belong to several packages
     "engines": {"tables", "clusters"},
     "experiments": {"design", "noise"},
     "statistical": {"audit", "entropy", "noise"},
@@ -51,14 +56,14 @@ _DENSE_EXAMPLES = {  # docstrings that compute for seconds
     "leastnoise.learn.steps.noise_multiplier",
 }
 _BEFORE = pytest.StashKey[float]()
-_TOLD, _FOUND = pytest.StashKey[list[str]](), pytest.StashKey[int]()
+_SUMMARY, _MARKED = pytest.StashKey[list[str]](), pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("slow", "slow and dense tests")
-    group.addoption("--gate", action="store_true", help="a share of the slow tests, all others")
+    group.addoption("--gate", action="store_true", help="shares of slow and dense tests")
     group.addoption("--share", action="store_true", help="a share of the dense tests, all others")
-    group.addoption("--gate-seconds", type=float, help="processor time that a share may take")
+    group.addoption("--gate-seconds", type=float, help="processor time of each share, at most")
     group.addoption("--write-slow-seconds", action="store_true", help=f"write {TIMES.name}")
 
 
@@ -70,10 +75,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The tests that are run, and lines that say why these."""
+    """The chosen tests, and lines that say why these."""
 
     tests: frozenset[str]
-    told: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 def choose(
@@ -84,28 +89,31 @@ def choose(
     seconds: float,
     times: Mapping[str, float],
     marker: str = "slow",
+    every_function: bool = False,
 ) -> Choice:
-    """Return which of `tests`, by node id, are run; `changed` is None if nobody knows.
+    """Choose from `tests`, given by node id; `changed` is None if nobody knows.
 
-    First a tenth of the tests of what didn't change, then those of what did, each in the order of
-    their hashes and as long as there is time; `times` are those of one test of each file.
+    With `every_function`, one test of every function comes first, even beyond the bound. Then
+    follow a tenth of the tests of unchanged packages and the tests of changed ones, in the order of
+    their hashes, until the time is used up. `times` has the seconds of one test by file.
     """
     ranks = {test: _rank(test, commit) for test in tests}
     ordered = sorted(tests, key=lambda test: ranks[test])
-    mine = [test for test in ordered if changed is None or _packages(test) & changed]
-    others = [test for test in ordered if test not in set(mine)]
+    of_changed = [test for test in ordered if changed is None or _packages(test) & changed]
+    others = [test for test in ordered if test not in set(of_changed)]
     tenth = [test for test in others if ranks[test] < _SHARE]
-    taken: set[str] = set()
-    spent = 0.0
-    for test in (*tenth, *mine):
-        took = _took(test, times)
-        if spent + took <= seconds:
+    first = {test.partition("[")[0]: test for test in reversed(ordered)} if every_function else {}
+    taken = set(first.values())
+    spent = sum(_seconds(test, times) for test in taken)
+    for test in (*tenth, *of_changed):
+        more = 0.0 if test in taken else _seconds(test, times)
+        if spent + more <= seconds:
             taken.add(test)
-            spent += took
-    told = [f"{len(taken)} of {len(tests)} {marker} tests, about {spent:.0f} s of processor time"]
-    told.append(f"of what didn't change: {len(taken.intersection(others))} of {len(others)}")
-    told += _by_package(mine, taken, times)
-    return Choice(tests=frozenset(taken), told=tuple(told))
+            spent += more
+    lines = [f"{len(taken)} of {len(tests)} {marker} tests, about {spent:.0f} s of processor time"]
+    lines.append(f"of what didn't change: {len(taken.intersection(others))} of {len(others)}")
+    lines += _by_package(of_changed, taken, times)
+    return Choice(tests=frozenset(taken), lines=tuple(lines))
 
 
 def _by_package(tests: Iterable[str], taken: set[str], times: Mapping[str, float]) -> Iterator[str]:
@@ -114,14 +122,14 @@ def _by_package(tests: Iterable[str], taken: set[str], times: Mapping[str, float
         name = _package(_file(test))
         every[name] += 1
         run[name] += test in taken
-        left[name] += 0 if test in taken else round(1000 * _took(test, times))
+        left[name] += 0 if test in taken else round(1000 * _seconds(test, times))
     for name, count in sorted(every.items()):
         more = f"; left out: about {left[name] / 1000:.0f} s" if run[name] < count else ""
         yield f"{name}: {run[name]} of {count}{more}"
 
 
 def _rank(test: str, commit: str) -> float:
-    """Return a number in [0, 1) that the commit draws for the test."""
+    """The number in [0, 1) that the commit draws for the test."""
     digest = hashlib.sha256(f"{commit} {test}".encode()).digest()
     return int.from_bytes(digest[:6]) / 2**48
 
@@ -130,18 +138,18 @@ def _file(test: str) -> str:
     return test.partition("::")[0]
 
 
-def _took(test: str, times: Mapping[str, float]) -> float:
+def _seconds(test: str, times: Mapping[str, float]) -> float:
     return times.get(_file(test), _UNKNOWN)
 
 
 def _packages(test: str) -> set[str]:
-    """Return the packages that a test is of."""
+    """The packages that a test belongs to."""
     name = _package(_file(test))
     return {name, *_SEVERAL.get(name, ())}
 
 
 def _package(path: str) -> str:
-    """Return the package that a file is of, source or test; a file that is of none is its own."""
+    """The package of a source or test file; a file outside all packages is a package itself."""
     if path in _PACKAGING:
         return "test_packaging"
     if path.startswith("docs/") or path == "README.md":
@@ -152,9 +160,9 @@ def _package(path: str) -> str:
 
 
 def changed_packages(base: str, root: Path = ROOT) -> set[str] | None:
-    """Return what has other files than `base`: in commits, not committed yet, or new to git.
+    """The packages whose files differ from `base`, committed or not, and those with new files.
 
-    None if that is every package, or if git doesn't say.
+    None if every package changed, or if git can't tell.
     """
     differ = _git(root, "diff", "--name-only", "--no-renames", "-z", base, "--")
     new = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
@@ -163,25 +171,25 @@ def changed_packages(base: str, root: Path = ROOT) -> set[str] | None:
     names = {*differ.split("\0"), *new.split("\0")}
     if _OF_ALL in names:
         return None
-    places = ("src/leastnoise/", "tests/", "experiments/", "docs/", "README.md")
-    known = {name for name in names if name.startswith(places) or name in _PACKAGING}
-    return {"experiments" if one.startswith("experiments/") else _package(one) for one in known}
+    prefixes = ("src/leastnoise/", "tests/", "experiments/", "docs/", "README.md")
+    known = {name for name in names if name.startswith(prefixes) or name in _PACKAGING}
+    return {"experiments" if name.startswith("experiments/") else _package(name) for name in known}
 
 
 def landed(root: Path = ROOT) -> str | None:
-    """Return the last landed commit below HEAD; None if nothing tells."""
+    """The last landed commit below HEAD; None if nothing tells."""
     head = _git(root, "rev-parse", "HEAD")
     record = root / ".ci" / "landed"
     recorded = record.read_text(encoding="ascii").strip() if record.exists() else ""
     for name in ("origin/HEAD", "origin/main", recorded):
-        found = _git(root, "merge-base", "HEAD", name) if name else ""
-        if found and found != head:
-            return found
+        base = _git(root, "merge-base", "HEAD", name) if name else ""
+        if base and base != head:
+            return base
     return None
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """Return what git says; None where it fails, as in a copy without a history."""
+    """The output of git; None if it fails, as in a copy without a history."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=root, capture_output=True, text=True, check=True
@@ -192,7 +200,7 @@ def _git(root: Path, *arguments: str) -> str | None:
 
 
 def read_times(path: Path = TIMES, marker: str = "slow") -> dict[str, float]:
-    """Return the seconds of one test with this marker, by file; nothing where none were written."""
+    """The seconds of one test with this marker, by file; empty if the file is missing."""
     return {
         name: float(seconds) / int(tests)
         for (kind, name), (tests, seconds) in _lines(path).items()
@@ -201,7 +209,7 @@ def read_times(path: Path = TIMES, marker: str = "slow") -> dict[str, float]:
 
 
 def _lines(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return (tests, seconds) by marker and file."""
+    """Pairs (tests, seconds) by marker and file."""
     if not path.exists():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
@@ -212,36 +220,43 @@ def _lines(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _marker(item: pytest.Item) -> str | None:
-    """Return "slow", "dense" or None; a test that is both is slow."""
-    return next((one for one in _MARKERS if item.get_closest_marker(one)), None)
+    """The marker "slow" or "dense", or None; a test with both counts as slow."""
+    return next((marker for marker in _MARKERS if item.get_closest_marker(marker)), None)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a share of the tests with a marker; trylast: after those that -m leaves out."""
-    marker = "slow" if config.getoption("--gate") else "dense"
-    if not (config.getoption("--gate") or config.getoption("--share")):
+    """Keep shares of the marked tests; trylast: after those that -m leaves out."""
+    gate = config.getoption("--gate")
+    if not (gate or config.getoption("--share")):
         return
     base = landed()
     changed = changed_packages(base) if base else None
-    seconds = config.getoption("--gate-seconds")
-    choice = choose(
-        [item.nodeid for item in items if _marker(item) == marker],
-        changed=changed,
-        commit=_git(ROOT, "rev-parse", "HEAD") or "",
-        seconds=SECONDS[marker] if seconds is None else float(str(seconds)),
-        times=read_times(marker=marker),
-        marker=marker,
-    )
+    bound = config.getoption("--gate-seconds")
     since = f"changed since {base}"
     if changed is None:
         since = "everything counts as changed" if base else "no landed commit is known"
-    config.stash[_FOUND] = sum(_marker(item) == marker for item in items)
-    config.stash[_TOLD] = [since, *choice.told]
-    kept, left = [], []
-    for one in items:
-        out = _marker(one) == marker and one.nodeid not in choice.tests
-        (left if out else kept).append(one)
+    summary, chosen, marked = [since], set[str](), Counter[str | None](map(_marker, items))
+    bounds = GATE_SECONDS if gate else SHARE_SECONDS
+    for marker, seconds in bounds.items():
+        choice = choose(
+            [item.nodeid for item in items if _marker(item) == marker],
+            changed=changed,
+            commit=_git(ROOT, "rev-parse", "HEAD") or "",
+            seconds=seconds if bound is None else float(str(bound)),
+            times=read_times(marker=marker),
+            marker=marker,
+            every_function=bool(gate) and marker == "dense",
+        )
+        chosen |= choice.tests
+        summary += choice.lines if marked[marker] else ()
+    config.stash[_MARKED] = sum(marked[marker] for marker in bounds)
+    config.stash[_SUMMARY] = summary
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        out = _marker(item) in bounds and item.nodeid not in chosen
+        (left if out else kept).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
 
@@ -249,29 +264,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hand a worker's choice to the process that reports.
 
-    That none of the slow tests that were found is chosen is no error; that none was found is.
+    A run that chooses none of the marked tests is no error; a run that collects none is one.
     """
     stash = session.config.stash
     output = getattr(session.config, "workeroutput", None)
-    if _TOLD in stash and output is not None:
-        output["gate"], output["gate found"] = stash[_TOLD], stash[_FOUND]
-    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and stash.get(_FOUND, 0):
+    if _SUMMARY in stash and output is not None:
+        output["gate"], output["gate marked"] = stash[_SUMMARY], stash[_MARKED]
+    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and stash.get(_MARKED, 0):
         session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     output = getattr(node, "workeroutput", {})
-    if told := output.get("gate"):
-        node.config.stash[_TOLD], node.config.stash[_FOUND] = told, output["gate found"]
+    if summary := output.get("gate"):
+        node.config.stash[_SUMMARY], node.config.stash[_MARKED] = summary, output["gate marked"]
 
 
 def _processor_seconds() -> float:
-    own, children = (
-        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    forked = program.processor_seconds
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime + forked
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return program.processor_seconds + sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -287,9 +299,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what was chosen, and what slow tests took."""
-    times = {one: _times_of(terminalreporter.stats.values(), one) for one in _MARKERS}
-    lines = list(config.stash.get(_TOLD, []))
+    """Print the choice, and the processor time of slow and dense tests."""
+    times = {name: _times_of(terminalreporter.stats.values(), name) for name in _MARKERS}
+    lines = list(config.stash.get(_SUMMARY, []))
     for marker, each in times.items():
         if each:
             spent = sum(each.values())
@@ -309,7 +321,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _times_of(stats: Iterable[Iterable[Any]], marker: str) -> dict[str, float]:
-    """Return the processor seconds of each test with the marker that was run, by node id."""
+    """The processor seconds of each test with the marker that ran, by node id."""
     return {
         report.nodeid: value[1]
         for some in stats
@@ -321,10 +333,10 @@ def _times_of(stats: Iterable[Iterable[Any]], marker: str) -> dict[str, float]:
 
 
 def write_times(times: Mapping[str, float], path: Path = TIMES, *, marker: str = "slow") -> None:
-    """Write what the tests of each file took together; lines of files that weren't run stay.
+    """Write the seconds that the tests of each file took together; keep lines of other files.
 
-    `make test-slow` runs none of tests/engines, whose lines are of another run. What is of a file
-    that is gone is dropped.
+    `make test-slow` runs no test of tests/engines: their lines come from another run. Lines of
+    files that no longer exist are dropped.
     """
     if not times:
         return

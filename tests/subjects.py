@@ -45,4 +45,4 @@ def certificate() -> ln.Certificate:
 @cache
 def plan() -> ln.PlanCertificate:
     budget = ln.Budget(epsilon=1, delta="0.1")
-    return ln.PlanCertificate.prove(budget=budget, blocks=(("a", certificate()),))
+    return ln.PlanCertificate.prove(budget=budget, draws=(("a", certificate()),))

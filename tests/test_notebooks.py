@@ -131,7 +131,7 @@ def test_a_comparison_has_a_row_a_candidate() -> None:
 
 def test_a_plan_has_a_row_an_error() -> None:
     (row,) = released().plan.to_arrow().to_pylist()
-    (error,) = released().plan.blocks[0].errors
+    (error,) = released().plan.noisy_parts[0].errors
     assert (row["query"], row["statistic"], row["rows"]) == ("n", "count", None)
     assert (row["std"], row["half_width_95"]) == (error.std, error.half_width_95)
 

@@ -62,7 +62,7 @@ def test_what_they_take_is_bounded_and_what_is_left_out_is_said() -> None:
     noise = len(choice.tests) - tables
     assert noise > 20  # the tenth isn't given up for what changed
     assert 297 < noise + 3 * tables <= 300
-    assert choice.told[-1] == f"tables: {tables} of 500; left out: about {3 * (500 - tables)} s"
+    assert choice.lines[-1] == f"tables: {tables} of 500; left out: about {3 * (500 - tables)} s"
 
 
 def test_without_a_landed_state_everything_counts_as_changed() -> None:
@@ -71,6 +71,26 @@ def test_without_a_landed_state_everything_counts_as_changed() -> None:
     choice = choose(TESTS, changed=None, commit="a", seconds=1000, times={})
     assert len(choice.tests) == 100
     assert {test.split("/")[1] for test in choice.tests} == {"noise", "tables"}
+
+
+def test_one_test_of_every_function_is_run_whatever_changed_and_however_long_it_takes() -> None:
+    tests = [f"tests/noise/test_it.py::test_{name}[{i}]" for name in "abc" for i in range(50)]
+    tests.append("tests/ledger/test_it.py::test_d")
+    none, few = (
+        choose(tests, changed=set(), commit=commit, seconds=0, times={}, every_function=True)
+        for commit in ("a", "b")
+    )
+    for choice in (none, few):
+        assert {test.partition("[")[0][-1] for test in choice.tests} == set("abcd")
+        assert len(choice.tests) == 4
+    assert none.tests != few.tests
+    times = {"tests/noise/test_it.py": 1.0, "tests/ledger/test_it.py": 7.0}
+    more = choose(
+        tests, changed={"noise"}, commit="a", seconds=30, times=times, every_function=True
+    )
+    assert none.tests < more.tests
+    assert len(more.tests) == 24  # 10 seconds for the first four, and 20 tests of a second
+    assert more.lines[0] == "24 of 151 slow tests, about 30 s of processor time"
 
 
 def test_tests_of_several_packages_are_run_for_each() -> None:
@@ -218,6 +238,7 @@ def test_a_run_that_found_no_slow_test_fails(
         ("0", ("--share", "--gate-seconds=1e9"), {"slow", "plain", "dense"}),
         ("0", ("--gate", "--gate-seconds=0"), {"dense", "plain"}),
         ("1", ("--gate", "--gate-seconds=0"), {"dense", "plain"}),
+        ("0", ("--gate", "--gate-seconds=1e9"), {"slow", "plain", "dense"}),
         ("0", (), {"slow", "plain", "dense"}),
     ],
 )

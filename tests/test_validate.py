@@ -44,7 +44,7 @@ LEGAL: Mapping[tuple[str, str], Callable[[Any], bool]] = {
     ("workload", "queries"): lambda value: value == [[True]],  # a table of who is counted
     ("ScaledIntegers", "numerators"): lambda value: value in (1, [1]),  # numpy makes int64 of them
     # an empty plan, or a witness that makes no sense, is refused when it is proved
-    ("PlanCertificate", "blocks"): lambda value: value == [],
+    ("PlanCertificate", "draws"): lambda value: value == [],
     ("Witness", "multipliers"): lambda value: value == [],
     ("Witness", "prices"): lambda value: value == [],
     **{("Witness", name): lambda value: type(value) is int for name in ("cells", "reach", "bits")},

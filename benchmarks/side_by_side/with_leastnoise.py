@@ -36,7 +36,7 @@ tables = release.run().tables
 from benchmarks.side_by_side.report import Stds, report, seconds_since_start
 
 seconds = seconds_since_start()
-people, income, age, conditions = release.plan().blocks
+people, income, age, conditions = release.plan().noisy_parts
 noise = income.noise_errors[0].std  # of the sum over half the width of the bounds, and of the count
 report(
     package="leastnoise",

@@ -51,6 +51,7 @@ from .tables.publish.difference import ReleaseDifference as ReleaseDifference
 from .tables.publish.difference import subtract_releases as subtract_releases
 from .tables.publish.output import ReleasedTables as ReleasedTables
 from .tables.publish.release import Release as Release
+from .tables.publish.standardise import standardise_rates as standardise_rates
 from .tables.publish.verify import VerifiedRelease as VerifiedRelease
 from .tables.publish.verify import verify_directory as verify_directory
 

@@ -191,7 +191,7 @@ _INSTANCES: dict[str, Callable[[], Any]] = {
     "Mechanism": mechanism,
     "Certificate": lambda: mechanism().certificate,
     "PlanCertificate": lambda: ln.PlanCertificate.prove(
-        budget=ln.Budget(epsilon=1), blocks=(("a", mechanism().certificate),)
+        budget=ln.Budget(epsilon=1), draws=(("a", mechanism().certificate),)
     ),
     "Comparison": lambda: ln.compare(epsilon=1, sensitivity=ln.L1(1)),
     "Composition": lambda: mechanism().compose(2),
@@ -252,7 +252,7 @@ _GOOD: dict[str, Any] = {
     "grid": "0.125",
     "values": 1.0,
     "budget": lambda: ln.Budget(epsilon=1, delta="1e-5"),
-    "blocks": lambda: (("a", mechanism().certificate),),
+    "draws": lambda: (("a", mechanism().certificate),),
     "parts": lambda: mechanism().compose(2).parts,
     "text": lambda: instance("Certificate", ln.Certificate).to_json(),
     "record": lambda: instance("Certificate", ln.Certificate).to_record(),

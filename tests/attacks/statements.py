@@ -72,7 +72,7 @@ def _check_body(record: Record) -> None:
 
 
 def _check_plan(record: Record) -> None:
-    blocks = [block["certificate"] for block in record["blocks"]]
+    blocks = [block["certificate"] for block in record["draws"]]
     for block in blocks:
         check(block)
     parts = [part for block in blocks for part in _parts(block)]

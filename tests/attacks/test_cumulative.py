@@ -44,7 +44,7 @@ class Published:
             folder=folder,
         )
         self.spec, plan = release.spec, release.plan()
-        running = plan.blocks[0].answered
+        running = plan.noisy_parts[0].answered
         assert isinstance(running, Cumulative)
         self.layout, noise = running.cells, running.certificate.noise
         assert isinstance(noise, Agreeing)

@@ -55,10 +55,10 @@ class Both:
     def __init__(self, folder: Path, share: str) -> None:
         self.folder, self.release = folder, _release(folder, share)
         self.plan = self.release.plan()
-        blocks = dict(self.plan.certificate.blocks)
+        blocks = dict(self.plan.certificate.draws)
         claim = blocks["x_bounds.quantiles"]
         assert isinstance(claim, QuantileCertificate)
-        self.claim, self.noise = claim, Mechanism(self.plan.blocks[0].certificate)
+        self.claim, self.noise = claim, Mechanism(self.plan.noisy_parts[0].certificate)
 
     @cache  # noqa: B019 (it lives as long as its test)
     def law(self, rows: _Rows) -> dict[_Bounds, float]:

@@ -49,7 +49,7 @@ def test_no_unit_changes_chances_by_more_than_promised(
         folder=tmp_path,
         **({} if unit == "row" else {"contribution": {"max_rows": 1}}),  # pyright: ignore
     )
-    level = release.plan().blocks[0].answered
+    level = release.plan().noisy_parts[0].answered
     assert isinstance(level, Levels)
     layout = level.cells
     order = key_tree(layout).order

@@ -54,7 +54,7 @@ def stds(case: Case, limits: dict[str, int]) -> list[float]:
         "query": [{"name": "q", "statistics": case["statistics"], "group_by": keys}],
     }
     plan = find_plan(spec_file.lay_out(raw))[1]
-    return [error.std for block in plan.blocks for error in block.errors]
+    return [error.std for block in plan.noisy_parts for error in block.errors]
 
 
 def attack(case: Case) -> None:

@@ -62,7 +62,7 @@ class Published:
             folder=folder,
             **given,
         )
-        margin = release.plan().blocks[0].answered
+        margin = release.plan().noisy_parts[0].answered
         assert isinstance(margin, Margins)
         self.whole: Margins = margin
         assert len(self.whole.measured) > 1

@@ -74,7 +74,7 @@ def drawn(random: Random) -> Case:
 def attack(case: Case) -> None:
     folder = Path(tempfile.mkdtemp())
     release = _release(case, folder)
-    layout = release.plan().blocks[0].layout
+    layout = release.plan().noisy_parts[0].layout
     for text in case["statistics"]:
         name = text.rstrip(")").partition("(")[2]
         assert not name or any(name in said for said in layout.missing), layout.missing

@@ -49,7 +49,7 @@ class Published:
             folder=folder,
             **({} if unit == "row" else {"contribution": {"max_rows": 1}}),  # pyright: ignore
         )
-        answered = release.plan().blocks[0].answered
+        answered = release.plan().noisy_parts[0].answered
         assert isinstance(answered, NestedMargins)
         self.whole, self.spec = answered, release.spec
         self.source = source.find_source(self.spec, folder)

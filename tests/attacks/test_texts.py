@@ -40,7 +40,7 @@ _MANY: dict[str, tuple[str, str, str]] = {
     "keys of a section": ("[contribution]\n", "k# = 1\n", ""),
     "columns": ("", "[columns.c#]\nbond = 1\n", ""),
     "bounds": ("", "[columns.c#]\nbounds = 1\n", ""),
-    "blocks": ("", "[[query]]\nname = 'a#'\n", ""),
+    "queries": ("", "[[query]]\nname = 'a#'\n", ""),
     "types": ("[data.types]\n", "c# = 'flot'\n", ""),
     "statistics": ("[[query]]\nname = 'a'\nstatistics = [", "'sm(c#)',", "]"),
     "group keys": ("[query.group_by]\nx = [", "1.5,", "]"),
@@ -64,7 +64,7 @@ _JSON: dict[str, tuple[str, str, str]] = {
     "lists": ('{"kind": ', "[", "1}"),
     "objects": ("", '{"kind": ', "1"),
     "digits": ('{"kind": 1', "00000000", "}"),
-    "blocks": ('{"kind": "plan-certificate", "blocks": [', "[],", "1]}"),
+    "draws": ('{"kind": "plan-certificate", "draws": [', "[],", "1]}"),
 }
 _ENDS = {
     "alpha": ("-0.999", "-0.5", "0", "1.5", "6"),

@@ -84,7 +84,7 @@ def test_a_person_moves_whole_rows_within_the_limit(
     release = ln.Release(
         data={"source": "rows.parquet"}, contribution=limits, folder=tmp_path, **spec(neighbours)
     )
-    (part, *_) = release.plan().blocks
+    (part, *_) = release.plan().noisy_parts
     cells, moves = part.answered.cells, part.answered.certificate.sensitivity
     assert isinstance(moves, RowCounts)
     assert moves.neighbours == neighbours

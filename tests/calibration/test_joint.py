@@ -66,14 +66,14 @@ def test_the_scaled_noise_is_proved_together_and_one_percent_less_is_not() -> No
     alone = shared("l2")
     factor = find_joint_factor(alone, BUDGET)
     for further, proved in ((1.0, True), (0.99, False)):
-        blocks = tuple(
+        draws = tuple(
             (str(index), rescale(one, factor * further)) for index, one in enumerate(alone)
         )
         if proved:
-            assert PlanCertificate.prove(budget=BUDGET, blocks=blocks).rule == COMPOSED
+            assert PlanCertificate.prove(budget=BUDGET, draws=draws).rule == COMPOSED
         else:
             with pytest.raises(NotCertified, match="Together their delta"):
-                PlanCertificate.prove(budget=BUDGET, blocks=blocks)
+                PlanCertificate.prove(budget=BUDGET, draws=draws)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "l2"])

@@ -243,14 +243,14 @@ def test_an_unprovable_claim_gets_no_certificate() -> None:
 def _plan(epsilon: str = "2", delta: str = "2e-5") -> PlanCertificate:
     return PlanCertificate.prove(
         budget=Budget(epsilon=epsilon, delta=delta),
-        blocks=(("a", _certificate("l2")), ("b", _certificate("gaussian"))),
+        draws=(("a", _certificate("l2")), ("b", _certificate("gaussian"))),
     )
 
 
 def test_plan_round_trip_and_total() -> None:
     plan = _plan()
     total = PlanCertificate.from_json(plan.to_json()).verify()
-    parts = [block.delta for _, block in plan.blocks if isinstance(block, Certificate)]
+    parts = [draw.delta for _, draw in plan.draws if isinstance(draw, Certificate)]
     assert len(parts) == 2
     assert Fraction(total.lower) <= sum(Fraction(part.upper) for part in parts)
     assert Fraction(total.upper) >= sum(Fraction(part.lower) for part in parts)
@@ -264,15 +264,23 @@ def test_plan_over_budget_is_refused() -> None:
 
 PLAN_EDITS = {
     "less budget": _set("epsilon", to="1.99"),
-    "a false block": _set("blocks", 0, "certificate", "sensitivity", "bound", to="1.1"),
-    "two of a name": _set("blocks", 1, "name", to="a"),
-    "no block": _set("blocks", to=[]),
+    "a false draw": _set("draws", 0, "certificate", "sensitivity", "bound", to="1.1"),
+    "two of a name": _set("draws", 1, "name", to="a"),
+    "no draw": _set("draws", to=[]),
     "another rule": _set("rule", to="parallel composition"),
     "unknown version": _set("version", to=2),
     "unknown field": lambda r: r.update(extra=1),
-    "a block with more": lambda r: r["blocks"][0].update(extra=1),
+    "a draw with more": lambda r: r["draws"][0].update(extra=1),
     "bad budget": _set("delta", to="2"),
 }
+
+
+def test_an_error_names_the_fields_of_a_plan_that_have_other_names() -> None:
+    record = json.loads(_plan().to_json())
+    record["blocks"] = record.pop("draws")
+    why = "plan certificate: unknown field 'blocks', missing field 'draws'"
+    with pytest.raises(CertificateRejected, match=why):
+        PlanCertificate.from_record(record)
 
 
 def test_what_sums_do_not_prove_is_proved_by_composition() -> None:
@@ -289,7 +297,7 @@ def test_what_sums_do_not_prove_is_proved_by_composition() -> None:
 def test_gaussians_compose_by_the_exact_formula() -> None:
     one = _certificate("gaussian")
     budget = Budget(epsilon="1.5", delta="2e-5")
-    total = PlanCertificate.prove(budget=budget, blocks=(("a", one), ("b", one))).verify()
+    total = PlanCertificate.prove(budget=budget, draws=(("a", one), ("b", one))).verify()
     mu = math.sqrt(2) / float(one.noise.scale)
     delta = norm.cdf(mu / 2 - 1.5 / mu) - math.exp(1.5) * norm.cdf(-mu / 2 - 1.5 / mu)
     assert total.lower <= delta * (1 + 1e-9)
@@ -302,12 +310,12 @@ COMPOSED_EDITS = {
     "another rule": _set("rule", to=None),
     "less epsilon": _set("epsilon", to="1.2"),
     "less delta": _set("delta", to="1e-8"),
-    "less noise": lambda r: _scale_by(0.7)(r["blocks"][0]["certificate"]),
-    "a false block": _set("blocks", 0, "certificate", "epsilon", to="0.9"),
-    "more draws": _set("blocks", 1, "certificate", "compositions", to=2),
-    "a larger shift": _set("blocks", 1, "certificate", "sensitivity", "bound", to="1.5"),
-    "two of a name": _set("blocks", 1, "name", to="a"),
-    "no block": _set("blocks", to=[]),
+    "less noise": lambda r: _scale_by(0.7)(r["draws"][0]["certificate"]),
+    "a false draw": _set("draws", 0, "certificate", "epsilon", to="0.9"),
+    "more draws": _set("draws", 1, "certificate", "compositions", to=2),
+    "a larger shift": _set("draws", 1, "certificate", "sensitivity", "bound", to="1.5"),
+    "two of a name": _set("draws", 1, "name", to="a"),
+    "no draw": _set("draws", to=[]),
 }
 
 
@@ -320,11 +328,9 @@ def test_edits_of_a_composed_plan_are_rejected(edit: str) -> None:
 
 
 def test_true_blocks_do_not_make_a_composed_plan_true() -> None:
-    """The blocks' own budgets may be anything true; only all draws together count."""
-    blocks = (("a", _certificate("l2")), ("b", _certificate("gaussian")))
-    false = PlanCertificate(
-        budget=Budget(epsilon="1.1", delta="2e-5"), blocks=blocks, rule=COMPOSED
-    )
+    """The draws' own budgets may be anything true; only all draws together count."""
+    draws = (("a", _certificate("l2")), ("b", _certificate("gaussian")))
+    false = PlanCertificate(budget=Budget(epsilon="1.1", delta="2e-5"), draws=draws, rule=COMPOSED)
     with pytest.raises(CertificateRejected, match="together have delta"):
         false.verify()
 
@@ -336,12 +342,12 @@ def test_draws_of_one_sample_are_not_composed() -> None:
         sensitivity=L2(1),
         sampling_rate=Fraction(1, 100),
     )
-    blocks = (("a", one), ("b", one))
+    draws = (("a", one), ("b", one))
     budget = Budget(epsilon="1.9", delta="2e-5")
     with pytest.raises(NotCertified, match="one sample"):
-        PlanCertificate.prove(budget=budget, blocks=blocks)
+        PlanCertificate.prove(budget=budget, draws=draws)
     with pytest.raises(CertificateRejected, match="one sample"):
-        PlanCertificate(budget=budget, blocks=blocks, rule=COMPOSED).verify()
+        PlanCertificate(budget=budget, draws=draws, rule=COMPOSED).verify()
 
 
 @pytest.mark.parametrize("edit", PLAN_EDITS)

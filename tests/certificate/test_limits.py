@@ -58,7 +58,7 @@ def test_it_verifies_and_reads_back() -> None:
     claim = claimed([1, 2, 5, 10])
     assert claim.spent == Fraction(1, 10)
     assert claim.verify().upper == 0
-    plan = PlanCertificate.prove(budget=claim.budget, blocks=(("max_rows", claim),))
+    plan = PlanCertificate.prove(budget=claim.budget, draws=(("max_rows", claim),))
     plan.verify()
     read = PlanCertificate.from_json(plan.to_json())
     assert read == plan
@@ -92,7 +92,7 @@ def test_a_choice_or_a_plan_that_spends_more_is_rejected(change: dict[str, objec
 
 def test_plans_that_choose_again_are_rejected() -> None:
     claim = claimed([1, 2, 5, 10])
-    again = PlanCertificate(budget=claim.budget, blocks=(("max_rows", claim),))
+    again = PlanCertificate(budget=claim.budget, draws=(("max_rows", claim),))
     nested = replace(claim, budget=Budget(epsilon=2, delta=0), plans=(again,) * 4)
     with pytest.raises(CertificateRejected, match="chooses a limit again"):
         nested.verify()
@@ -114,8 +114,8 @@ def test_plans_about_other_neighbours_are_rejected() -> None:
         for neighbours in NEIGHBOURS
     ]
     pairs = [(f"q{index}", choice) for index, choice in enumerate(choices)]
-    for blocks in (pairs, pairs[1:]):
-        plan = PlanCertificate(budget=Budget(epsilon="0.5", delta=0), blocks=tuple(blocks))
+    for draws in (pairs, pairs[1:]):
+        plan = PlanCertificate(budget=Budget(epsilon="0.5", delta=0), draws=tuple(draws))
         with pytest.raises(CertificateRejected, match=r"neighbours|records"):
             replace(claimed([1, 2, 5, 10]), plans=(plan,) * 4).verify()
 

@@ -54,14 +54,14 @@ MIXED = [(ADDED, REPLACED), (REPLACED, _sampled())]
 def test_different_neighbours_are_not_composed(pair: tuple[Mechanism, Mechanism]) -> None:
     with pytest.raises(NotApplicable, match="replaced"):
         ln.compose([(one, 1) for one in pair])
-    blocks = tuple((str(i), one.certificate) for i, one in enumerate(pair))
+    draws = tuple((str(i), one.certificate) for i, one in enumerate(pair))
     with pytest.raises(NotCertified, match="replaced"):
-        PlanCertificate.prove(budget=WIDE, blocks=blocks)
+        PlanCertificate.prove(budget=WIDE, draws=draws)
     for rule in (RULE, COMPOSED):
         with pytest.raises(CertificateRejected, match="replaced"):
-            PlanCertificate(budget=WIDE, blocks=blocks, rule=rule).verify()
+            PlanCertificate(budget=WIDE, draws=draws, rule=rule).verify()
     with pytest.raises(NotCertified, match="replaced"):
-        Preregistered(budget=WIDE, releases=tuple((c, 1) for _, c in blocks)).prove()
+        Preregistered(budget=WIDE, releases=tuple((c, 1) for _, c in draws)).prove()
     with pytest.raises(NotApplicable, match="replaced"):
         ln.calibrate_jointly([(one, 1) for one in pair], epsilon=3, delta="1e-5")
 
@@ -73,8 +73,8 @@ def test_a_sensitivity_that_states_no_neighbours_is_about_those_of_the_others(
     assert PLAIN.certificate.neighbours is None
     together = ln.compose([(own, 1), (PLAIN, 1)])
     assert together.delta(epsilon=2).upper < 1e-5
-    blocks = (("a", own.certificate), ("b", PLAIN.certificate))
-    plan = PlanCertificate.prove(budget=WIDE, blocks=blocks)
+    draws = (("a", own.certificate), ("b", PLAIN.certificate))
+    plan = PlanCertificate.prove(budget=WIDE, draws=draws)
     assert plan.neighbours == own.certificate.neighbours
     plan.verify()
 

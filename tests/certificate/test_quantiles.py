@@ -97,8 +97,8 @@ def test_smaller_rates_say_no_more_and_verify() -> None:
 
 
 def test_a_ledger_charges_what_any_pure_release_costs() -> None:
-    blocks = (("one", best()),)
-    plan = PlanCertificate.prove(budget=Budget(epsilon=1, delta=0), blocks=blocks)
+    draws = (("one", best()),)
+    plan = PlanCertificate.prove(budget=Budget(epsilon=1, delta=0), draws=draws)
     cost = Cost.of(plan)
     assert (cost.epsilon, cost.delta, cost.rho, cost.leak) == (1, 0, Fraction(1, 2), 0)
     Preregistered(budget=Budget(epsilon=2, delta=0), releases=((plan, 2),)).prove()
@@ -110,13 +110,13 @@ def test_noise_composes_tightly_in_what_quantiles_leave() -> None:
     noise = ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1)).certificate
     draws = (("one", noise), ("two", noise))
     less = Budget(epsilon="1.6", delta="1e-5")
-    assert PlanCertificate.prove(budget=less, blocks=draws).rule == COMPOSED
+    assert PlanCertificate.prove(budget=less, draws=draws).rule == COMPOSED
     both = (*draws, ("quantiles", best(epsilon=Fraction(1, 2))))
-    plan = PlanCertificate.prove(budget=Budget(epsilon="2.1", delta="1e-5"), blocks=both)
+    plan = PlanCertificate.prove(budget=Budget(epsilon="2.1", delta="1e-5"), draws=both)
     assert plan.rule == COMPOSED
     assert 0 < plan.verify().upper <= 1e-5
     with pytest.raises(NotCertified):
-        PlanCertificate.prove(budget=less, blocks=both)
+        PlanCertificate.prove(budget=less, draws=both)
 
 
 def test_levels_that_fall_are_no_certificate() -> None:
@@ -126,8 +126,8 @@ def test_levels_that_fall_are_no_certificate() -> None:
 
 def test_a_plan_adds_them_up_and_reads_them_back() -> None:
     claim = best()
-    blocks = (("one", claim), ("two", claim))
-    plan = PlanCertificate.prove(budget=Budget(epsilon=2, delta=0), blocks=blocks)
+    draws = (("one", claim), ("two", claim))
+    plan = PlanCertificate.prove(budget=Budget(epsilon=2, delta=0), draws=draws)
     again = PlanCertificate.from_json(plan.to_json())
     assert again == plan
     assert again.verify().upper == 0

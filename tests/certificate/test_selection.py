@@ -72,10 +72,10 @@ def test_the_small_checker_proves_it_too() -> None:
 def test_a_plan_adds_it_up_once_for_each_release() -> None:
     claim = best()
     budget = Budget(epsilon="1.5")
-    plan = PlanCertificate.prove(budget=budget, blocks=(("top", claim),), releases=3)
+    plan = PlanCertificate.prove(budget=budget, draws=(("top", claim),), releases=3)
     assert PlanCertificate.from_json(plan.to_json()).verify().upper == 0
     with pytest.raises(NotCertified):
-        PlanCertificate.prove(budget=Budget(epsilon="1.4"), blocks=(("top", claim),), releases=3)
+        PlanCertificate.prove(budget=Budget(epsilon="1.4"), draws=(("top", claim),), releases=3)
     with pytest.raises(CertificateRejected):
         replace(plan, releases=4).verify()
 

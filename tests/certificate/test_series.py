@@ -43,7 +43,7 @@ def chosen(epsilon: Fraction) -> QuantileCertificate:
 
 def test_a_draw_spends_what_its_certificate_says_of_all_releases() -> None:
     plan = PlanCertificate.prove(
-        budget=Budget(epsilon=1), blocks=(("a", draw("1")),), releases=TIMES
+        budget=Budget(epsilon=1), draws=(("a", draw("1")),), releases=TIMES
     )
     assert plan.rule == RULE
     assert plan.verify().upper == 0
@@ -56,14 +56,14 @@ def test_a_draw_spends_what_its_certificate_says_of_all_releases() -> None:
 
 def test_what_has_no_law_spends_its_budget_each_time() -> None:
     one = Fraction(1, 4 * TIMES)
-    blocks = (("a", draw("0.75")), ("b", chosen(one)))
-    plan = PlanCertificate.prove(budget=Budget(epsilon=1), blocks=blocks, releases=TIMES)
+    draws = (("a", draw("0.75")), ("b", chosen(one)))
+    plan = PlanCertificate.prove(budget=Budget(epsilon=1), draws=draws, releases=TIMES)
     plan.verify()
     # by hand: 3/4 for the draws, a quarter for twelve choices at 1/48
     assert plan.rule == RULE
     less = Budget(epsilon=Fraction(999, 1000))
     with pytest.raises(NotCertified, match="spend epsilon=1 in all"):
-        PlanCertificate.prove(budget=less, blocks=blocks, releases=TIMES)
+        PlanCertificate.prove(budget=less, draws=draws, releases=TIMES)
     with pytest.raises(CertificateRejected, match="spend epsilon=1 in all"):
         replace(plan, budget=less).verify()
     assert Cost.of(plan).rho == pytest.approx(float(Cost.of(draw("0.75")).rho + TIMES * one**2 / 2))
@@ -75,20 +75,20 @@ def test_what_groups_may_leak_is_leaked_each_time() -> None:
     noise = proved(law, one, groups=1, neighbours="add-remove")
     groups = ThresholdCertificate(budget=one, noise=noise, threshold=Fraction(60)).prove()
     budget = Budget(epsilon=TIMES * one.epsilon, delta=TIMES * one.delta)
-    plan = PlanCertificate.prove(budget=budget, blocks=(("g", groups),), releases=TIMES)
+    plan = PlanCertificate.prove(budget=budget, draws=(("g", groups),), releases=TIMES)
     assert Cost.of(plan).leak == TIMES * one.delta
     assert plan.verify().upper <= float(budget.delta)
     less = Budget(epsilon=budget.epsilon, delta=budget.delta - one.delta / 2)
     with pytest.raises(NotCertified, match="spend delta"):
-        PlanCertificate.prove(budget=less, blocks=(("g", groups),), releases=TIMES)
+        PlanCertificate.prove(budget=less, draws=(("g", groups),), releases=TIMES)
 
 
 def test_draws_of_all_releases_compose_tightly_beside_choices() -> None:
     one = Fraction(1, 4 * TIMES)
     alone = [draw("0.5", "5e-7"), draw("0.5", "5e-7")]
-    blocks = (("a", alone[0]), ("b", alone[1]), ("c", chosen(one)))
+    draws = (("a", alone[0]), ("b", alone[1]), ("c", chosen(one)))
     budget = Budget(epsilon="1.1", delta="1e-6")  # by sums it would be 1.25
-    plan = PlanCertificate.prove(budget=budget, blocks=blocks, releases=TIMES)
+    plan = PlanCertificate.prove(budget=budget, draws=draws, releases=TIMES)
     assert plan.rule == COMPOSED
     assert plan.verify().upper <= 1e-6
     with pytest.raises(CertificateRejected, match="delta in"):  # 0.45 is left of it
@@ -98,19 +98,19 @@ def test_draws_of_all_releases_compose_tightly_beside_choices() -> None:
 @pytest.mark.parametrize("releases", [2, TIMES - 1, TIMES + 1, 10**4])
 def test_another_number_of_releases_is_rejected(releases: int) -> None:
     plan = PlanCertificate.prove(
-        budget=Budget(epsilon=1), blocks=(("a", draw("1")),), releases=TIMES
+        budget=Budget(epsilon=1), draws=(("a", draw("1")),), releases=TIMES
     )
     record = json.loads(plan.to_json()) | {"releases": releases}
     with pytest.raises(CertificateRejected, match=f"12 releases, the series has {releases:,}"):
         PlanCertificate.from_record(record).verify()
     with pytest.raises(NotCertified, match="about 12 releases"):
-        PlanCertificate.prove(budget=plan.budget, blocks=plan.blocks, releases=releases)
+        PlanCertificate.prove(budget=plan.budget, draws=plan.draws, releases=releases)
 
 
 @pytest.mark.parametrize("releases", [0, 1, -3, 2.0, "12", None, True])
 def test_a_series_of_no_number_is_unreadable(releases: object) -> None:
     plan = PlanCertificate.prove(
-        budget=Budget(epsilon=1), blocks=(("a", draw("1")),), releases=TIMES
+        budget=Budget(epsilon=1), draws=(("a", draw("1")),), releases=TIMES
     )
     record = json.loads(plan.to_json()) | {"releases": releases}
     with pytest.raises(CertificateRejected):
@@ -119,5 +119,5 @@ def test_a_series_of_no_number_is_unreadable(releases: object) -> None:
 
 def test_one_release_is_written_as_it_was() -> None:
     noise = calibrate("geometric", epsilon=1, sensitivity=Integer(1)).certificate
-    plan = PlanCertificate.prove(budget=Budget(epsilon=1), blocks=(("a", noise),))
+    plan = PlanCertificate.prove(budget=Budget(epsilon=1), draws=(("a", noise),))
     assert "releases" not in json.loads(plan.to_json())

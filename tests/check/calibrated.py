@@ -107,7 +107,7 @@ def without_law() -> dict[str, dict[str, Any]]:
             known[f"keys of {groups}, {neighbours}"] = tight.to_record()
     law = ln.calibrate("gaussian", epsilon="0.5", delta="1e-5", sensitivity=ln.L1(1)).certificate
     plan = PlanCertificate.prove(
-        budget=Budget(epsilon="0.5", delta="1e-5"), blocks=(("counts", law),)
+        budget=Budget(epsilon="0.5", delta="1e-5"), draws=(("counts", law),)
     )
     for neighbours in NEIGHBOURS:
         limit = LimitCertificate.best(

@@ -60,6 +60,7 @@ TEXTS: dict[str, tuple[str, int]] = {
         _changed("tree", noise__parameters__branches=[2**10] * 6, dimension=6), FALSE,
     ),
     "weights of 0": (_changed("discrete-staircase", noise__parameters__masses=[0, 0]), FALSE),
+    "a plan without draws": (_changed("plan of sums", draws=[]), FALSE),
     "nested shapes": (
         _changed("ball", sensitivity={"kind": "within", "hull": None}), FALSE,
     ),
@@ -135,7 +136,7 @@ def test_another_standard_deviation_is_seen(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = json.loads((folder / "plan.json").read_text())
-    plan["blocks"][0]["errors"][0]["std"] *= 1.00001
+    plan["noisy_parts"][0]["errors"][0]["std"] *= 1.00001
     (folder / "plan.json").write_text(json.dumps(plan))
     seal = json.loads((folder / "release.json").read_text())
     seal["files"]["plan.json"] = checker.hashlib.sha256(

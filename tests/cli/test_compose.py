@@ -28,9 +28,9 @@ def test_a_plan_is_scaled_and_its_certificate_verifies(
     normal, laplace = files
     options = ("--epsilon", "1", "--delta", "1e-5", "--fit", plan)
     record = answer("compose", f"{normal}=5", f"{laplace}=20", *options)
-    assert [block["certificate"] for block in record["blocks"]] == [normal, laplace]
-    assert [block["compositions"] for block in record["blocks"]] == [5, 20]
-    assert record["blocks"][1]["scale"] == pytest.approx(10 * record["factor"], rel=1e-12)
+    assert [draw["certificate"] for draw in record["draws"]] == [normal, laplace]
+    assert [draw["compositions"] for draw in record["draws"]] == [5, 20]
+    assert record["draws"][1]["scale"] == pytest.approx(10 * record["factor"], rel=1e-12)
     assert record["points"][0]["delta_interval"][1] <= 1e-5
     assert answer("verify", plan)["verified"]
     shown = run("compose", f"{normal}=5", f"{laplace}=20", *options)
@@ -42,7 +42,7 @@ def test_a_pure_plan_needs_no_delta(files: tuple[str, str], tmp_path: Path) -> N
     plan = str(tmp_path / "plan.json")
     record = answer("compose", f"{files[1]}=20", "--epsilon", "1", "--fit", plan)
     assert record["factor"] == 2
-    assert record["blocks"][0]["epsilon"] == "1"
+    assert record["draws"][0]["epsilon"] == "1"
 
 
 @pytest.mark.parametrize(

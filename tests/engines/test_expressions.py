@@ -21,7 +21,7 @@ from tests.tables.integers import integers
 from tests.tables.rows.test_computed import ROWS, raw
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
-_QUICK = 6  # seeds that run with all tests of engines
+_QUICK = 6  # seeds that are not slow; the first runs with all tests of engines
 _SQL = {
     "int": "double",
     "float": "double",
@@ -35,7 +35,12 @@ _SQL = {
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= _QUICK)) for seed in range(20)]
+    "seed",
+    [
+        0,
+        *(pytest.param(seed, marks=pytest.mark.dense) for seed in range(1, _QUICK)),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(_QUICK, 20)),
+    ],
 )
 def test_random_expressions_mean_what_they_mean_in_python(
     session: Any, seed: int, ansi: str

@@ -34,9 +34,9 @@ def _matrix() -> Any:
 
 def _plan(epsilon: str, *kinds: Callable[[], Any]) -> Callable[[], Any]:
     def made() -> Any:
-        blocks = tuple((f"b{i}", kind()) for i, kind in enumerate(kinds))
+        draws = tuple((f"b{i}", kind()) for i, kind in enumerate(kinds))
         return ln.PlanCertificate.prove(
-            budget=ln.Budget(epsilon=epsilon, delta="0.01"), blocks=blocks
+            budget=ln.Budget(epsilon=epsilon, delta="0.01"), draws=draws
         )
 
     return made

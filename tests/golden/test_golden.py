@@ -103,12 +103,12 @@ def test_a_ledger_holds_and_takes_more(tmp_path: Path) -> None:
 
 
 def test_replanning_replaces_sentences_alone() -> None:
-    stored = {"notes": ["old"], "blocks": [{"missing": ["old"], "std": 1.0, "scale": "1.5"}]}
-    rebuilt = {"notes": ["new", "a"], "blocks": [{"missing": [], "std": 1.0, "scale": "1.5"}]}
+    stored = {"notes": ["old"], "noisy_parts": [{"missing": ["old"], "std": 1.0, "scale": "1.5"}]}
+    rebuilt = {"notes": ["new", "a"], "noisy_parts": [{"missing": [], "std": 1.0, "scale": "1.5"}]}
     assert replace_sentences(stored, rebuilt) == rebuilt
     for field, value in (("std", 1.1), ("std", 1), ("scale", "1.6")):
-        other = rebuilt | {"blocks": [rebuilt["blocks"][0] | {field: value}]}
-        with pytest.raises(ValueError, match=rf"plan.blocks\[0\].{field} would change"):
+        other = rebuilt | {"noisy_parts": [rebuilt["noisy_parts"][0] | {field: value}]}
+        with pytest.raises(ValueError, match=rf"plan.noisy_parts\[0\].{field} would change"):
             replace_sentences(stored, other)
     with pytest.raises(ValueError, match="other fields"):
         replace_sentences(stored, rebuilt | {"more": 1})

@@ -134,8 +134,8 @@ def test_a_false_certificate_is_refused_and_costs_nothing(tmp_path: Path) -> Non
     false = replace(good, noise=Laplace(scale=1, dimension=1))  # needs ε = 1
     for release in (
         false,
-        PlanCertificate(budget=Budget(epsilon="0.1"), blocks=(("a", good),)),
-        PlanCertificate(budget=Budget(epsilon="0.5"), blocks=(("a", false),)),
+        PlanCertificate(budget=Budget(epsilon="0.1"), draws=(("a", good),)),
+        PlanCertificate(budget=Budget(epsilon="0.5"), draws=(("a", false),)),
     ):
         with pytest.raises((CertificateRejected, NotCertified)):
             ledger.charge(release, unit="person")
@@ -164,18 +164,18 @@ def test_accounts_are_apart_and_named(tmp_path: Path) -> None:
 
 
 def test_draws_of_one_sample_are_no_plan() -> None:
-    """Together such blocks have log(1 + γ(e^(2·3) − 1)) = 0.338, above twice the 0.1 of each."""
+    """Together such draws have log(1 + γ(e^(2·3) − 1)) = 0.338, above twice the 0.1 of each."""
     one = Certificate.prove(
         budget=Budget(epsilon="0.1"),
         noise=Laplace(scale=Fraction(1, 3), dimension=1),
         sensitivity=L1(1),
         sampling_rate=Fraction(1, 1000),
     )
-    budget, blocks = Budget(epsilon="0.2"), (("a", one), ("b", one))
+    budget, draws = Budget(epsilon="0.2"), (("a", one), ("b", one))
     with pytest.raises(NotCertified, match="one sample"):
-        PlanCertificate.prove(budget=budget, blocks=blocks)
+        PlanCertificate.prove(budget=budget, draws=draws)
     with pytest.raises(CertificateRejected, match="one sample"):
-        PlanCertificate(budget=budget, blocks=blocks).verify()
+        PlanCertificate(budget=budget, draws=draws).verify()
 
 
 def test_a_plan_composes_tightly_and_is_used_once_each(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_plan_composes_tightly_and_is_used_once_each(tmp_path: Path) -> None:
 def test_a_plan_of_several_queries_and_of_noise_without_tight_composition(tmp_path: Path) -> None:
     ledger = account(tmp_path, "2", "1e-5", SUMS)
     parts = (("a", certificate("gaussian", "0.2", "1e-7")), ("b", certificate("laplace", "0.1")))
-    both = PlanCertificate.prove(budget=Budget(epsilon="0.3", delta="1e-7"), blocks=parts)
+    both = PlanCertificate.prove(budget=Budget(epsilon="0.3", delta="1e-7"), draws=parts)
     plan = ledger.register([(both, 2)], budget=Budget(epsilon="0.6", delta="2e-7"), unit="person")
     ledger.use(both, plan=plan.number, unit="person")
     with pytest.raises(InvalidArgument):

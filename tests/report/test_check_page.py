@@ -152,8 +152,8 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b"
 def test_hostile_files_stay_text(tmp_path: Path) -> None:
     text = check_page.check_page()
     plan = corpus.statements()["plan of sums"]
-    blocks = [block | {"name": f"{HOSTILE} {n}"} for n, block in enumerate(plan["blocks"])]
-    named = {"a.json": json.dumps(plan | {"blocks": blocks}).encode()}
+    draws = [draw | {"name": f"{HOSTILE} {n}"} for n, draw in enumerate(plan["draws"])]
+    named = {"a.json": json.dumps(plan | {"draws": draws}).encode()}
     seen = _press(tmp_path, text, named, width=390)
     assert seen["verdict"] == PROVED
     assert f"Query {HOSTILE + ' 0'!a}:" in seen["lines"]

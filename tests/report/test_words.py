@@ -81,7 +81,7 @@ def test_a_certificate_in_a_sentence(noise: str, asked: dict[str, Any], expected
 
 def test_several_releases_in_a_sentence() -> None:
     one = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)).certificate
-    plan = ln.PlanCertificate.prove(budget=ln.Budget(epsilon=2), blocks=(("a", one), ("b", one)))
+    plan = ln.PlanCertificate.prove(budget=ln.Budget(epsilon=2), draws=(("a", one), ("b", one)))
     (said,) = words.verified_certificate(plan, plan.verify())
     assert said == (
         "Together the releases a, b have 2-differential privacy. Proved: δ = 0 at ε = 2."

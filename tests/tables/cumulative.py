@@ -19,7 +19,7 @@ def spec_of(
     privacy: dict[str, Any] | None = None,
     edges: Any = EDGES,
     rows: int = 1,
-    **block: Any,
+    **part: Any,
 ) -> dict[str, Any]:
     """Return a spec whose one query is a histogram of ages; a person has at most so many `rows`."""
     histogram = {"column": "age", "edges": list(edges), "cumulative": True}
@@ -27,7 +27,7 @@ def spec_of(
         "version": 1,
         "data": {"source": "rows.csv", "types": TYPES},
         "privacy": {"unit": unit, "epsilon": "1", **(privacy or {})},
-        "query": [{"name": "ages", "histogram": histogram, **block}],
+        "query": [{"name": "ages", "histogram": histogram, **part}],
     }
     if unit != "row":
         raw["contribution"] = {"max_rows": rows}
@@ -40,7 +40,7 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 
 def whole_of(plan: Plan) -> Cumulative:
-    """Return what the tables of the plan's first block are tables of."""
-    answered = plan.blocks[0].answered
+    """Return what the tables of the plan's first query are tables of."""
+    answered = plan.noisy_parts[0].answered
     assert isinstance(answered, Cumulative)
     return answered

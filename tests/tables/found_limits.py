@@ -25,7 +25,7 @@ def finds(
 def small_plan() -> PlanCertificate:
     """A plan of one Laplace draw with ε = 9/10."""
     proved = ln.calibrate("laplace", epsilon="0.9", sensitivity=ln.L1(1)).certificate
-    return PlanCertificate.prove(budget=Budget(epsilon="0.9", delta=0), blocks=(("q", proved),))
+    return PlanCertificate.prove(budget=Budget(epsilon="0.9", delta=0), draws=(("q", proved),))
 
 
 def claimed(

@@ -26,7 +26,7 @@ def integers(
     together: bool = False,
     release: int = 1,
 ) -> dict[str, list[int]]:
-    """The vector of each block and of its quantiles, for each way to bound it.
+    """The vector of each query and of its quantiles, for each way to bound it.
 
     Of the source of `raw`, or of a frame. Each by itself, or all `together`, as a release reads.
     Of a series with a report column they are those of the release with the number `release`.

@@ -19,7 +19,7 @@ TYPES = {"who": "int", "region": "int", "sex": "text", "age": "int"}
 
 
 def spec_of(
-    *, unit: str = "row", privacy: dict[str, Any] | None = None, **block: Any
+    *, unit: str = "row", privacy: dict[str, Any] | None = None, **part: Any
 ) -> dict[str, Any]:
     """Return a spec whose one query has margins; a person has at most two rows."""
     query = {"name": "people", "statistics": ["count"], "group_by": GROUP_BY, "margins": True}
@@ -27,7 +27,7 @@ def spec_of(
         "version": 1,
         "data": {"source": "rows.csv", "types": TYPES},
         "privacy": {"unit": unit, "epsilon": "1", **(privacy or {})},
-        "query": [query | block],
+        "query": [query | part],
     }
     if unit != "row":
         raw["contribution"] = {"max_rows": 2}
@@ -50,16 +50,16 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 
 def whole_of(plan: Plan) -> Margins:
-    """Return what the tables of the plan's first block are tables of."""
-    answered = plan.blocks[0].answered
+    """Return what the tables of the plan's first query are tables of."""
+    answered = plan.noisy_parts[0].answered
     assert isinstance(answered, Margins)
     return answered
 
 
-def table_of(block: NoisyPart) -> int:
+def table_of(part: NoisyPart) -> int:
     """The mask of a published table."""
-    assert isinstance(block.answered, Margins)
-    return block.answered.cells.margins[block.index]
+    assert isinstance(part.answered, Margins)
+    return part.answered.cells.margins[part.index]
 
 
 def read(folder: Path, name: str, kind: str) -> pd.DataFrame:

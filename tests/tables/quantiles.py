@@ -57,7 +57,7 @@ def edit_of(name: str, change: Callable[[Any], object]) -> Callable[[Path], obje
 
 
 def claim_in(record: Any) -> Any:
-    (found,) = (one["certificate"] for one in record["blocks"] if one["name"] == "q.quantiles")
+    (found,) = (one["certificate"] for one in record["draws"] if one["name"] == "q.quantiles")
     return found
 
 

@@ -165,7 +165,7 @@ def edited(folder: Path, name: str, change: Any) -> None:
 )
 def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
     folder = released(tmp_path, group_by=REGIONS)
-    edited(folder, "certificate.json", lambda record: change(record["blocks"][0]))
+    edited(folder, "certificate.json", lambda record: change(record["draws"][0]))
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(folder)
 
@@ -181,7 +181,7 @@ def test_a_plan_or_a_spec_that_is_edited(tmp_path: Path) -> None:
     edited(
         folder,
         "plan.json",
-        lambda record: record["blocks"][1]["cumulative"].update(root_mean_square_std=1.0),
+        lambda record: record["noisy_parts"][1]["cumulative"].update(root_mean_square_std=1.0),
     )
     with pytest.raises(CertificateRejected, match=r"plan\.json"):
         verify_resealed(folder)

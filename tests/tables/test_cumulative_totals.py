@@ -27,13 +27,13 @@ ALL = [name + end for name in NAMES for end in ("", "_cumulative")]
 
 def test_the_published_tables() -> None:
     plan = plan_of(spec_of(group_by=BY, margins=True))
-    assert [block.name for block in plan.blocks] == ALL
-    assert [block.layout.cells for block in plan.blocks] == [24, 24, 12, 12, 8, 8, 4, 4]
+    assert [part.name for part in plan.noisy_parts] == ALL
+    assert [part.layout.cells for part in plan.noisy_parts] == [24, 24, 12, 12, 8, 8, 4, 4]
     some = plan_of(spec_of(group_by=BY, margins=[[], ["who", "region"]]))
-    assert [block.name for block in some.blocks] == [*ALL[:2], *ALL[-2:]]
+    assert [part.name for part in some.noisy_parts] == [*ALL[:2], *ALL[-2:]]
     assert "sums of these over groups, exactly" in str(some)
-    assert plan.blocks[0].certificate == some.blocks[0].certificate
-    records = [block.to_record()["cumulative"]["sums"] for block in plan.blocks]
+    assert plan.noisy_parts[0].certificate == some.noisy_parts[0].certificate
+    records = [part.to_record()["cumulative"]["sums"] for part in plan.noisy_parts]
     assert records == [False, True] * 4
 
 
@@ -45,13 +45,13 @@ def test_errors_are_those_of_sums_of_independent_groups(neighbours: str) -> None
     noise = whole_of(plan).noise
     points, chances = enumerated(noise, 6)
     sums = [points[:, 0], *points.cumsum(axis=1)[:, :4].T]
-    for place, block in enumerate(plan.blocks):
-        times = 24 // block.layout.cells
-        (error,) = block.noise_errors
+    for place, part in enumerate(plan.noisy_parts):
+        times = 24 // part.layout.cells
+        (error,) = part.noise_errors
         for number, std, half in zip(
             sums[1:] if place % 2 else sums[:1],
-            np.broadcast_to(error.stds, block.layout.cells),
-            np.broadcast_to(error.halves95, block.layout.cells),
+            np.broadcast_to(error.stds, part.layout.cells),
+            np.broadcast_to(error.halves95, part.layout.cells),
             strict=False,
         ):
             law = np.bincount(number + 24, weights=chances, minlength=49)
@@ -68,8 +68,8 @@ def test_tables_are_sums_of_the_counts_that_they_name() -> None:
     """Without noise to speak of: every number is counted here, cell by cell."""
     plan = plan_of(spec_of(group_by=BY, margins=True, privacy={"epsilon": 25}))
     truth = np.arange(24, dtype=np.int64) ** 3
-    bits = plan.blocks[0].layout.bits
-    tables = publish_on_tree(whole_of(plan), plan.blocks, truth << bits)
+    bits = plan.noisy_parts[0].layout.bits
+    tables = publish_on_tree(whole_of(plan), plan.noisy_parts, truth << bits)
     cells = truth.reshape(3, 2, 4)
     for table, axes in zip(tables[::2], [(), (1,), (0,), (0, 1)], strict=True):
         assert table.columns["count"] == cells.sum(axis=axes).reshape(-1).tolist()
@@ -88,6 +88,7 @@ def released(folder: Path, **given: Any) -> Path:
     return folder / "out"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("given", [{}, {"round": True, "clamp": True}, {"objective": "largest"}])
 def test_a_release_adds_up_and_verifies(tmp_path: Path, given: dict[str, Any]) -> None:
     folder = released(tmp_path, **given)
@@ -97,7 +98,7 @@ def test_a_release_adds_up_and_verifies(tmp_path: Path, given: dict[str, Any]) -
     assert tables["ages_by_region"]["count"].tolist() == cells.sum(axis=1).reshape(-1).tolist()
     total = cells.sum(axis=(0, 1))
     assert tables["ages_total_cumulative"]["count"].tolist() == total.cumsum().tolist()
-    record = json.loads((folder / "plan.json").read_text(encoding="utf-8"))["blocks"][-1]
+    record = json.loads((folder / "plan.json").read_text(encoding="utf-8"))["noisy_parts"][-1]
     assert record["name"] == "ages_total_cumulative"
     assert record["errors"][0]["std"] > 2 * tables["ages_cumulative"]["count_std"].mean()
 
@@ -139,8 +140,8 @@ def test_the_bias_of_whole_counts_in_totals() -> None:
     )
     cells = expected(high.tree, both, np.outer(chances, chances).reshape(-1), np.zeros(4))[-1]
     biases = [numbers.max() for numbers in whole.workload.add_up(cells)]
-    for block, bias in zip(plan.blocks, biases, strict=True):
-        assert bias <= high.too_high[block.name] * 1.001
+    for part, bias in zip(plan.noisy_parts, biases, strict=True):
+        assert bias <= high.too_high[part.name] * 1.001
     of_group, of_total = biases[1::2]
     assert of_total == pytest.approx(2 * of_group)
     assert of_total > 0.9 * high.too_high["ages_total_cumulative"]
@@ -148,9 +149,9 @@ def test_the_bias_of_whole_counts_in_totals() -> None:
 
 def test_persons_are_in_one_bin_of_one_group() -> None:
     raw = spec_of(group_by={"region": [1, 2, 3]}, margins=True, unit="who")
-    assert len(plan_of(raw).blocks) == 4
+    assert len(plan_of(raw).noisy_parts) == 4
     raw["contribution"] = {"max_rows": 2}
-    assert len(plan_of(raw).blocks) == 4
+    assert len(plan_of(raw).noisy_parts) == 4
     raw["query"][0]["statistics"] = ["count_units"]
     with pytest.raises(SpecError, match="use another query"):
         plan_of(raw)

@@ -125,7 +125,7 @@ def test_noise_is_as_much_smaller_as_the_bounds_are_narrower(tmp_path: Path) -> 
     low, high = released.plan.spec.columns["x"].limits or (0, 0)
     assert 90 <= low < high <= 510
     (before,), (after,) = (
-        [block.errors for block in plan.blocks if block.name == "q"]
+        [part.errors for part in plan.noisy_parts if part.name == "q"]
         for plan in (wide, released.plan)
     )
     ratios = {one.statistic: one.std / other.std for one, other in zip(after, before, strict=True)}
@@ -133,9 +133,9 @@ def test_noise_is_as_much_smaller_as_the_bounds_are_narrower(tmp_path: Path) -> 
     assert ratios["sum_x"] == pytest.approx(float(high / 1000))
     assert ratios["mean_x"] == pytest.approx(float((high - low) / 1000))
     assert ratios["var_x"] == pytest.approx(float((high - low) / 1000) ** 2)
-    for one, block in ((released.tables["q"], released.plan.blocks[0]),):
+    for one, part in ((released.tables["q"], released.plan.noisy_parts[0]),):
         (std,) = {*one.columns["sum_x_std"]}
-        assert std == next(error.std for error in block.errors if error.statistic == "sum_x")
+        assert std == next(error.std for error in part.errors if error.statistic == "sum_x")
 
 
 @pytest.mark.dense

@@ -55,10 +55,10 @@ _EDITS: dict[str, Callable[[Path], None]] = {
     ),
     "a widest plan": _edit("plan.json", lambda one: one["found_bounds"]["x"].update(found=None)),
     "no note": _edit("plan.json", lambda one: one.pop("found_bounds")),
-    "a certificate": _edit("certificate.json", lambda one: one["blocks"].pop()),
+    "a certificate": _edit("certificate.json", lambda one: one["draws"].pop()),
     "its epsilon": _edit(
         "certificate.json",
-        lambda one: one["blocks"][-1]["certificate"].update(epsilon="1/100", rates=["1/8", "1/8"]),
+        lambda one: one["draws"][-1]["certificate"].update(epsilon="1/100", rates=["1/8", "1/8"]),
     ),
 }
 
@@ -270,11 +270,11 @@ def test_limits_and_differences_are_not_of_found_bounds(
 def test_a_mean_counts_missing_values_at_the_middle_of_what_is_found(tmp_path: Path) -> None:
     raw = spec_of(columns={"x": {"bounds": FIND, "missing": "none"}}, output={"path": "out"})
     release = written(tmp_path, raw)
-    (said,) = (one.layout.missing[0] for one in release.plan().blocks if one.name == "q")
+    (said,) = (one.layout.missing[0] for one in release.plan().noisy_parts if one.name == "q")
     assert "counts as the middle of the bounds that are found" in said
     released = release.run()
     low, high = released.plan.spec.columns["x"].limits or (0, 0)
-    (said,) = (one.layout.missing[0] for one in released.plan.blocks if one.name == "q")
+    (said,) = (one.layout.missing[0] for one in released.plan.noisy_parts if one.name == "q")
     assert f"counts as {float((low + high) / 2):.6g}, the middle of its bounds" in said
     ln.verify_directory(tmp_path / "out")
 
@@ -304,7 +304,7 @@ def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> N
     assert "The upper bound of x is found first, between 0 and 60: by quantile(x, 0.99)" in str(
         plan
     )
-    errors = [one for block in plan.to_record()["blocks"] for one in block["errors"]]
+    errors = [one for part in plan.to_record()["noisy_parts"] for one in part["errors"]]
     marks = {(one["statistic"], one.get("bounds")) for one in errors}
     assert {("count", None), ("mean_x", "widest"), ("sum_x", "widest")} <= marks
     said = str(release.run().plan)

@@ -132,7 +132,7 @@ def test_the_release_follows_the_plan_of_the_limit_that_was_found(tmp_path: Path
         **{key: fixed[key] for key in fixed if key != "version"}, folder=tmp_path
     ).plan()
     stds = [
-        [error.std for block in known.blocks for error in block.errors]
+        [error.std for part in known.noisy_parts for error in part.errors]
         for known in (plan, result.plan)
     ]
     assert stds[0] == stds[1]
@@ -161,7 +161,7 @@ def test_the_plan_of_a_limit_that_was_not_chosen_is_checked_too(tmp_path: Path) 
     path = tmp_path / "out" / "certificate.json"
     record = json.loads(path.read_text())
     limit = json.loads((tmp_path / "out" / "plan.json").read_text())["found_limit"]["found"]
-    plans = record["blocks"][0]["certificate"]["plans"]
+    plans = record["draws"][0]["certificate"]["plans"]
     for index, candidate in enumerate(CANDIDATES):
         if candidate != limit:  # too little noise for the largest candidates
             plans[index] = plans[0] if index else plans[1]
@@ -179,6 +179,7 @@ def test_a_ledger_is_charged_before_the_limit_is_known(tmp_path: Path) -> None:
     assert result.entry == verified.entry == 2  # the account is the first
 
 
+@pytest.mark.dense
 def test_two_releases_have_a_difference(tmp_path: Path) -> None:
     released(tmp_path, "one", raw())
     released(tmp_path, "two", raw())

@@ -26,10 +26,10 @@ REPLACED = {"neighbours": "replace-one"}
 
 def bands(
     *, unit: str = "row", missing: float | str | None = 0, privacy: dict[str, Any] = REPLACED,
-    **block: Any,
+    **part: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Return a spec of margins in bands of two columns, which hold every row."""
-    raw = spec_of(unit=unit, privacy=privacy, group_by={"a": BANDS, "b": BANDS}, **block)
+    raw = spec_of(unit=unit, privacy=privacy, group_by={"a": BANDS, "b": BANDS}, **part)
     raw["data"]["types"] = {"who": "int", "a": "float", "b": "float"}
     if missing is not None:
         raw["columns"] = {"a": {"missing": missing}, "b": {"missing": missing}}
@@ -46,7 +46,7 @@ def test_the_total_has_no_noise_and_the_others_have_less(delta: str, objective: 
     raw = bands(privacy=REPLACED | {"delta": delta}, **given)
     raw["query"][0]["group_by"] = shorter
     unknown = plan_of(raw)
-    stds = [[block.errors[0].std for block in plan.blocks] for plan in (known, unknown)]
+    stds = [[part.errors[0].std for part in plan.noisy_parts] for plan in (known, unknown)]
     assert stds[0][-1] == 0 < stds[1][-1]
     assert all(own < other for own, other in zip(*stds, strict=True))
     assert any("number of rows" in sentence for sentence in whole_of(known).in_words())
@@ -141,12 +141,12 @@ def test_draws_have_the_stated_errors() -> None:
         }  # fmt: skip
         tables = add_up(
             whole,
-            plan.blocks,
+            plan.noisy_parts,
             {table: exact[table] + own[place] for table, own in noise.items()},
             total=324,
         )
         assert tables[-1].columns["count"] == [324]
         assert sum(tables[0].columns["count"]) == 324
         errors.append(np.array(tables[0].columns["count"]) - cells)
-    stated = plan.blocks[0].errors[0].std
+    stated = plan.noisy_parts[0].errors[0].std
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(stated, rel=0.1)

@@ -55,7 +55,7 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) ->
     folder = released(tmp_path)
     path = folder / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    change(record["blocks"][0]["certificate"])
+    change(record["draws"][0]["certificate"])
     path.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(folder)

@@ -57,7 +57,7 @@ NAMES = ["people", "people_by_state", "people_by_nation"]
 
 
 def spec_of(
-    levels: Any = None, *, unit: str = "row", privacy: Any = None, rows: int = 1, **block: Any
+    levels: Any = None, *, unit: str = "row", privacy: Any = None, rows: int = 1, **part: Any
 ) -> dict[str, Any]:
     given = {"keys": COUNTIES, "levels": LEVELS if levels is None else levels}
     raw: dict[str, Any] = {
@@ -65,7 +65,7 @@ def spec_of(
         "data": {"source": "rows.csv", "types": {"county": "text", "who": "int"}},
         "privacy": {"unit": unit, "epsilon": 1, **(privacy or {})},
         "query": [
-            {"name": "people", "statistics": ["count"], "group_by": {"county": given}} | block
+            {"name": "people", "statistics": ["count"], "group_by": {"county": given}} | part
         ],
     }
     if unit != "row":
@@ -78,7 +78,7 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 
 def whole_of(plan: Plan) -> Levels:
-    answered = plan.blocks[0].answered
+    answered = plan.noisy_parts[0].answered
     assert isinstance(answered, Levels)
     return answered
 
@@ -204,14 +204,14 @@ def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
     """Of many draws, each county's spread is its own: b1 is a state by itself, with less noise."""
     plan = plan_of(spec_of())
     drawn = [
-        publish_on_tree(whole_of(plan), plan.blocks, np.zeros(16, dtype=np.int64))
+        publish_on_tree(whole_of(plan), plan.noisy_parts, np.zeros(16, dtype=np.int64))
         for _ in range(400)
     ]
-    for place, block in enumerate(plan.blocks):
+    for place, part in enumerate(plan.noisy_parts):
         counts = np.array([tables[place].columns["count"] for tables in drawn])
-        spread = counts.std(axis=0) / np.broadcast_to(block.noise_errors[0].stds, counts.shape[1])
+        spread = counts.std(axis=0) / np.broadcast_to(part.noise_errors[0].stds, counts.shape[1])
         assert (np.abs(spread - 1) < 0.25).all()
-    stds = plan.blocks[0].noise_errors[0].stds
+    stds = plan.noisy_parts[0].noise_errors[0].stds
     assert np.argmin(stds) == COUNTIES.index("b1")
 
 
@@ -221,6 +221,7 @@ def test_noise_in_the_cells_alone_is_drawn_where_that_is_best() -> None:
     assert whole.geometric_mean == pytest.approx(whole.others["cells"], rel=1e-6)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("rule", [{}, {"delta": "1e-6"}])
 def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
     write_rows(tmp_path)
@@ -375,7 +376,7 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
 def test_plans_and_pages_say_what_noise_there_is(tmp_path: Path) -> None:
     plan = plan_of(spec_of())
     assert "on the tree of county, state and nation" in str(plan)
-    record = plan.to_record()["blocks"][1]["levels"]
+    record = plan.to_record()["noisy_parts"][1]["levels"]
     assert record["unlike_rows"]
     assert sum(map(float, record["shares"].values())) == pytest.approx(1)
     assert "root mean square" in report(released(tmp_path))

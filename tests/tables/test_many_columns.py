@@ -106,10 +106,10 @@ def test_the_noise_of_many_columns_is_the_stated_one(tmp_path: Path) -> None:
     assert whole.contrasts
     assert len(whole.measured) == 1 + 7 + 21
     errors: list[float] = []
-    for block in result.plan.blocks:
-        columns = result.tables[block.name].columns
-        truth = np.array(counts(rows, SIZES, tuple(axis.column for axis in block.layout.axes)))
-        errors += ((np.array(columns["count"]) - truth) / block.errors[0].std).tolist()
+    for part in result.plan.noisy_parts:
+        columns = result.tables[part.name].columns
+        truth = np.array(counts(rows, SIZES, tuple(axis.column for axis in part.layout.axes)))
+        errors += ((np.array(columns["count"]) - truth) / part.errors[0].std).tolist()
     # sums of the same noise, in 2,004 contrasts: a standard deviation of the mean square is .03
     assert np.mean(np.square(errors)) == pytest.approx(1, abs=0.2)
     assert verify_directory(tmp_path / "out").delta.upper <= 1e-6
@@ -156,7 +156,7 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) ->
     released(tmp_path).run()
     path = tmp_path / "out" / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    change(record["blocks"])
+    change(record["draws"])
     path.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(tmp_path / "out")
@@ -174,6 +174,7 @@ def contrasts_of(whole: Margins, mask: int) -> list[list[Fraction]]:
     return [[Fraction(factor * entry, 2**BITS) for entry in row] for row, factor in pairs]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "given", [{}, {"objective": "largest"}, {"margins": [["a", "b"], ["c"], []]}, {"margins": True}]
 )
@@ -193,14 +194,14 @@ def test_privacy_and_errors_are_those_of_the_dense_strategy(given: dict[str, Any
     assert max(lengths) * sigma**2 < 1 + Fraction(1, 10**6)
     scaled = np.array([[float(one / scale) for one in row] for row, scale in drawn])
     covariance = np.linalg.pinv(scaled.T @ scaled)
-    for block in plan.blocks:
-        columns = [axis.column for axis in block.layout.axes]
+    for part in plan.noisy_parts:
+        columns = [axis.column for axis in part.layout.axes]
         summed = np.ones((1, 1))
         for column, n in SMALL.items():
             summed = np.kron(summed, np.eye(n) if column in columns else np.ones((1, n)))
         stds = np.sqrt(np.diag(summed @ covariance @ summed.T))
-        assert stds.max() <= block.errors[0].std * (1 + 1e-9)
-        assert stds.min() == pytest.approx(block.errors[0].std, rel=1e-4)
+        assert stds.max() <= part.errors[0].std * (1 + 1e-9)
+        assert stds.min() == pytest.approx(part.errors[0].std, rel=1e-4)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -223,16 +224,16 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
     plan = plan_of(spec_of(SMALL, privacy=LITTLE))
     whole = whole_of(plan)
     truth = np.arange(24, dtype=np.int64) << whole.cells.bits
-    draws = [publish_margins(whole, plan.blocks, truth) for _ in range(600)]
-    for place, block in enumerate(plan.blocks):
+    draws = [publish_margins(whole, plan.noisy_parts, truth) for _ in range(600)]
+    for place, part in enumerate(plan.noisy_parts):
         numbers = np.array([tables[place].columns["count"] for tables in draws])
         axes = [
             i
             for i, column in enumerate(SMALL)
-            if column not in {a.column for a in block.layout.axes}
+            if column not in {a.column for a in part.layout.axes}
         ]
         exact = np.arange(24).reshape(4, 3, 2).sum(axis=tuple(axes)).reshape(-1)
-        (error,) = block.noise_errors
+        (error,) = part.noise_errors
         # of 600 draws: six standard deviations of the mean square are 35 % of it
         assert np.square(numbers - exact).mean() == pytest.approx(error.std**2, rel=0.36)
         assert (np.abs(numbers - exact) <= error.half95).mean() == pytest.approx(0.95, abs=0.055)
@@ -253,8 +254,8 @@ def test_a_total_that_is_public_has_no_noise(tmp_path: Path, epsilon: str) -> No
     result = Release(**raw, folder=tmp_path).run()
     assert not whole_of(result.plan).marginals.is_small
     assert whole_of(result.plan).total_is_known
-    *others, total = result.plan.blocks
-    assert total.errors[0].std == 0 < min(block.errors[0].std for block in others)
+    *others, total = result.plan.noisy_parts
+    assert total.errors[0].std == 0 < min(part.errors[0].std for part in others)
     sums = {math.fsum(found.columns["count"]) for found in result.tables.values()}
     assert sums == {500}
     assert set(verify_directory(tmp_path / "out").rows) == set(result.tables)
@@ -284,17 +285,18 @@ def test_tables_are_rounded_together(size: float) -> None:
         assert np.abs(steps).sum() < 2**53
 
 
+@pytest.mark.dense
 def test_the_shares_are_the_best_of_gaussian_noise() -> None:
     """Of 14 columns: figures of ResidualPlanner's closed form, found apart from all of this."""
     sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # of Adult, in Xiao et al.
     columns = {f"c{place}": size for place, size in enumerate(sizes)}
     privacy = {"epsilon": 1, "delta": "1e-9"}
     plan = plan_of(spec_of(columns, privacy=privacy))
-    stds = [block.errors[0].std for block in plan.blocks]
+    stds = [part.errors[0].std for part in plan.noisy_parts]
     assert len(stds) == 91
     assert math.exp(math.fsum(map(math.log, stds)) / 91) == pytest.approx(44.907, abs=0.002)
     largest = plan_of(spec_of(columns, privacy=privacy, objective="largest"))
-    stds = [block.errors[0].std for block in largest.blocks]
+    stds = [part.errors[0].std for part in largest.noisy_parts]
     assert max(stds) == pytest.approx(45.25, abs=0.01)
 
 

@@ -106,8 +106,8 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
     noisy = {
         table: truth.sum(axis=marginals.axes(7 & ~table)).reshape(-1) for table in whole.measured
     }
-    for block, table in zip(plan.blocks, add_up(whole, plan.blocks, noisy), strict=True):
-        wanted = truth.sum(axis=marginals.axes(7 & ~table_of(block))).reshape(-1)
+    for part, table in zip(plan.noisy_parts, add_up(whole, plan.noisy_parts, noisy), strict=True):
+        wanted = truth.sum(axis=marginals.axes(7 & ~table_of(part))).reshape(-1)
         assert table.columns["count"] == wanted.tolist()
 
 
@@ -119,7 +119,7 @@ def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
         table: huge * np.linspace(-1, 1, whole.marginals.cells(table)) ** 3
         for table in whole.measured
     }
-    cells, *_, total = add_up(whole, plan.blocks, noisy)
+    cells, *_, total = add_up(whole, plan.noisy_parts, noisy)
     assert math.fsum(cells.columns["count"]) == total.columns["count"][0]
 
 
@@ -139,7 +139,7 @@ def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
     drawn = [
         [
             table.columns["count"]
-            for table in add_up(whole, plan.blocks, {t: n[i] for t, n in noise.items()})
+            for table in add_up(whole, plan.noisy_parts, {t: n[i] for t, n in noise.items()})
         ]
         for i in range(100)
     ]
@@ -148,15 +148,15 @@ def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
         whole.marginals.estimate(whole.information[0], {t: n[i] for t, n in floats.items()})
         for i in range(draws)
     ])  # fmt: skip
-    for block in plan.blocks:
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(block)))
+    for part in plan.noisy_parts:
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(part)))
         numbers = estimates.sum(axis=axes).reshape(draws, -1)
-        (error,) = block.noise_errors
+        (error,) = part.noise_errors
         assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.06)
         inside = (np.abs(numbers) <= error.half95).mean(axis=0)
         assert ((inside > 0.935) & (inside < 0.98)).all()
-    for place, block in enumerate(plan.blocks):
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(block)))
+    for place, part in enumerate(plan.noisy_parts):
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(part)))
         wanted = estimates[:100].sum(axis=axes).reshape(100, -1)
         np.testing.assert_allclose([one[place] for one in drawn], wanted, atol=1e-3)
 
@@ -167,17 +167,17 @@ def test_cells_alone_stay_whole() -> None:
     whole = whole_of(plan)
     assert list(whole.measured) == [7]
     assert whole.steps == (1,)
-    for block in plan.blocks:
-        assert block.errors[0].half_width_95 == int(block.errors[0].half_width_95)
+    for part in plan.noisy_parts:
+        assert part.errors[0].half_width_95 == int(part.errors[0].half_width_95)
 
 
 @pytest.mark.dense
 def test_accuracies_and_the_least_epsilon() -> None:
     raw = spec_of(accuracy={"half_width_95": 10}, privacy={"epsilon": "least"})
     plan = plan_of(raw)
-    widest = max(block.errors[0].half_width_95 for block in plan.blocks)
+    widest = max(part.errors[0].half_width_95 for part in plan.noisy_parts)
     assert 9.8 < widest <= 10
-    assert all(wish.met for block in plan.blocks for wish in block.wishes)
+    assert all(wish.met for part in plan.noisy_parts for wish in part.wishes)
 
 
 def edit(folder: Path, name: str, change: Any) -> None:
@@ -200,7 +200,7 @@ def test_a_total_that_is_edited_with_its_interval(tmp_path: Path) -> None:
 
 
 def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return record["blocks"]
+    return record["draws"]
 
 
 @pytest.mark.dense
@@ -230,12 +230,12 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) ->
 
 def test_the_plan_says_what_was_measured_and_how_far_it_is_from_the_bound() -> None:
     plan = plan_of(spec_of())
-    record = plan.blocks[0].to_record()["margins"]
+    record = plan.noisy_parts[0].to_record()["margins"]
     assert [one["by"] for one in record["measured"]][-1] == ["region", "sex", "age"]
     assert sum(Fraction(one["epsilon"]) for one in record["measured"]) == 1
     others = record["compared"]["count"]
     assert others["bound"] < others["own"] <= min(others["cells"], others["apart"])
-    stds = [block.errors[0].std for block in plan.blocks]
+    stds = [part.errors[0].std for part in plan.noisy_parts]
     mean = math.exp(math.fsum(map(math.log, stds)) / len(stds))
     assert mean == pytest.approx(others["own"], rel=1e-6)
 
@@ -252,10 +252,10 @@ PAIRS = [list(by) for size in range(3) for by in itertools.combinations(FOUR, si
 def test_the_tables_that_are_listed_and_no_other() -> None:
     """The figure of docs/howto/margins.md, of a spec: eleven tables without the cells."""
     plan = plan_of(spec_of(group_by=FOUR, margins=PAIRS))
-    assert len(plan.blocks) == 11
-    assert "people" not in [block.name for block in plan.blocks]
+    assert len(plan.noisy_parts) == 11
+    assert "people" not in [part.name for part in plan.noisy_parts]
     assert whole_of(plan).compared["count"].own == pytest.approx(8.76, abs=0.005)
-    stds = [block.errors[0].std for block in plan.blocks]
+    stds = [part.errors[0].std for part in plan.noisy_parts]
     assert math.exp(math.fsum(map(math.log, stds)) / 11) == pytest.approx(8.76, abs=0.005)
 
 
@@ -278,6 +278,7 @@ def test_listed_tables_agree_where_none_is_by_all_columns(tmp_path: Path) -> Non
         verify_resealed(folder)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("margins", [True, [["r"], ["s"]], [["r"]], [["s"]], [[]]])
 @pytest.mark.parametrize("limits", [{"max_groups": 2, "max_rows_per_group": 1}, {"max_rows": 2}])
 def test_limits_are_about_the_groups_of_the_query(limits: dict[str, int], margins: Any) -> None:
@@ -317,4 +318,4 @@ def test_a_column_with_one_key(margins: Any, neighbours: str) -> None:
             }
         ],
     ).plan()
-    assert all(0 < block.errors[0].std < 6 for block in plan.blocks)
+    assert all(0 < part.errors[0].std < 6 for part in plan.noisy_parts)

@@ -132,8 +132,8 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
         table: np.stack([*exact(whole, centred, table).values()], axis=1).reshape(-1)
         for table in whole.measured
     }
-    for place, table in enumerate(add_up(whole, plan.blocks, noisy)):
-        wanted = exact(whole, truth, table_of(plan.blocks[place]))
+    for place, table in enumerate(add_up(whole, plan.noisy_parts, noisy)):
+        wanted = exact(whole, truth, table_of(plan.noisy_parts[place]))
         np.testing.assert_allclose(table.columns["count"], wanted["count"], atol=1e-3)
         np.testing.assert_allclose(table.columns["sum_x"], wanted["sum_x"], atol=1e-2)
         means = wanted["sum_x"] / wanted["count"]
@@ -148,7 +148,7 @@ def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
         table: huge * np.linspace(-1, 1, 2 * whole.marginals.cells(table)) ** 3
         for table in whole.measured
     }
-    cells, *_, one = add_up(whole, plan.blocks, noisy)
+    cells, *_, one = add_up(whole, plan.noisy_parts, noisy)
     for label in ("count", "sum_x"):
         assert total(cells.columns[label]) == Fraction(one.columns[label][0])
 
@@ -198,9 +198,9 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
     count, value = np.moveaxis(np.einsum("cm,dmq->dcq", solved, noise), 2, 0)
     off = {"count": count, "sum_x": MIDDLE * count + RADIUS * value}
     sizes = whole.marginals.sizes
-    for place, block in enumerate(plan.blocks):
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan.blocks[place])))
-        for error in block.errors[:2]:
+    for place, part in enumerate(plan.noisy_parts):
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan.noisy_parts[place])))
+        for error in part.errors[:2]:
             numbers = off[error.statistic].reshape(draws, *sizes).sum(axis=axes).reshape(draws, -1)
             assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.1)
             assert numbers.std() == pytest.approx(error.std, rel=0.03)
@@ -215,13 +215,13 @@ def test_published_intervals_hold(mean: float, given: dict[str, Any]) -> None:
     """By the sampler that releases have, at three places in the bounds; 60 values a cell."""
     plan = plan_of(sums_of(bounds=BOUNDS, **WIDE | given))
     whole = whole_of(plan)
-    bits, size = plan.blocks[0].layout.bits, 60
+    bits, size = plan.noisy_parts[0].layout.bits, 60
     one = round((mean - MIDDLE) / RADIUS * 2**bits)
     cells = np.array([[size << bits, size * one]] * 48, dtype=np.int64).reshape(-1)
     held: dict[str, list[bool]] = {"count": [], "sum_x": [], "mean_x": []}
-    for tables in (publish_margins(whole_of(plan), plan.blocks, cells) for _ in range(60)):
+    for tables in (publish_margins(whole_of(plan), plan.noisy_parts, cells) for _ in range(60)):
         for place, table in enumerate(tables):
-            n = size * 48 // whole.marginals.cells(table_of(plan.blocks[place]))
+            n = size * 48 // whole.marginals.cells(table_of(plan.noisy_parts[place]))
             truth = {"count": n, "sum_x": n * mean, "mean_x": mean}
             for label, value in truth.items():
                 ends = zip(
@@ -342,7 +342,7 @@ def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
 )
 def test_certificates_that_are_edited(wide: Path, tmp_path: Path, change: Any, said: str) -> None:
     folder = shutil.copytree(wide, tmp_path / "out")
-    edit(folder, "certificate.json", lambda record: change(record["blocks"][0]["certificate"]))
+    edit(folder, "certificate.json", lambda record: change(record["draws"][0]["certificate"]))
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(folder)
 
@@ -352,17 +352,17 @@ def test_what_the_plan_compares() -> None:
     """What other ways have is what plans of them have; sums are nowhere below their bound."""
     raw = sums_of(bounds=BOUNDS, margins=True)
     plan = plan_of(raw)
-    record = plan.blocks[0].to_record()["margins"]["compared"]
+    record = plan.noisy_parts[0].to_record()["margins"]["compared"]
     assert list(record) == ["count", "sum_x"]
     for place, (label, own) in enumerate(record.items()):
-        stds = [block.errors[place].std for block in plan.blocks]
+        stds = [part.errors[place].std for part in plan.noisy_parts]
         assert math.exp(math.fsum(map(math.log, stds)) / 8) == pytest.approx(own["own"], rel=1e-6)
         assert own["bound"] < own["own"] <= min(own["cells"], own["apart"])
         assert f"Of {label} the geometric mean" in " ".join(whole_of(plan).in_words())
     # a sum in the cells alone is at least as noisy as Laplace noise for its largest value
     assert record["sum_x"]["bound"] == pytest.approx(30 * record["count"]["bound"])
     each = {"statistics": ["count", "mean(x)"], "group_by": GROUP_BY, "name": "q"}
-    (cells,) = plan_of(sums_of(bounds=BOUNDS) | {"query": [each]}).blocks
+    (cells,) = plan_of(sums_of(bounds=BOUNDS) | {"query": [each]}).noisy_parts
     count = cells.noise_errors[0].std
     sizes = [math.prod(one) for k in range(4) for one in itertools.combinations((3, 2, 2), k)]
     mean = math.exp(math.fsum(0.5 * math.log(12 / one) for one in sizes) / 8)

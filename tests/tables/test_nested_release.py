@@ -60,7 +60,7 @@ def plan_of(raw: Any) -> Plan:
 
 
 def whole_of(plan: Plan) -> NestedMargins:
-    answered = plan.blocks[0].answered
+    answered = plan.noisy_parts[0].answered
     assert isinstance(answered, NestedMargins)
     return answered
 
@@ -125,7 +125,7 @@ def by_of(table: pd.DataFrame) -> tuple[str | None, list[str]]:
 
 
 def test_all_tables_are_published_by_name() -> None:
-    assert [block.name for block in plan_of(spec_of()).blocks] == [
+    assert [part.name for part in plan_of(spec_of()).noisy_parts] == [
         "people",
         "people_by_region_sex_age",
         "people_by_town_sex",
@@ -140,11 +140,11 @@ def test_all_tables_are_published_by_name() -> None:
         "people_total",
     ]
     two = spec_of(group_by=ORDERS[1] | {"town": {"keys": TOWNS, "levels": TWO}})
-    names = [block.name for block in plan_of(two).blocks]
+    names = [part.name for part in plan_of(two).noisy_parts]
     assert len(names) == 16
     assert "people_by_sex_part_age" in names
     listed = spec_of(group_by=ORDERS[2], margins=[[], ["sex", "region"], ["age", "town", "sex"]])
-    assert [block.name for block in plan_of(listed).blocks] == [
+    assert [part.name for part in plan_of(listed).noisy_parts] == [
         "people",
         "people_by_sex_region",
         "people_total",
@@ -194,7 +194,7 @@ def test_errors_of_rows_are_those_of_dense_least_squares(
     folder = released(tmp_path, privacy=privacy, group_by=order, margins=margins)
     verify_directory(folder)
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-    measured = plan["blocks"][0]["margins"]["measured"]
+    measured = plan["noisy_parts"][0]["margins"]["measured"]
     assert len(measured) > 1 or "age" not in order
     matrices, stds = [], []
     for given in measured:
@@ -208,8 +208,8 @@ def test_errors_of_rows_are_those_of_dense_least_squares(
     covariance = np.linalg.pinv(scaled.T @ scaled)
     drawn = _draw(measured[0]["noise"], np.array(stds))
     errors = drawn @ (covariance @ noisy.T / np.array(stds) ** 2).T
-    for block in plan["blocks"]:
-        table = read(folder, block["name"], "csv")
+    for part in plan["noisy_parts"]:
+        table = read(folder, part["name"], "csv")
         sums = sum_matrix(rows_in(table), *by_of(table))
         wanted = np.sqrt(np.diag(sums @ covariance @ sums.T))
         np.testing.assert_allclose(table["count_std"], wanted, rtol=1e-6)
@@ -280,21 +280,21 @@ def test_errors_that_are_edited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda blocks: blocks[0].update(name="people.9"), "table of the spec"),
-        (lambda blocks: blocks[0].update(name="other.1"), "queries"),
-        (lambda blocks: blocks.reverse(), "in order"),
-        (lambda blocks: blocks.pop(), "does not determine"),
-        (lambda blocks: blocks[0]["certificate"].update(epsilon="0.9"), "spend more|proved"),
-        (lambda blocks: blocks[0]["certificate"]["sensitivity"].update(l0=2), "otherwise|proved"),
-        (lambda blocks: blocks[-1]["certificate"].update(grid=None), "no grid"),
-        (lambda blocks: blocks[-1]["certificate"].update(dimension=7), "other numbers|proved"),
+        (lambda parts: parts[0].update(name="people.9"), "table of the spec"),
+        (lambda parts: parts[0].update(name="other.1"), "queries"),
+        (lambda parts: parts.reverse(), "in order"),
+        (lambda parts: parts.pop(), "does not determine"),
+        (lambda parts: parts[0]["certificate"].update(epsilon="0.9"), "spend more|proved"),
+        (lambda parts: parts[0]["certificate"]["sensitivity"].update(l0=2), "otherwise|proved"),
+        (lambda parts: parts[-1]["certificate"].update(grid=None), "no grid"),
+        (lambda parts: parts[-1]["certificate"].update(dimension=7), "other numbers|proved"),
     ],
 )
 def test_certificates_that_are_edited(tmp_path: Path, change: Any, why: str) -> None:
     folder = released(tmp_path, margins=LISTED)
     path = folder / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    change(record["blocks"])
+    change(record["draws"])
     path.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=why):
         verify_resealed(folder)
@@ -368,7 +368,7 @@ def test_a_series_and_the_least_epsilon() -> None:
     assert series.compared["count"].own == pytest.approx(4 * once.compared["count"].own, rel=0.001)
     least = spec_of(privacy={"epsilon": "least"}, accuracy={"half_width_95": 50})
     plan = plan_of(least)
-    assert max(block.errors[0].half_width_95 for block in plan.blocks) == pytest.approx(
+    assert max(part.errors[0].half_width_95 for part in plan.noisy_parts) == pytest.approx(
         50, rel=0.01
     )
 

@@ -105,14 +105,14 @@ def test_whole_noise_next_to_none_leaves_the_counts_of_the_rows(tmp_path: Path) 
 
 def test_whole_noise_in_a_table_that_does_not_tell_all_isexpect_rejected(tmp_path: Path) -> None:
     """By region, of a release that publishes no other table, and so proved."""
-    blocks: list[Any] = []
+    draws: list[Any] = []
     for name, margins in (("other", [["region"]]), ("given", [["region"], ["sex"]])):
         (tmp_path / name).mkdir()
         folder = released(tmp_path / name, margins=margins, privacy={"epsilon": 4})
         path = folder / "certificate.json"
         record = json.loads(path.read_text(encoding="utf-8"))
-        blocks.append(record["blocks"])
-    assert [block["name"] for (block,) in blocks] == ["people.4", "people.2x4"]
-    path.write_text(json.dumps(record | {"blocks": blocks[0]}), encoding="utf-8")
+        draws.append(record["draws"])
+    assert [draw["name"] for (draw,) in draws] == ["people.4", "people.2x4"]
+    path.write_text(json.dumps(record | {"draws": draws[0]}), encoding="utf-8")
     with pytest.raises(CertificateRejected, match="aren't all sums of a table"):
         verify_resealed(folder)

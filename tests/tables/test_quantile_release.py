@@ -154,9 +154,9 @@ _EDITS = {
     "reach": edit_of("certificate.json", lambda one: claim_in(one).update(reach="1")),
     "groups": edit_of("certificate.json", lambda one: claim_in(one).update(groups=1)),
     "levels": edit_of("certificate.json", lambda one: claim_in(one).update(levels=["1/2", "4/5"])),
-    "gone": edit_of("certificate.json", lambda one: one["blocks"].pop()),
-    "twice": edit_of("certificate.json", lambda one: one["blocks"].append(one["blocks"][-1])),
-    "its name": edit_of("certificate.json", lambda one: one["blocks"][-1].update(name="alone")),
+    "gone": edit_of("certificate.json", lambda one: one["draws"].pop()),
+    "twice": edit_of("certificate.json", lambda one: one["draws"].append(one["draws"][-1])),
+    "its name": edit_of("certificate.json", lambda one: one["draws"][-1].update(name="alone")),
     "plan": edit_of("plan.json", lambda one: one["quantiles"][0].update(candidates=12)),
     "errors": edit_of("plan.json", lambda one: one["quantiles"][0]["errors"][0].update(rows_95=1)),
     "no plan": edit_of("plan.json", lambda one: one.pop("quantiles")),
@@ -212,9 +212,9 @@ def test_shares_of_a_query_are_by_its_numbers_and_add_up() -> None:
     raw = spec_of(version=1)
     raw["query"][0]["importance"] = 3
     made = plan(spec_file.lay_out(raw))
-    (block,) = made.blocks
+    (part,) = made.noisy_parts
     first, second = made.quantiles
-    assert block.budget.epsilon == Fraction(3, 4) * Fraction(1, 3)
+    assert part.budget.epsilon == Fraction(3, 4) * Fraction(1, 3)
     assert first.budget.epsilon == Fraction(3, 4) * Fraction(2, 3)
     assert second.budget.epsilon == Fraction(1, 4)
     assert made.certificate.verify().upper == 0
@@ -262,7 +262,7 @@ def test_what_has_no_quantile_is_refused(changes: dict[str, Any], key: str, why:
 
 
 @pytest.mark.parametrize(
-    ("block", "why"),
+    ("part", "why"),
     [
         ({"group_by": {"plan": {"keys": "private"}}}, "unlisted groups"),
         ({"statistics": ["median(x)"], "accuracy": {"std": 3}}, "is in ranks"),
@@ -273,10 +273,10 @@ def test_what_has_no_quantile_is_refused(changes: dict[str, Any], key: str, why:
         ({"statistics": ["median(x)", "quantile(x, 0.50)"]}, "asked for twice"),
     ],
 )
-def test_a_block_that_says_it_wrongly_is_refused(block: dict[str, Any], why: str) -> None:
+def test_a_block_that_says_it_wrongly_is_refused(part: dict[str, Any], why: str) -> None:
     raw = spec_of(version=1)
     raw["privacy"]["delta"] = "1e-6"
-    raw["query"][0] |= block
+    raw["query"][0] |= part
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw)
     assert any(why in told for _, told in caught.value.problems)

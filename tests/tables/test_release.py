@@ -109,7 +109,7 @@ def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None
         assert 0 < abs(answer["count"] - len(values)) < 8 * answer["count_std"]
         if plan != 9:
             assert abs(answer["mean_x"] - values.mean()) < 8 * answer["mean_x_std"]
-    assert made.plan.blocks[0].errors[0].std == columns["count_std"][0]
+    assert made.plan.noisy_parts[0].errors[0].std == columns["count_std"][0]
 
 
 @pytest.mark.dense
@@ -123,17 +123,17 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     plan = release(folder).plan()
     pd.read_parquet(folder / "rows.parquet")[:0].to_parquet(folder / "rows.parquet")
     assert release(folder).plan() == plan
-    first, persons, second = plan.blocks  # the persons of a query are a part of it
+    first, persons, second = plan.noisy_parts  # the persons of a query are a part of it
     # in each of three plans rows, values and the sum of these; and persons
-    assert [one.layout.dimension for one in plan.blocks] == [9, 3, 3]
-    assert sum(one.budget.epsilon for one in plan.blocks) == 1
+    assert [one.layout.dimension for one in plan.noisy_parts] == [9, 3, 3]
+    assert sum(one.budget.epsilon for one in plan.noisy_parts) == 1
     assert first.budget.epsilon + persons.budget.epsilon == 2 * second.budget.epsilon
     assert first.group == persons.group  # one draw in the shape of both
     assert first.mechanism.noise.name == "k-staircase"
     worse = first.errors[0].plain_gaussian_std
     assert worse is not None
     assert worse > first.errors[0].std
-    assert [len(block.errors) for block in plan.blocks] == [4, 1, 1]
+    assert [len(part.errors) for part in plan.noisy_parts] == [4, 1, 1]
     assert not (folder / "out").exists()
 
 
@@ -159,19 +159,19 @@ def test_four_draws_meet_the_budget_together_and_none_is_worse_for_it(folder: Pa
     # of a ball alone nothing is known that a body would be fitted to
     made = release(folder, query=[*QUERIES, units], contribution={"l2": 6}).run()
     assert made.certificate.rule == COMPOSED
-    assert sum(block.budget.epsilon for block in made.plan.blocks) == 1
-    assert sum(one.budget.epsilon for _, one in made.certificate.blocks) > Fraction("1.05")
-    for block in made.plan.blocks:
+    assert sum(part.budget.epsilon for part in made.plan.noisy_parts) == 1
+    assert sum(one.budget.epsilon for _, one in made.certificate.draws) > Fraction("1.05")
+    for part in made.plan.noisy_parts:
         split = least_noise(
-            epsilon=block.budget.epsilon,
-            delta=block.budget.delta,
-            sensitivity=block.layout.sensitivities,
-            dimension=block.layout.dimension,
+            epsilon=part.budget.epsilon,
+            delta=part.budget.delta,
+            sensitivity=part.layout.sensitivities,
+            dimension=part.layout.dimension,
         )
-        assert block.mechanism.mse < 0.9 * split.mse
-        assert block.relative_to_split == pytest.approx(0.85421, rel=2e-3)
-        assert block.to_record()["error_relative_to_split"] == block.relative_to_split
-        assert block.mechanism.certificate.budget.delta == block.budget.delta
+        assert part.mechanism.mse < 0.9 * split.mse
+        assert part.relative_to_split == pytest.approx(0.85421, rel=2e-3)
+        assert part.to_record()["error_relative_to_split"] == part.relative_to_split
+        assert part.mechanism.certificate.budget.delta == part.budget.delta
     assert JOINT_NOTE in made.plan.notes
     verified = verify_directory(folder / "out")
     assert verified.certificate == made.certificate
@@ -186,8 +186,8 @@ def test_a_block_of_integer_noise_or_a_pure_budget_keeps_the_split(folder: Path)
     assert len(plan.answered) == 2
     assert plan.certificate.rule == RULE
     assert SPLIT_NOTE in plan.notes
-    assert all(block.relative_to_split is None for block in plan.blocks)
-    assert sum(one.budget.epsilon for _, one in plan.certificate.blocks) == 1
+    assert all(part.relative_to_split is None for part in plan.noisy_parts)
+    assert sum(one.budget.epsilon for _, one in plan.certificate.draws) == 1
     pure = release(folder, privacy={"unit": "who", "epsilon": "0.5"}).plan()
     assert PURE_NOTE in pure.notes
     assert pure.certificate.rule == RULE
@@ -206,8 +206,8 @@ def test_an_empty_table_has_the_same_rows_as_a_full_one(folder: Path) -> None:
 @pytest.mark.slow
 def test_pure_budgets_and_units_of_a_row(folder: Path) -> None:
     pure = release(folder, privacy={"unit": "who", "epsilon": "0.5"}, output=None).run()
-    assert pure.plan.blocks[0].baselines.gaussian is None
-    assert pure.plan.blocks[0].errors[0].plain_gaussian_std is None
+    assert pure.plan.noisy_parts[0].baselines.gaussian is None
+    assert pure.plan.noisy_parts[0].errors[0].plain_gaussian_std is None
     privacy = {"unit": "row", "epsilon": "0.5", "delta": "1e-9"}
     by_row = release(folder, privacy=privacy, contribution=None)
     by_row.run()

@@ -45,7 +45,7 @@ def test_a_release_names_the_relation_and_verifies(made: Path) -> None:
     verified = verify_directory(made / "out")
     assert verified.spec.privacy.neighbours == "replace-one"
     assert verified.certificate.neighbours == "replace-one"
-    assert {block.neighbours for _, block in verified.certificate.blocks} == {"replace-one"}
+    assert {draw.neighbours for _, draw in verified.certificate.draws} == {"replace-one"}
     assert json.loads((made / "out" / "plan.json").read_text())["neighbours"] == "replace-one"
     assert ln.Ledger(made / "a.ledger").accounts()["replace-one"].charges == 1
 
@@ -87,8 +87,8 @@ def test_a_certificate_without_its_relation_does_not_verify_a_spec_with_one(made
     file = made / "out" / "certificate.json"
     text = file.read_text()
     record = json.loads(text)
-    for block in record["blocks"]:
-        assert block["certificate"].pop("neighbours", None) == "replace-one"
+    for draw in record["draws"]:
+        assert draw["certificate"].pop("neighbours", None) == "replace-one"
     file.write_text(json.dumps(record))
     with pytest.raises(CertificateRejected, match="replace-one neighbours"):
         verify_directory(made / "out")

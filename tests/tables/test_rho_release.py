@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def draws_of(certificate: PlanCertificate) -> list[Certificate]:
-    return [draw for _, draw in certificate.blocks if isinstance(draw, Certificate)]
+    return [draw for _, draw in certificate.draws if isinstance(draw, Certificate)]
 
 
 def plan_of(folder: Path, **given: Any) -> PlanCertificate:
@@ -282,12 +282,12 @@ def test_a_false_rho_is_rejected(folder: Path) -> None:
     with pytest.raises(CertificateRejected, match=r"rho=0\.09999"):
         edited(certificate, rho="0.0999").verify()
     mechanism = ln.calibrate("laplace", epsilon="0.1", delta=0, sensitivity=ln.L1(1))
-    blocks = (*certificate.blocks, ("pure", mechanism.certificate))
-    pure = replace(certificate, blocks=blocks, budget=ln.Budget(epsilon=9, delta=DELTA), rho=9)
+    draws = (*certificate.draws, ("pure", mechanism.certificate))
+    pure = replace(certificate, draws=draws, budget=ln.Budget(epsilon=9, delta=DELTA), rho=9)
     with pytest.raises(CertificateRejected, match="Only Gaussian noise"):
         pure.verify()
     with pytest.raises(NotCertified, match="Only Gaussian noise"):
-        PlanCertificate.prove(budget=pure.budget, blocks=blocks, rho=Fraction(9))
+        PlanCertificate.prove(budget=pure.budget, draws=draws, rho=Fraction(9))
     Release(**spec_of(), folder=folder).run()
     path = folder / "out/certificate.json"
     path.write_text(edited(certificate, rho="0.2").to_json())

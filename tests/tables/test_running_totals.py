@@ -239,7 +239,7 @@ def test_sums_of_releases_have_the_interval_of_their_noise(folder: Path) -> None
     rows = {
         name: [line.split(",") for line in text.splitlines()[1:]] for name, text in counts.items()
     }
-    noise = next(iter(verify_series(folder / "weekly"))).plan.blocks[0].certificate.noise
+    noise = next(iter(verify_series(folder / "weekly"))).plan.noisy_parts[0].certificate.noise
     assert isinstance(noise, Agreeing)
     for first, last in ((1, 1), (2, 3), (2, 4), (1, 4)):
         (table,) = sum_releases(folder / "weekly", first, last)

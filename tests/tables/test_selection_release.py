@@ -85,7 +85,7 @@ def test_the_largest_are_published_by_falling_count_and_verify(tmp_path: Path, k
         assert low - 25 < truth[item] < high + 25
     verified = verify_directory(tmp_path / "out")
     assert verified.rows == {"top": 3}
-    names = [name for name, _ in verified.certificate.blocks]
+    names = [name for name, _ in verified.certificate.draws]
     assert names == ["top", "top.selection"]
 
 
@@ -105,7 +105,7 @@ def test_the_plan_says_rounds_gap_and_limits() -> None:
     assert "selects 3 of the 40 groups of top" in rounds
     assert f"more than {answered.gap:,} above" in rounds
     assert "Each person is counted in every cell that they are in." in str(whole)
-    (part,) = whole.blocks
+    (part,) = whole.noisy_parts
     record = part.to_record()
     assert record["selection"] == {
         "candidates": 40,
@@ -135,13 +135,15 @@ def test_the_gap_is_found_as_often_as_the_plan_says() -> None:
 
 def test_limits_of_the_spec_lower_the_noise_of_counts() -> None:
     def std(query: dict[str, Any] | None = None, **changes: Any) -> float:
-        (part,) = plan(spec_file.lay_out(spec_of({"top": 8} | (query or {}), **changes))).blocks
+        (part,) = plan(
+            spec_file.lay_out(spec_of({"top": 8} | (query or {}), **changes))
+        ).noisy_parts
         return part.errors[0].std
 
     free = std()
     assert std(contribution={"max_groups": 8}) == free
     unlimited, limited = (
-        plan(spec_file.lay_out(spec_of({"top": 8}, **changes))).blocks[0].moves
+        plan(spec_file.lay_out(spec_of({"top": 8}, **changes))).noisy_parts[0].moves
         for changes in ({}, {"contribution": {"max_groups": 8}})
     )
     assert unlimited == limited
@@ -201,7 +203,7 @@ def test_it_stands_beside_other_queries_and_in_a_series(tmp_path: Path) -> None:
         Release(**raw, folder=tmp_path).run()
         verified = verify_directory(tmp_path / "out" / str(number), ledger=tmp_path / "a.ledger")
         assert verified.release_number == number
-    (selection,) = (claim for name, claim in verified.certificate.blocks if name == "top.selection")
+    (selection,) = (claim for name, claim in verified.certificate.draws if name == "top.selection")
     assert selection.budget.epsilon * 4 * 4 == 1  # 1/8 of a quarter of 4, in two releases
     assert verified.certificate.releases == 2
 
@@ -220,7 +222,7 @@ def test_a_wished_accuracy_of_counts_finds_epsilon() -> None:
         {"accuracy": {"half_width_95": 20}}, privacy={"unit": "person", "epsilon": "least"}
     )
     _, whole = find_plan(spec_file.lay_out(raw))
-    (part,) = whole.blocks
+    (part,) = whole.noisy_parts
     assert 19 < part.errors[0].half_width_95 <= 20
 
 
@@ -319,10 +321,10 @@ def test_a_table_has_the_selected_number_of_rows_in_order(
 def test_certificates_of_the_selection_alone_or_twice_are_rejected(made: Path) -> None:
     layout = spec_file.lay_out(spec_of())
     certificate = plan(layout).certificate
-    noise, selection = certificate.blocks
-    for blocks in ((noise,), (selection,), (selection, noise), (noise, selection, selection)):
+    noise, selection = certificate.draws
+    for draws in ((noise,), (selection,), (selection, noise), (noise, selection, selection)):
         with pytest.raises(CertificateRejected):
-            plan_as_certified(layout, ln.PlanCertificate(budget=certificate.budget, blocks=blocks))
+            plan_as_certified(layout, ln.PlanCertificate(budget=certificate.budget, draws=draws))
 
 
 @pytest.mark.parametrize(
@@ -338,12 +340,12 @@ def test_certificates_of_the_selection_alone_or_twice_are_rejected(made: Path) -
 def test_only_the_implied_selection_is_read(edit: dict[str, Any]) -> None:
     layout = spec_file.lay_out(spec_of())
     certificate = plan(layout).certificate
-    noise, (name, selection) = certificate.blocks
+    noise, (name, selection) = certificate.draws
     assert isinstance(selection, SelectionCertificate)
     edited = replace(selection, **edit)
     edited.verify()  # true, but about another selection
     with pytest.raises(CertificateRejected, match="selected as the spec implies"):
-        plan_as_certified(layout, replace(certificate, blocks=(noise, (name, edited))))
+        plan_as_certified(layout, replace(certificate, draws=(noise, (name, edited))))
 
 
 def test_releases_with_selected_groups_are_not_subtracted(made: Path, tmp_path: Path) -> None:

@@ -251,17 +251,17 @@ def test_it_needs_a_ledger_and_no_plan(folder: Path) -> None:
             release(folder, series={"releases": releases})
 
 
-def std(plan: Plan, block: int = 0) -> float:
-    return plan.blocks[block].errors[0].std
+def std(plan: Plan, part: int = 0) -> float:
+    return plan.noisy_parts[part].errors[0].std
 
 
 def test_losses_add_up_without_delta(folder: Path) -> None:
     plan = release(folder, releases=52).plan()
     alone = ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(1), compositions=52)
     assert std(plan) == pytest.approx(alone.mse**0.5, rel=1e-12)
-    (block,) = plan.blocks
-    assert block.certificate.compositions == 52
-    plain = block.errors[0].plain_laplace_std
+    (part,) = plan.noisy_parts
+    assert part.certificate.compositions == 52
+    plain = part.errors[0].plain_laplace_std
     assert plain == pytest.approx(52 * 2**0.5)
     assert plan.epsilon_of_one == pytest.approx(1 / 52)
     assert "All 52 releases together have 1-DP. One of them alone has 0.01924-DP." in str(plan)
@@ -278,10 +278,10 @@ def test_three_counts_of_52_weeks_have_the_noise_of_their_composition(folder: Pa
     )
     assert std(plan) == pytest.approx((best.mse / 3) ** 0.5, rel=1e-9)
     assert std(plan) < (gaussian.mse / 3) ** 0.5
-    plain = plan.blocks[0].errors[0].plain_gaussian_std
+    plain = plan.noisy_parts[0].errors[0].plain_gaussian_std
     assert plain == pytest.approx((gaussian.mse / 3) ** 0.5, rel=1e-9)
     assert plan.epsilon_of_one is not None
-    one = ln.compose([(plan.blocks[0].mechanism, 1)]).epsilon(delta="1e-6")
+    one = ln.compose([(plan.noisy_parts[0].mechanism, 1)]).epsilon(delta="1e-6")
     assert one.lower <= plan.epsilon_of_one <= one.upper * (1 + 1e-9) < 0.16
 
 
@@ -300,14 +300,14 @@ def test_what_is_chosen_and_counted_beside_it_spends_its_part_each_time(folder: 
         "visits", unit="who", budget=ln.Budget(epsilon=1, delta="1e-6")
     )
     found = release(folder, releases=4, **given).run()
-    blocks = dict(found.certificate.blocks)
-    assert {name: one.budget.epsilon * 12 for name, one in blocks.items()} == {
+    parts = dict(found.certificate.draws)
+    assert {name: one.budget.epsilon * 12 for name, one in parts.items()} == {
         "regions": 4,  # a third, for all four
         "middle.quantiles": 1,
         "found": 1,
     }
-    assert blocks["found"].budget.delta * 12 == Fraction(1, 10**6)
-    for part in (*found.plan.blocks, *found.plan.quantiles):
+    assert parts["found"].budget.delta * 12 == Fraction(1, 10**6)
+    for part in (*found.plan.noisy_parts, *found.plan.quantiles):
         assert part.budget.epsilon == Fraction(1, 3)
     assert verify_directory(found.path or "", ledger=folder / "v.ledger").delta.upper <= 1e-6
 

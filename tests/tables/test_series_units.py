@@ -76,7 +76,7 @@ def test_a_week_has_the_noise_of_one_release_and_the_year_one_charge(folder: Pat
     plan = releases[0].plan
     assert plan.certificate.releases == 1
     q = math.exp(-1)
-    (error,) = plan.blocks[0].errors
+    (error,) = plan.noisy_parts[0].errors
     assert error.std == pytest.approx(math.sqrt(2 * q) / (1 - q), rel=1e-9)  # 1.36
     account = check_ledger(folder / "v.ledger").accounts["cases"]
     assert (account.spent.epsilon, account.charges) == (1, 1)
@@ -192,7 +192,7 @@ def test_a_person_in_at_most_k_releases_is_charged_for_k(folder: Path) -> None:
     assert found.certificate.releases == 4
     other = PERSON | {"ledger": {"path": "other.ledger"}}
     four = Release(**of_persons({"releases": 4}, privacy=other), folder=folder).plan()
-    assert found.plan.blocks[0].errors[0].std == four.blocks[0].errors[0].std
+    assert found.plan.noisy_parts[0].errors[0].std == four.noisy_parts[0].errors[0].std
     sentences = "\n".join(map(str, str(found.plan).split("\n")))
     assert "promised to each who whose rows count in at most 4 releases" in sentences
     proved = verify_directory(found.path, ledger=folder / "v.ledger")

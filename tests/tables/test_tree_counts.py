@@ -109,7 +109,7 @@ def test_a_total_costs_nothing_and_the_plan_says_how_far_off_it_is() -> None:
 def test_a_count_that_is_asked_for_decides_in_its_place() -> None:
     counted = plan_of(statistics=["median(x)", "count"])
     assert not counted.quantiles[0].noisy
-    assert counted.blocks[0].layout.decides == "count"
+    assert counted.noisy_parts[0].layout.decides == "count"
 
 
 def test_a_total_has_the_law_that_its_columns_state() -> None:

@@ -50,7 +50,7 @@ def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> 
         assert columns[f"{level}_low"] == [true - 5, true - 5]
         assert columns[f"{level}_high"] == [true + 5, true + 5]
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 2}
-    (claim,) = (one for name, one in released.certificate.blocks if name == "q.quantiles")
+    (claim,) = (one for name, one in released.certificate.draws if name == "q.quantiles")
     assert claim.neighbours == neighbours
     page = report(tmp_path / "out")
     assert "Quantiles are read off noisy counts of the rows at each of 11 public candidates" in page
@@ -81,9 +81,9 @@ _TREE_EDITS = {
         "certificate.json", lambda one: claim_in(one)["noise"].update(scale="1/99")
     ),
     "a larger epsilon": edit_of("certificate.json", lambda one: claim_in(one).update(epsilon="1")),
-    "gone": edit_of("certificate.json", lambda one: one["blocks"].pop()),
-    "twice": edit_of("certificate.json", lambda one: one["blocks"].append(one["blocks"][-1])),
-    "its name": edit_of("certificate.json", lambda one: one["blocks"][-1].update(name="alone")),
+    "gone": edit_of("certificate.json", lambda one: one["draws"].pop()),
+    "twice": edit_of("certificate.json", lambda one: one["draws"].append(one["draws"][-1])),
+    "its name": edit_of("certificate.json", lambda one: one["draws"][-1].update(name="alone")),
     "errors": edit_of("plan.json", lambda one: one["quantiles"][0]["errors"][0].update(rows_95=1)),
     "shares": edit_of("plan.json", lambda one: one["quantiles"][0]["tree"].update(shares=["1"])),
 }

@@ -38,7 +38,7 @@ def test_a_release_verifies_and_tells_nothing_of_small_groups(tmp_path: Path, ki
     """Attack: many small groups more, and nothing but the drawn numbers is another."""
     raw = spec_of(
         statistics=["count", "mean(x)"],
-        block={"round": True, "clamp": True},
+        part={"round": True, "clamp": True},
         output={"path": "out", "format": kind},
     )
     listings: list[dict[str, Any]] = []
@@ -126,7 +126,7 @@ def test_changed_keys_are_rejected(tmp_path: Path, edit: tuple[str, str, str, st
 
 
 @pytest.mark.parametrize(
-    "block",
+    "part",
     [
         {"top": 3},
         {"min_count": 5},
@@ -136,9 +136,9 @@ def test_changed_keys_are_rejected(tmp_path: Path, edit: tuple[str, str, str, st
         {"prefer": "groups"},
     ],
 )
-def test_keys_alone_have_no_numbers(block: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match=f"{next(iter(block))}.* Not used where keys are published"):
-        Release(**spec_of(statistics=[], block=block))
+def test_keys_alone_have_no_numbers(part: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=f"{next(iter(part))}.* Not used where keys are published"):
+        Release(**spec_of(statistics=[], part=part))
     with pytest.raises(SpecError, match="an error decides, and keys have no error"):
         Release(**spec_of(statistics=[], privacy={"epsilon": "least"}))
     with pytest.raises(SpecError, match="Expected statistics"):
@@ -148,7 +148,7 @@ def test_keys_alone_have_no_numbers(block: dict[str, Any]) -> None:
 def test_a_preference_is_kept_and_verified(tmp_path: Path) -> None:
     write_rows(tmp_path, SIZES)
     limits = {"max_groups": 3, "max_rows_per_group": 1}
-    raw = spec_of(contribution=limits, block={"prefer": "accuracy"})
+    raw = spec_of(contribution=limits, part={"prefer": "accuracy"})
     built = release(
         tmp_path / "rows.parquet",
         unit="person",
@@ -262,7 +262,7 @@ def test_a_changed_release_is_rejected(tmp_path: Path, edit: tuple[str, str, str
     file = tmp_path / "out" / name
     text = file.read_text(encoding="utf-8")
     if "threshold" in old:
-        claim = json.loads(text)["blocks"][0]["certificate"]["threshold"]
+        claim = json.loads(text)["draws"][0]["certificate"]["threshold"]
         old = f'"threshold": "{claim}"'
         new = f'"threshold": "{int(claim) - 1}"'
     assert old in text

@@ -183,8 +183,8 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str | N
     folder = released(tmp_path, rows=2)
     path = folder / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    assert record["blocks"][0]["certificate"]["sensitivity"]["kind"] == "sums-of-cells"
-    change(record["blocks"][0]["certificate"])
+    assert record["draws"][0]["certificate"]["sensitivity"]["kind"] == "sums-of-cells"
+    change(record["draws"][0]["certificate"])
     path.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(folder)
@@ -217,11 +217,11 @@ def test_every_number_of_the_plan_is_made_again(tmp_path: Path) -> None:
     folder = released(tmp_path)
     path = folder / "plan.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    own = record["blocks"][0]["sums"]
+    own = record["noisy_parts"][0]["sums"]
     for name, value in own.items():
         other = "x" if isinstance(value, str) else value * 1.001 + 1
         edited = json.loads(json.dumps(record))
-        edited["blocks"][0]["sums"][name] = other
+        edited["noisy_parts"][0]["sums"][name] = other
         path.write_text(json.dumps(edited), encoding="utf-8")
         with pytest.raises(CertificateRejected, match=r"plan\.json"):
             verify_resealed(folder)
@@ -308,7 +308,7 @@ def test_no_unit_moves_the_noisy_sums_by_more_than_is_certified(
         folder=tmp_path,
         **({} if rows is None else {"contribution": {"max_rows": rows}}),  # pyright: ignore
     )
-    answered = release.plan().blocks[0].answered
+    answered = release.plan().noisy_parts[0].answered
     assert isinstance(answered, AnsweredSums)
     certificate, layout = answered.certificate, answered.cells
     found = source.find_source(release.spec, tmp_path)

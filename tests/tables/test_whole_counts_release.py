@@ -99,7 +99,7 @@ def test_counts_tell_nothing_of_rows_that_noisy_numbers_do_not(tmp_path: Path) -
     for draw in range(20):
         (folder := tmp_path / str(draw)).mkdir()
         out = release_levels(folder, **BOTH, filter="who < 40")
-        half = verify_directory(out).plan.blocks[0].noise_errors[0].halves95
+        half = verify_directory(out).plan.noisy_parts[0].noise_errors[0].halves95
         table = pd.read_csv(out / "people.csv")
         high = table["count_high"].to_numpy()
         noisy = (high - half).astype(np.int64)
@@ -191,7 +191,7 @@ def test_a_count_that_is_no_whole_number(tmp_path: Path) -> None:
 def test_a_plan_with_another_bias(tmp_path: Path) -> None:
     folder = release_margins(tmp_path, **BOTH)
     record = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-    record["blocks"][0]["too_high"] /= 2
+    record["noisy_parts"][0]["too_high"] /= 2
     (folder / "plan.json").write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=r"plan\.json"):
         verify_resealed(folder)
@@ -251,10 +251,10 @@ def test_a_total_below_0_makes_every_table_0() -> None:
         table: truth.sum(axis=whole.marginals.axes(7 & ~table)).reshape(-1)
         for table in whole.measured
     }
-    tables = add_up(whole, plan.blocks, noisy)
+    tables = add_up(whole, plan.noisy_parts, noisy)
     assert all(set(table.columns["count"]) == {0} for table in tables)
     assert tables[0].columns["count_high"][0] > 3  # intervals are those of the noisy numbers
-    again = add_up(whole, plan.blocks, noisy)
+    again = add_up(whole, plan.noisy_parts, noisy)
     assert [one.columns for one in again] == [one.columns for one in tables]
 
 
@@ -267,7 +267,7 @@ def test_counts_add_up_and_are_exact_however_large_the_noise_is(huge: float, eps
         table: huge * np.linspace(-1, 2, whole.marginals.cells(table)) ** 3
         for table in whole.measured
     }
-    cells, *_, total = add_up(whole, plan.blocks, noisy)
+    cells, *_, total = add_up(whole, plan.noisy_parts, noisy)
     assert sum(cells.columns["count"]) == total.columns["count"][0] <= 2**53
     assert min(cells.columns["count"]) >= 0
 
@@ -281,10 +281,10 @@ def test_what_was_measured_stays_in_the_tables_of_the_tree() -> None:
         table: truth.sum(axis=whole.marginals.axes(7 & ~table)).reshape(-1)
         for table in whole.measured
     }
-    for block, table in zip(plan.blocks, add_up(whole, plan.blocks, noisy), strict=True):
-        wanted = truth.sum(axis=whole.marginals.axes(7 & ~margins.table_of(block))).reshape(-1)
+    for part, table in zip(plan.noisy_parts, add_up(whole, plan.noisy_parts, noisy), strict=True):
+        wanted = truth.sum(axis=whole.marginals.axes(7 & ~margins.table_of(part))).reshape(-1)
         assert table.columns["count"] == wanted.tolist()
-        half = block.noise_errors[0].half95
+        half = part.noise_errors[0].half95
         assert table.columns["count_low"] == [math.floor(one - half) for one in wanted]
         assert table.columns["count_high"] == [math.ceil(one + half) for one in wanted]
 
@@ -296,9 +296,9 @@ def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
     plan = verify_directory(folder).plan
     said, record = str(plan), plan.to_record()
     page = report(folder)
-    for block, one in zip(plan.blocks, record["blocks"], strict=True):
-        assert block.too_high == one["too_high"] > 0
-        assert f" in {block.name}" in said.replace("\n", " ")
+    for part, one in zip(plan.noisy_parts, record["noisy_parts"], strict=True):
+        assert part.too_high == one["too_high"] > 0
+        assert f" in {part.name}" in said.replace("\n", " ")
     assert "are too high where the true counts are near 0" in said.replace("\n", " ")
     assert "are too high where the true counts are near 0" in page
     assert "outside its interval" in page
@@ -307,8 +307,8 @@ def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
 
 def test_a_release_without_it_says_nothing_of_it() -> None:
     plan = margins.plan_of(margins.spec_of())
-    assert all(block.too_high is None for block in plan.blocks)
-    assert "too_high" not in plan.to_record()["blocks"][0]
+    assert all(part.too_high is None for part in plan.noisy_parts)
+    assert "too_high" not in plan.to_record()["noisy_parts"][0]
     assert "too high" not in str(plan)
 
 

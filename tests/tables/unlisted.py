@@ -34,15 +34,15 @@ def rows(count: int, *, seed: int) -> pd.DataFrame:
 
 
 def spec_of(**changes: Any) -> dict[str, Any]:
-    """A release of one block, whose keys are in `by`; changes of sections, and of the block.
+    """A release of one query, whose keys are in `by`; changes of sections, and of the query.
 
     Its delta is so small that no test meets one of a thousand tiny groups published by chance.
     """
-    block = {
+    part = {
         "name": "groups",
         "statistics": changes.pop("statistics", ["count"]),
         "group_by": changes.pop("by", {"code": {"keys": "private", "longest": 8}}),
-        **changes.pop("block", {}),
+        **changes.pop("part", {}),
     }
     privacy = {"unit": "person", "epsilon": 1, "delta": "1e-12"} | changes.pop("privacy", {})
     raw = {
@@ -50,7 +50,7 @@ def spec_of(**changes: Any) -> dict[str, Any]:
         "data": {"source": "rows.parquet", "types": TYPES},
         "privacy": privacy,
         "columns": {"x": {"bounds": [0, 8]}},
-        "query": [block],
+        "query": [part],
         "contribution": {"max_groups": 2, "max_rows_per_group": 1},
         "output": {"path": "out", "format": "csv"},
     } | changes
@@ -65,7 +65,7 @@ def planned(**changes: Any) -> Plan:
     return plan(spec_file.lay_out(spec_of(privacy=privacy, **changes)))
 
 
-def groups_of(block: NoisyPart) -> UnlistedPlan:
+def groups_of(part: NoisyPart) -> UnlistedPlan:
     """What the plan says of the groups of a query that nobody listed."""
-    assert isinstance(block.answered, ByThreshold)
-    return block.answered.groups
+    assert isinstance(part.answered, ByThreshold)
+    return part.answered.groups

@@ -132,7 +132,7 @@ class LimitCertificate(TableCertificate):
         worst = 0.0
         for most, plan in zip(self.candidates, self.plans, strict=True):
             where = f"The plan of the limit {decimal_text(most)}"
-            if any(isinstance(block, LimitCertificate) for _, block in plan.blocks):
+            if any(isinstance(claim, LimitCertificate) for _, claim in plan.draws):
                 return 1.0, f"{where} chooses a limit again."
             try:  # first, since a plan about several relations has no neighbours
                 worst = max(worst, plan.verify().upper)
@@ -175,12 +175,10 @@ def _are_plans(value: object) -> bool:
 
 
 def _chooses_limit(plan: object) -> bool:
-    """True if the record of a plan has a block that chooses a limit."""
-    blocks = plan.get("blocks") if isinstance(plan, dict) else None
-    listed = (
-        [block for block in blocks if isinstance(block, dict)] if blocks.__class__ is list else []
-    )
-    certificates = [block.get("certificate") for block in listed]
+    """True if the record of a plan has a draw that chooses a limit."""
+    draws = plan.get("draws") if isinstance(plan, dict) else None
+    listed = [draw for draw in draws if isinstance(draw, dict)] if draws.__class__ is list else []
+    certificates = [draw.get("certificate") for draw in listed]
     return any(
         isinstance(certificate, dict) and certificate.get("kind") == LimitCertificate.kind
         for certificate in certificates

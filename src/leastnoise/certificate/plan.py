@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Self, final, get_args
@@ -54,7 +53,7 @@ from leastnoise.noise.question import ProvedDelta, Releases
 
 RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
-_FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
+_FIELDS = ("kind", "version", "epsilon", "delta", "rule", "draws")
 _RELEASES = "releases"  # a field of certificates about a series only
 _RHO = "rho"  # a field of certificates about a budget in ρ only
 
@@ -66,16 +65,17 @@ OfTable = (
     | LimitCertificate
 )
 """A certificate without a law: a threshold, quantiles, keys, selected groups, or a found limit."""
-Block = Certificate | OfTable
-"""A certificate for one query, for one step of it, or for a limit and all queries after it."""
-Blocks = tuple[tuple[str, Block], ...]
+Claim = Certificate | OfTable
+"""The certificate of one draw: of noise, of a choice, or of a limit and all draws after it."""
+Claims = tuple[tuple[str, Claim], ...]
+"""The certificate of each draw, with its name: the labels of the queries that the draw serves."""
 
 
-def _check_blocks(blocks: Blocks, *, name: str) -> Blocks:
+def _check_draws(draws: Claims, *, name: str) -> Claims:
     like = "pairs of a name and a Certificate"
     return tuple(
         (
-            _validate.text(block, name=name),
+            _validate.text(label, name=name),
             _validate.instance(
                 certificate,
                 (Certificate, *get_args(OfTable)),
@@ -83,7 +83,7 @@ def _check_blocks(blocks: Blocks, *, name: str) -> Blocks:
                 like=like,
             ),
         )
-        for block, certificate in _validate.pairs(blocks, name=name, like=like)
+        for label, certificate in _validate.pairs(draws, name=name, like=like)
     )
 
 
@@ -105,7 +105,7 @@ class PlanCertificate:
 
     Args:
         budget: Budget of everything together.
-        blocks: Pairs of a query's name and the certificate of its noise alone.
+        draws: Pairs of a draw's name and its certificate. A name lists the queries that it serves.
         rule: RULE or COMPOSED.
         releases: Number of releases of a series.
         rho: The parameter ρ of zero-concentrated differential privacy; None makes no such
@@ -118,7 +118,7 @@ class PlanCertificate:
     """
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
-    blocks: Blocks = field(converter=takes(_check_blocks))
+    draws: Claims = field(converter=takes(_check_draws))
     rule: str = field(converter=one_of((RULE, COMPOSED)), default=RULE)
     releases: int = field(converter=whole(), default=1)
     rho: FractionOrNoneField = field(converter=optional(takes(exact)), default=None)
@@ -126,10 +126,10 @@ class PlanCertificate:
 
     def __repr__(self) -> str:
         guarantee = _words.format_guarantee(self.budget.epsilon, self.budget.delta, self.rho)
-        blocks = _words.count_noun(len(self.blocks), "query", "queries")
-        blocks += "" if self.releases == 1 else f", {self.releases:,} releases"
+        queries = _words.count_noun(len(self.draws), "query", "queries")
+        queries += "" if self.releases == 1 else f", {self.releases:,} releases"
         how = self.rule.partition(":")[0]
-        text = f"{blocks} together {guarantee} by {how}; see verify()"
+        text = f"{queries} together {guarantee} by {how}; see verify()"
         return _words.line("PlanCertificate", text)
 
     @property
@@ -138,17 +138,17 @@ class PlanCertificate:
 
         Raises NotApplicable if the queries are about different neighbours.
         """
-        return common_neighbours(block.neighbours for _, block in self.blocks)
+        return common_neighbours(claim.neighbours for _, claim in self.draws)
 
     @classmethod
     def prove(
-        cls, *, budget: Budget, blocks: Blocks, releases: int = 1, rho: Fraction | None = None
+        cls, *, budget: Budget, draws: Claims, releases: int = 1, rho: Fraction | None = None
     ) -> Self:
         """Prove that the queries meet the budget: by basic composition if possible, else tightly.
 
         Args:
             budget: Budget of everything together.
-            blocks: Pairs of a query's name and the certificate of its noise alone.
+            draws: Pairs of a draw's name and its certificate.
             releases: Number of releases of a series.
             rho: The ρ that the draws meet together as well; None for no such statement.
 
@@ -159,7 +159,7 @@ class PlanCertificate:
             NotCertified: Neither rule proves the budget, or the draws exceed ρ.
 
         """
-        plan = cls(budget=budget, blocks=blocks, releases=releases, rho=rho)
+        plan = cls(budget=budget, draws=draws, releases=releases, rho=rho)
         if why := plan._why_not_series() or plan._why_not_rho():
             raise NotCertified(interval=None, why=why)
         try:
@@ -172,7 +172,7 @@ class PlanCertificate:
         plan = replace(plan, rule=COMPOSED)
         try:
             rest = _remaining_budget(plan)
-            proved = ProvedDelta.within(bound_composed(_draws(blocks), rest.epsilon))
+            proved = ProvedDelta.within(bound_composed(_laws(draws), rest.epsilon))
         except (NotApplicable, InvalidArgument) as error:
             raise NotCertified(interval=None, why=f"{why} {error}") from error
         if not proved.certainly_at_most(rest.delta):
@@ -191,7 +191,7 @@ class PlanCertificate:
             CertificateRejected: Some part is false or not proved; the message names the query.
 
         """
-        names = [name for name, _ in self.blocks]
+        names = [name for name, _ in self.draws]
         if not names or len(set(names)) != len(names):
             raise CertificateRejected("A plan needs at least one query, and a name for each.")
         if why := self._why_not_series() or self._why_not_rho():
@@ -203,7 +203,7 @@ class PlanCertificate:
         if self.rule == RULE and (why := self._why_not_sums()):
             raise CertificateRejected(why)
         total_lower = total_upper = Fraction(0)
-        for name, certificate in self.blocks:
+        for name, certificate in self.draws:
             try:
                 fresh = certificate.verify()
             except CertificateRejected as error:
@@ -220,7 +220,7 @@ class PlanCertificate:
         """Prove the draws together. Raises CertificateRejected if they need more than the rest."""
         try:
             rest = _remaining_budget(self)
-            proved = prove_composed(_draws(self.blocks), rest.epsilon)
+            proved = prove_composed(_laws(self.draws), rest.epsilon)
         except (NotApplicable, InvalidArgument) as error:
             raise CertificateRejected(str(error)) from error
         fresh = proved.interval
@@ -229,16 +229,16 @@ class PlanCertificate:
                 f"The queries together have delta in [{fresh.lower!r}, {fresh.upper!r}] at epsilon="
                 f"{decimal_text(rest.epsilon)}; the certificate claims {decimal_text(rest.delta)}."
             )
-        without_law = self.budget.delta - rest.delta  # of blocks that were each verified
+        without_law = self.budget.delta - rest.delta  # of draws that were each verified
         return _round_outward(Fraction(fresh.lower), Fraction(fresh.upper) + without_law)
 
     def _why_not_series(self) -> str:
         """Name a draw that doesn't cover all releases of the series; "" if every draw does."""
         if self.releases == 1:  # draws may have compositions for another reason than a series
             return ""
-        for name, block in self.blocks:
-            if isinstance(block, Certificate) and block.compositions != self.releases:
-                releases = _words.count_noun(block.compositions, "release")
+        for name, claim in self.draws:
+            if isinstance(claim, Certificate) and claim.compositions != self.releases:
+                releases = _words.count_noun(claim.compositions, "release")
                 return f"Query {name!r} is about {releases}, the series has {self.releases:,}."
         return ""
 
@@ -247,12 +247,12 @@ class PlanCertificate:
         if self.rho is None:
             return ""
         try:
-            draws = [block.releases for _, block in self.blocks if isinstance(block, Certificate)]
+            laws = [claim.releases for _, claim in self.draws if isinstance(claim, Certificate)]
         except NotApplicable as error:
             return str(error)
-        if len(draws) < len(self.blocks) or not is_gaussian(draws):
+        if len(laws) < len(self.draws) or not is_gaussian(laws):
             return "Only Gaussian noise in all rows has a rho that is known exactly."
-        spent = gaussian_square(draws, inner=False) / 2
+        spent = gaussian_square(laws, inner=False) / 2
         if spent > self.rho:
             return (
                 f"The draws have rho={float(spent)!r} together, more than {decimal_text(self.rho)}."
@@ -265,15 +265,12 @@ class PlanCertificate:
         For several draws from one sample they never do: an earlier output may reveal who is in the
         sample.
         """
-        several = len(self.blocks) > 1
-        if several and any(block.sampling_rate != 1 for _, block in self.blocks):
+        several = len(self.draws) > 1
+        if several and any(claim.sampling_rate != 1 for _, claim in self.draws):
             return "Basic composition doesn't hold for several draws from one sample."
         for part in ("epsilon", "delta"):
             spent = sum(
-                (
-                    times_spent(self, block) * getattr(block.budget, part)
-                    for _, block in self.blocks
-                ),
+                (times_spent(self, claim) * getattr(claim.budget, part) for _, claim in self.draws),
                 Fraction(0),
             )
             if spent > getattr(self.budget, part):
@@ -301,8 +298,8 @@ class PlanCertificate:
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
             "rule": self.rule,
-            "blocks": [
-                {"name": name, "certificate": block.to_record()} for name, block in self.blocks
+            "draws": [
+                {"name": name, "certificate": claim.to_record()} for name, claim in self.draws
             ],
         }
         return json.dumps(record, indent=2)
@@ -345,7 +342,7 @@ class PlanCertificate:
         check_header(fields, kind="plan-certificate")
         if fields["rule"] not in (RULE, COMPOSED):
             raise CertificateRejected("Unknown composition rule.")
-        blocks = require_type(fields["blocks"], list, where="blocks")
+        draws = require_type(fields["draws"], list, where="draws")
         releases = require_type(fields.get(_RELEASES, 1), int, where=_RELEASES)
         if several and releases < 2:
             raise CertificateRejected("A series has at least 2 releases.")
@@ -355,7 +352,7 @@ class PlanCertificate:
             raise CertificateRejected(str(error)) from error
         return cls(
             budget=budget,
-            blocks=tuple(_block_of(block) for block in blocks),
+            draws=tuple(_read_draw(draw) for draw in draws),
             rule=fields["rule"],
             releases=releases,
             rho=number(fields[_RHO], where=_RHO) if _RHO in fields else None,
@@ -370,42 +367,42 @@ def read_certificate(text: str) -> Certificate | PlanCertificate:
     return Certificate.from_record(record)
 
 
-def times_spent(plan: PlanCertificate, block: Block) -> int:
-    """The number of times that a block's budget counts: 1 for draws, else once per release."""
-    return 1 if isinstance(block, Certificate) else plan.releases
+def times_spent(plan: PlanCertificate, claim: Claim) -> int:
+    """The number of times that a draw's budget counts: 1 if it has a law, else once per release."""
+    return 1 if isinstance(claim, Certificate) else plan.releases
 
 
 def _remaining_budget(plan: PlanCertificate) -> Budget:
-    """The budget that blocks without a law leave. Raises InvalidArgument if it is negative."""
+    """The budget that draws without a law leave. Raises InvalidArgument if it is negative."""
     epsilon, delta = plan.budget.epsilon, plan.budget.delta
-    for _, block in plan.blocks:
-        if not isinstance(block, Certificate):
-            epsilon -= plan.releases * block.budget.epsilon
-            delta -= plan.releases * block.budget.delta
+    for _, claim in plan.draws:
+        if not isinstance(claim, Certificate):
+            epsilon -= plan.releases * claim.budget.epsilon
+            delta -= plan.releases * claim.budget.delta
     return Budget(epsilon=epsilon, delta=delta)
 
 
-def _draws(blocks: Sequence[tuple[str, Block]]) -> tuple[Releases, ...]:
-    """The draws of all blocks that have a law.
+def _laws(draws: Claims) -> tuple[Releases, ...]:
+    """The laws of all draws that have one.
 
-    Raises NotApplicable if no block has a law, or if draws share a sample.
+    Raises NotApplicable if no draw has a law, or if draws share a sample.
     """
-    draws = [block for _, block in blocks if isinstance(block, Certificate)]
-    for block in draws:
-        if block.sampling_rate != 1:
+    claims = [claim for _, claim in draws if isinstance(claim, Certificate)]
+    for claim in claims:
+        if claim.sampling_rate != 1:
             why = "several draws from one sample aren't proved under subsampling"
-            raise NotApplicable(family=block.noise.name, why=why)
-    if not draws:
+            raise NotApplicable(family=claim.noise.name, why=why)
+    if not claims:
         why = (
             "thresholds, chosen quantiles and selected groups only compose by sums of their budgets"
         )
         raise NotApplicable(family="noise", why=why)
-    return tuple(block.releases for block in draws)
+    return tuple(claim.releases for claim in claims)
 
 
-def _block_of(record: object) -> tuple[str, Block]:
-    fields = exact_fields(record, ("name", "certificate"), where="block")
-    name = require_type(fields["name"], str, where="block.name")
+def _read_draw(record: object) -> tuple[str, Claim]:
+    fields = exact_fields(record, ("name", "certificate"), where="draw")
+    name = require_type(fields["name"], str, where="draw.name")
     content = fields["certificate"]
     kind = content.get("kind") if isinstance(content, dict) else None
     for known in get_args(OfTable):

@@ -246,7 +246,7 @@ def compose(
     if fitted:
         title = f"All scales times {fitted['factor']:.6g}; the certificate is {fit}"
         names = ("certificate", "noise", "releases", "scale", "mse", "mae", "ε alone")
-        rows = [tuple(map(_text, block.values())) for block in fitted["blocks"]]
+        rows = [tuple(map(_text, draw.values())) for draw in fitted["draws"]]
         terminal.print_table(title, names, rows)
 
 
@@ -279,7 +279,7 @@ def _fit(
     scaled = [
         (mechanism, count) for mechanism, (_, count) in zip(joint.mechanisms, releases, strict=True)
     ]
-    blocks = [
+    draws = [
         {
             "certificate": text.rpartition("=")[0] or text,
             "noise": mechanism.noise.name,
@@ -291,7 +291,7 @@ def _fit(
         }
         for text, (mechanism, count) in zip(certificates, scaled, strict=True)
     ]
-    return scaled, {"factor": joint.factor, "blocks": blocks}
+    return scaled, {"factor": joint.factor, "draws": draws}
 
 
 def _text(value: str | float | None) -> str:

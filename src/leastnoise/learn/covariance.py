@@ -11,6 +11,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.learn.correlations import find_intervals
 from leastnoise.learn.fitting import PrivateModel, Spent, publish_moments, read_numbers
 from leastnoise.learn.moments import Floats, NoisyMoments
 from leastnoise.learn.scaler import check_bounds, require_bounds, to_unit
@@ -41,6 +42,9 @@ class EmpiricalCovariance(PrivateModel):
         covariance_: Covariances, shape (d, d), divided by the number of rows as in scikit-learn. It
             is the nearest matrix without negative eigenvalues.
         correlation_: Correlations, shape (d, d); 0 if a variance is 0.
+        correlation_low_: Lower ends of intervals, shape (d, d). Each interval holds the clipped
+            rows' own correlation with probability 95 % or more, if no variance of theirs is 0.
+        correlation_high_: Upper ends of these intervals, shape (d, d).
         location_standard_errors_: Standard errors of the means by the noise alone, shape (d,).
         standard_errors_: Standard errors of the covariances by the noise alone, shape (d, d), to
             first order. They describe the distance from the clipped rows' own covariances.
@@ -89,6 +93,11 @@ class EmpiricalCovariance(PrivateModel):
         self.location_: Floats = (low + high) / 2 + halves * unit.means
         self.covariance_: Floats = areas * unit.covariance
         self.correlation_: Floats = np.clip(unit.covariance / np.outer(scales, scales), -1, 1)
+        low, high = find_intervals(
+            published, spent.certificate, counted=self.neighbours == "add-remove"
+        )
+        self.correlation_low_: Floats = np.minimum(low, self.correlation_)
+        self.correlation_high_: Floats = np.maximum(high, self.correlation_)
         self.location_standard_errors_: Floats = halves * unit.mean_errors
         self.standard_errors_: Floats = areas * unit.errors
         self.privacy_: Spent = spent

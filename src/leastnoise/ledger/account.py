@@ -32,7 +32,7 @@ from leastnoise.ledger.filters import (
     count_fitting,
     fits,
 )
-from leastnoise.ledger.preregistered import blocks_of, require_certificate
+from leastnoise.ledger.preregistered import claims_of, require_certificate
 from leastnoise.ledger.store import Entry
 
 if TYPE_CHECKING:
@@ -201,10 +201,10 @@ class Account(Shown):
 
         """
         self.check_persons(unit=unit, neighbours=neighbours)
-        for block in blocks_of(release):
-            if block.neighbours not in {None, neighbours}:
+        for claim in claims_of(release):
+            if claim.neighbours not in {None, neighbours}:
                 raise Refused(
-                    f"The certificate is about {block.neighbours} neighbours, the account of "
+                    f"The certificate is about {claim.neighbours} neighbours, the account of "
                     f"{self.dataset!r} has {neighbours}. Nothing was charged or drawn."
                 )
 

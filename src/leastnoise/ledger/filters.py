@@ -24,7 +24,7 @@ from leastnoise import _words
 from leastnoise.accounting.renyi import zcdp_delta
 from leastnoise.balls.core import ball, precision
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.plan import Block, PlanCertificate, times_spent
+from leastnoise.certificate.plan import Claim, PlanCertificate, times_spent
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.numerics.bisection import Bisection
@@ -70,7 +70,7 @@ class Cost:
         """
         budget = release.budget
         parts = (
-            [(times_spent(release, block), *_zcdp(block)) for _, block in release.blocks]
+            [(times_spent(release, claim), *_zcdp(claim)) for _, claim in release.draws]
             if isinstance(release, PlanCertificate)
             else [(1, *_zcdp(release))]
         )
@@ -100,7 +100,7 @@ class Cost:
         )
 
 
-def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
+def _zcdp(certificate: Claim) -> tuple[Fraction, Fraction]:
     """(ρ, δ') of a certificate."""
     budget = certificate.budget
     stated = budget.epsilon**2 / 2

@@ -11,7 +11,7 @@ from leastnoise import _validate
 from leastnoise._record import field, instance_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.plan import Block, PlanCertificate
+from leastnoise.certificate.plan import Claim, PlanCertificate
 from leastnoise.certificate.records import exact_fields, parse_object, read_budget, require_type
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
@@ -102,8 +102,8 @@ class Preregistered:
     @property
     def composes_by_sums(self) -> bool:
         """True if only the budgets are added, as for unlisted groups and for quantiles."""
-        blocks = [block for release, _ in self.releases for block in blocks_of(release)]
-        return not all(isinstance(block, Certificate) for block in blocks)
+        claims = [claim for release, _ in self.releases for claim in claims_of(release)]
+        return not all(isinstance(claim, Certificate) for claim in claims)
 
     def _sum(self) -> Cost:
         total = Cost()
@@ -113,11 +113,11 @@ class Preregistered:
 
     def _parts(self) -> Iterator[Releases]:
         for release, count in self.releases:
-            for block in blocks_of(release):
-                if not isinstance(block, Certificate):  # as `composes_by_sums` says
+            for claim in claims_of(release):
+                if not isinstance(claim, Certificate):  # as `composes_by_sums` says
                     why = "unlisted groups and quantiles only compose by sums of budgets"
                     raise NotApplicable(family="noise", why=why)
-                draws = block.releases
+                draws = claim.releases
                 yield draws.times(count)
 
     def to_json(self) -> str:
@@ -165,10 +165,10 @@ def require_certificate(value: object, *, name: str = "release") -> Certified:
     )
 
 
-def blocks_of(release: Certified) -> tuple[Block, ...]:
+def claims_of(release: Certified) -> tuple[Claim, ...]:
     """The certificates of all draws of noise in a release."""
     if isinstance(release, PlanCertificate):
-        return tuple(block for _, block in release.blocks)
+        return tuple(claim for _, claim in release.draws)
     return (release,)
 
 
@@ -178,11 +178,9 @@ def verify_once(release: Certified) -> None:
     Raises CertificateRejected.
     """
     if isinstance(release, PlanCertificate) and all(
-        certificate.proved for certificate in blocks_of(release)
+        certificate.proved for certificate in claims_of(release)
     ):
-        PlanCertificate.prove(
-            budget=release.budget, blocks=release.blocks, releases=release.releases
-        )
+        PlanCertificate.prove(budget=release.budget, draws=release.draws, releases=release.releases)
     elif not (isinstance(release, Certificate) and release.proved):
         release.verify()
 

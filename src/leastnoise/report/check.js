@@ -63,7 +63,7 @@ const WORDS = {
   version: [1n], neighbours: ["add-remove", "replace-one"],
 };
 const LISTS = words(
-  "bounds radii masses branches shares copies levels rates delta_interval blocks " +
+  "bounds radii masses branches shares copies levels rates delta_interval draws " +
     "chances limits amounts plans",
 );
 const MEANINGS = { "limit-certificate": { candidates: "limits", noise: "amounts" } };
@@ -714,7 +714,7 @@ function plain(value) {
   return show(dumps(value)).slice(1, -1);
 }
 
-function checkBlock(title, record) {
+function checkStatement(title, record) {
   let claim, delta;
   try {
     claim = readClaim(record);
@@ -740,18 +740,18 @@ function checkBlock(title, record) {
 
 function checkCertificate(record) {
   if (record.kind !== "plan-certificate") {
-    const claim = checkBlock("This certificate", record);
+    const claim = checkStatement("This certificate", record);
     return claim && [claim];
   }
-  const plan = fields(record, "kind version epsilon delta rule blocks", "releases rho");
-  const blocks = plan.blocks.map((block) => fields(block, "name certificate"));
-  const names = blocks.map((block) => block.name);
+  const plan = fields(record, "kind version epsilon delta rule draws", "releases rho");
+  const released = plan.draws.map((draw) => fields(draw, "name certificate"));
+  const names = released.map(({ name }) => name);
   const texts = names.every((name) => typeof name === "string");
   const fits = texts && new Set(names).size === names.length;
   require(fits, "A query has no name, or two have the same.");
-  const checked = blocks.map((block) => checkBlock(`Query ${show(block.name)}`, block.certificate));
+  const checked = released.map((r) => checkStatement(`Query ${show(r.name)}`, r.certificate));
   const claims = checked.filter((claim) => claim);
-  if (claims.length < blocks.length) {
+  if (claims.length < released.length) {
     say("The sum of the budgets: NOT CHECKED here, since a query is not.");
     return null;
   }
@@ -781,7 +781,7 @@ function checkCertificate(record) {
   }
   require(enough, "The queries spend more than the plan promises.");
   const guarantee = `(${plain(record.epsilon)}, ${plain(record.delta)})-private, by ${plan.rule}`;
-  say(`PROVED: ${blocks.length} queries in ${releases} release(s) are ${guarantee}.`);
+  say(`PROVED: ${released.length} queries in ${releases} release(s) are ${guarantee}.`);
   return claims;
 }
 
@@ -811,8 +811,8 @@ function deviations({ name, p = {}, d = 0, geometry, grid }) {
 }
 
 function checkDeviations(folder, plan, claims) {
-  const names = plan.blocks.map((part) => part.name);
-  for (const part of plan.blocks) {
+  const names = plan.noisy_parts.map((part) => part.name);
+  for (const part of plan.noisy_parts) {
     const { name } = part;
     const [known, stated] = [deviations(claims.get(name) ?? {}), []];
     const several = names.indexOf(name) !== names.lastIndexOf(name);
@@ -871,7 +871,7 @@ function checkRelease(folder, without = false) {
   if (missing) say(`NOT CHECKED: files that this page does not hold: ${missing}.`);
   const texts = ["certificate.json", "plan.json", "spec.toml"];
   const [certificate, plan] = texts.slice(0, 2).map((name) => parse(content(folder, name)));
-  const parts = ["blocks", "quantiles", "keys"].flatMap((name) => plan[name] ?? []);
+  const parts = ["noisy_parts", "quantiles", "keys"].flatMap((name) => plan[name] ?? []);
   const tables = Object.keys(files).filter((name) => !texts.includes(name));
   const stems = tables.map((name) => name.slice(0, Math.max(0, name.lastIndexOf("."))));
   const alike = (a, b) => same([...new Set(a)].sort(), [...new Set(b)].sort());
@@ -879,14 +879,14 @@ function checkRelease(folder, without = false) {
   const named = workbook || alike(stems, parts.map((part) => part.name));
   const fits = texts.every((name) => name in files) && named;
   require(fits, "The seal is about other files than the plan's tables.");
-  const inside = (plan) => (plan.blocks ?? []).map((block) => block.certificate);
+  const inside = (plan) => (plan.draws ?? []).map((draw) => draw.certificate);
   const plans = inside(certificate).flatMap((claim) => claim.plans ?? []); // of limits to be found
   const claimed = [certificate, ...plans].flatMap(inside);
   const noises = claimed.map((claim) => (claim.kind.startsWith("thr") ? claim.noise : claim));
   const draws = noises.filter((claim) => claim.kind === "certificate");
   const law = (name, scale, grid) => key([name, number(scale), number(grid)]);
   const laws = draws.map((c) => law(c.noise.name, c.noise.parameters.scale, c.grid));
-  const drawn = plan.blocks.every((b) => laws.includes(law(b.noise, b.scale, b.grid)));
+  const drawn = plan.noisy_parts.every((b) => laws.includes(law(b.noise, b.scale, b.grid)));
   require(drawn, "plan.json states other noise than the certificate.");
   const ruled = ["version", "rule", "rho"].every((name) => plan[name] === certificate[name]);
   const equal = (name) => same(number(plan[name]), number(certificate[name]));
@@ -902,7 +902,7 @@ function checkRelease(folder, without = false) {
   if (workbook) say("NOT CHECKED here: the tables in tables.xlsx.");
   const claims = checkCertificate(certificate);
   if (!claims) return false;
-  const pairs = claims.map((claim, i) => [certificate.blocks[i].name, claim]);
+  const pairs = claims.map((claim, i) => [certificate.draws[i].name, claim]);
   checkDeviations(folder, plan, new Map(pairs));
   return true;
 }
@@ -912,7 +912,7 @@ above, and that tables, plan and specification agree in all else (\`leastnoise v
 from spec.toml); that the noise was drawn as stated; signatures and ledgers; that nobody saw how
 long anything took.`;
 
-// Check a release, or the one certificate that a Map holds: the exit code of leastnoise_check.py.
+// The exit code for a release, or for the one certificate that a Map holds.
 function main(folder, without = false) {
   let proved;
   try {

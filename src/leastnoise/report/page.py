@@ -70,7 +70,7 @@ def protection(
         f"<p>{html(_promise(budget, spec.protected))} {_STAYS}</p>"
         f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
         f"<h3>What was limited or left out</h3>{as_list(limits)}"
-        f"<h3>Why this noise</h3>{_noise(release.plan.blocks, names)}"
+        f"<h3>Why this noise</h3>{_noise(release.plan.noisy_parts, names)}"
         f"<h3>What was checked</h3>{as_list(words.verified_release(release, folder)[1:])}"
         "</details>"
     )

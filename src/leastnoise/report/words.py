@@ -236,7 +236,7 @@ def verified_certificate(certificate: Certificate | PlanCertificate, delta: Inte
     budget = certificate.budget
     proved = proved_delta(budget, delta)
     if isinstance(certificate, PlanCertificate):
-        names = ", ".join(name for name, _ in certificate.blocks)
+        names = ", ".join(name for name, _ in certificate.draws)
         times = "" if certificate.releases == 1 else f", made {certificate.releases:,} times,"
         return [f"Together the releases {names}{times} have {guarantee(budget)}. {proved}"]
     return [_of_one(certificate), proved]

@@ -109,10 +109,10 @@ def calibrate_jointly(
         factor = float(ratio)
         scaled = [_scale_pure(certificate, ratio) for certificate in wanted]
     mechanisms = tuple(Mechanism(certificate) for certificate in scaled)
-    blocks = tuple((str(i), draw.certificate) for i, draw in enumerate(mechanisms, start=1))
+    draws = tuple((str(i), draw.certificate) for i, draw in enumerate(mechanisms, start=1))
     return JointNoise(
         mechanisms=mechanisms,
-        certificate=PlanCertificate.prove(budget=budget, blocks=blocks),
+        certificate=PlanCertificate.prove(budget=budget, draws=draws),
         factor=factor,
     )
 

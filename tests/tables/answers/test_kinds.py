@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.plan import Block, Blocks
+from leastnoise.certificate.plan import Claim, Claims
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Topic
@@ -72,8 +72,8 @@ def laid() -> SpecLayout:
 
 
 @pytest.fixture(scope="module")
-def blocks(laid: SpecLayout) -> Blocks:
-    return plan(laid).certificate.blocks
+def draws(laid: SpecLayout) -> Claims:
+    return plan(laid).certificate.draws
 
 
 def test_the_kind_with_the_most_given_keys_answers(laid: SpecLayout) -> None:
@@ -113,41 +113,41 @@ def test_every_part_is_in_a_section_and_says_what_it_is(laid: SpecLayout) -> Non
             assert part.list_rows(laid.spec)
             assert [*part.listings(laid.spec)]
             assert {*part.sentences(NO_NAMES)} <= {*answered.sentences(NO_NAMES)}
-        chosen = any(part.section != "blocks" for part in answered.parts)
+        chosen = any(part.section != "noisy_parts" for part in answered.parts)
         assert not chosen or Topic.PAGE in topics
 
 
-def on_a_tree(claim: Block) -> bool:
+def on_a_tree(claim: Claim) -> bool:
     """True for noise of a tree: bins may have that of another tree, which is as private."""
     return isinstance(claim, Certificate) and isinstance(claim.noise, Agreeing)
 
 
 @pytest.mark.dense
-def test_no_answer_reads_the_certificate_of_another(laid: SpecLayout, blocks: Blocks) -> None:
+def test_no_answer_reads_the_certificate_of_another(laid: SpecLayout, draws: Claims) -> None:
     certificate = plan(laid).certificate
-    for place, (name, claim) in enumerate(blocks):
-        for _, other in blocks:
+    for place, (name, claim) in enumerate(draws):
+        for _, other in draws:
             if other == claim or (on_a_tree(claim) and on_a_tree(other)):
                 continue
-            forged = (*blocks[:place], (name, other), *blocks[place + 1 :])
+            forged = (*draws[:place], (name, other), *draws[place + 1 :])
             with pytest.raises(CertificateRejected):
-                plan_as_certified(laid, replace(certificate, blocks=forged))
+                plan_as_certified(laid, replace(certificate, draws=forged))
 
 
 @pytest.mark.dense
-def test_queries_are_in_one_draw_each_and_in_order(laid: SpecLayout, blocks: Blocks) -> None:
+def test_queries_are_in_one_draw_each_and_in_order(laid: SpecLayout, draws: Claims) -> None:
     certificate = plan(laid).certificate
     wrong = [
-        (blocks[1:], "not the spec's queries"),
-        ((*blocks, blocks[-1]), "not the spec's queries"),
-        ((*blocks[:-2], blocks[-1], blocks[-2]), "not in the spec's order"),
-        ((blocks[-1], *blocks[:-1]), "not in the spec's order"),
+        (draws[1:], "not the spec's queries"),
+        ((*draws, draws[-1]), "not the spec's queries"),
+        ((*draws[:-2], draws[-1], draws[-2]), "not in the spec's order"),
+        ((draws[-1], *draws[:-1]), "not in the spec's order"),
     ]
-    names = [name for name, _ in blocks]
+    names = [name for name, _ in draws]
     groups, alone = names.index("groups"), names.index("alone")
     assert alone == groups + 1
-    together = ("groups+alone", blocks[groups][1])
-    wrong.append(((*blocks[:groups], together, *blocks[alone + 1 :]), "share a draw"))
+    together = ("groups+alone", draws[groups][1])
+    wrong.append(((*draws[:groups], together, *draws[alone + 1 :]), "share a draw"))
     for some, why in wrong:
         with pytest.raises(CertificateRejected, match=why):
-            plan_as_certified(laid, replace(certificate, blocks=some))
+            plan_as_certified(laid, replace(certificate, draws=some))

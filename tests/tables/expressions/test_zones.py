@@ -98,6 +98,7 @@ STAMPS = [
 HOURS = [1, 3, 2, 2]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("unit", ["us", "ns"])
 def test_rows_of_utc_are_counted_by_the_hour_of_a_zone(tmp_path: Path, unit: str) -> None:
     frame: Any = pd.DataFrame({"seen": pd.to_datetime(STAMPS, utc=True).as_unit(unit)})

@@ -308,7 +308,7 @@ def test_the_pairs_that_meet_these_norms(tmp_path: Path) -> None:
 
 
 def test_the_example_of_bodies_4(tmp_path: Path) -> None:
-    """(c, y) = (2, 2), (3, 3) and c = 5 in another block, under 3 rows (theory/bodies.md §4).
+    """(c, y) = (2, 2), (3, 3) and c = 5 in another query, under 3 rows (theory/bodies.md §4).
 
     With signs the gauge of a person's vector would rise where it is cut to whole numbers; here
     nothing is bounded in that gauge, and differences stay within the declared sets.

@@ -1,4 +1,4 @@
-"""Counts of several blocks in one draw, which a unit raises all at once: noise that keeps signs."""
+"""Counts of several queries in one draw, which a unit raises all at once: it keeps signs."""
 
 from __future__ import annotations
 
@@ -42,19 +42,21 @@ def release(folder: Path, query: list[dict[str, Any]], **given: Any) -> Release:
 
 
 def stds(plan: Plan) -> list[float]:
-    return [block.noise_errors[0].std for block in plan.blocks]
+    return [part.noise_errors[0].std for part in plan.noisy_parts]
 
 
+@pytest.mark.dense
 def test_six_blocks_of_two_cells(tmp_path: Path) -> None:
     """1.47 was asked for; without signs it is 1.836, and a sixth of the budget gives 2.80."""
     plan = release(tmp_path, SIX).plan()
-    ((name, certificate),) = plan.certificate.blocks
+    ((name, certificate),) = plan.certificate.draws
     assert name == "b0+b1+b2+b3+b4+b5"
     assert isinstance(certificate, Certificate)
     assert certificate.noise.name == "two-sided-staircase"
     assert stds(plan) == pytest.approx([1.4055] * 6, abs=5e-5)
 
 
+@pytest.mark.dense
 def test_rows_and_persons_of_one_query(tmp_path: Path) -> None:
     """A person adds up to 2 to the rows of two cells, and 1 to the persons of both."""
     query = [{**TWO_CELLS, "name": "b", "statistics": ["count", "count_units"]}]
@@ -62,7 +64,7 @@ def test_rows_and_persons_of_one_query(tmp_path: Path) -> None:
         "privacy": {"unit": "who", "epsilon": 1},
         "contribution": {"max_rows": 2},
     }
-    ((name, certificate),) = release(tmp_path, query, **limits).plan().certificate.blocks
+    ((name, certificate),) = release(tmp_path, query, **limits).plan().certificate.draws
     assert name == "b.rows+b.persons"
     assert isinstance(certificate, Certificate)
     cells = Counts(queries=2, most=1, bound=2), Counts(queries=2)
@@ -72,19 +74,19 @@ def test_rows_and_persons_of_one_query(tmp_path: Path) -> None:
 def test_a_unit_that_is_replaced_may_raise_one_and_lower_another(tmp_path: Path) -> None:
     privacy = {"unit": "row", "epsilon": 3, "neighbours": "replace-one"}
     plan = release(tmp_path, SIX, privacy=privacy).plan()
-    claims = [claim for _, claim in plan.certificate.blocks]
+    claims = [claim for _, claim in plan.certificate.draws]
     assert not any(
         isinstance(claim, Certificate) and isinstance(claim.sensitivity, Added) for claim in claims
     )
-    assert all(not block.layout.additions for block in plan.blocks)
+    assert all(not part.layout.additions for part in plan.noisy_parts)
 
 
 @pytest.mark.parametrize("statistics", [["count", "sum(x)"], ["sum(x)"]])
 def test_sums_may_be_lowered_by_who_is_added(tmp_path: Path, statistics: list[str]) -> None:
     query = [{**TWO_CELLS, "name": "b", "statistics": statistics}]
     given = {"columns": {"x": {"bounds": [-1, 1], "missing": "none"}}}
-    (block,) = release(tmp_path, query, **given).plan().blocks
-    assert block.layout.additions == ()
+    (part,) = release(tmp_path, query, **given).plan().noisy_parts
+    assert part.layout.additions == ()
 
 
 def test_what_is_released_together_verifies(tmp_path: Path) -> None:
@@ -124,6 +126,7 @@ def test_many_alike_blocks_are_alike(tmp_path: Path) -> None:
     assert stds(plan) == pytest.approx([8.689] * 8, abs=5e-4)
 
 
+@pytest.mark.dense
 def test_a_block_that_would_lose_does_not_keep_others_apart(tmp_path: Path) -> None:
     """All four together the conditions would have 6.1, and they have 5.74 alone."""
     query = [
@@ -134,7 +137,7 @@ def test_a_block_that_would_lose_does_not_keep_others_apart(tmp_path: Path) -> N
         ),
     ]
     plan = release(tmp_path, query, privacy={"unit": "row", "epsilon": 1}).plan()
-    assert [name for name, _ in plan.certificate.blocks] == ["five+b1+b2", "b0"]
+    assert [name for name, _ in plan.certificate.draws] == ["five+b1+b2", "b0"]
 
 
 TWO = Counts(queries=2, most=1)
@@ -189,7 +192,7 @@ def test_what_a_unit_adds_is_what_the_spec_implies(
     release(tmp_path, SIX).run()
     file = tmp_path / "out" / "certificate.json"
     record = json.loads(file.read_text())
-    certificate = record["blocks"][0]["certificate"]
+    certificate = record["draws"][0]["certificate"]
     for of in (certificate["sensitivity"]["of"], certificate["noise"]["parameters"]["of"]):
         edit(of["parts"])
         of["radii"] = of["radii"][: len(of["parts"])]

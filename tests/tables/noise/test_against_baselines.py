@@ -3,7 +3,7 @@
 The objective is in docs/tables-reference.md: Σ weight·ln(variance), over numbers that are
 scaled to the shift by one row. In it Laplace noise has the scale that is best for each number of a
 cell: Δ/b is as much for a number of persons as for one of rows. No standard way may be better,
-unless one block would have more noise than its own share of the budget gives it: a plan never does
+unless one part would have more noise than its own share of the budget gives it: a plan never does
 that.
 """
 
@@ -20,7 +20,7 @@ from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import NoisyPart, Plan
 
 CLOSE = 1e-3  # of the objective: what scales are rounded up by, and coarse accounting
-_ALONE = 4  # blocks of a spec that are planned separately, too: each takes seconds
+_ALONE = 4  # queries of a spec that are planned separately, too: each takes seconds
 LIMITS: tuple[dict[str, Any], ...] = (
     {"max_rows": 1},
     {"max_rows": 4},
@@ -54,10 +54,10 @@ def draw_spec(random: Random) -> dict[str, Any]:
 
 
 def _block(random: Random, index: int) -> dict[str, Any]:
-    block: dict[str, Any] = {"name": f"b{index}", "importance": random.choice((1, 1, 1, 2, 5))}
+    part: dict[str, Any] = {"name": f"b{index}", "importance": random.choice((1, 1, 1, 2, 5))}
     if random.random() < 0.3:
         conditions = range(random.randint(1, 6))
-        return block | {"conditions": {f"c{i}": {"x": {"min": i}} for i in conditions}}
+        return part | {"conditions": {f"c{i}": {"x": {"min": i}} for i in conditions}}
     cells = random.choice((1, 2, 3, 3, 10, 40, 200))
     values = random.sample(("sum(x)", "sum(y)", "sum(z)", "mean(x)"), random.randint(0, 2))
     statistics = ["count", *values]
@@ -66,13 +66,13 @@ def _block(random: Random, index: int) -> dict[str, Any]:
         statistics = ["count_units"]
     elif chance < 0.5:
         statistics.append("count_units")
-    return block | {"statistics": statistics, "group_by": {"g": list(range(cells))}}
+    return part | {"statistics": statistics, "group_by": {"g": list(range(cells))}}
 
 
-def norms(raw: dict[str, Any], block: NoisyPart) -> tuple[float, float]:
-    """The l1 and l2 norms of all that a person adds to a block, or a part of it, by hand."""
+def norms(raw: dict[str, Any], part: NoisyPart) -> tuple[float, float]:
+    """The l1 and l2 norms of all that a person adds to a query, or a part of it, by hand."""
     replaced = raw["privacy"]["neighbours"] == "replace-one"
-    layout, limits = block.layout, raw.get("contribution", {"max_rows": 1})
+    layout, limits = part.layout, raw.get("contribution", {"max_rows": 1})
     cells, q = layout.cells, len(layout.components)
     if layout.conditions or layout.components[0].kind == "units":
         most = cells
@@ -105,24 +105,24 @@ def gaussian(epsilon: float, delta: float) -> float:
     return high
 
 
-def shares_of(raw: dict[str, Any], blocks: tuple[NoisyPart, ...]) -> list[float]:
-    """The part of the budget of each block, in proportion to its numbers of a cell."""
-    weights = {block["name"]: block["importance"] for block in raw["query"]}
+def shares_of(raw: dict[str, Any], parts: tuple[NoisyPart, ...]) -> list[float]:
+    """The part of the budget of each query, in proportion to its numbers of a cell."""
+    weights = {part["name"]: part["importance"] for part in raw["query"]}
     numbers = dict.fromkeys(weights, 0)
-    for block in blocks:
-        numbers[block.name] += len(block.layout.components)
+    for part in parts:
+        numbers[part.name] += len(part.layout.components)
     return [
-        weights[block.name]
+        weights[part.name]
         / sum(weights.values())
-        * (len(block.layout.components) / numbers[block.name])
-        for block in blocks
+        * (len(part.layout.components) / numbers[part.name])
+        for part in parts
     ]
 
 
-def standard(raw: dict[str, Any], blocks: tuple[NoisyPart, ...]) -> dict[str, list[float]]:
-    """The variances of each block in the standard ways."""
+def standard(raw: dict[str, Any], parts: tuple[NoisyPart, ...]) -> dict[str, list[float]]:
+    """The variances of each query in the standard ways."""
     epsilon, delta = float(raw["privacy"]["epsilon"]), float(raw["privacy"]["delta"])
-    shares, sizes = shares_of(raw, blocks), [norms(raw, block) for block in blocks]
+    shares, sizes = shares_of(raw, parts), [norms(raw, part) for part in parts]
     stds = {
         "laplace": [2 * (l1 / (epsilon * w)) ** 2 for (l1, _), w in zip(sizes, shares, strict=True)]
     }
@@ -138,51 +138,54 @@ def standard(raw: dict[str, Any], blocks: tuple[NoisyPart, ...]) -> dict[str, li
     return stds
 
 
-def variances(block: NoisyPart) -> list[float]:
-    return [error.std**2 for error in block.noise_errors]
+def variances(part: NoisyPart) -> list[float]:
+    return [error.std**2 for error in part.noise_errors]
 
 
-def variances_alone(raw: dict[str, Any], block: NoisyPart) -> list[float]:
+def variances_alone(raw: dict[str, Any], part: NoisyPart) -> list[float]:
     """The variances of a query in a separate release with its share of the budget."""
-    budget = {"epsilon": str(block.budget.epsilon), "delta": str(block.budget.delta)}
-    (query,) = [candidate for candidate in raw["query"] if candidate["name"] == block.name]
-    if block.layout.part:
-        query = query | {"statistics": [query["statistics"][i] for i in block.layout.places]}
+    budget = {"epsilon": str(part.budget.epsilon), "delta": str(part.budget.delta)}
+    (query,) = [candidate for candidate in raw["query"] if candidate["name"] == part.name]
+    if part.layout.part:
+        query = query | {"statistics": [query["statistics"][i] for i in part.layout.places]}
     (separate,) = plan(
         spec_file.lay_out(raw | {"privacy": raw["privacy"] | budget, "query": [query]})
-    ).blocks
+    ).noisy_parts
     return variances(separate)
 
 
 def check(seed: int) -> None:
     raw = draw_spec(Random(seed))  # of specs, not of noise
     planned: Plan = plan(spec_file.lay_out(raw))
-    ways, ours = standard(raw, planned.blocks), [variances(block) for block in planned.blocks]
+    ways, ours = (
+        standard(raw, planned.noisy_parts),
+        [variances(part) for part in planned.noisy_parts],
+    )
     apart = [
         min(stds) for stds in zip(*(ways[k] for k in ways if k != "gaussian together"), strict=True)
     ]
     for std, least in zip(ours, apart, strict=True):
         assert max(std) <= least * (1 + CLOSE), (raw, ours, apart)
-    if len(planned.blocks) > 1:
+    if len(planned.noisy_parts) > 1:
         for i in Random(seed).sample(range(len(ours)), min(_ALONE, len(ours))):
-            separate = variances_alone(raw, planned.blocks[i])
+            separate = variances_alone(raw, planned.noisy_parts[i])
             assert all(a <= b * (1 + 1e-6) for a, b in zip(ours[i], separate, strict=True)), (
                 raw,
                 separate,
             )
     joint = ways.get("gaussian together")
     if joint and all(a < b for a, b in zip(joint, apart, strict=True)):
-        shares = shares_of(raw, planned.blocks)
+        shares = shares_of(raw, planned.noisy_parts)
         cost = sum(w * math.log(v) for w, v in zip(shares, joint, strict=True))
         std = sum(
             w * sum(map(math.log, some)) / len(some) for w, some in zip(shares, ours, strict=True)
         )
-        if std > cost + CLOSE:  # then a block would have more noise in it than alone
-            separate = [variances_alone(raw, block) for block in planned.blocks]
+        if std > cost + CLOSE:  # then a query would have more noise in it than alone
+            separate = [variances_alone(raw, part) for part in planned.noisy_parts]
             assert any(max(some) < v for some, v in zip(separate, joint, strict=True)), (raw, ours)
 
 
-# in 480 noise of one block that is found late leaves another with more than it would have alone
+# in 480 noise of one query that is found late leaves another with more than it would have alone
 @pytest.mark.dense
 @pytest.mark.parametrize("seed", [0, 2, 3, 480])
 def test_no_standard_way_has_less_noise(seed: int) -> None:

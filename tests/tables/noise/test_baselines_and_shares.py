@@ -52,6 +52,6 @@ def test_plain_gaussian_noise_of_groups_that_nobody_listed(
     neighbours: str, units: int, groups: int
 ) -> None:
     limits = {"max_groups": groups, "max_rows_per_group": 1}
-    (block,) = planned(contribution=limits, privacy={"neighbours": neighbours}).blocks
+    (part,) = planned(contribution=limits, privacy={"neighbours": neighbours}).noisy_parts
     wanted = gaussian(1, 1e-5) * math.sqrt(units * groups)
-    assert block.errors[0].plain_gaussian_std == pytest.approx(wanted, rel=1e-6)
+    assert part.errors[0].plain_gaussian_std == pytest.approx(wanted, rel=1e-6)

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.dense
 def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     plan = release(folder).plan()
-    mechanism = plan.blocks[0].mechanism
+    mechanism = plan.noisy_parts[0].mechanism
     coarse = mechanism.on_grid(2 * Fraction(2) ** round(math.log2(mechanism.noise.variance) / 2))
     grid, error = float(coarse.grid), measure_error(coarse.certificate)
     variance = coarse.noise.variance_at(0)
@@ -55,24 +55,24 @@ def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path
         "plan": {"plan": {"among": [1, 2]}},
     }
     released = release(folder, query=[{"name": "who", "conditions": where}]).run()
-    (block,) = released.plan.blocks
-    certificate = block.mechanism.certificate
+    (part,) = released.plan.noisy_parts
+    certificate = part.mechanism.certificate
     assert certificate.noise.name == "two-sided-staircase"
     assert certificate.geometry is None
     assert certificate.delta.upper == 0.0  # nothing of δ is spent
     table = released.tables["who"].columns
     assert table["condition"] == ["low", "high", "plan"]
     error = measure_error(certificate)
-    assert error.std**2 == pytest.approx(block.mechanism.variances[0], rel=1e-6)
+    assert error.std**2 == pytest.approx(part.mechanism.variances[0], rel=1e-6)
     spherical = calibrate(
         "l2", epsilon=1, delta="1e-6", sensitivity=L2(root_above(Fraction(3))), dimension=3
     )
-    assert block.baselines.spherical == spherical.noise
-    assert block.saved == pytest.approx(1 - 3 * block.mechanism.variances[0] / spherical.mse)
+    assert part.baselines.spherical == spherical.noise
+    assert part.saved == pytest.approx(1 - 3 * part.mechanism.variances[0] / spherical.mse)
     plain = calibrate(
         "gaussian", epsilon=1, delta="1e-6", sensitivity=L2(root_above(Fraction(3))), dimension=3
     )
-    assert block.errors[0].plain_gaussian_std == math.sqrt(plain.noise.variance)
+    assert part.errors[0].plain_gaussian_std == math.sqrt(plain.noise.variance)
     frame = pd.read_parquet(folder / "rows.parquet")
     for name, count in [
         ("low", frame["x"] < 4),
@@ -86,6 +86,7 @@ def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path
     assert verify_directory(folder / "out").delta.upper <= 1e-6
 
 
+@pytest.mark.dense
 def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> None:
     """Steps take 2 % off Laplace noise, whose variance at ε/2 = 1/2 is 8: less is less."""
     many = [
@@ -95,14 +96,14 @@ def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> Non
             "group_by": {"plan": list(range(40))},
         }
     ]
-    (block,) = release(folder, query=many, contribution={"max_rows": 2}).plan().blocks
-    certificate = block.mechanism.certificate
+    (part,) = release(folder, query=many, contribution={"max_rows": 2}).plan().noisy_parts
+    certificate = part.mechanism.certificate
     assert certificate.geometry == CellGeometry(count=40)
     assert certificate.sensitivity == Linf(1, l0=2, whole=True)
-    assert block.mechanism.mse / 40 == pytest.approx(7.834, abs=5e-4)
-    assert block.saved is not None
-    assert block.saved > 0.5
-    assert block.to_record()["saved_by_geometry"] == block.saved
+    assert part.mechanism.mse / 40 == pytest.approx(7.834, abs=5e-4)
+    assert part.saved is not None
+    assert part.saved > 0.5
+    assert part.to_record()["saved_by_geometry"] == part.saved
 
 
 def test_what_the_shape_saves_is_of_all_numbers_in_any_order(folder: Path) -> None:
@@ -112,12 +113,12 @@ def test_what_the_shape_saves_is_of_all_numbers_in_any_order(folder: Path) -> No
         query = [{"name": "all", "statistics": statistics}]
         privacy = {"unit": "who", "neighbours": "replace-one", "epsilon": "8"}
         more = {"contribution": {"max_rows": 1}, "columns": {"x": {"bounds": [-1, 1]}}}
-        (block,) = release(folder, query=query, privacy=privacy, **more).plan().blocks
-        variances = block.mechanism.variances
+        (part,) = release(folder, query=query, privacy=privacy, **more).plan().noisy_parts
+        variances = part.mechanism.variances
         assert variances[0] != variances[-1]
         mean = sum(variances) / len(variances)
-        assert block.saved == pytest.approx(1 - mean / block.baselines.spherical.variance)
-        saved.append(block.saved)
+        assert part.saved == pytest.approx(1 - mean / part.baselines.spherical.variance)
+        saved.append(part.saved)
     assert saved[0] == pytest.approx(saved[1])
 
 
@@ -125,7 +126,7 @@ def test_one_draw_for_all_is_not_said_to_be_split(folder: Path) -> None:
     privacy = {"unit": "who", "neighbours": "replace-one", "epsilon": "1"}
     query = [{"name": "all", "statistics": ["count_units", "sum(x)"]}]
     plan = release(folder, query=query, privacy=privacy, contribution={"max_rows": 2}).plan()
-    assert len(plan.blocks) == 2
+    assert len(plan.noisy_parts) == 2
     assert len(plan.answered) == 1
     assert PARTS_NOTE in plan.notes
     assert PURE_NOTE not in plan.notes
@@ -136,7 +137,7 @@ def test_a_histogram_of_rows_gets_whole_numbers_in_each_cell(folder: Path) -> No
     privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}
     queries = [{"name": "bins", "histogram": {"column": "x", "edges": [0, 2, 5, 10]}}]
     released = release(folder, query=queries, privacy=privacy, contribution=None).run()
-    certificate = released.plan.blocks[0].mechanism.certificate
+    certificate = released.plan.noisy_parts[0].mechanism.certificate
     assert certificate.noise.name == "discrete-staircase"
     assert certificate.dimension == 3
     assert all(value % 1 == 0 for value in released.tables["bins"].columns["count"])
@@ -149,7 +150,7 @@ def test_counts_without_a_delta_are_whole_numbers(folder: Path) -> None:
     query = [{"name": "cells", "importance": 1, "statistics": ["count"], "group_by": keys}]
     privacy = {"unit": "row", "epsilon": "0.25", "delta": "0"}
     released = release(folder, query=query, privacy=privacy, contribution=None).run()
-    ((_, certificate),) = released.certificate.blocks
+    ((_, certificate),) = released.certificate.draws
     assert isinstance(certificate, Certificate)
     assert certificate.noise.name == "geometric"
     error = measure_error(certificate)
@@ -164,7 +165,7 @@ def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     queries = [{"name": "rows", "statistics": ["count"]}]
     privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}
     released = release(folder, query=queries, privacy=privacy, contribution=None).run()
-    ((_, certificate),) = released.certificate.blocks
+    ((_, certificate),) = released.certificate.draws
     assert isinstance(certificate, Certificate)
     assert certificate.noise.name == "discrete-staircase"
     error = measure_error(certificate)
@@ -179,14 +180,14 @@ def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
 @pytest.mark.dense
 def test_plain_noise_is_handed_on_only_where_the_very_question_was_proved(folder: Path) -> None:
     query = [{"name": "n", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}]
-    (block,) = release(folder, query=query).plan().blocks
-    ways, budget = (block.layout,), block.budget
-    offered, least = block.layout.sensitivities, block.layout.l2
+    (part,) = release(folder, query=query).plan().noisy_parts
+    ways, budget = (part.layout,), part.budget
+    offered, least = part.layout.sensitivities, part.layout.l2
     smallest = next(
         sensitivity for sensitivity in offered if sensitivity.radius("l2", dimension=3) == least
     )
     baselines = Baselines.of(ways, budget)
-    assert baselines == block.baselines  # which the search had proved
+    assert baselines == part.baselines  # which the search had proved
 
     def wide(shifts: Sensitivity = smallest, budget: Budget = budget) -> Certificate:
         noise = Gaussian(scale=500, dimension=3)
@@ -232,4 +233,6 @@ def test_an_epsilon_for_which_no_lattice_is_wide_enough(name: str, epsilon: str)
         with pytest.raises(Refused, match=r"^The query 'q': "):
             plan(spec)
     else:
-        assert min(error.std for error in plan(spec).blocks[0].noise_errors) > 1 / float(epsilon)
+        assert min(error.std for error in plan(spec).noisy_parts[0].noise_errors) > 1 / float(
+            epsilon
+        )

@@ -30,7 +30,7 @@ from tests.tables.layout.test_replace_one import (
 
 def deviations(limits: dict[str, Any] | None, query: list[dict[str, Any]], **more: Any) -> Any:
     layout = spec_file.lay_out(raw_spec(limits, query, **more))
-    return {block.name: block.noise_errors[0].std for block in plan(layout).blocks}
+    return {part.name: part.noise_errors[0].std for part in plan(layout).noisy_parts}
 
 
 def by_towns(count: int, *statistics: str) -> dict[str, Any]:
@@ -85,14 +85,14 @@ def test_conditions_are_drawn_together_in_a_box() -> None:
     """[−1, 1]³ with e^(−N): (d + 1)(d + 2)/3 = 6.67, where a third of ε each takes 18."""
     layout = spec_file.lay_out(raw_spec({"max_rows": 3}, WHERE))
     planned = plan(layout)
-    ((name, certificate),) = planned.certificate.blocks
+    ((name, certificate),) = planned.certificate.draws
     assert isinstance(certificate, Certificate)
     assert name == "c0+c1+c2"
     body = certificate.sensitivity.body(dimension=3)  # that of counting(3, 3), by whatever name
     assert body is not None
     assert all(body.holds(corner) for corner in itertools.product((-1, 1), repeat=3))
     assert not body.holds([1, 1, Fraction(10**6 + 1, 10**6)])
-    assert planned.blocks[0].mechanism.noise.variance == pytest.approx(20 / 3, rel=2e-3)
+    assert planned.noisy_parts[0].mechanism.noise.variance == pytest.approx(20 / 3, rel=2e-3)
 
 
 @pytest.mark.dense
@@ -104,14 +104,14 @@ def test_rows_drawn_together_hide_what_two_persons_differ_by(tmp_path: Path) -> 
     ]
     layout = spec_file.lay_out(raw_spec({"max_rows": 3}, query, delta="1e-9"))
     planned = plan(layout)
-    ((_, certificate),) = planned.certificate.blocks
+    ((_, certificate),) = planned.certificate.draws
     assert isinstance(certificate, Certificate)
     hull = getattr(certificate.sensitivity, "hull", None)
     assert isinstance(hull, Together)
     rows = hostile_rows(5, 7, most=9)
     parts = [
-        list(differences(Bounded(tmp_path, raw_spec({"max_rows": 3}, [raw]), rows), block.layout))
-        for block, raw in zip(planned.blocks, query, strict=True)
+        list(differences(Bounded(tmp_path, raw_spec({"max_rows": 3}, [raw]), rows), part.layout))
+        for part, raw in zip(planned.noisy_parts, query, strict=True)
     ]
     largest = Fraction(0)
     for first, second in zip(*parts, strict=True):

@@ -1,4 +1,4 @@
-"""Blocks that share a draw: by all partitions by hand, as released, and as edited."""
+"""Queries that share a draw: by all partitions by hand, as released, and as edited."""
 
 from __future__ import annotations
 
@@ -48,31 +48,31 @@ def release(
 
 
 def variances(plan: Plan) -> dict[str, float]:
-    return {block.name: block.noise_errors[0].std ** 2 for block in plan.blocks}
+    return {part.name: part.noise_errors[0].std ** 2 for part in plan.noisy_parts}
 
 
 def test_noise_that_is_0_as_a_float_is_planned_block_by_block(tmp_path: Path) -> None:
     query = [BINS, {"name": "rows", "statistics": ["count"]}]
     plan = release(tmp_path, query, epsilon=10**4, delta="1e-6").plan()
     assert 0 in variances(plan).values()
-    assert [block.group for block in plan.blocks] == [("bins",), ("rows",)]
+    assert [part.group for part in plan.noisy_parts] == [("bins",), ("rows",)]
 
 
 def test_three_conditions_are_three_counting_queries(tmp_path: Path) -> None:
     """theory/bodies.md §3: 4.6613 each, where 18 is what a third of the budget takes for one."""
     plan = release(tmp_path, CONDITIONS).plan()
     assert list(variances(plan).values()) == pytest.approx([4.66132] * 3, rel=1e-5)
-    ((name, certificate),) = plan.certificate.blocks
+    ((name, certificate),) = plan.certificate.draws
     assert name == "c0+c1+c2"
     assert certificate.budget == plan.budget
-    assert plan.to_record()["blocks"][0]["drawn_with"] == ["c1", "c2"]
+    assert plan.to_record()["noisy_parts"][0]["drawn_with"] == ["c1", "c2"]
     assert len(plan.answered) == 1
 
 
 @pytest.mark.dense
 def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -> None:
     result = release(tmp_path, [CONDITIONS[0], BINS, CONDITIONS[1]]).run()
-    assert [name for name, _ in result.certificate.blocks] == ["c0+bins+c1"]
+    assert [name for name, _ in result.certificate.draws] == ["c0+bins+c1"]
     assert list(result.tables) == ["c0", "bins", "c1"]
     for name, true in (("c0", 1000), ("c1", 1000)):  # each has three of the seven values
         (row,) = result.tables[name].rows
@@ -111,7 +111,7 @@ def test_the_best_partition_of_persons(
 
 
 def rows_of(name: str, cells: int, *, sums: int = 0, weight: int = 1) -> dict[str, Any]:
-    """A block of counts of rows, and of as many sums."""
+    """A query of counts of rows, and of as many sums."""
     statistics = ["count", *(f"sum(x{i})" for i in range(sums))]
     keys = list(range(cells))
     return {"name": name, "importance": weight, "statistics": statistics, "group_by": {"who": keys}}
@@ -139,13 +139,14 @@ UNLIKE = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("query", "together"), [(ALIKE, [(0, 1), (2,)]), (UNLIKE, [(0, 1), (2,)]), (ALIKE[::2], None)]
 )
 def test_the_best_partition_of_rows(
     tmp_path: Path, query: list[dict[str, Any]], together: list[tuple[int, ...]] | None
 ) -> None:
-    """Blocks that are alike gain; a large one beside a small one doesn't."""
+    """Queries that are alike gain; a large one beside a small one doesn't."""
     assert members(of_rows(tmp_path, query)) == (together or [(0,), (1,)])
 
 
@@ -154,23 +155,23 @@ def test_the_best_partition_of_rows(
 def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
     tmp_path: Path, query: list[dict[str, Any]]
 ) -> None:
-    """Sampled: each block's own standard deviation and interval, which differ."""
+    """Sampled: each query's own standard deviation and interval, which differ."""
     plan = of_rows(tmp_path, query).plan()
-    ((name, certificate),) = plan.certificate.blocks
+    ((name, certificate),) = plan.certificate.draws
     assert name == "a+b"
-    drawn = plan.blocks[0].mechanism
+    drawn = plan.noisy_parts[0].mechanism
     assert isinstance(certificate, Certificate)
     assert drawn.noise == certificate.noise
     noisy = np.array([drawn.release(np.zeros(drawn.noise.dimension)).values for _ in range(1500)])
-    for block in plan.blocks:
+    for part in plan.noisy_parts:
         alone = least_noise(
-            epsilon=block.budget.epsilon,
-            sensitivity=block.layout.sensitivities,
-            dimension=block.layout.dimension,
+            epsilon=part.budget.epsilon,
+            sensitivity=part.layout.sensitivities,
+            dimension=part.layout.dimension,
         )
-        error = block.noise_errors[0]
+        error = part.noise_errors[0]
         assert error.std**2 < alone.noise.variance * (1 + 1e-9)
-        lay_out_query = noisy[:, block.first : block.first + block.layout.dimension]
+        lay_out_query = noisy[:, part.first : part.first + part.layout.dimension]
         assert lay_out_query.std() == pytest.approx(error.std, rel=0.05)
         assert (np.abs(lay_out_query) <= error.half95).mean() == pytest.approx(0.95, abs=0.01)
 
@@ -178,7 +179,7 @@ def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
 @pytest.mark.dense
 def test_rows_drawn_together_are_released_and_verify(tmp_path: Path) -> None:
     result = of_rows(tmp_path, UNLIKE).run()
-    assert [name for name, _ in result.certificate.blocks] == ["a+b", "c"]
+    assert [name for name, _ in result.certificate.draws] == ["a+b", "c"]
     stds = [result.tables[name].columns["count_std"][0] for name in "ab"]
     assert stds[0] < stds[1]
     assert verify_directory(tmp_path / "out").certificate == result.certificate
@@ -208,7 +209,7 @@ def test_a_smaller_body_than_the_spec_implies_is_rejected(
     of_rows(tmp_path, UNLIKE[:2]).run()
     file = tmp_path / "out" / "certificate.json"
     record = json.loads(file.read_text())
-    certificate = record["blocks"][0]
+    certificate = record["draws"][0]
     certificate = certificate.get("certificate", certificate)
     edit(certificate["sensitivity"]["hull"])
     if "noise" in certificate and "body" in certificate["noise"].get("parameters", {}):
@@ -227,14 +228,14 @@ def test_no_block_has_more_noise_than_its_own_share_gives(
         condition | {"importance": w} for condition, w in zip(CONDITIONS, weights, strict=False)
     ]
     plan = release(tmp_path, query).plan()
-    for block in plan.blocks:
+    for part in plan.noisy_parts:
         alone = least_noise(
-            epsilon=block.budget.epsilon,
-            delta=block.budget.delta,
-            sensitivity=block.layout.sensitivities,
-            dimension=block.layout.dimension,
+            epsilon=part.budget.epsilon,
+            delta=part.budget.delta,
+            sensitivity=part.layout.sensitivities,
+            dimension=part.layout.dimension,
         )
-        assert block.mechanism.noise.variance <= alone.noise.variance * (1 + 1e-9)
+        assert part.mechanism.noise.variance <= alone.noise.variance * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -258,16 +259,16 @@ def test_counts_that_whole_numbers_serve_better_are_drawn_apart(
         query=query,
         folder=tmp_path,
     )
-    for block in result.plan().blocks:
-        assert (len(block.group) > 1) == together
-        (counts,) = block.layout.sensitivities
+    for part in result.plan().noisy_parts:
+        assert (len(part.group) > 1) == together
+        (counts,) = part.layout.sensitivities
         alone = least_noise(
-            epsilon=block.budget.epsilon,
-            delta=block.budget.delta,
+            epsilon=part.budget.epsilon,
+            delta=part.budget.delta,
             sensitivity=counts,
             dimension=2,
         )
-        assert block.noise_errors[0].std ** 2 <= alone.variances[0] * (1 + 1e-9)
+        assert part.noise_errors[0].std ** 2 <= alone.variances[0] * (1 + 1e-9)
 
 
 def test_rows_are_drawn_together_as_well(tmp_path: Path) -> None:
@@ -283,9 +284,9 @@ def test_rows_are_drawn_together_as_well(tmp_path: Path) -> None:
 
 EDITS = {
     "another order": ("c0+c1", "c1+c0"),
-    "a block left out": ("c0+c1", "c0"),
-    "a block twice": ("c0+c1", "c0+c1+c1"),
-    "no block": ("c0+c1", "c0+c7"),
+    "a part left out": ("c0+c1", "c0"),
+    "a part twice": ("c0+c1", "c0+c1+c1"),
+    "no part": ("c0+c1", "c0+c7"),
     "one name": ("c0+c1", "c0c1"),
 }
 
@@ -306,8 +307,8 @@ def test_noise_for_fewer_queries_is_rejected(tmp_path: Path) -> None:
     release(tmp_path, CONDITIONS[:2]).run()
     file = tmp_path / "out" / "certificate.json"
     record = json.loads(file.read_text())
-    (block,) = record["blocks"]
-    certificate = block.get("certificate", block)
+    (part,) = record["draws"]
+    certificate = part.get("certificate", part)
     assert certificate["sensitivity"]["max_nonzero"] == 2
     certificate["sensitivity"]["max_nonzero"] = 1
     file.write_text(json.dumps(record))
@@ -317,7 +318,7 @@ def test_noise_for_fewer_queries_is_rejected(tmp_path: Path) -> None:
 
 def test_a_person_moves_all_blocks_of_a_draw_by_what_is_certified(tmp_path: Path) -> None:
     """The largest shift over all the ways in which a person's rows meet three conditions."""
-    certificate = release(tmp_path, CONDITIONS).plan().certificate.blocks[0][1]
+    certificate = release(tmp_path, CONDITIONS).plan().certificate.draws[0][1]
     assert isinstance(certificate, Certificate)
     sensitivity = certificate.sensitivity
     added = sensitivity.additions(dimension=3)
@@ -344,20 +345,20 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
     )
     result = release.run()
     assert len(result.plan.answered) == 1
-    draw = result.plan.blocks
+    draw = result.plan.noisy_parts
     halves = draw[0].mechanism.accuracy(0.95)
-    half_widths = {block.name: halves[block.first] for block in draw}
+    half_widths = {part.name: halves[part.first] for part in draw}
     assert half_widths["b"] > 1.2 * half_widths["a"]
-    for block, column in zip(draw, "xy", strict=True):
-        table = result.tables[block.name].columns
+    for part, column in zip(draw, "xy", strict=True):
+        table = result.tables[part.name].columns
         count, mean = table["count"][0], table[f"mean_{column}"][0]
         for end in ("low", "high"):
             a = table[f"mean_{column}_{end}"][0]
-            places = block.first, block.first + 1
+            places = part.first, part.first + 1
             next_ratio = math.ceil(abs(a) * 16) / 16
-            width = half_width_of_quotient(block.certificate, 0.95, places, next_ratio)
+            width = half_width_of_quotient(part.certificate, 0.95, places, next_ratio)
             assert width is not None
-            assert width >= half_widths[block.name] * (1 - 1e-9)
+            assert width >= half_widths[part.name] * (1 - 1e-9)
             assert abs(mean - a) * count == pytest.approx(width, rel=1e-6)
 
 
@@ -378,7 +379,7 @@ def test_three_queries_over_many_groups_are_planned(tmp_path: Path, groups: int)
         for asked in (query, few)
     )
     if groups == 3000:  # of still more, no two are planned together
-        assert any(len(block.group) > 1 for block in first.blocks)
-    for block, beside in zip(first.blocks, other.blocks, strict=True):
-        for error, near in zip(block.noise_errors, beside.noise_errors, strict=True):
+        assert any(len(part.group) > 1 for part in first.noisy_parts)
+    for part, beside in zip(first.noisy_parts, other.noisy_parts, strict=True):
+        for error, near in zip(part.noise_errors, beside.noise_errors, strict=True):
             assert error.half95 == pytest.approx(near.half95, rel=1e-2)

@@ -25,9 +25,9 @@ from tests.tables.spec.test_spec import GOOD
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = [*DOCS.glob("tables*.md"), *DOCS.glob("howto/cookbook*.md")]
 BLOCKS = [
-    block
+    part
     for page in sorted(PAGES)
-    for block in re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    for part in re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 ]
 _OTHERWISE = {
     "version": 1,

@@ -78,7 +78,7 @@ _SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def raw(block: dict[str, Any]) -> dict[str, Any]:
+def raw(part: dict[str, Any]) -> dict[str, Any]:
     names = ("x", "odd name")
     return {
         "version": 1,
@@ -89,7 +89,7 @@ def raw(block: dict[str, Any]) -> dict[str, Any]:
             name: {"bounds": [0, 1], "candidates": {"from": 0, "to": 1, "step": "0.1"}}
             for name in names
         },
-        "query": [{"name": "q", **block}],
+        "query": [{"name": "q", **part}],
     }
 
 
@@ -99,11 +99,11 @@ def test_a_query_becomes_the_keys_of_the_same_meaning(
 ) -> None:
     assert accepts(json_schema(), raw({"sql": sql, **beside}))
     spec = spec_file.parse(raw({"sql": sql, **beside}))
-    (block,), (wanted,) = spec.query, spec_file.parse(raw(expected)).query
+    (part,), (wanted,) = spec.query, spec_file.parse(raw(expected)).query
     if wanted.filter is not None:
-        assert language.parse(block.filter or "") == language.parse(wanted.filter)
+        assert language.parse(part.filter or "") == language.parse(wanted.filter)
     unlike = {"filter": None}
-    assert block.model_copy(update=unlike) == wanted.model_copy(update=unlike)
+    assert part.model_copy(update=unlike) == wanted.model_copy(update=unlike)
     assert spec_file.loads(spec_file.dumps(spec)) == spec
 
 
@@ -258,7 +258,7 @@ def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() 
 
 
 @pytest.mark.parametrize(
-    ("block", "why"),
+    ("part", "why"),
     [
         ({"sql": 3}, "Expected a text"),
         ({"sql": "select count(*) from data", "statistics": ["count"]}, "beside statistics"),
@@ -271,16 +271,16 @@ def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() 
         ({"sql": "select count(*) from data", "group_by": _REGIONS}, "Expected group_by with the"),
     ],
 )
-def test_what_stands_beside_it_has_to_fit(block: dict[str, Any], why: str) -> None:
+def test_what_stands_beside_it_has_to_fit(part: dict[str, Any], why: str) -> None:
     with pytest.raises(SpecError, match=why):
-        spec_file.parse(raw(block))
+        spec_file.parse(raw(part))
 
 
 def test_columns_that_say_their_keys_are_grouped_by_name() -> None:
     given = raw({"sql": "select count(*) from data group by region, age"})
     given["columns"] = {"region": {"keys": ["n", "s"]}, "age": {"edges": [0, 18, 65]}}
-    (block,) = spec_file.parse(given).query
-    assert block.group_by == ("region", "age")
+    (part,) = spec_file.parse(given).query
+    assert part.group_by == ("region", "age")
 
 
 @pytest.mark.dense

@@ -71,7 +71,7 @@ def _wish(statistic: str) -> dict[str, Any]:
 
 
 def worst(plan: Any) -> float:
-    return max(wish.actual / wish.wished for block in plan.blocks for wish in block.wishes)
+    return max(wish.actual / wish.wished for part in plan.noisy_parts for wish in part.wishes)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 40, 55, 90, 5000])
@@ -98,17 +98,17 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
 def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None:
     planned = release(folder, USE, PEOPLE)
     plan = planned.plan()
-    assert {wish.statistic for block in plan.blocks for wish in block.wishes} == {
+    assert {wish.statistic for part in plan.noisy_parts for wish in part.wishes} == {
         "mean_visits",
         "count_units",
     }
-    # each block's wish is met; of those that share a draw one by no more than the search leaves
+    # each query's wish is met; of those that share a draw one by no more than the search leaves
     for draw in plan.answered:
         asked = [wish for part in draw.parts for wish in part.wishes]
         assert all(wish.met for wish in asked)
         assert max(wish.actual / wish.wished for wish in asked) > 0.99
     # the same shares with a per cent less
-    weights = [block.budget.epsilon / plan.budget.epsilon for block in plan.blocks]
+    weights = [part.budget.epsilon / plan.budget.epsilon for part in plan.noisy_parts]
     less = release(
         folder,
         USE | {"importance": weights[0]},
@@ -122,8 +122,8 @@ def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None
 def test_wishes_are_about_the_errors_that_are_shown(folder: Path) -> None:
     """Also where those that nothing is wished of aren't worked out for it."""
     for asked in (USE, USE | {"accuracy": {"std": 3}}, PEOPLE, WITHOUT_A_WISH):
-        (block,) = release(folder, asked, epsilon="1").plan().blocks
-        assert block.wishes == wishes(block.layout, block.errors)
+        (part,) = release(folder, asked, epsilon="1").plan().noisy_parts
+        assert part.wishes == wishes(part.layout, part.errors)
 
 
 @pytest.mark.dense
@@ -153,14 +153,12 @@ STEPS = [
 
 
 def _wished(*measures: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        block | {"accuracy": accuracy} for block, accuracy in zip(STEPS, measures, strict=False)
-    ]
+    return [part | {"accuracy": accuracy} for part, accuracy in zip(STEPS, measures, strict=False)]
 
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
-    "blocks",
+    "queries",
     [
         _wished({"half_width_95": 3}, {"std": "7.55"}),
         _wished({"half_width_95": 2}, {"std": "0.58"}),
@@ -168,26 +166,26 @@ def _wished(*measures: dict[str, Any]) -> list[dict[str, Any]]:
     ],
 )
 def test_blocks_need_no_more_together_than_each_alone(
-    folder: Path, blocks: list[dict[str, Any]]
+    folder: Path, parts: list[dict[str, Any]]
 ) -> None:
     """At δ = 0 and in draws of their own: errors that go by steps, or fall exponentially in ε."""
     pure = {"delta": "0"}
-    plan = release(folder, *blocks, **pure).plan()
+    plan = release(folder, *parts, **pure).plan()
     assert worst(plan) <= 1
-    alone = [release(folder, block, **pure).plan().budget.epsilon for block in blocks]
+    alone = [release(folder, part, **pure).plan().budget.epsilon for part in parts]
     assert plan.budget.epsilon <= sum(alone) * Fraction(1005, 1000)
-    for block, epsilon in zip(blocks, alone, strict=True):
-        less = release(folder, block, epsilon=str(epsilon * 9975 / 10000), **pure)
+    for part, epsilon in zip(parts, alone, strict=True):
+        less = release(folder, part, epsilon=str(epsilon * 9975 / 10000), **pure)
         assert worst(less.plan()) > 1
 
 
 @pytest.mark.dense
 def test_the_epsilon_that_would_do_is_the_least_where_errors_go_by_steps(folder: Path) -> None:
-    blocks = _wished({"half_width_95": 3}, {"std": "0.58"})
-    needed = release(folder, *blocks, epsilon="0.5", delta="0").needed_epsilon()
+    parts = _wished({"half_width_95": 3}, {"std": "0.58"})
+    needed = release(folder, *parts, epsilon="0.5", delta="0").needed_epsilon()
     assert needed is not None
-    assert worst(release(folder, *blocks, epsilon=str(needed), delta="0").plan()) <= 1
-    below = release(folder, *blocks, epsilon=str(needed * 9975 / 10000), delta="0")
+    assert worst(release(folder, *parts, epsilon=str(needed), delta="0").plan()) <= 1
+    below = release(folder, *parts, epsilon=str(needed * 9975 / 10000), delta="0")
     assert worst(below.plan()) > 1
 
 
@@ -215,7 +213,10 @@ def test_an_edited_wish_does_not_verify(folder: Path) -> None:
 @pytest.mark.dense
 def test_a_fixed_epsilon_says_which_would_do(folder: Path) -> None:
     planned = release(folder, USE, PEOPLE, epsilon="0.1")
-    assert [wish.met for block in planned.plan().blocks for wish in block.wishes] == [False, False]
+    assert [wish.met for part in planned.plan().noisy_parts for wish in part.wishes] == [
+        False,
+        False,
+    ]
     needed = planned.needed_epsilon()
     assert needed is not None
     assert needed > planned.plan().budget.epsilon
@@ -226,8 +227,8 @@ def test_a_fixed_epsilon_says_which_would_do(folder: Path) -> None:
 
 @pytest.mark.dense
 def test_without_a_wish_nothing_is_needed(folder: Path) -> None:
-    block = {"name": "n", "statistics": ["count"]}
-    assert release(folder, block, epsilon="0.01").needed_epsilon() is None
+    part = {"name": "n", "statistics": ["count"]}
+    assert release(folder, part, epsilon="0.01").needed_epsilon() is None
 
 
 def test_what_no_epsilon_gives_is_refused(folder: Path) -> None:
@@ -294,9 +295,9 @@ def test_assumed_sizes_of_a_file(folder: Path) -> None:
     planned = release(folder, USE | {"assume": None, "accuracy": None}, epsilon="1")
     path = folder / "spec.toml"
     path.write_text(planned.to_toml())
-    sizes = [error.rows for error in planned.plan().blocks[0].errors]
+    sizes = [error.rows for error in planned.plan().noisy_parts[0].errors]
     assert sizes == [None, 100, 1_000, 10_000]
-    assumed = ln.Release.from_toml(path, assume=4000).plan().blocks[0].errors
+    assumed = ln.Release.from_toml(path, assume=4000).plan().noisy_parts[0].errors
     assert [error.rows for error in assumed] == [None, 4000]
     with pytest.raises(ln.errors.InvalidArgument, match="assume"):
         ln.Release.from_toml(path, assume=0)

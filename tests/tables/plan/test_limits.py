@@ -21,7 +21,7 @@ def stds(limits: dict[str, Any], statistics: list[str], cells: int = 20) -> list
         "query": [{"name": "q", "statistics": statistics, "group_by": {"region": [*range(cells)]}}],
     }
     plan = find_plan(spec_file.lay_out(raw))[1]
-    return [error.std for block in plan.blocks for error in block.errors]
+    return [error.std for part in plan.noisy_parts for error in part.errors]
 
 
 @pytest.mark.dense

@@ -50,7 +50,7 @@ def test_a_plan_prints_one_table(tmp_path: Path) -> None:
     assert "Protected: the presence or absence of any one who." in shown
     assert "In all, only rows where" in shown
     assert "In counts and means, each who has at most 4 rows." in shown
-    for word in ("draw", "block", "unit ", "scale"):
+    for word in ("draw", "part", "unit ", "scale"):
         assert word not in shown
 
 
@@ -62,7 +62,7 @@ def test_plain_noise_is_the_better_of_the_two(tmp_path: Path) -> None:
         "group_by": {"x": {"edges": [*range(31)]}},
     }
     plan = planned(tmp_path, [wide], delta="1e-4", epsilon="0.5")
-    (error,) = plan.blocks[0].errors
+    (error,) = plan.noisy_parts[0].errors
     # 30 cells of which a person may be in 4: the l1 norm is 4, the l2 norm 2
     laplace = 2**0.5 * 4 / 0.5
     assert error.plain_laplace_std == pytest.approx(laplace)

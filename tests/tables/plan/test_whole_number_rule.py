@@ -39,7 +39,7 @@ def _query(random: Random, name: str) -> dict[str, Any]:
 
 def find_stds(raw: dict[str, Any]) -> list[float]:
     planned = plan(spec_file.lay_out(raw))
-    return [error.std for block in planned.blocks for error in block.errors]
+    return [error.std for part in planned.noisy_parts for error in part.errors]
 
 
 @pytest.mark.slow

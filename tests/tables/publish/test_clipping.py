@@ -24,7 +24,7 @@ PERSONS, OVER, OUTSIDE = 500, 120, 300
 
 
 def raw_of(**query: Any) -> dict[str, Any]:
-    block = {
+    part = {
         "name": "q",
         "statistics": ["count", "mean(x)"],
         "group_by": {"k": ["a", "b"]},
@@ -36,7 +36,7 @@ def raw_of(**query: Any) -> dict[str, Any]:
         "privacy": {"unit": "who", "epsilon": 50},
         "contribution": {"max_rows": 2},
         "columns": {"x": {"bounds": [0, 8]}},
-        "query": [{name: value for name, value in (block | query).items() if value is not None}],
+        "query": [{name: value for name, value in (part | query).items() if value is not None}],
         "output": {"path": "out", "format": "json"},
     }
 
@@ -63,7 +63,7 @@ def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) 
     out = released(tmp_path, raw_of())
     verified = verify_directory(out)
     assert [query.name for query in verified.spec.query] == ["q", "q_clipping"]
-    assert [label for label, _ in verified.certificate.blocks] == [
+    assert [label for label, _ in verified.certificate.draws] == [
         "q",
         "q_clipping.persons",
         "q_clipping.rows",
@@ -88,7 +88,9 @@ def test_a_plan_says_what_a_share_will_show() -> None:
     for share in ("0.05", "0.1"):
         privacy = {"unit": "who", "epsilon": 1}
         plans = plan(spec_file.lay_out(raw_of(clipping=share) | {"privacy": privacy}))
-        errors = [error for block in plans.blocks if block.layout.clipped for error in block.errors]
+        errors = [
+            error for part in plans.noisy_parts if part.layout.clipped for error in part.errors
+        ]
         assert [error.statistic for error in errors] == ["count_over_limits", "count_outside_x"]
         for error in errors:
             sentence = (

@@ -22,12 +22,12 @@ STATISTICS = ["count", "sum(x)", "mean(x)"]
 
 
 def raw_of(name: str, **query: Any) -> dict[str, Any]:
-    block = {"name": "q", "statistics": STATISTICS, "group_by": {"k": ["a", "b"]}} | query
+    part = {"name": "q", "statistics": STATISTICS, "group_by": {"k": ["a", "b"]}} | query
     return {
         "data": {"source": "rows.parquet"},
         "privacy": {"unit": "row", "epsilon": 1},
         "columns": {"x": {"bounds": [0, 8]}},
-        "query": [block],
+        "query": [part],
         "output": {"path": name, "format": "json"},
     }
 
@@ -63,7 +63,7 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
     assert columns["k"] == ["a", "b"]
     before, after = read(first), pd.read_csv(second / "q.csv").to_dict("records")
     assert difference.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95, "mean_x": 0.9}
-    plans = [release.plan.blocks[0] for release in (difference.before, difference.after)]
+    plans = [release.plan.noisy_parts[0] for release in (difference.before, difference.after)]
     for index in range(2):
         old, new = before[index], after[index]
         for label in ("count", "sum_x", "mean_x"):
@@ -122,7 +122,7 @@ def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> 
     )
     difference = ln.subtract_releases(first, second)
     made_of = [
-        len(release.plan.blocks[0].layout.uses[1])
+        len(release.plan.noisy_parts[0].layout.uses[1])
         for release in (difference.before, difference.after)
     ]
     assert made_of == [2, 1]
@@ -195,6 +195,7 @@ UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("query", "change", "why"), UNLIKE)
 def test_tables_that_do_not_match_are_refused(
     *, first: Path, tmp_path: Path, query: dict[str, Any], change: Any, why: str
@@ -208,6 +209,7 @@ def test_tables_that_do_not_match_are_refused(
             ln.subtract_releases(*pair)
 
 
+@pytest.mark.dense
 def test_other_joined_tables_are_refused(first: Path, tmp_path: Path) -> None:
     pd.DataFrame({"k": ["a"], "y": [1]}).to_parquet(tmp_path / "more.parquet")
     join = {"more": {"source": "more.parquet", "on": "k", "public": True}}

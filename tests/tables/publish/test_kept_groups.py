@@ -32,13 +32,13 @@ Records = list[dict[str, Any]]
 
 
 def raw_of(**query: Any) -> dict[str, Any]:
-    block = {"name": "q", "statistics": ["count"], "group_by": {"k": list(SIZES)}} | query
+    part = {"name": "q", "statistics": ["count"], "group_by": {"k": list(SIZES)}} | query
     return {
         "version": 1,
         "data": {"source": "rows.parquet"},
         "privacy": {"unit": "row", "epsilon": 1},
         "columns": {"x": {"bounds": [0, 8]}},
-        "query": [{name: value for name, value in block.items() if value is not None}],
+        "query": [{name: value for name, value in part.items() if value is not None}],
         "output": {"path": "out", "format": "json"},
     }
 
@@ -126,7 +126,7 @@ def test_groups_below_are_not_there_and_others_are(tmp_path: Path) -> None:
     kept = json.loads((out / "q.json").read_text())
     assert [row["k"] for row in kept] == ["c", "d", "e"]
     stated = json.loads((out / "plan.json").read_text())
-    assert stated["blocks"][0]["published"] == [
+    assert stated["noisy_parts"][0]["published"] == [
         "Groups are left out if their published count is below 100."
     ]
     assert any("min_count or top" in note for note in stated["notes"])
@@ -190,6 +190,7 @@ def test_it_verifies_in_every_format(tmp_path: Path, kind: str, query: dict[str,
         assert int(rows[0]["count"]) >= int(rows[1]["count"])
 
 
+@pytest.mark.dense
 def test_persons_beside_rows_and_the_first_count_decides(tmp_path: Path) -> None:
     rows = [(person, key) for person in range(60) for key in ("a", "b", "b")[: 1 + person % 3]]
     pd.DataFrame(rows, columns=["p", "k"]).to_parquet(tmp_path / "rows.parquet")
@@ -208,7 +209,7 @@ def test_groups_that_nobody_listed_share_it(tmp_path: Path) -> None:
     rows = [(f"{key}-{i}", key, 1.0, 1) for key, size in sizes.items() for i in range(size)]
     frame = pd.DataFrame(rows, columns=["person", "code", "x", "sex"])
     frame.to_parquet(tmp_path / "rows.parquet")
-    raw = spec_of(block={"top": 3, "min_count": 200}, contribution={"max_groups": 1,
+    raw = spec_of(part={"top": 3, "min_count": 200}, contribution={"max_groups": 1,
                   "max_rows_per_group": 1})  # fmt: skip
     raw["data"]["types"] = {"person": "text", "code": "text", "x": "float", "sex": "int"}
     Release(**raw, folder=tmp_path).run()

@@ -29,6 +29,7 @@ BOTH = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("where", ["k.parquet", "k.csv", "of parquet", "of csv"])
 def test_names_that_differ_in_capitals(folder: Path, where: str) -> None:
     table = pa.table([[1, 1], [2, 2]], names=["k", "K"])
@@ -47,6 +48,7 @@ def test_names_that_differ_in_capitals(folder: Path, where: str) -> None:
     assert charges(folder) == 1
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["a frame", "a query", "a table", "a reader"])
 def test_a_column_that_can_hold_nothing(folder: Path, kind: str) -> None:
     nothing = pl.DataFrame({"x": [1.0, 2.0], "town": [None, None]})

@@ -174,6 +174,7 @@ def test_a_column_without_a_name(folder: Path) -> None:
     refuses(folder, SpecError, why, query=query, data={"source": "rows.csv", "types": types})
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_every_hostile_key_verifies(folder: Path, kind: str) -> None:
     texts = ["\r", "a\rb", "\n", '"', ",", "", " ", "=1", "1", "\u2028", "\0", "x" * 4000]

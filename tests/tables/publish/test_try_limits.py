@@ -119,7 +119,7 @@ def test_noise_is_that_of_the_plan_and_the_least_total_is_marked(folder: Path) -
         text = (folder / "spec.toml").read_text().replace("max_rows = 2", f"max_rows = {value}")
         (folder / "other.toml").write_text(text.replace("not-here", "sample"))
         plan = Release.from_toml(folder / "other.toml").plan()
-        (expected,) = (e.std for b in plan.blocks for e in b.errors if e.statistic == "count")
+        (expected,) = (e.std for b in plan.noisy_parts for e in b.errors if e.statistic == "count")
         assert trial.noise == pytest.approx(expected)
         assert trial.total == pytest.approx(math.hypot(trial.noise, trial.bias))
     for statistic in ("count", "sum_x", "mean_x"):

@@ -70,7 +70,7 @@ EDITS = {
     "no table": ("by_plan.csv", "", None),
     "not a spec": ("spec.toml", "version = 1", "version = 7"),
     "unknown field": ("certificate.json", '"rule"', '"fine": 1, "rule"'),
-    "a block's exponent": ("certificate.json", '"exponent": "', '"exponent": "1'),
+    "a part's exponent": ("certificate.json", '"exponent": "', '"exponent": "1'),
 }
 
 
@@ -143,17 +143,17 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
     builder = release(folder, query=query, output={"path": "csv", "format": "csv"})
     builder.run()
     plan = builder.plan()
-    [block] = plan.blocks
-    known = block.mechanism.certificate
+    [part] = plan.noisy_parts
+    known = part.mechanism.certificate
     less = calibrate(
         "gaussian",
-        epsilon=block.budget.epsilon,
-        delta=block.budget.delta,
+        epsilon=part.budget.epsilon,
+        delta=part.budget.delta,
         sensitivity=known.sensitivity,
         dimension=known.dimension,
         **other,
     )
-    proof = PlanCertificate.prove(budget=plan.budget, blocks=(("all", less.certificate),))
+    proof = PlanCertificate.prove(budget=plan.budget, draws=(("all", less.certificate),))
     (drawn,) = plan.answered
     assert isinstance(drawn, Drawn)
     answered = (replace(drawn, certificate=less.certificate),)
@@ -184,6 +184,7 @@ def test_deviations_that_the_noise_does_not_have_are_rejected(releases: Path, ki
             verify_resealed(releases / kind)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_keys_of_every_type_verify(folder: Path, kind: str) -> None:
     frame = pd.read_parquet(folder / "rows.parquet").assign(town="a", old=True)

@@ -85,12 +85,13 @@ def test_what_is_not_whole_or_negative_is_rejected(
         verify_resealed(directory)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("end", ["low", "high"])
 @pytest.mark.parametrize("label", ["count", "sum_x", "mean_x"])
 def test_intervals_that_value_and_noise_do_not_give_are_rejected(
     formed: Path, tmp_path: Path, label: str, end: str
 ) -> None:
-    """A tenth wider or narrower, as with another block's noise; another's value."""
+    """A tenth wider or narrower, as with another query's noise; another's value."""
     directory = shutil.copytree(formed / "json", tmp_path / "made")
     (true,) = json.loads((directory / "q.json").read_text())
     name = f"{label}_{end}"
@@ -122,6 +123,7 @@ FALSE_MEANS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json"])
 @pytest.mark.parametrize("edit", FALSE_MEANS)
 def test_means_that_fit_nothing_beside_them_are_rejected(
@@ -142,6 +144,7 @@ def test_means_that_fit_nothing_beside_them_are_rejected(
         verify_resealed(directory)
 
 
+@pytest.mark.dense
 def test_the_mean_of_another_count_is_rejected(formed: Path, tmp_path: Path) -> None:
     """Everything follows from value and `_std`, but the count that stands beside them."""
     directory = shutil.copytree(formed / "json", tmp_path / "made")

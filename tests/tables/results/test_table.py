@@ -53,8 +53,8 @@ def test_counts_and_sums_are_in_their_own_units() -> None:
 
 
 def test_histograms_show_their_edges() -> None:
-    block = layout(histogram={"column": "x", "edges": [0, "0.5", 3]}, group_by={"k": [4, 2]})
-    table = table_of(block, np.arange(4.0), NOISE)
+    part = layout(histogram={"column": "x", "edges": [0, "0.5", 3]}, group_by={"k": [4, 2]})
+    table = table_of(part, np.arange(4.0), NOISE)
     assert table.columns["k"] == [4, 4, 2, 2]
     assert table.columns["x_from"] == [0, 0.5, 0, 0.5]
     assert table.columns["x_to"] == [0.5, 3, 0.5, 3]
@@ -63,8 +63,8 @@ def test_histograms_show_their_edges() -> None:
 
 def test_bands_show_their_edges_where_they_stand() -> None:
     keys = {"y": {"edges": [0, 18, 65]}, "k": ["a", "b"], "z": {"edges": [1, "1.5"]}}
-    block = layout(histogram={"column": "x", "edges": [0, 1, 2]}, group_by=keys)
-    table = table_of(block, np.arange(8.0), NOISE)
+    part = layout(histogram={"column": "x", "edges": [0, 1, 2]}, group_by=keys)
+    table = table_of(part, np.arange(8.0), NOISE)
     names = ["y_from", "y_to", "k", "z_from", "z_to", "x_from", "x_to"]
     assert list(table.columns)[:7] == names
     rows = [row[:8] for row in table.rows]
@@ -94,9 +94,9 @@ def test_which_rows_are_in_no_bin(edges: list[Any], missing: int | None, dropped
 
 
 def test_a_mean_stays_in_bounds_and_has_an_answer_without_a_count() -> None:
-    block = layout(statistics=["mean(x)"], group_by={"k": [1, 2, 3, 4]})
+    part = layout(statistics=["mean(x)"], group_by={"k": [1, 2, 3, 4]})
     vector = np.array([50.0, 100, 9, 3, 1, 0, -5, -1e9])  # (numerator, count) by cell
-    columns = table_of(block, vector, NOISE).columns
+    columns = table_of(part, vector, NOISE).columns
     assert columns["mean_x"] == [25, 30, 20, 20]
     assert columns["mean_x_std"][0] == pytest.approx(10 * math.sqrt(1.25) / 100)
     assert columns["mean_x_std"][2:] == [10, 10]
@@ -185,11 +185,11 @@ def test_all_counts_are_rounded(query: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("count", "mean"), [(500, 12.0), (40, 29.9), (12, 20.0), (0, 20.0)])
 def test_intervals_of_a_mean_hold_at_95_percent(count: int, mean: float) -> None:
     draws = 4000
-    block = layout(statistics=["mean(x)"], group_by={"k": list(range(draws))})
+    part = layout(statistics=["mean(x)"], group_by={"k": list(range(draws))})
     exact = np.tile([(mean - 20) / 10 * count, count], draws)
     # a simulation of the arithmetic behind the noise, so a seeded float normal will do
     noisy = exact + np.random.default_rng(5).normal(size=2 * draws)
-    columns = table_of(block, noisy, NOISE).columns
+    columns = table_of(part, noisy, NOISE).columns
     inside = [
         low <= mean <= high
         for low, high in zip(columns["mean_x_low"], columns["mean_x_high"], strict=True)

@@ -66,15 +66,15 @@ def layout(**query: Any) -> Layout:
     return lay_out_query(spec, spec.query[0])[0][0]
 
 
-def table(block: Layout) -> Table:
+def table(part: Layout) -> Table:
     noise = NoiseError(std=1.0, half95=1.96, half975=2.2414, half983=2.3940)
-    return table_of(block, np.arange(float(block.dimension)), [noise] * block.dimension)
+    return table_of(part, np.arange(float(part.dimension)), [noise] * part.dimension)
 
 
-def check_round_trip(block: Layout, folder: Path) -> None:
-    made = table(block)
+def check_round_trip(part: Layout, folder: Path) -> None:
+    made = table(part)
     for kind in KINDS:
-        read = read_table(write_table(made, folder, kind), [block])
+        read = read_table(write_table(made, folder, kind), [part])
         if kind == "csv":
             assert read == {name: list(map(str, made.columns[name])) for name in made.columns}
         else:
@@ -113,8 +113,8 @@ def test_any_keys_read_back(
 
 def test_open_ends_read_back(tmp_path: Path) -> None:
     keys = {"y": {"edges": ["-inf", 0, "inf"]}, "k": ["inf", "-inf"]}
-    block = layout(group_by=keys)
-    check_round_trip(block, tmp_path)
+    part = layout(group_by=keys)
+    check_round_trip(part, tmp_path)
     assert pd.read_csv(tmp_path / "q.csv")["y_from"].tolist() == [-math.inf] * 2 + [0.0] * 2
     assert pd.read_parquet(tmp_path / "q.parquet")["y_to"].tolist() == [0.0] * 2 + [math.inf] * 2
 
@@ -128,18 +128,18 @@ def test_open_ends_read_back(tmp_path: Path) -> None:
 
 def test_other_readers_see_the_same_keys(tmp_path: Path) -> None:
     keys = ["plain", 'a "b"', "a,b", "a\nb", " a", "é"]
-    block = layout(group_by={"town": keys})
-    path = write_table(table(block), tmp_path, "csv")
+    part = layout(group_by={"town": keys})
+    path = write_table(table(part), tmp_path, "csv")
     assert pd.read_csv(path, keep_default_na=False)["town"].tolist() == keys
     assert path.read_text().startswith("town,count,count_std,count_low,count_high\nplain,0.0,1.0,")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_csv_with_other_line_ends_is_read(end: str, tmp_path: Path) -> None:
-    block = layout(group_by={"town": ["a", '"', "c,d"]})
-    path = write_table(table(block), tmp_path, "csv")
+    part = layout(group_by={"town": ["a", '"', "c,d"]})
+    path = write_table(table(part), tmp_path, "csv")
     path.write_text(path.read_text().replace("\n", end), newline="")
-    assert read_table(path, [block])["town"] == ["a", '"', "c,d"]
+    assert read_table(path, [part])["town"] == ["a", '"', "c,d"]
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ def test_a_csv_with_other_line_ends_is_read(end: str, tmp_path: Path) -> None:
 def test_what_is_no_table_is_a_value_error(text: str, tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     path.write_text(text)
-    block = layout(group_by={"town": ["a"]})
+    part = layout(group_by={"town": ["a"]})
     try:
-        read = read_table(path, [block])
+        read = read_table(path, [part])
     except ValueError:
         return
-    assert list(read) != list(table(block).columns)
+    assert list(read) != list(table(part).columns)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -168,17 +168,17 @@ def test_no_more_is_read_than_such_a_table_can_be_long(kind: str, tmp_path: Path
 
 def test_a_small_file_of_many_rows_or_letters_is_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "q.parquet"
-    block = layout()
+    part = layout()
     for many in ("1.0::DOUBLE AS a FROM range(10_000_000)", "repeat('x', 9_000_000) AS a"):
         duckdb.sql(f"COPY (SELECT {many}) TO '{path}'")
         assert path.stat().st_size < 2**20
         try:
-            assert len(read_table(path, [block])["a"]) == 2
+            assert len(read_table(path, [part])["a"]) == 2
         except ValueError:
             assert "repeat" in many
     duckdb.sql(f"COPY (SELECT [1] AS a) TO '{path}'")
     with pytest.raises(ValueError, match="unexpected types"):
-        read_table(path, [block])
+        read_table(path, [part])
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "device"])
@@ -221,8 +221,8 @@ def test_texts_that_are_no_formulas_stay_as_they_are() -> None:
 def test_formulas_are_escaped_in_csv_alone(tmp_path: Path) -> None:
     texts = ["=HYPERLINK(1)", "'=1", "''-", "+1", "-1", "@a", "a;=1", "'s-Hertogenbosch"]
     wanted = ["'=HYPERLINK(1)", "''=1", "'''-", "'+1", "'-1", "'@a", "a;'=1", "'s-Hertogenbosch"]
-    block = layout(group_by={"=town": texts, "n": [-1]})
-    check_round_trip(block, tmp_path)
+    part = layout(group_by={"=town": texts, "n": [-1]})
+    check_round_trip(part, tmp_path)
     assert pd.read_parquet(tmp_path / "q.parquet")["=town"].tolist() == texts
     assert [row["=town"] for row in json.loads((tmp_path / "q.json").read_text())] == texts
     written = pd.read_csv(tmp_path / "q.csv")
@@ -231,4 +231,4 @@ def test_formulas_are_escaped_in_csv_alone(tmp_path: Path) -> None:
     # No writer puts an apostrophe before a number.
     text = (tmp_path / "q.csv").read_text()
     (tmp_path / "q.csv").write_text(text.replace(",0.0,", ",'-0.0,"))
-    assert "'-0.0" in read_table(tmp_path / "q.csv", [block])["count"]
+    assert "'-0.0" in read_table(tmp_path / "q.csv", [part])["count"]

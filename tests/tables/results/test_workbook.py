@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -104,7 +106,8 @@ def test_the_same_contents_are_the_same_bytes(tmp_path: Path) -> None:
             os.umask(old)
             os.environ.pop("TZ")
             time.tzset()
-        time.sleep(2)  # the clock of a zip file
+        if len(contents) == 1:
+            time.sleep(2)  # the clock of a zip file
     assert contents[0] == contents[1]
 
 
@@ -168,7 +171,7 @@ def test_any_damage_is_a_value_error_or_changes_nothing_else(tmp_path: Path) -> 
     content = written(tmp_path, sheet({"k": ["a"], "x": [1.5]}, 1)).read_bytes()
     random = Random(1)
     outcomes = set()
-    for _ in range(3000):
+    for _ in range(1000):
         damaged = bytearray(content)
         for _ in range(random.choice([1, 1, 4])):
             damaged[random.randrange(len(damaged))] = random.randrange(256)
@@ -248,10 +251,23 @@ FORMATS = [
 ]
 
 
-@pytest.mark.parametrize("output", FORMATS, ids=lambda output: output["format"])
-def test_a_release_verifies_and_has_a_page(output: dict[str, str], tmp_path: Path) -> None:
-    tables = release(tmp_path, **output).run().tables
-    folder = tmp_path / "out"
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Any, Path]]:
+    """One release of all queries by format: its result and its folder, which no test changes."""
+
+    @functools.cache
+    def run_once(name: str) -> tuple[Any, Path]:
+        (output,) = [output for output in FORMATS if output["format"] == name]
+        folder = tmp_path_factory.mktemp(name)
+        return release(folder, **output).run(), folder / "out"
+
+    return run_once
+
+
+@pytest.mark.parametrize("name", ["xlsx", "csv", "sdmx-csv"])
+def test_a_release_verifies_and_has_a_page(name: str, run: Any) -> None:
+    released, folder = run(name)
+    tables = released.tables
     verified = verify_directory(folder)
     assert verified.rows == {name: len(table) for name, table in tables.items()}
     assert "Region of residence" in report(folder)
@@ -270,9 +286,9 @@ def test_the_small_checker_reads_deviations_of_each_csv(
     assert f"CHECKED: {stated} standard deviations of counts" in said
 
 
-def test_pandas_reads_the_numbers_of_a_released_workbook(tmp_path: Path) -> None:
-    released = release(tmp_path, format="xlsx").run()
-    path = tmp_path / "out/tables.xlsx"
+def test_pandas_reads_the_numbers_of_a_released_workbook(run: Any) -> None:
+    released, folder = run("xlsx")
+    path = folder / "tables.xlsx"
     book = pd.read_excel(path, sheet_name=None, header=HEADER, dtype={"code": str})
     assert [*book] == ["About", *released.tables]
     for name, table in released.tables.items():
@@ -296,14 +312,14 @@ def test_pandas_reads_the_numbers_of_a_released_workbook(tmp_path: Path) -> None
     assert labels[5] == "mean of Income"
 
 
-def test_libreoffice_reads_the_numbers_of_a_released_workbook(tmp_path: Path) -> None:
+def test_libreoffice_reads_the_numbers_of_a_released_workbook(run: Any, tmp_path: Path) -> None:
     if shutil.which("soffice") is None:
         pytest.skip("needs soffice, of Debian's package libreoffice-calc-nogui")
-    released = release(tmp_path, format="xlsx").run()
+    released, folder = run("xlsx")
     filters = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,-1"
     command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/home", "--headless"]
     command += ["--convert-to", filters, "--outdir", str(tmp_path / "converted")]
-    subprocess.run([*command, str(tmp_path / "out/tables.xlsx")], check=True, capture_output=True)
+    subprocess.run([*command, str(folder / "tables.xlsx")], check=True, capture_output=True)
     for name, table in released.tables.items():
         path = tmp_path / f"converted/tables-{name}.csv"
         frame = pd.read_csv(path, header=HEADER, dtype={"code": str, "region": str})
@@ -315,29 +331,28 @@ def test_libreoffice_reads_the_numbers_of_a_released_workbook(tmp_path: Path) ->
                 assert frame[column].tolist() == pytest.approx(values, rel=1e-13)
 
 
-@pytest.mark.parametrize("output", FORMATS, ids=lambda output: output["format"])
-def test_an_edited_table_is_rejected(output: dict[str, str], tmp_path: Path) -> None:
-    release(tmp_path, **output).run()
-    folder = tmp_path / "out"
-    if output["format"] == "xlsx":
+@pytest.mark.parametrize("name", ["xlsx", "csv", "sdmx-csv"])
+def test_an_edited_table_is_rejected(name: str, run: Any, tmp_path: Path) -> None:
+    _, folder = run(name)
+    if name == "xlsx":
         edits = [
             ("95 % from", "95 % to"),
             ("by_region", "by_regiom"),
             ("<v>3000</v>", "<v>3001</v>"),
         ]
-    elif output["format"] == "csv":
+    elif name == "csv":
         edits = [("95 % from", "95 % to"), ("north,", "south,"), ("region: ", "region:: ")]
     else:
         edits = [(",E,", ",A,"), ("north,", "south,"), ("STD_DEV", "STD"), ("(1.0)", "(2.0)")]
     for old, new in edits:
         copy = tmp_path / "copy"
         shutil.copytree(folder, copy)
-        if output["format"] == "xlsx":
+        if name == "xlsx":
             path = copy / "tables.xlsx"
-            book = {name: ZipFile(path).read(name) for name in ZipFile(path).namelist()}
+            book = {part: ZipFile(path).read(part) for part in ZipFile(path).namelist()}
             with ZipFile(path, "w") as target:
-                for name, content in book.items():
-                    target.writestr(name, content.replace(old.encode(), new.encode()))
+                for part, content in book.items():
+                    target.writestr(part, content.replace(old.encode(), new.encode()))
         else:
             path = copy / "by_region.csv"
             assert old in path.read_text()
@@ -374,13 +389,13 @@ def test_what_a_format_cannot_hold_is_a_problem_of_the_spec(
         release(tmp_path, [{"name": "q", "statistics": ["count"], **query}], **output)
 
 
-def test_sdmx_tools_read_the_observations(tmp_path: Path) -> None:
+def test_sdmx_tools_read_the_observations(run: Any) -> None:
     pysdmx_io = pytest.importorskip("pysdmx.io")
-    released = release(tmp_path, format="sdmx-csv", agency="OFFICE").run()
+    released, folder = run("sdmx-csv")
     for name, table in released.tables.items():
-        (dataset,) = pysdmx_io.read_sdmx(tmp_path / f"out/{name}.csv", validate=False).data
+        (dataset,) = pysdmx_io.read_sdmx(folder / f"{name}.csv", validate=False).data
         frame = dataset.data
-        assert dataset.short_urn == f"Dataflow=OFFICE:{name}(1.0)"
+        assert dataset.short_urn == f"Dataflow=OFFICE.UNIT:{name}(1.0)"
         assert {*frame["OBS_STATUS"]} == {"E"}
         assert {*frame["CONF_STATUS"]} == {"F"}
         for statistic in frame["STATISTIC"].unique():

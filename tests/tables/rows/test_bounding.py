@@ -167,7 +167,7 @@ def exact(
     way: int = 0,
     threads: int | None = None,
 ) -> tuple[Layout, np.ndarray]:
-    """The vector of a block before noise: the internal hook, used by tests alone."""
+    """The vector of a query before noise: the internal hook, used by tests alone."""
     spec = spec_with(raw, index)
     layout = layouts_of(raw, index)[way]
     rows_source = source.find_source(spec, folder)
@@ -247,7 +247,7 @@ def test_integers_are_those_of_an_independent_computation(
 def test_blocks_that_are_read_together_have_the_integers_of_each_alone(
     tmp_path: Path, raw: dict[str, Any]
 ) -> None:
-    """Blocks of the same cells, with other statistics, filters, limits of cells and conditions."""
+    """Queries of the same cells, with other statistics, filters, limits of cells and conditions."""
     whole = [query for query in QUERIES if "conditions" not in query]
     again = [
         {**query, "name": f"{query['name']}_again", "filter": "x > 1", "statistics": ["count"]}
@@ -301,8 +301,8 @@ def test_any_order_and_any_number_of_threads_give_the_same_integers(tmp_path: Pa
     for threads, seed in ((1, 0), (2, 0), (8, 0), (2, 1), (8, 2)):
         shuffled = frame.sample(frac=1, random_state=seed) if seed else frame
         shuffled.to_parquet(tmp_path / "rows.parquet", row_group_size=20_000)
-        blocks = [exact(tmp_path, spec_of(), index, threads=threads)[1] for index in (3, 4, 5)]
-        results.add(tuple(np.concatenate(blocks).tolist()))
+        parts = [exact(tmp_path, spec_of(), index, threads=threads)[1] for index in (3, 4, 5)]
+        results.add(tuple(np.concatenate(parts).tolist()))
     assert len(results) == 1
 
 

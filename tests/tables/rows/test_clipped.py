@@ -112,7 +112,7 @@ PUBLIC = [
 
 def rest_spec(groups: dict[str, Any], **changes: Any) -> dict[str, Any]:
     query = {"name": "q", "statistics": ["count_in_no_group"], "group_by": groups}
-    return spec_of(query=[query | changes.pop("block", {})], **changes)
+    return spec_of(query=[query | changes.pop("part", {})], **changes)
 
 
 def in_no_group(frame: pd.DataFrame, raw: dict[str, Any]) -> int:
@@ -155,9 +155,9 @@ def test_each_row_is_in_a_cell_or_in_none(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "rows.parquet")
     for groups in PUBLIC:
         total = 0
-        for block in ({}, {"statistics": ["count"]}):
+        for part in ({}, {"statistics": ["count"]}):
             privacy = {"unit": "row", "epsilon": 1}
-            raw = rest_spec(groups, privacy=privacy, contribution=None, block=block)
+            raw = rest_spec(groups, privacy=privacy, contribution=None, part=part)
             (vector,) = integers(raw, tmp_path).values()
             total += sum(vector)
         assert total == 400 << 28

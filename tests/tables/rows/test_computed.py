@@ -266,7 +266,7 @@ def test_a_release_with_them_is_planned_written_and_verified(tmp_path: Path) -> 
     given = raw("rows.parquet", output={"path": "out", "format": "csv"})
     del given["version"]
     release = ln.Release(**given, folder=tmp_path)
-    assert release.plan().to_record()["blocks"][0]["filters"] == [
+    assert release.plan().to_record()["noisy_parts"][0]["filters"] == [
         "coalesce(age, 50) < 80",
         "age >= 18 and region <> 'north'",
     ]

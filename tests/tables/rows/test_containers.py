@@ -27,6 +27,7 @@ def spec_of(name: str, query: dict[str, Any], **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("text", ["x > 0.5", "not (x < 1)", "x <> 2", "x is not null", "x = x"])
 @pytest.mark.parametrize("key", ["filter", "data.filter", "derive"])
 def test_a_finite_value_among_nan_makes_no_other_row_count(

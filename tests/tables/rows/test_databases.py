@@ -62,6 +62,7 @@ def duck(tmp_path: Path, whole: list[int]) -> Path:
     return path
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("table", ["visits", "main.visits", 'old.my "visits"', "recent"])
 def test_a_table_or_view_of_duckdb_has_the_integers_of_a_file(
     tmp_path: Path, duck: Path, whole: list[int], table: str

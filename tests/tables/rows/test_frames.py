@@ -43,7 +43,7 @@ def release(frame: Any, **changes: Any) -> ln.Release:
 
 
 def answers(given: ln.Release) -> list[list[int]]:
-    """The exact integers of each block, before noise."""
+    """The exact integers of each query, before noise."""
     rows_source = source.find_source(given.spec, given._folder, given._frame)
     vectors: list[list[int]] = []
     for query in given.spec.query:
@@ -109,7 +109,7 @@ def test_columns_of_a_record_batch_may_hold_the_same(tmp_path: Path) -> None:
     release = ln.Release(
         data={"source": batch}, privacy={"unit": "row", "epsilon": 1}, query=query, folder=tmp_path
     )
-    assert release.plan().blocks
+    assert release.plan().noisy_parts
     same = pa.RecordBatch.from_arrays([batch.column(0)] * 2, names=["k", "K"])
     with pytest.raises(SourceError, match="equals 'K' except for capitals"):
         ln.Release(data={"source": same}, privacy={"unit": "row", "epsilon": 1}, query=query)
@@ -118,7 +118,7 @@ def test_columns_of_a_record_batch_may_hold_the_same(tmp_path: Path) -> None:
 def test_a_release_of_a_frame_is_written_and_verified(tmp_path: Path) -> None:
     output = {"path": str(tmp_path / "out"), "format": "csv"}
     given = release(pl.from_pandas(ROWS), output=output)
-    assert given.plan().blocks
+    assert given.plan().noisy_parts
     assert len(given.run().tables["q"].columns["count"]) == 3
     assert ln.verify_directory(tmp_path / "out")
     again = ln.Release.from_toml(tmp_path / "out/spec.toml")
@@ -134,7 +134,7 @@ def test_planning_reads_no_row_of_a_reader() -> None:
 
     schema = pa.Schema.from_pandas(ROWS)
     given = release(pa.RecordBatchReader.from_batches(schema, batches()))
-    assert given.plan().blocks
+    assert given.plan().noisy_parts
     with pytest.raises(SourceError, match="can't be read") as caught:
         given.run()
     assert "asked for" not in str(caught.value)
@@ -243,7 +243,7 @@ def test_a_query_is_not_run_to_see_its_columns() -> None:
     rows = ROWS  # noqa: F841  # by its name, below
     relation = connection.sql("SELECT noted(who) AS who, year, x FROM rows")
     given = release(relation)
-    assert given.plan().blocks
+    assert given.plan().noisy_parts
     assert not seen
     assert answers(given) == answers(release(ROWS))
     assert set(seen) == set(ROWS.who)
@@ -366,6 +366,7 @@ def _grid(value: int, most: int) -> int:
     return counts
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("offsets", [(0, 5, 2, 3), (0, 2, 100, 3)])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_texts_that_lie_nowhere_are_refused(offsets: tuple[int, ...], kind: Any) -> None:
@@ -400,4 +401,4 @@ def test_without_pyarrow_a_stream_is_refused_before_it_is_read(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SourceError, match="pip install pyarrow"):
         given.plan()
-    assert release(ROWS).plan().blocks
+    assert release(ROWS).plan().noisy_parts

@@ -208,7 +208,7 @@ def test_a_release_says_what_is_joined_and_quotes_nothing(tmp_path: Path) -> Non
     given["data"]["types"] = {}
     del given["version"]
     release = ln.Release(**given, folder=tmp_path)
-    sentences = release.plan().to_record()["blocks"][0]["joined"]
+    sentences = release.plan().to_record()["noisy_parts"][0]["joined"]
     (sentence,) = sentences
     assert sentence.endswith("Rows of persons are protected as part of their who's data.")
     release.run()

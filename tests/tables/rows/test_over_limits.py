@@ -20,8 +20,8 @@ def test_one_count_stays_whole_however_it_is_limited(
 ) -> None:
     """Shrunk by a factor a little below 2/5, five rows would be no whole number."""
     pd.DataFrame({"person": [1] * 5, "plan": 1}).to_parquet(tmp_path / "rows.parquet")
-    block = {"name": "n", "statistics": ["count"]}
-    raw = spec_of(contribution=limits, columns={}, query=[block])
+    part = {"name": "n", "statistics": ["count"]}
+    raw = spec_of(contribution=limits, columns={}, query=[part])
     layout, (count,) = exact(tmp_path, raw, 0)
     assert any(isinstance(one, ln.Integer) for one in layout.sensitivities)
     assert count == 2 << layout.bits
@@ -60,9 +60,9 @@ def test_all_that_a_person_adds_is_shrunk_by_one_factor_where_a_norm_limits_it(
 ) -> None:
     frame = pd.DataFrame({"person": 1, "plan": [1] * 10 + [2]})
     frame.to_parquet(tmp_path / "rows.parquet")
-    block = {"name": "n", "statistics": ["count"], "group_by": {"plan": [1, 2]}}
+    part = {"name": "n", "statistics": ["count"], "group_by": {"plan": [1, 2]}}
     for limits, size in (({"l2": 1}, math.sqrt(101)), ({"l1": 1}, 11)):
-        raw = spec_of(contribution=limits, columns={}, query=[block])
+        raw = spec_of(contribution=limits, columns={}, query=[part])
         layout, (first, second) = exact(tmp_path, raw, 0)
         unit = 2**layout.bits
         assert [first / unit, second / unit] == pytest.approx([10 / size, 1 / size], abs=1e-5)

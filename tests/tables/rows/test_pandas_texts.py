@@ -138,6 +138,7 @@ def test_a_column_that_is_not_used_never_matters(folder: Path, name: str) -> Non
     assert builder.run().tables["q"].columns["count"] == pytest.approx([2, 1], abs=0.5)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("name", "keys"),
     [

@@ -37,6 +37,7 @@ def by_hand(frame: pd.DataFrame, *, reach: Fraction, bits: int) -> list[int]:
     return [weights[cell] for cell in range(22)]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("limits", LIMITS)
 def test_each_row_of_a_person_with_too_many_counts_for_as_much_less(
     tmp_path: Path, limits: dict[str, Any]

@@ -121,6 +121,7 @@ def test_columns_may_have_any_name_and_come_in_any_order(tmp_path: Path) -> None
     assert counts(tmp_path, raw) == [1, 0.5]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", ["it's.csv", 'a "b".csv', "[ab]*?.csv", "x=1.csv", "ünï.csv"])
 def test_a_path_is_a_file_and_never_a_pattern_or_sql(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "plan=b"  # not a partition either

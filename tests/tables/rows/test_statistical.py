@@ -108,6 +108,7 @@ def test_encoding_is_that_of_the_file_or_of_the_spec(tmp_path: Path) -> None:
         counts(tmp_path, "a.xpt", {"t": ["b"]}, delimiter=";")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["sav", "dta", "xpt"])
 def test_chunks_are_the_same_rows(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -193,6 +194,7 @@ SAS_ROWS = [
 """The rows of rows.sas7bdat, which ReadStat's own writer in C wrote."""
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("row", range(6))
 def test_a_file_of_sas_has_the_rows_that_were_written(row: int) -> None:
     text, number, day, instant = SAS_ROWS[row]
@@ -208,6 +210,7 @@ def test_a_file_of_sas_has_the_rows_that_were_written(row: int) -> None:
         assert [bool(number) for number in vector] == [at == row for at in range(6)], condition
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["sav", "dta", "xpt"])
 def test_no_number_in_a_column_of_days_makes_a_release_fail(kind: str, tmp_path: Path) -> None:
     numbers = [0.0, 1e70, -1e70, 0.5, -0.25, 2.0**-200, 86_399.999999999, None, 22_000.0]

@@ -1,4 +1,4 @@
-"""A block's layout, and the numbers of one cell, for tests of statistics."""
+"""A query's layout, and the numbers of one cell, for tests of statistics."""
 
 from __future__ import annotations
 

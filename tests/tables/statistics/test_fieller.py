@@ -32,20 +32,20 @@ def planned(
         "columns": {"x": {"bounds": list(bounds)}, "y": {"bounds": [0, 8]}},
         "query": [{"name": "q", "statistics": statistics, "group_by": {"g": list(range(groups))}}],
     }
-    return plan(spec_file.lay_out(raw)).blocks[0]
+    return plan(spec_file.lay_out(raw)).noisy_parts[0]
 
 
 def drawn(
-    block: NoisyPart, index: int, seed: int, groups: int = GROUPS
+    part: NoisyPart, index: int, seed: int, groups: int = GROUPS
 ) -> tuple[Statistic, Ingredients, np.ndarray]:
     """A statistic, and the noise of its two numbers in every group, shape (2, groups)."""
-    layout = block.layout
-    claim = block.certificate
+    layout = part.layout
+    claim = part.certificate
     grid = claim.grid or Fraction(1)
     sampler = make_sampler(claim.noise, grid=grid, entropy=InsecureSeededEntropy(seed))
     noise = sampler.draw(claim.dimension).estimates * float(grid)
     each = noise.reshape(groups, -1).T[list(layout.uses[index])]
-    return layout.statistics[index], layout.ingredients(block.noise_errors)[index], each
+    return layout.statistics[index], layout.ingredients(part.noise_errors)[index], each
 
 
 CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -65,9 +65,9 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_little_more(
     name: str, n: int, quotient: float
 ) -> None:
     statistics, privacy = CASES[name]
-    block = planned(statistics, **privacy)
+    part = planned(statistics, **privacy)
     for index in range(len(statistics)):
-        runs = [drawn(block, index, seed) for seed in range(8)]
+        runs = [drawn(part, index, seed) for seed in range(8)]
         asked, ingredients, _ = runs[0]
         assert find_tests(ingredients.noise, most=1.0) is not None
         noise = np.concatenate([each for *_, each in runs], axis=1)
@@ -125,8 +125,8 @@ def test_numbers_of_groups_that_noise_chose_have_no_such_tests(more: dict[str, A
         "columns": {"x": {"bounds": [10, 30]}},
         "query": [{"name": "q", "statistics": ["count", "mean(x)"], **more}],
     }
-    (block,) = plan(spec_file.lay_out(raw)).blocks
-    ingredients = block.layout.ingredients(block.noise_errors)[1]
+    (part,) = plan(spec_file.lay_out(raw)).noisy_parts
+    ingredients = part.layout.ingredients(part.noise_errors)[1]
     assert find_tests(ingredients.noise, most=1.0) is None
 
 

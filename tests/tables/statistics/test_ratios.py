@@ -80,6 +80,7 @@ def test_nothing_of_a_spread_or_ratio_is_rounded_or_clamped(form: str) -> None:
             layout([text], **asked)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("missing", ["skip", 3])
 def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: Any) -> None:
     rng = np.random.default_rng(4)  # makes the table, no noise
@@ -142,11 +143,11 @@ def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
             },
             query=[{"name": "q", "statistics": [text]}],
         )
-        (block,) = release.plan().blocks
+        (part,) = release.plan().noisy_parts
         sentence = (
             "uses only rows with a value of weight and weighted. Other rows add to neither part."
         )
-        assert (missing == "skip") is any(sentence in one for one in block.layout.missing)
+        assert (missing == "skip") is any(sentence in one for one in part.layout.missing)
         assert release.run().tables["q"].columns[parse(text).label][0] == pytest.approx(
             true, rel=1e-4
         )
@@ -267,7 +268,7 @@ def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str)
         output={"path": "out", "format": kind},
         folder=tmp_path,
     )
-    ((wish,),) = (block.wishes for block in release.plan().blocks)
+    ((wish,),) = (part.wishes for part in release.plan().noisy_parts)
     assert "not met, nothing bounds it" in wish.in_words()
     release.run()
     verified = ln.verify_directory(tmp_path / "out")
@@ -275,7 +276,9 @@ def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str)
     if kind == "json":
         records = json.loads((tmp_path / "out" / "q.json").read_text())
         assert any(one["ratio_sum_a_by_sum_b_high"] is None for one in records)
-        errors = json.loads((tmp_path / "out" / "plan.json").read_text())["blocks"][0]["errors"]
+        errors = json.loads((tmp_path / "out" / "plan.json").read_text())["noisy_parts"][0][
+            "errors"
+        ]
         assert errors[0]["half_width_95"] is None
 
 

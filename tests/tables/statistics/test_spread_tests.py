@@ -29,8 +29,8 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_
     name: str,
 ) -> None:
     """The box, of an interval of each number, was what was published before."""
-    block = planned(["std(x)", "var(x)"], groups=GROUPS, **CASES[name])
-    runs = [drawn(block, 0, seed, GROUPS) for seed in range(24)]
+    part = planned(["std(x)", "var(x)"], groups=GROUPS, **CASES[name])
+    runs = [drawn(part, 0, seed, GROUPS) for seed in range(24)]
     asked, ingredients, _ = runs[0]
     assert isinstance(asked, spreads.Spread)
     noise = np.concatenate([each for *_, each in runs], axis=1)
@@ -60,8 +60,8 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_
 @pytest.mark.dense
 def test_the_ends_are_those_of_all_pairs_that_no_test_rejects() -> None:
     """On a grid of means and variances, each tested by the law of its own noise."""
-    block = planned(["var(x)"], groups=2, epsilon="0.5")
-    (ingredients,) = block.layout.ingredients(block.noise_errors)
+    part = planned(["var(x)"], groups=2, epsilon="0.5")
+    (ingredients,) = part.layout.ingredients(part.noise_errors)
     tests = find_spread_tests(ingredients.noise)
     assert tests is not None
     certificate, places = tests.certificate, tests.positions
@@ -91,21 +91,22 @@ def test_the_ends_are_those_of_all_pairs_that_no_test_rejects() -> None:
 
 
 def test_without_the_law_of_all_three_nothing_is_tested() -> None:
-    block = planned(["var(x)"], groups=2)
-    (ingredients,) = block.layout.ingredients(block.noise_errors)
+    part = planned(["var(x)"], groups=2)
+    (ingredients,) = part.layout.ingredients(part.noise_errors)
     other = planned(["var(x)"], groups=2, delta="1e-3").noise_errors
     assert find_spread_tests(ingredients.noise) is not None
     assert find_spread_tests((ingredients.noise[0], other[1], ingredients.noise[2])) is None
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["var(x)", "std(x)"])
 @pytest.mark.parametrize("with_mean", [False, True])
 def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(
     kind: str, with_mean: bool
 ) -> None:
-    block = planned([kind, "mean(x)", "count(x)"], groups=GROUPS)
-    asked, ingredients, noise = drawn(block, 0, 5, GROUPS)
-    mean, of_mean, _ = drawn(block, 1, 5, GROUPS)
+    part = planned([kind, "mean(x)", "count(x)"], groups=GROUPS)
+    asked, ingredients, noise = drawn(part, 0, 5, GROUPS)
+    mean, of_mean, _ = drawn(part, 1, 5, GROUPS)
     rng = np.random.default_rng(6)
     n = 10.0 ** rng.uniform(0, 4, GROUPS)
     at = rng.uniform(-1, 1, GROUPS)
@@ -139,11 +140,11 @@ def test_a_mean_far_from_0_tells_no_more_of_a_variance_than_its_digits(
 ) -> None:
     """Around 10^15 floats are 1/8 apart, a quarter of the radius of these bounds."""
     kinds = ["var(x)", "mean(x)", other]
-    block = planned(kinds, groups=GROUPS, bounds=[low, low + 1])
-    layout, noise = block.layout, block.noise_errors
+    part = planned(kinds, groups=GROUPS, bounds=[low, low + 1])
+    layout, noise = part.layout, part.noise_errors
     rng = np.random.default_rng(7)
     for seed in range(3):
-        _, _, drawn_noise = drawn(block, 0, seed, GROUPS)
+        _, _, drawn_noise = drawn(part, 0, seed, GROUPS)
         n = np.floor(10.0 ** rng.uniform(0, 4, GROUPS))
         at = rng.choice([0, 1, 0.9, -0.5, -1, 0.2], GROUPS)
         spread = rng.choice([0, 0.01, 0.3, 1], GROUPS) * (1 - at**2)

@@ -194,10 +194,10 @@ def noise_of(statistics: list[str]) -> tuple[list[float], float]:
         columns={"x": {"bounds": [0, 1]}},
         query=[{"name": "q", "statistics": statistics}],
     )
-    (block,) = release._find_plan(None)[1].blocks
-    laplace = block.baselines.laplace
+    (part,) = release._find_plan(None)[1].noisy_parts
+    laplace = part.baselines.laplace
     assert laplace is not None
-    return [error.std for error in block.noise_errors], math.sqrt(laplace.variance)
+    return [error.std for error in part.noise_errors], math.sqrt(laplace.variance)
 
 
 def test_count_mean_var_and_std_share_three_numbers_and_beat_thirds_of_the_budget() -> None:

@@ -56,7 +56,7 @@ def raw_of(statistics: list[str], **more: Any) -> dict[str, Any]:
 
 
 def block_of(raw: dict[str, Any]) -> NoisyPart:
-    return plan(spec_file.lay_out({"version": 1} | raw)).blocks[0]
+    return plan(spec_file.lay_out({"version": 1} | raw)).noisy_parts[0]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,7 @@ def test_which_sums_are_made_of_a_count_and_values_about_the_middle(
     assert sorted({use for own in layout.uses for use in own}) == [*range(len(layout.components))]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("missing", ["skip", "none", "least"])
 @pytest.mark.parametrize("frame", [True, False])
 def test_sums_without_noise_are_those_of_the_rows(
@@ -119,8 +120,8 @@ def test_sums_without_noise_are_those_of_the_rows(
     rows_source = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
     vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(layout)
     cells = vector.reshape(len(KEYS), -1) / 2.0**layout.bits
-    block = block_of(raw)
-    for place, ingredients in enumerate(layout.ingredients(block.noise_errors)):
+    part = block_of(raw)
+    for place, ingredients in enumerate(layout.ingredients(part.noise_errors)):
         numbers = [cells[:, use] for use in layout.uses[place]]
         value = layout.statistics[place].values(ingredients, numbers)[0]
         for index, key in enumerate(KEYS):
@@ -162,11 +163,11 @@ def test_real_noise_is_as_large_as_said(name: str, column: str) -> None:
     raw = raw_of([f"sum({column})", f"mean({column})"], privacy=DRAWN[name])
     cells = 1 if name == "laplace" else GROUPS
     raw["query"][0]["group_by"] = {"k": [*range(cells)]}
-    block = block_of(raw)
-    assert (block.certificate.noise.name == "laplace") == (name == "laplace")
+    part = block_of(raw)
+    assert (part.certificate.noise.name == "laplace") == (name == "laplace")
     draws = range(8 * GROUPS // cells)
-    asked, ingredients, _ = drawn(block, 0, 0, cells)
-    noise = np.concatenate([drawn(block, 0, seed, cells)[2] for seed in draws], axis=1)
+    asked, ingredients, _ = drawn(part, 0, 0, cells)
+    noise = np.concatenate([drawn(part, 0, seed, cells)[2] for seed in draws], axis=1)
     value, std, low, high = asked.values(ingredients, [*noise])
     share = float(((low <= 0) & (high >= 0)).mean())
     error = (0.05 * 0.95 / len(value)) ** 0.5

@@ -56,7 +56,7 @@ def layout_of(raw: dict[str, Any]) -> Layout:
 
 
 def block_of(raw: dict[str, Any]) -> NoisyPart:
-    return plan(spec_file.lay_out({"version": 1} | raw)).blocks[0]
+    return plan(spec_file.lay_out({"version": 1} | raw)).noisy_parts[0]
 
 
 def of_persons(**limits: int) -> dict[str, Any]:
@@ -113,15 +113,15 @@ def test_counts_without_noise_are_those_of_the_rows(tmp_path: Path, *, frame: bo
     data = pl.DataFrame(rows, schema={"k": pl.String, "x": pl.Float64, "y": pl.Float64})
     data.write_parquet(tmp_path / "rows.parquet")
     raw = raw_of(["count", "count(x)", "mean(x)", "sum(x)"])
-    block = block_of(raw)
+    part = block_of(raw)
     spec = spec_file.parse({"version": 1} | raw)
     rows_source = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
-    vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(block.layout)
-    cells = vector.reshape(len(KEYS), -1) / 2.0**block.layout.bits
-    uses = zip(block.layout.uses, block.layout.ingredients(block.noise_errors), strict=True)
+    vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(part.layout)
+    cells = vector.reshape(len(KEYS), -1) / 2.0**part.layout.bits
+    uses = zip(part.layout.uses, part.layout.ingredients(part.noise_errors), strict=True)
     values = [
         asked.values(group_rows, [cells[:, use] for use in release])[0]
-        for asked, (release, group_rows) in zip(block.layout.statistics, uses, strict=True)
+        for asked, (release, group_rows) in zip(part.layout.statistics, uses, strict=True)
     ]
     for index, key in enumerate(KEYS):
         group_rows = [row["x"] for row in rows if row["k"] == key]
@@ -169,16 +169,17 @@ def test_one_row_moves_a_cell_by_no_more_than_its_body_says(
     assert set(largest) == {Fraction(1)}  # every row reaches it, and none is beyond
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("most", [3, 200, 100_000])
 def test_rows_without_a_value_are_all_counted(tmp_path: Path, most: int) -> None:
     """Also of persons who may have so many rows that the integers of each have few bits."""
     raw = raw_of(MEANS, **of_persons(max_rows=most))
-    block, spec = block_of(raw), spec_file.parse({"version": 1} | raw)
+    part, spec = block_of(raw), spec_file.parse({"version": 1} | raw)
     rows = {"k": ["a"] * 999, "x": [None] * 999, "y": [0.0] * 999, "u": [*range(999)]}
     pl.DataFrame(rows, schema_overrides={"x": pl.Float64}).write_parquet(tmp_path / "rows.parquet")
     rows_source = source.find_source(spec, tmp_path)
-    total = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(block.layout)
-    release = 2**block.layout.bits / block.layout.components[-1].radius
+    total = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(part.layout)
+    release = 2**part.layout.bits / part.layout.components[-1].radius
     assert total[2] == 999 * release
 
 
@@ -254,8 +255,8 @@ TRUE = {"count": 700.0, "mean_x": 30.0, "sum_x": 15_000.0}  # of 500 rows with a
 def test_real_noise_is_as_large_as_said(name: str) -> None:
     raw = raw_of(["count", "mean(x)", "sum(x)"], privacy=BUDGETS[name])
     raw["query"][0]["group_by"] = {"k": [*range(GROUPS)]}
-    block = block_of(raw)
-    claim, layout = block.certificate, block.layout
+    part = block_of(raw)
+    claim, layout = part.certificate, part.layout
     assert hasattr(claim.noise, "body") == (name not in {"spherical", "gaussian"})
     grid = claim.grid or Fraction(1)
     vectors = [
@@ -269,7 +270,7 @@ def test_real_noise_is_as_large_as_said(name: str) -> None:
     true = [500.0, 500 * (30 - 45) / 45, 200 / float(without.radius)]
     cells = np.concatenate(vectors) * float(grid) + np.array(true)
     for asked, ingredients, uses in zip(
-        layout.statistics, layout.ingredients(block.noise_errors), layout.uses, strict=True
+        layout.statistics, layout.ingredients(part.noise_errors), layout.uses, strict=True
     ):
         value, std, low, high = asked.values(ingredients, [cells[:, use] for use in uses])
         wanted = TRUE[asked.label]
@@ -283,12 +284,12 @@ def test_real_noise_is_as_large_as_said(name: str) -> None:
 def test_counts_of_two_queries_of_one_draw_have_the_noise_that_is_said() -> None:
     raw = raw_of(MEANS, group_by={"k": [*range(GROUPS)]})
     raw["query"].append({"name": "r", "statistics": MEANS, "group_by": {"k": ["a", "b"]}})
-    plans = plan(spec_file.lay_out({"version": 1} | raw)).blocks
-    for block in plans:
-        (ingredients, *_) = block.layout.ingredients(block.noise_errors)
-        std, half = float(ingredients.noise[0].std), block.errors[0].half_width_95
-        assert block.errors[0].std == pytest.approx(std * math.sqrt(1.5), rel=2e-3)
-        assert 1.9 < half / block.errors[0].std < 2.1
+    plans = plan(spec_file.lay_out({"version": 1} | raw)).noisy_parts
+    for part in plans:
+        (ingredients, *_) = part.layout.ingredients(part.noise_errors)
+        std, half = float(ingredients.noise[0].std), part.errors[0].half_width_95
+        assert part.errors[0].std == pytest.approx(std * math.sqrt(1.5), rel=2e-3)
+        assert 1.9 < half / part.errors[0].std < 2.1
 
 
 @pytest.fixture(scope="module")

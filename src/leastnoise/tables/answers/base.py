@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.certificate.plan import Block as Claim
-    from leastnoise.certificate.plan import Blocks as Claims
-    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.certificate.plan import Claim, Claims, PlanCertificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.lay_out import Needs, Parts
@@ -249,7 +247,7 @@ class TablePart(ABC):
         """Its columns without rows and noise, all 0; no row where the groups aren't known."""
 
 
-SECTIONS = ("blocks", "quantiles", "keys")
+SECTIONS = ("noisy_parts", "quantiles", "keys")
 """The keys of plan.json that list parts, in order."""
 
 

@@ -13,8 +13,7 @@ from leastnoise.tables.noise.shared_draws import list_draw_queries
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from leastnoise.certificate.plan import Block as Claim
-    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.certificate.plan import Claim, PlanCertificate
     from leastnoise.tables.answers.base import Answer, Answered, QueryKind, Reading
     from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -64,7 +63,7 @@ def _by_draw(
 ) -> list[tuple[list[str], Named]]:
     """The labels and the certificates of each draw; a draw may have several certificates."""
     draws: list[tuple[list[str], Named]] = []
-    for name, claim in certificate.blocks:
+    for name, claim in certificate.draws:
         owners = [] if name in by_label else [answer for answer in answers if answer.owns(name)]
         labels = [*owners[0].labels] if owners else name.split(JOIN)
         if owners and draws and draws[-1][0] == labels:

@@ -78,7 +78,7 @@ class NoisyPart(TablePart):
     answered: NoisyAnswer
     index: int = 0
 
-    section: ClassVar[str] = "blocks"
+    section: ClassVar[str] = "noisy_parts"
     has_coordinates: ClassVar[bool] = True
     """True if each published number is computed from coordinates of the draw."""
     hides_groups: ClassVar[bool] = False

@@ -140,7 +140,7 @@ def scale_together(
         once = {pair: rescale(*pair) for pair in dict.fromkeys(pairs)}  # many queries are alike
         moved = [once[pair] for pair in pairs]
         PlanCertificate.prove(
-            budget=budget, blocks=tuple((str(i), proved) for i, proved in enumerate(moved))
+            budget=budget, draws=tuple((str(i), proved) for i, proved in enumerate(moved))
         )
     except (NotApplicable, NotCertified):
         return None

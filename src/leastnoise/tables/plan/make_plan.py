@@ -81,7 +81,7 @@ def _plan_found_limit(
         plans=[fixed.certificate for fixed in plans],
         neighbours=spec.privacy.neighbours,
     )
-    certificate = PlanCertificate.prove(budget=spec.budget, blocks=((finder.label, claim),))
+    certificate = PlanCertificate.prove(budget=spec.budget, draws=((finder.label, claim),))
     known = tuple(
         Plan(
             spec=found_limits.set_found_limit(spec, finder, limit),
@@ -108,7 +108,9 @@ def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
     It steers the choice, and nothing is promised of it. Six digits make it a short text.
     """
     parts = [
-        part for part in fixed.blocks if finder.query is None or part.query == finder.query.name
+        part
+        for part in fixed.noisy_parts
+        if finder.query is None or part.query == finder.query.name
     ]
     if not parts:
         why = f"No noise in the tables depends on {finder.label}."
@@ -131,7 +133,7 @@ def _prove(layout: SpecLayout, offers: Sequence[Offer]) -> Plan:
     ordered = sorted(offers, key=lambda offer: offer.index)
     certificate = PlanCertificate.prove(
         budget=layout.spec.budget,
-        blocks=tuple(claim for offer in ordered for claim in offer.claims),
+        draws=tuple(claim for offer in ordered for claim in offer.claims),
         releases=layout.spec.compositions,
         rho=layout.spec.privacy.rho,
     )
@@ -187,8 +189,8 @@ def _read_plan(
 
 def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> LimitCertificate:
     """The certificate of the choice; rejects a choice that is not as the spec implies."""
-    names = [name for name, _ in certificate.blocks]
-    claim = certificate.blocks[0][1] if names == [finder.label] else None
+    names = [name for name, _ in certificate.draws]
+    claim = certificate.draws[0][1] if names == [finder.label] else None
     if not isinstance(claim, LimitCertificate):
         raise CertificateRejected(
             f"Expected the certificate of the choice of {finder.label} alone."
@@ -210,7 +212,7 @@ def _check_releases(certificate: PlanCertificate, releases: int) -> None:
 
     A certificate for more releases would need more noise.
     """
-    draws = [(f"Query {name!r}", draw) for name, draw in certificate.blocks]
+    draws = [(f"Query {name!r}", draw) for name, draw in certificate.draws]
     about = {name: draw.compositions for name, draw in draws if isinstance(draw, Certificate)}
     for name, stated in {"The certificate": certificate.releases, **about}.items():
         if stated != releases:

@@ -42,7 +42,7 @@ class QueryPlan:
     parts: tuple[TablePart, ...]
 
     @property
-    def blocks(self) -> tuple[NoisyPart, ...]:
+    def noisy_parts(self) -> tuple[NoisyPart, ...]:
         """The parts with noise added to their numbers."""
         return _of_kind(self.parts, NoisyPart)
 
@@ -97,7 +97,7 @@ class Plan(Framed, Shown):
         return tuple(sorted(every, key=order))
 
     @property
-    def blocks(self) -> tuple[NoisyPart, ...]:
+    def noisy_parts(self) -> tuple[NoisyPart, ...]:
         """The parts with noise added to their numbers."""
         return _of_kind(self.parts, NoisyPart)
 
@@ -181,7 +181,7 @@ class Plan(Framed, Shown):
     @property
     def rule(self) -> str:
         """The rule by which the draws of noise compose."""
-        claim = self.certificate.blocks[0][1]
+        claim = self.certificate.draws[0][1]
         if not isinstance(claim, LimitCertificate):
             return self.certificate.rule
         finder = found_limits.finder_of(self.spec)

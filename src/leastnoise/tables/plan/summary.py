@@ -73,7 +73,7 @@ def list_sentences(plan: Plan) -> list[str]:
     sentences += sentences_on(plan, Topic.DRAW)
     sentences += [*warn_mixed_years(plan.spec), *_clocks(plan.spec), *describe_rows(plan)]
     sentences += sentences_on(plan, Topic.KEPT, Topic.NOISE, Topic.WISH)
-    if plan.blocks:
+    if plan.noisy_parts:
         sentences += [PLAIN, OWN_NOISE, *describe_counts(layouts), *describe_detection(plan)]
     return sentences + sentences_on(plan, Topic.VALUES)
 
@@ -172,7 +172,7 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
 
 def describe_detection(plan: Plan) -> list[str]:
     """Sentences about the least losses to limits and bounds that their counts can show."""
-    errors = [error for part in plan.blocks if part.layout.clipped for error in part.errors]
+    errors = [error for part in plan.noisy_parts if part.layout.clipped for error in part.errors]
     sentences = [
         f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %). A "
         "smaller count can't be distinguished from 0."
@@ -310,7 +310,7 @@ def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
 
 def list_notes(plan: Plan) -> tuple[str, ...]:
     """The notes of a plan."""
-    layouts = [part.layout for part in plan.blocks]
+    layouts = [part.layout for part in plan.noisy_parts]
     sized = [item for layout in layouts for item in layout.statistics if item.needs_size]
     counts = (
         *describe_counts(layouts),
@@ -322,7 +322,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     notes += tuple(sentences_on(plan, Topic.VALUES))
     by_row = plan.spec.privacy.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
-    row_counts = (part.exact_rows for part in plan.blocks)
+    row_counts = (part.exact_rows for part in plan.noisy_parts)
     exact = min((rows for rows in row_counts if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
@@ -369,7 +369,7 @@ def find_epsilon_of_one(certificate: PlanCertificate) -> float:
     At δ = 0 losses add up. Otherwise it is the least ε that is proved for the draws of one release
     together, or the ε of the whole series if no smaller ε is proved.
     """
-    budget, claims = certificate.budget, [claim for _, claim in certificate.blocks]
+    budget, claims = certificate.budget, [claim for _, claim in certificate.draws]
     draws = [claim for claim in claims if isinstance(claim, Certificate)]
     others = [claim.budget for claim in claims if not isinstance(claim, Certificate)]
     separate = sum((other.epsilon for other in others), Fraction(0))

@@ -136,11 +136,11 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
         for part in (*query.parts, *plans[1][name].parts):
             if part.why_no_difference is not None:
                 raise Refused(f"The query {name!r}{part.why_no_difference}")
-        both = (query.blocks, plans[1][name].blocks)
+        both = (query.noisy_parts, plans[1][name].noisy_parts)
         if why := next(_find_mismatches(releases[0], releases[1], both), None):
             raise Refused(f"The query {name!r}{why}")
         numbers = [
-            _read_numbers(folder, release, parts)
+            read_numbers(folder, release, parts)
             for folder, release, parts in zip(folders, releases, both, strict=True)
         ]
         tables[name] = _subtract(both, numbers)
@@ -211,7 +211,7 @@ def _statistics_by_label(parts: Sequence[NoisyPart]) -> dict[str, _NoisyStatisti
     }
 
 
-def _read_numbers(
+def read_numbers(
     folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """The numbers of a verified table, by column."""

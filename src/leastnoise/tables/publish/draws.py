@@ -108,7 +108,7 @@ def draw_tables(
 
 def _find_limit(spec_layout: SpecLayout, plan: Plan, finder: Finder, rows: ExactTotals) -> Plan:
     """Choose a limit by chance, and return the plan with this limit."""
-    ((_, claim),) = plan.certificate.blocks
+    ((_, claim),) = plan.certificate.draws
     if not isinstance(claim, LimitCertificate):
         raise TypeError("the plan of a found limit has one certificate, of its choice")
     cut_off = rows.cut_off(finder, found_limits.layout_of(spec_layout, finder))

@@ -156,7 +156,7 @@ def try_limits(
     trials = [
         trial
         for value, (spec_layout, plan) in plans.items()
-        for part in plan.blocks
+        for part in plan.noisy_parts
         if part.layout.label in truths
         for trial in _find_errors(
             spec_layout.spec, part, truths[part.layout.label], value=value, folder=spec.parent

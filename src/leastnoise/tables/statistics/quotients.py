@@ -108,6 +108,26 @@ class Quotient(Statistic):
         below, above = (middle + scale * np.clip(end, smallest, largest) for end in (low, high))
         return middle + scale * ratio, std, below, above
 
+    @final
+    def accept(
+        self, ingredients: Ingredients, numbers: Sequence[Floats], *, probability: float
+    ) -> tuple[Floats, Floats] | None:
+        """The ends of intervals that hold the value with this `probability`, without the box.
+
+        They are the whole range where n <= 0 or tests reject all quotients. None without tests.
+        """
+        middle, scale, smallest, largest = self.scale_of(ingredients)
+        tests = find_tests(ingredients.noise, most=largest, probability=probability)
+        if tests is None:
+            return None
+        numerator, count = numbers
+        positive = count > 0
+        divisor = np.where(positive, count, 1.0)
+        low, high = tests.accept(numerator, divisor, between=(smallest, largest))
+        known = positive & (low <= high)
+        low, high = np.where(known, low, smallest), np.where(known, high, largest)
+        return middle + scale * low, middle + scale * high
+
     def _in_box(
         self, ingredients: Ingredients, numerator: Floats, count: Floats
     ) -> tuple[Floats, Floats]:

@@ -99,6 +99,7 @@ _TABLES: dict[str, list[int]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("counts", _TABLES.values(), ids=_TABLES)
 def test_intervals_hold_a_quantile_with_95_per_cent_whatever_the_rows(counts: list[int]) -> None:
     levels = tuple(Fraction(k, 10) for k in range(1, 10))

@@ -33,6 +33,7 @@ def chain_of(whole: Margins) -> Chain:
     return whole.chain
 
 
+@pytest.mark.dense
 def test_the_figure_of_the_theory() -> None:
     whole = whole_of(plan_of(spec_of(group_by=LARGE)))
     assert chain_of(whole).order == (1, 2, 0)
@@ -125,21 +126,21 @@ def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
     plan = plan_of(spec_of(group_by=columns, **more))
     shape = (6, 2, 6, 3)[: len(columns)]
     truth = np.arange(math.prod(shape), dtype=np.int64) * 10**6
-    bits = plan.blocks[0].layout.bits
-    draws = [publish_margins(whole_of(plan), plan.blocks, truth << bits) for _ in range(400)]
-    for place, block in enumerate(plan.blocks):
-        axes = tuple(i for i in range(len(shape)) if not table_of(block) >> i & 1)
+    bits = plan.noisy_parts[0].layout.bits
+    draws = [publish_margins(whole_of(plan), plan.noisy_parts, truth << bits) for _ in range(400)]
+    for place, part in enumerate(plan.noisy_parts):
+        axes = tuple(i for i in range(len(shape)) if not table_of(part) >> i & 1)
         exact = truth.reshape(shape).sum(axis=axes).reshape(-1)
         errors = np.array([one[place].columns["count"] for one in draws]) - exact
         assert (errors == np.rint(errors)).all()
-        assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.noise_errors[0].std, rel=0.2)
-        assert np.mean(np.abs(errors) <= block.noise_errors[0].half95) > 0.92
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(part.noise_errors[0].std, rel=0.2)
+        assert np.mean(np.abs(errors) <= part.noise_errors[0].half95) > 0.92
 
 
-def released(folder: Path, **block: Any) -> Path:
+def released(folder: Path, **part: Any) -> Path:
     rows = pd.DataFrame({"who": [1, 2], "region": [1, 3], "sex": ["f", "m"], "age": [10, 40]})
     rows.to_csv(folder / "rows.csv", index=False)
-    given: dict[str, Any] = {"group_by": SMALL} | block
+    given: dict[str, Any] = {"group_by": SMALL} | part
     raw = spec_of(**given)
     raw["output"] = {"path": "out", "format": "csv"}
     Release(**raw, folder=folder).run()
@@ -169,7 +170,7 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) ->
     folder = released(tmp_path)
     path = folder / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    change(record["blocks"][0])
+    change(record["draws"][0])
     path.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(folder)
@@ -179,8 +180,8 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) ->
 def test_noise_that_is_0_as_a_float_is_no_candidate(epsilon: int) -> None:
     """Of geometric noise in the cells the std is known there: √(2q), q = e^(−ε)."""
     plan = plan_of(spec_of(privacy={"epsilon": epsilon}, margins=[[*GROUP_BY], []]))
-    (cells,) = plan.blocks[0].noise_errors
-    assert plan.blocks[0].certificate.noise.name == "geometric"
+    (cells,) = plan.noisy_parts[0].noise_errors
+    assert plan.noisy_parts[0].certificate.noise.name == "geometric"
     assert cells.std == pytest.approx(math.sqrt(2) * math.exp(-epsilon / 2), rel=1e-3)
 
 

@@ -38,7 +38,7 @@ _CUT = 1e-3  # of a standard deviation, by enumeration of a box; measured: 5e-4
 )
 def test_the_figures_of_the_theory(bins: int, wanted: float, plain: float) -> None:
     plan = plan_of(spec_of(edges=range(bins + 1)))
-    _, sums = plan.blocks
+    _, sums = plan.noisy_parts
     (error,) = sums.errors
     assert error.std <= wanted
     assert error.plain_laplace_std == pytest.approx(math.sqrt(bins + 1), rel=1e-6)
@@ -89,8 +89,8 @@ def test_what_is_published_has_the_stated_errors(bins: int) -> None:
     """By the sampler that releases have, 2,400 numbers of each kind."""
     plan = plan_of(spec_of(group_by=REGIONS)) if bins == 4 else padded(plan_of(spec_of(**THREE)))
     truth = np.arange(3 * bins, dtype=np.int64) * 10**6
-    bits = plan.blocks[0].layout.bits
-    draws = [publish_on_tree(whole_of(plan), plan.blocks, truth << bits) for _ in range(800)]
+    bits = plan.noisy_parts[0].layout.bits
+    draws = [publish_on_tree(whole_of(plan), plan.noisy_parts, truth << bits) for _ in range(800)]
     exact = (truth, truth.reshape(3, bins).cumsum(axis=1).reshape(-1))
     for place in range(2):
         errors = np.array([one[place].columns["count"] for one in draws]) - exact[place]
@@ -128,7 +128,7 @@ def test_noise_in_the_bins_alone_where_that_is_the_best() -> None:
 def test_a_unit_that_is_replaced_pays_nothing_for_how_many_there_are() -> None:
     """The share of a root, which no replacement moves, is free: half of ε as good as all."""
     added, replaced = (
-        plan_of(spec_of(privacy={"neighbours": one})).blocks[1].errors[0].std
+        plan_of(spec_of(privacy={"neighbours": one})).noisy_parts[1].errors[0].std
         for one in ("add-remove", "replace-one")
     )
     assert added < replaced < 1.2 * added  # measured: 2.135 and 2.405; all of it twice is 4.27
@@ -147,8 +147,8 @@ def test_a_series_has_an_equal_part_of_epsilon_for_each() -> None:
 def test_accuracies_and_the_least_epsilon() -> None:
     raw = spec_of(accuracy={"half_width_95": 8}, privacy={"epsilon": "least"})
     plan = plan_of(raw)
-    assert max(block.errors[0].half_width_95 for block in plan.blocks) == 8
-    assert all(wish.met for block in plan.blocks for wish in block.wishes)
+    assert max(part.errors[0].half_width_95 for part in plan.noisy_parts) == 8
+    assert all(wish.met for part in plan.noisy_parts for wish in part.wishes)
 
 
 def test_the_plan_says_what_it_rests_on() -> None:
@@ -156,14 +156,14 @@ def test_the_plan_says_what_it_rests_on() -> None:
     text = str(plan)
     assert "Each cumulative count is the sum of the published bins below its edge" in text
     assert "ages_cumulative  count" in text
-    for block, sums in zip(plan.blocks, (False, True), strict=True):
-        record = json.loads(json.dumps(block.to_record()))["cumulative"]
+    for part, sums in zip(plan.noisy_parts, (False, True), strict=True):
+        record = json.loads(json.dumps(part.to_record()))["cumulative"]
         assert record["sums"] is sums
-        assert record["root_mean_square_std"] == plan.blocks[1].errors[0].std
-        assert record["bin_std"] == plan.blocks[0].errors[0].std
+        assert record["root_mean_square_std"] == plan.noisy_parts[1].errors[0].std
+        assert record["bin_std"] == plan.noisy_parts[0].errors[0].std
         assert math.prod(record["branches"]) >= 4
-    assert [block.query for block in plan.blocks] == ["ages", "ages"]
-    assert plan.blocks[0].certificate.budget == Budget(epsilon=1)  # δ is left unspent
+    assert [part.query for part in plan.noisy_parts] == ["ages", "ages"]
+    assert plan.noisy_parts[0].certificate.budget == Budget(epsilon=1)  # δ is left unspent
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_persons_are_in_one_bin() -> None:
     text = str(plan)
     assert "In ages, each who is counted in at most one cell." in text
     assert "In ages_cumulative, each who is counted in at most one of the bins" in text
-    for block in plan.blocks:
-        ((moved,), way) = (block.to_record()[key] for key in ("sensitivities", "bounding"))
+    for part in plan.noisy_parts:
+        ((moved,), way) = (part.to_record()[key] for key in ("sensitivities", "bounding"))
         assert moved["kind"] == "row-counts"  # of the bins that noise is in
         assert way == {"kind": "first-cells", "most": 1}
 
@@ -290,6 +290,7 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
         plan_of(spec_of())
 
 
+@pytest.mark.dense
 def test_scales_that_are_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scales: list[Any] = []
 
@@ -302,7 +303,7 @@ def test_scales_that_are_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch
     tree_search._best_shares.cache_clear()
     edges = (0, 1, 2, 3, 4, 5, 6)
     stds = [
-        plan_of(spec_of(edges=edges, privacy={"epsilon": one})).blocks[1].errors[0].std
+        plan_of(spec_of(edges=edges, privacy={"epsilon": one})).noisy_parts[1].errors[0].std
         for one in ("0.4", "0.2", "0.1")
     ]
     assert len(scales) == len(set(scales)) == 3  # one for each tree

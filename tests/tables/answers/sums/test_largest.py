@@ -42,12 +42,12 @@ _REACH = 9  # of a cell's noise at ε = 2, which passes it with less than 1e-7
 _SAID = 'The noise is chosen to make the largest standard deviation small (objective = "largest").'
 
 
-def levels_of(sizes: list[int], **block: Any) -> dict[str, Any]:
+def levels_of(sizes: list[int], **part: Any) -> dict[str, Any]:
     """Return a spec of places in states of these sizes, and of the nation."""
     states = [f"s{state}" for state, size in enumerate(sizes) for _ in range(size)]
     levels = {"state": states, "nation": ["n"] * len(states)}
     keys = {"keys": [*range(len(states))], "levels": levels}
-    raw = margins.spec_of(group_by={"region": keys}, **block)
+    raw = margins.spec_of(group_by={"region": keys}, **part)
     del raw["query"][0]["margins"]
     return raw
 
@@ -60,7 +60,7 @@ def plan_of(raw: dict[str, Any], **given: Any) -> Plan:
 
 def stds_of(plan: Plan) -> list[float]:
     """Return all standard deviations that are published, a row each where they are unlike."""
-    errors = [error for block in plan.blocks for error in block.noise_errors]
+    errors = [error for part in plan.noisy_parts for error in part.noise_errors]
     return [std for one in errors for std in (one.rows.std if one.rows else (one.std,))]
 
 
@@ -121,7 +121,7 @@ def test_no_tree_of_a_grid_has_a_smaller_largest_cumulative_error(bins: int) -> 
 def test_no_shares_of_a_grid_have_a_smaller_largest_error_by_levels(sizes: list[int]) -> None:
     raw = levels_of(sizes, privacy={"epsilon": 2}, **LARGEST)
     plan = plan_of(raw)
-    answered = plan.blocks[0].answered
+    answered = plan.noisy_parts[0].answered
     assert isinstance(answered, Levels)
     whole = answered
     first = np.arange(4) < sizes[0]
@@ -157,7 +157,7 @@ def test_the_figures(raw: dict[str, Any], most: float, otherwise: float) -> None
     plan = plan_of(raw, **LARGEST)
     assert max(stds_of(plan)) <= most
     assert _SAID in str(plan)
-    summed = plan.blocks[0].answered
+    summed = plan.noisy_parts[0].answered
     assert isinstance(summed, Summed)
     record = summed.to_record()
     assert record["objective"] == "largest"
@@ -170,7 +170,7 @@ def test_other_ways_and_the_bound_are_of_the_largest_error(raw: dict[str, Any]) 
     cell = 1 / (2**0.5 * np.sinh(1 / 2))
     cells, tables = (400, 8) if raw["query"][0].get("margins") else (12, 3)
     plan = plan_of(raw, **LARGEST)
-    summed = plan.blocks[0].answered
+    summed = plan.noisy_parts[0].answered
     assert isinstance(summed, Summed)
     record = summed.to_record()
     found = record.get("other_ways") or record["compared"]["count"]
@@ -186,7 +186,7 @@ def test_of_unlike_states_the_largest_in_the_cells_counts(without: str, most: in
     raw = levels_of([1, 2, 9])
     raw["query"][0]["group_by"]["region"]["levels"].pop(without, None)
     plan = plan_of(raw, **LARGEST)
-    answered = plan.blocks[0].answered
+    answered = plan.noisy_parts[0].answered
     assert isinstance(answered, Levels)
     others = answered.others
     assert others["cells"] == pytest.approx(most**0.5 / (2**0.5 * np.sinh(1 / 2)))
@@ -208,16 +208,16 @@ def test_what_is_published_has_the_stated_errors() -> None:
     """By the sampler that releases have; a table's numbers are alike."""
     plan = plan_of(margins.spec_of(group_by=CENSUS, **LARGEST))
     truth = np.arange(400, dtype=np.int64) * 10**3
-    bits = plan.blocks[0].layout.bits
+    bits = plan.noisy_parts[0].layout.bits
     draws = [
-        publish_margins(margins.whole_of(plan), plan.blocks, truth << bits) for _ in range(400)
+        publish_margins(margins.whole_of(plan), plan.noisy_parts, truth << bits) for _ in range(400)
     ]
-    for place, block in enumerate(plan.blocks):
-        axes = tuple(i for i in range(3) if not margins.table_of(block) >> i & 1)
+    for place, part in enumerate(plan.noisy_parts):
+        axes = tuple(i for i in range(3) if not margins.table_of(part) >> i & 1)
         exact = truth.reshape(20, 2, 10).sum(axis=axes).reshape(-1)
         errors = np.array([one[place].columns["count"] for one in draws]) - exact
-        assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.noise_errors[0].std, rel=0.15)
-        assert np.mean(np.abs(errors) <= block.noise_errors[0].half95) > 0.88  # 6 stds of 400
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(part.noise_errors[0].std, rel=0.15)
+        assert np.mean(np.abs(errors) <= part.noise_errors[0].half95) > 0.88  # 6 stds of 400
 
 
 def released(folder: Path, raw: dict[str, Any]) -> Path:
@@ -240,10 +240,10 @@ SPECS: dict[str, dict[str, Any]] = {
 def test_a_release_verifies_and_is_refused_where_it_was_edited(tmp_path: Path, kind: str) -> None:
     folder = released(tmp_path, SPECS[kind])
     assert verify_directory(folder).rows
-    (block, *_) = json.loads((folder / "plan.json").read_text(encoding="utf-8"))["blocks"]
+    (part, *_) = json.loads((folder / "plan.json").read_text(encoding="utf-8"))["noisy_parts"]
     page = report(folder)
     assert "chosen to make the largest standard deviation small" in page
-    assert f"It is {format_for_page(block[kind]['largest_std'])}, of all tables" in page
+    assert f"It is {format_for_page(part[kind]['largest_std'])}, of all tables" in page
     spec, plan = folder / "spec.toml", folder / "plan.json"
     text, told = (path.read_text(encoding="utf-8") for path in (spec, plan))
     assert text.count('objective = "largest"\n') == 1
@@ -253,7 +253,7 @@ def test_a_release_verifies_and_is_refused_where_it_was_edited(tmp_path: Path, k
     spec.write_text(text, encoding="utf-8")
     for change in ({"objective": None}, {"objective": "mean"}, {"largest_std": 1.0}):
         record = json.loads(told)
-        record["blocks"][0][kind] |= change
+        record["noisy_parts"][0][kind] |= change
         plan.write_text(json.dumps(record), encoding="utf-8")
         with pytest.raises(CertificateRejected, match=r"plan\.json"):
             verify_resealed(folder)

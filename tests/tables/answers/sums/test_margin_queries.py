@@ -303,7 +303,7 @@ def test_which_tables_are_published() -> None:
     assert tables([[], ["age", "region", "sex"]]) == (7, 0)
     assert tables(False) == ()
     plan = plan_of(spec_of(margins=[[], ["age", "region"]]))
-    assert [block.name for block in plan.blocks] == [
+    assert [part.name for part in plan.noisy_parts] == [
         "people_by_region_age", "people_total"
     ]  # fmt: skip
 
@@ -312,7 +312,7 @@ PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
 
 
 @pytest.mark.parametrize(
-    ("block", "said"),
+    ("part", "said"),
     [
         ({"margins": []}, "at least one table"),
         ({"group_by": {"sex": ["f", "m"]}}, "2 to 6 columns"),
@@ -333,8 +333,8 @@ PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
         ({"group_by": {"region": [*range(300)], "age": [*range(300)]}}, "65,536 cells"),
     ],
 )
-def test_what_is_refused(block: dict[str, Any], said: str) -> None:
-    raw = spec_of(privacy={"delta": "1e-6"}, **block)
+def test_what_is_refused(part: dict[str, Any], said: str) -> None:
+    raw = spec_of(privacy={"delta": "1e-6"}, **part)
     raw["columns"] = {"age": {"bounds": [0, 100]}}
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw)

@@ -16,8 +16,8 @@ def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> Non
     told = {"keys.csv": [2.0**52] * 2**12, "all.csv": [0.0]}  # 2^64, which would wrap to 0
     monkeypatch.setattr(summed, "read_table", lambda path, parts: {"count": told[path.name]})
     layout = SimpleNamespace(statistics=[SimpleNamespace(label="count")])
-    blocks: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
+    parts: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
     workload = SimpleNamespace(add_up=lambda own: [own, own.sum(keepdims=True)])
     whole: Any = SimpleNamespace(whole_counts=None, workload=workload, summed="sum")
     with pytest.raises(CertificateRejected, match="isn't whole"):
-        summed.check_on_tree(whole, Path(), blocks, "csv")
+        summed.check_on_tree(whole, Path(), parts, "csv")

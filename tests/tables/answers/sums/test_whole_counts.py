@@ -139,7 +139,7 @@ def test_the_bias_of_keys_with_levels(truth: tuple[int, ...]) -> None:
     raw = spec_of_levels(privacy={"epsilon": 3}, **BOTH)
     levels = {"state": states, "nation": ["n"] * 4}
     raw["query"][0]["group_by"]["county"] = {"keys": keys, "levels": levels}
-    planned = plan_of_levels(raw).blocks[0].answered
+    planned = plan_of_levels(raw).noisy_parts[0].answered
     assert isinstance(planned, Levels)
     parameters: Any = {"branches": planned.noise.branches, "shares": ["0.2", "0.3", "0.5"]}
     moves = RowCounts(1, neighbours="add-remove")
@@ -174,7 +174,7 @@ def test_the_bias_of_one_count_by_itself_is_that_of_the_theory() -> None:
     assert list(whole.measured) == [7]
     assert whole.chain is None
     q = math.exp(-1)
-    assert plan.blocks[0].too_high == pytest.approx(q / (1 - q * q))
+    assert plan.noisy_parts[0].too_high == pytest.approx(q / (1 - q * q))
 
 
 @pytest.mark.parametrize("truth", [(0, 0, 0, 0), (8, 0, 1, 0), (30, 30, 0, 0)])
@@ -200,12 +200,12 @@ def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
     points, chances = enumerated(whole.chain.noise, 5)
     drawn = np.array([whole.chain.strategy.estimate(one) for one in points])
     cells = expected(said.tree, drawn, chances, np.array(truth))[-1] - truth
-    for block in plan.blocks:
-        table = margins.table_of(block)
+    for part in plan.noisy_parts:
+        table = margins.table_of(part)
         own = cells.reshape(2, 2).sum(axis=whole.marginals.axes(3 & ~table)).reshape(-1)
-        assert (own <= said.too_high[block.name] * (1 + 1e-3)).all()
-        if truth[0] == 30 and block.name == "people_by_region":  # two cells of 0, each beside 30
-            assert own[1] == pytest.approx(said.too_high[block.name], rel=1e-3)
+        assert (own <= said.too_high[part.name] * (1 + 1e-3)).all()
+        if truth[0] == 30 and part.name == "people_by_region":  # two cells of 0, each beside 30
+            assert own[1] == pytest.approx(said.too_high[part.name], rel=1e-3)
 
 
 def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
@@ -237,16 +237,18 @@ def test_the_bias_of_measured_tables(large: int) -> None:
         table: truth.sum(axis=marginals.axes(7 & ~table)).reshape(-1) for table in whole.measured
     }
     every = [
-        add_up(whole, plan.blocks, {t: (exact[t] + n[i]).astype(float) for t, n in noise.items()})
+        add_up(
+            whole, plan.noisy_parts, {t: (exact[t] + n[i]).astype(float) for t, n in noise.items()}
+        )
         for i in range(draws)
     ]
-    for place, block in enumerate(plan.blocks):
-        true = truth.sum(axis=marginals.axes(7 & ~margins.table_of(block))).reshape(-1)
+    for place, part in enumerate(plan.noisy_parts):
+        true = truth.sum(axis=marginals.axes(7 & ~margins.table_of(part))).reshape(-1)
         drawn = np.array([tables[place].columns["count"] for tables in every])
         assert (drawn >= 0).all()
         slack = 4 * drawn.std(axis=0) / math.sqrt(draws)
-        assert block.too_high is not None
-        assert ((drawn.mean(axis=0) - true) - slack <= block.too_high).all()
+        assert part.too_high is not None
+        assert ((drawn.mean(axis=0) - true) - slack <= part.too_high).all()
 
 
 @pytest.mark.dense
@@ -267,8 +269,8 @@ def test_the_bias_of_counts_that_are_not_whole() -> None:
             exact = truth.sum(axis=marginals.axes(3 & ~table)).reshape(-1)
             scale = math.sqrt(claim.noise.variance / 2)
             noisy[table] = exact + random.laplace(scale=scale, size=exact.shape)
-        found.append(add_up(whole, plan.blocks, noisy)[0].columns["count"][0])
-    bias, too_high = np.mean(found) - 0.4, plan.blocks[0].too_high
+        found.append(add_up(whole, plan.noisy_parts, noisy)[0].columns["count"][0])
+    bias, too_high = np.mean(found) - 0.4, plan.noisy_parts[0].too_high
     assert too_high is not None
     assert 0.55 < bias < too_high
 

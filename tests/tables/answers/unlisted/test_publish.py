@@ -16,22 +16,23 @@ from leastnoise.tables.plan.plan import Plan
 from tests.tables.unlisted import groups_of, planned
 
 
-def publish(block: NoisyPart, found: list[tuple[Any, ...]], *, seed: int) -> dict[str, list[Any]]:
-    claim, entropy = groups_of(block).claim, InsecureSeededEntropy(seed)
-    return publish_groups(block.layout, claim, found, block.noise_errors, entropy=entropy).columns
+def publish(part: NoisyPart, found: list[tuple[Any, ...]], *, seed: int) -> dict[str, list[Any]]:
+    claim, entropy = groups_of(part).claim, InsecureSeededEntropy(seed)
+    return publish_groups(part.layout, claim, found, part.noise_errors, entropy=entropy).columns
 
 
 def table(made: Plan, counts: dict[str, int], *, seed: int) -> dict[str, list[Any]]:
-    (block,) = made.blocks
-    one = 2**block.layout.bits
+    (part,) = made.noisy_parts
+    one = 2**part.layout.bits
     found = [(0, key, count * one) for key, count in counts.items()]
-    return publish(block, found, seed=seed)
+    return publish(part, found, seed=seed)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("limits", [{"max_groups": 1}, {"max_groups": 3}, {"max_groups": 10}])
 def test_how_often_groups_are_published(limits: dict[str, int]) -> None:
     made = planned(statistics=["count_units"], contribution=limits)
-    groups = groups_of(made.blocks[0])
+    groups = groups_of(made.noisy_parts[0])
     half, nearly = groups.chosen.half, groups.chosen.nearly
     times = 4000
     wanted = {half: (0.5, 0.75), half - 1: (0.0, 0.5), nearly: (0.95, 1.0), nearly - 1: (0.5, 0.95)}
@@ -44,10 +45,10 @@ def test_how_often_groups_are_published(limits: dict[str, int]) -> None:
 
 def test_noise_is_that_of_the_plan_and_each_group_has_its_own() -> None:
     made = planned(contribution={"max_groups": 3, "max_rows_per_group": 1})
-    block = made.blocks[0]
+    part = made.noisy_parts[0]
     counts = {f"{number:05d}": 500 for number in range(3000)}
     errors = np.array(table(made, counts, seed=3)["count"]) - 500
-    std = block.noise_errors[0].std
+    std = part.noise_errors[0].std
     assert np.std(errors) == pytest.approx(std, rel=0.06)
     assert abs(np.mean(errors)) < 5 * std / math.sqrt(3000)
     assert abs(np.corrcoef(errors[:-1], errors[1:])[0, 1]) < 0.08
@@ -55,14 +56,15 @@ def test_noise_is_that_of_the_plan_and_each_group_has_its_own() -> None:
     assert (again != errors).any()
 
 
+@pytest.mark.dense
 def test_rows_of_several_numbers_have_the_noise_of_one_body() -> None:
     made = planned(
         statistics=["count", "sum(x)"], contribution={"max_groups": 1, "max_rows_per_group": 1}
     )
-    (block,) = made.blocks
-    one = 2**block.layout.bits
+    (part,) = made.noisy_parts
+    one = 2**part.layout.bits
     found = [(0, f"{number:04d}", 300 * one, 100 * one) for number in range(1500)]
-    columns = publish(block, found, seed=1)
+    columns = publish(part, found, seed=1)
     for label, value in (("count", 300), ("sum_x", 800)):
         errors = np.array(columns[label]) - value
         assert np.std(errors) == pytest.approx(columns[f"{label}_std"][0], rel=0.1)
@@ -86,6 +88,7 @@ def test_values_of_no_group_are_none() -> None:
     }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("limits", [{"max_groups": 1}, {"max_groups": 10}])
 def test_how_often_keys_alone_are_published(limits: dict[str, int]) -> None:
     (part,) = planned(statistics=[], contribution=limits).keys

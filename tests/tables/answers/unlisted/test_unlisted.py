@@ -29,8 +29,8 @@ def test_from_how_many_on_a_group_is_published(
 ) -> None:
     """Theory: workloads.md §1 at (1, 1e-5); peers need 13, 30, 33 and 62 there."""
     columns = {"x": {"bounds": [0, 8], "missing": "none"}}
-    (block,) = planned(statistics=statistics, contribution=limits, columns=columns).blocks
-    groups = groups_of(block)
+    (part,) = planned(statistics=statistics, contribution=limits, columns=columns).noisy_parts
+    groups = groups_of(part)
     assert groups.chosen.half == half
     assert groups.chosen.std <= std + 1e-9
     assert groups.chosen.nearly > half
@@ -41,8 +41,8 @@ def test_from_how_many_on_a_group_is_published(
 
 
 def preferred(prefer: str | None = None, **changes: Any) -> UnlistedPlan:
-    (block,) = planned(block={} if prefer is None else {"prefer": prefer}, **changes).blocks
-    return groups_of(block)
+    (part,) = planned(part={} if prefer is None else {"prefer": prefer}, **changes).noisy_parts
+    return groups_of(part)
 
 
 def test_with_three_groups_each_preference_names_the_other() -> None:
@@ -93,9 +93,9 @@ def test_no_error_is_larger_where_accuracy_is_preferred(
     stds, halves = [], []
     for prefer in ("groups", "accuracy"):
         raw["query"][0]["prefer"] = prefer
-        (block,) = plan(spec_file.lay_out(raw)).blocks
-        stds.append([error.std for error in block.errors])
-        halves.append(groups_of(block).chosen.half)
+        (part,) = plan(spec_file.lay_out(raw)).noisy_parts
+        stds.append([error.std for error in part.errors])
+        halves.append(groups_of(part).chosen.half)
     assert all(other <= std for std, other in zip(*stds, strict=True))
     assert halves[1] >= halves[0]
     assert stds[0] != stds[1] or halves[0] == halves[1]
@@ -125,7 +125,7 @@ def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: 
         contribution={"max_groups": 1},
         privacy={"epsilon": epsilon, "delta": delta},
     )
-    groups = groups_of(made.blocks[0])
+    groups = groups_of(made.noisy_parts[0])
     most, c, d = [0.0], math.exp(float(epsilon)), float(delta)
     while most[-1] < 1 - d:
         most.append(min(c * most[-1] + d, 1 - (1 - most[-1] - d) / c))
@@ -137,11 +137,11 @@ def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: 
 
 
 def test_replaced_persons_have_another_certificate() -> None:
-    (block,) = planned(privacy={"neighbours": "replace-one"}).blocks
-    claim = groups_of(block).claim
+    (part,) = planned(privacy={"neighbours": "replace-one"}).noisy_parts
+    claim = groups_of(part).claim
     assert (claim.neighbours, claim.noise.neighbours) == ("replace-one", "add-remove")
     assert claim.noise.budget.epsilon * 2 == claim.budget.epsilon
-    assert groups_of(block).least is None
+    assert groups_of(part).least is None
 
 
 @pytest.mark.dense
@@ -156,13 +156,13 @@ def test_beside_blocks_that_are_composed_tightly() -> None:
     made = plan(spec_file.lay_out(raw))
     rule = made.certificate.rule
     assert rule.startswith("tight")
-    names = [name for name, _ in made.certificate.blocks]
+    names = [name for name, _ in made.certificate.draws]
     assert names == [*(f"t{i}" for i in range(9)), "groups", "more"]
     assert made.certificate.verify().upper <= 1e-5 * (1 + 1e-9)
     again = type(made.certificate).from_json(made.certificate.to_json())
     assert again.verify() == made.certificate.verify()
     less = json.loads(made.certificate.to_json())
-    groups = next(one for one in less["blocks"] if one["name"] == "groups")
+    groups = next(one for one in less["draws"] if one["name"] == "groups")
     assert groups["certificate"]["kind"] == "threshold-certificate"
     less["delta"] = "0.9e-5"
     with pytest.raises(CertificateRejected):
@@ -179,11 +179,11 @@ def test_beside_blocks_that_are_composed_tightly() -> None:
         ({"by": {"code": {"keys": "secret"}}}, "query[0].group_by.code.keys", "'private'"),
         ({"by": {"code": {"keys": "private", "longest": 0}}}, "query[0].group_by.code", ""),
         ({"by": {"x": {"keys": "private"}}}, "query[0].group_by.x", "float"),
-        ({"block": {"prefer": "noise"}}, "query[0].prefer", "'accuracy'"),
-        ({"block": {"prefer": "accuracy"}, "by": {"sex": [1, 2]}}, "query[0].prefer", "Not used"),
-        ({"block": {"prefer": "groups"}, "by": {}}, "query[0].prefer", "Not used"),
+        ({"part": {"prefer": "noise"}}, "query[0].prefer", "'accuracy'"),
+        ({"part": {"prefer": "accuracy"}, "by": {"sex": [1, 2]}}, "query[0].prefer", "Not used"),
+        ({"part": {"prefer": "groups"}, "by": {}}, "query[0].prefer", "Not used"),
         (
-            {"block": {"prefer": "groups"}, "statistics": ["count_over_limits"]},
+            {"part": {"prefer": "groups"}, "statistics": ["count_over_limits"]},
             "query[0].prefer",
             "Not used",
         ),

@@ -164,6 +164,7 @@ def test_a_plan_follows_from_spec_and_certificate(releases: int, delta: str) -> 
     assert plan_as_certified(laid, read).to_record() == made.to_record()
 
 
+@pytest.mark.dense
 def test_intervals_of_many_weights_hold_and_are_hardly_wider(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -220,7 +221,7 @@ def forged(
     made: Plan, strategy: Strategy, *, scale: Fraction | None = None, **changes: Any
 ) -> PlanCertificate:
     """The certificate with another strategy, which is proved for what it states."""
-    ((name, claim),) = made.certificate.blocks
+    ((name, claim),) = made.certificate.draws
     assert isinstance(claim, Certificate)
     moves = claim.sensitivity
     assert isinstance(moves, SumsOfCells)
@@ -230,13 +231,13 @@ def forged(
         scale=sums.bound if scale is None else scale, dimension=len(strategy.numerators)
     )
     own = replace(claim, sensitivity=sums, noise=noise)
-    return replace(made.certificate, blocks=((name, own),))
+    return replace(made.certificate, draws=((name, own),))
 
 
 def test_any_strategy_that_determines_the_sums_may_be_released_and_no_other() -> None:
     laid = laid_of(RUNNING)
     made = plan(laid)
-    ((_, claim),) = made.certificate.blocks
+    ((_, claim),) = made.certificate.draws
     assert isinstance(claim, Certificate)
     found = strategy_of(claim)
     cells = Strategy.within(np.eye(30))
@@ -268,7 +269,7 @@ def test_a_strategy_for_fewer_rows_than_the_spec_allows_is_rejected(rows: int) -
 
 def edits(record: Any) -> list[tuple[str, Any]]:
     """Every field of a claim, and every kind of place in its strategy, changed by itself."""
-    claim = record["blocks"][0]["certificate"]
+    claim = record["draws"][0]["certificate"]
     rows = claim["sensitivity"]["rows"]
     first = rows[0].split(" ")
     changed = " ".join([str(int(first[0]) + 1), *first[1:]])
@@ -308,8 +309,8 @@ def test_every_edit_of_the_certificate_is_rejected_or_changes_the_plan() -> None
     wanted = made.to_record()
     for field, value in edits(json.loads(text)):
         record = json.loads(text)
-        assert record["blocks"][0]["certificate"][field] != value, field
-        record["blocks"][0]["certificate"][field] = value
+        assert record["draws"][0]["certificate"][field] != value, field
+        record["draws"][0]["certificate"][field] = value
         try:
             read = PlanCertificate.from_json(json.dumps(record))
             again = plan_as_certified(laid, read)
@@ -404,6 +405,7 @@ def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
     answer.check_determined(all_of_it, where="q")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4", "12"])
 def test_half_widths_of_many_unlike_geometric_weights_hold(
     epsilon: str, monkeypatch: pytest.MonkeyPatch

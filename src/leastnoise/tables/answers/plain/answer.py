@@ -28,7 +28,7 @@ from leastnoise.tables.results.table import table_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reading, Totals

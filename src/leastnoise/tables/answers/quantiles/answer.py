@@ -40,7 +40,7 @@ from leastnoise.workloads.tree_search import Trees, offer_prefixes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
     from leastnoise.tables.layout.layout import Layout, SpecLayout

@@ -24,7 +24,7 @@ from leastnoise.tables.results.table import describe_kept_groups, publish_all, t
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns
     from leastnoise.tables.layout.quantile_layout import QuantileLayout

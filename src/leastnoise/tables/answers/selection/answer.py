@@ -43,7 +43,7 @@ from leastnoise.tables.results.table import describe_kept_groups, key_columns, t
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.tables.answers.base import Reading, Totals
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.results.table import Table

@@ -25,8 +25,7 @@ from leastnoise.tables.spec.query import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leastnoise.certificate.plan import Block as Claim
-    from leastnoise.certificate.plan import Blocks as Claims
+    from leastnoise.certificate.plan import Claim, Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Reading

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.certificate.plan import Blocks as Claims
+    from leastnoise.certificate.plan import Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Totals

@@ -22,7 +22,7 @@ from leastnoise.tables.spec.query import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.sums.measured import Compared

@@ -37,7 +37,7 @@ from leastnoise.tables.statistics.base import CLOSE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns, Reading, Totals
     from leastnoise.tables.layout.layout import Layout

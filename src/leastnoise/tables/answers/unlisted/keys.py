@@ -32,7 +32,7 @@ from leastnoise.tables.results.table import describe_kept_groups, publish_all, t
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
     from leastnoise.tables.layout.layout import Layout

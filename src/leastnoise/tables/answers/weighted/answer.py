@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Reading, Totals

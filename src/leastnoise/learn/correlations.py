@@ -1,0 +1,132 @@
+"""Intervals of correlations: the range of r over a box that contains the moments without noise.
+
+notation: x, y = two columns in [−1, 1]; a, b their means, s, t their mean squares, p the mean of
+xy; c = p − ab, v = s − a², w = t − b², r = c/√(vw).
+
+A pair has k noisy sums: 6 if rows are counted, otherwise 5. Each is within its half-width for
+1 − 0.05/k. All are at once with 95 % (Bonferroni). Then the moments lie in a box.
+
+The largest r has the largest p. If c > 0 somewhere, it has the smallest s and t, otherwise the
+largest. With p, s and t fixed, and up to positive factors while v, w > 0,
+
+    ∂r/∂a = ap − bs,   ∂r/∂b = bp − at.
+
+Both are 0 only at a = b = 0, or if p² = st on a line through it, where r is constant. So r is
+largest at a = b = 0, at a corner of the rectangle of means, or where the derivative along an edge
+is 0. The smallest r is minus the largest r of x and −y.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from leastnoise.errors import NotApplicable
+from leastnoise.learn.moments import Floats, Moments, NoisyMoments
+from leastnoise.mechanism.accuracy import half_widths
+
+if TYPE_CHECKING:
+    from leastnoise.certificate.certificate import Certificate
+
+_OUTSIDE = 0.05
+_ROUNDING = 1e-15  # exceeds the rounding errors of c, v and w, whose terms are at most 1
+Interval = tuple[float, float]
+
+
+@final
+class Box(NamedTuple):
+    """Intervals of the means a and b, of the mean squares s and t, and of the mean product p."""
+
+    a: Interval
+    b: Interval
+    s: Interval
+    t: Interval
+    p: Interval
+
+    def with_negative_y(self) -> Box:
+        """The box of x and −y."""
+        (b, b_end), (p, p_end) = self.b, self.p
+        return self._replace(b=(-b_end, -b), p=(-p_end, -p))
+
+
+def find_intervals(
+    published: NoisyMoments, certificate: Certificate, *, counted: bool
+) -> tuple[Floats, Floats]:
+    """The ends of each correlation's interval, shape (d, d).
+
+    Each interval contains the correlation without noise with probability 95 %.
+    """
+    variables = len(published.sums) - 1
+    moments = Moments(variables=variables, constant=True, counted=counted)
+    try:
+        widths = half_widths(certificate, 1 - _OUTSIDE / (5 + counted))
+    except NotApplicable:  # the family has no known law of one number
+        widths = np.full(moments.dimension, np.inf)
+    # `read` arranges variances, and standard deviations are proportional to half-widths
+    around = moments.read(
+        np.zeros(moments.dimension), widths**2, rows=None if counted else int(published.rows)
+    )
+    rows = published.rows, math.sqrt(around.count_variance)
+    sums, halves = published.sums[1:, 1:], np.sqrt(around.noise)
+    means = _divide(published.sums[0, 1:], halves[0, 1:], rows)
+    products = _divide(sums, halves[1:, 1:], rows)
+    centred = np.diag(sums) - published.rows / 2  # half of the sum of 2x² − 1
+    squares = _divide(2 * centred, 2 * np.diag(halves)[1:], rows)
+    low, high = np.eye(variables), np.eye(variables)
+    for i, k in product(range(variables), repeat=2):
+        if i != k:
+            box = Box(
+                a=_at(means, i),
+                b=_at(means, k),
+                s=_at((1 + squares) / 2, i),
+                t=_at((1 + squares) / 2, k),
+                p=_at(products, (i, k)),
+            )
+            low[i, k], high[i, k] = -find_largest(box.with_negative_y()), find_largest(box)
+    return low, high
+
+
+def find_largest(box: Box) -> float:
+    """The largest correlation in the `box`, rounded up; at most 1."""
+    p = box.p[1]
+    largest_c = max(p - a * b for a, b in product(box.a, box.b)) + _ROUNDING
+    s, t = (box.s[0], box.t[0]) if largest_c > 0 else (box.s[1], box.t[1])
+    far_a, far_b = (max(map(abs, ends)) for ends in (box.a, box.b))
+    if min(s - far_a**2, t - far_b**2) <= _ROUNDING:  # a variance may be 0
+        return 1.0 if largest_c > 0 else 0.0
+    means = [(0.0, 0.0), *product(box.a, box.b)]
+    if p:
+        means += [(b * s / p, b) for b in box.b] + [(a, a * t / p) for a in box.a]
+    inside = [(a, b) for a, b in means if _is_in(a, box.a) and _is_in(b, box.b)]
+    return min(max(_round_up(p - a * b, s - a * a, t - b * b) for a, b in inside), 1.0)
+
+
+def _round_up(c: float, v: float, w: float) -> float:
+    """An upper bound on c/√(vw), from numbers that are rounded."""
+    above = c + _ROUNDING
+    sign = -1 if above > 0 else 1
+    quotient = above / math.sqrt((v + sign * _ROUNDING) * (w + sign * _ROUNDING))
+    return quotient + 4 * math.ulp(quotient)
+
+
+def _is_in(number: float, interval: Interval) -> bool:
+    return interval[0] <= number <= interval[1]
+
+
+def _divide(sums: Floats, halves: Floats, rows: tuple[float, float]) -> Floats:
+    """The ends of sums/n in [−1, 1], for sums ± `halves` and n ± its half-width; shape (2, …)."""
+    n, half = rows
+    if n - half <= 0:
+        return np.stack([np.full(sums.shape, -1.0), np.full(sums.shape, 1.0)])
+    least, most = sums - halves, sums + halves
+    low = np.minimum(least / (n - half), least / (n + half))
+    high = np.maximum(most / (n - half), most / (n + half))
+    return np.clip(np.stack([low, high]), -1.0, 1.0)
+
+
+def _at(ends: Floats, index: int | tuple[int, int]) -> Interval:
+    low, high = ends
+    return float(low[index]), float(high[index])

@@ -1,0 +1,187 @@
+"""Directly standardised rates from a release, whose counts of cases and of persons both have noise.
+
+notation: w_a = the weight of band a, ρ_a its rate without noise; A = the number of bands.
+
+Each ρ_a is in an interval of 1 − 0.05/A by its own tests (`fieller`). All are with 95 %
+(Bonferroni). Then Σ w_a ρ_a is between the sums of w_a times the lower and the upper ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.exact import exact
+from leastnoise.tables.publish.difference import read_numbers
+from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.results.table import Table, key_columns, key_names
+from leastnoise.tables.statistics.base import SUFFIXES, Floats, FourColumns
+from leastnoise.tables.statistics.quotients import Ratio
+
+if TYPE_CHECKING:
+    from leastnoise.tables.answers.noisy import NoisyPart
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.statistics.base import Ingredients
+
+_OUTSIDE = 0.05
+
+
+def standardise_rates(
+    directory: str | Path, *, query: str, weights: Mapping[str, Sequence[Any]]
+) -> Table:
+    """Weight the ratios of a release by a standard population: one rate for each other group.
+
+    The release is verified first. The rates are post-processing and cost no budget. Each interval
+    holds the rate without noise with 95 % or more, whatever the law of the noise. With many bands
+    it is wider than necessary.
+
+    Args:
+        directory: Directory of the release.
+        query: Name of a query with one statistic `ratio(…, …)`. It also publishes both parts of
+            the ratio, such as `["count", "sum(case)", "ratio(sum(case), count)"]`.
+        weights: A column of the query's groups, with a weight ≥ 0 for each of its keys or bands in
+            order, such as `{"age": ["0.22", "0.61", "0.17"]}`. For a rate per 100,000 give the
+            shares of the standard population times 100,000.
+
+    Returns:
+        A table of the remaining keys, and the columns `rate`, `rate_std`, `rate_low`, `rate_high`.
+
+    Raises:
+        SourceError: The directory can't be read.
+        CertificateRejected: The release doesn't verify.
+        InvalidArgument: The query, the column or the weights don't fit the release.
+        Refused: The published numbers don't determine the rates: noise chooses the groups, numbers
+            are rounded or clamped, or a part of the ratio isn't published.
+    """
+    folder = _validate.path(directory, name="directory")
+    query = _validate.text(query, name="query")
+    given = _validate.table(weights, name="weights")
+    release = verify_directory(folder)
+    parts = {plan.name: plan.blocks for plan in release.plan.by_query}
+    if query not in parts:
+        names = list(parts)
+        raise InvalidArgument(
+            name="query",
+            value=query,
+            expected="a query of the release",
+            hint=_validate.nearest(query, names) or f"It has {', '.join(names)}.",
+        )
+    part, ratio, ingredients = _find_ratio(parts[query], query)
+    axis, factors = _read_weights(given, part.layout)
+    numbers = read_numbers(folder, release, parts[query])
+    both = [numbers[label] / unit for label, unit in _find_labels(part, ratio, ingredients)]
+    probability = 1 - _OUTSIDE / len(factors)
+    ends = ratio.accept(ingredients, both, probability=probability)
+    if ends is None:
+        raise Refused(f"The joint law of the noise in {query} isn't known here.")
+    value, std = (numbers[f"{ratio.label}{suffix}"] for suffix in SUFFIXES[:2])
+    low, high = np.minimum(ends[0], value), np.maximum(ends[1], value)
+    shape = [grouped.cells for grouped in part.layout.axes]
+
+    def total(cells: Floats, scaled: Floats) -> Floats:
+        """The sum over the bands of each other group, with 0 · ∞ = 0."""
+        bands = np.moveaxis(cells.reshape(shape), axis, -1)
+        return np.where(scaled > 0, bands * scaled, 0.0).sum(axis=-1).ravel()
+
+    rates = (
+        total(value, factors),
+        np.sqrt(total(std**2, factors**2)),
+        total(low, factors),
+        total(high, factors),
+    )
+    return _as_table(part.layout, axis, rates)
+
+
+def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Ratio, Ingredients]:
+    """The only ratio of a query, and the part of the query that draws it."""
+    ratios = [
+        (part, statistic, ingredients)
+        for part in parts
+        for statistic, ingredients in zip(
+            part.layout.statistics, part.layout.ingredients(part.noise_errors), strict=True
+        )
+        if isinstance(statistic, Ratio)
+    ]
+    if len(ratios) != 1:
+        raise InvalidArgument(
+            name="query",
+            value=query,
+            expected="a query with one ratio",
+            hint=f"It has {len(ratios)}. Ask for ratio(sum(case), count), say.",
+        )
+    part, ratio, ingredients = ratios[0]
+    layout = part.layout
+    if layout.decides is not None or layout.listed_cells is None or layout.conditions:
+        raise Refused(f"Expected listed groups in {query}, all of them published.")
+    if layout.clamp or layout.multiple or layout.projected or not part.has_coordinates:
+        raise Refused(f"The numbers of {query} are rounded, clamped or made to add up.")
+    return part, ratio, ingredients
+
+
+def _find_labels(
+    part: NoisyPart, ratio: Ratio, ingredients: Ingredients
+) -> list[tuple[str, float]]:
+    """The columns of the ratio's two numbers, each with its unit."""
+    layout = part.layout
+    published = {
+        item.components: (statistic.label, item.unit)
+        for statistic, item in zip(
+            layout.statistics, layout.ingredients(part.noise_errors), strict=True
+        )
+    }
+    pairs: list[tuple[str, float]] = []
+    for component, needed in zip(ingredients.components, ratio.parts, strict=True):
+        if (component,) not in published:
+            raise Refused(
+                f"{layout.name} doesn't publish {needed.label} of the rows that the ratio uses. "
+                "Ask for it in the same query."
+            )
+        pairs.append(published[component,])
+    return pairs
+
+
+def _read_weights(given: Mapping[str, Any], layout: Layout) -> tuple[int, Floats]:
+    """The position of the weighted column among the groups, and the weights."""
+    columns = [axis.column for axis in layout.axes]
+    if len(given) != 1 or next(iter(given)) not in columns:
+        raise InvalidArgument(
+            name="weights",
+            value=list(given),
+            expected=f"one of the columns {', '.join(columns)} with its weights",
+        )
+    ((column, values),) = given.items()
+    axis = columns.index(column)
+    name = f"weights[{column!r}]"
+    listed = _validate.items(values, name=name, like="numbers, such as [0.2, 0.8]")
+    factors = [exact(value, name=name) for value in listed]
+    if len(factors) != layout.axes[axis].cells or any(factor < 0 for factor in factors):
+        raise InvalidArgument(
+            name=name,
+            value=[float(factor) for factor in factors],
+            expected=f"{layout.axes[axis].cells} numbers >= 0, one for each group of {column}",
+        )
+    return axis, np.array([float(factor) for factor in factors])
+
+
+def _as_table(layout: Layout, axis: int, rates: FourColumns) -> Table:
+    """The keys of the other groups, and their rates."""
+    names, keys = key_names(layout), key_columns(layout)
+    inner = 1
+    for later in layout.axes[axis + 1 :]:
+        inner *= later.cells
+    cells = layout.axes[axis].cells
+    first = [row for row in range(layout.cells) if row // inner % cells == 0]
+    columns: dict[str, list[Any]] = {
+        name: [column[row] for row in first]
+        for name, column in zip(names, keys, strict=True)
+        if name not in layout.axes[axis].columns
+    }
+    columns |= {
+        f"rate{suffix}": numbers.tolist() for suffix, numbers in zip(SUFFIXES, rates, strict=True)
+    }
+    return Table(name=f"{layout.name}_standardised", columns=columns)
