@@ -867,7 +867,8 @@ def check_limit(claim: dict) -> Ball:
         fits = isinstance(record, dict) and record.get("kind") == "plan-certificate"
         require(fits, "A limit has no plan.")
         claims = check_certificate(record)
-        require(claims is not None, "a plan of a limit", NotChecked)
+        if claims is None:
+            raise NotChecked("a plan of a limit")
         about = {c["neighbours"] for c in claims} - {None, claim["neighbours"]}
         again = any(c["kind"] == "limit-certificate" for c in claims)
         require(not again and not about and "releases" not in record, "No plan after a limit.")
