@@ -866,8 +866,8 @@ def check_limit(claim: dict) -> Ball:
         print(f"With the limit {float(limit):.6g}:")
         fits = isinstance(record, dict) and record.get("kind") == "plan-certificate"
         require(fits, "A limit has no plan.")
-        claims = check_certificate(record)
-        require(claims is not None, "a plan of a limit", NotChecked)
+        claims = check_certificate(record) or []
+        require(claims != [], "a plan of a limit", NotChecked)
         about = {c["neighbours"] for c in claims} - {None, claim["neighbours"]}
         again = any(c["kind"] == "limit-certificate" for c in claims)
         require(not again and not about and "releases" not in record, "No plan after a limit.")
