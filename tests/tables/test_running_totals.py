@@ -132,6 +132,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("case", BAD)
 def test_stores_that_do_not_fit_are_refused_before_a_row_is_read(folder: Path, case: str) -> None:
     break_it, why = BAD[case]
@@ -232,6 +233,7 @@ def test_a_complete_series_has_no_problem(folder: Path) -> None:
     assert "damaged" in shown()["problem"]
 
 
+@pytest.mark.dense
 def test_sums_of_releases_have_the_interval_of_their_noise(folder: Path) -> None:
     for _ in range(4):
         release(folder).run()
@@ -313,6 +315,7 @@ def test_edited_counts_are_rejected_though_the_seal_is_made_anew(folder: Path) -
         verify_resealed(second)
 
 
+@pytest.mark.dense
 def test_releases_of_two_series_or_with_gaps_do_not_verify(folder: Path, tmp_path: Path) -> None:
     for _ in range(3):
         release(folder).run()
