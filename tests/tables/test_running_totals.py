@@ -28,7 +28,7 @@ from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.publish.verify_series import sum_releases, verify_series
-from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
+from leastnoise.workloads.tree import FirstLeaves, Nodes, TreeStrategy
 from tests.cli.program import run
 from tests.tables.register import (
     KILLED,
@@ -79,10 +79,10 @@ def test_the_state_is_secret_and_small(folder: Path) -> None:
 def test_the_plan_states_the_errors_of_theory() -> None:
     """theory/series.md, §5.1: the 4 × 13 tree, and fresh noise beside it."""
     noise = Agreeing(scale=1, branches=(4, 13), shares=("0.093", "0.333", "0.574"))
-    tables = [Nodes(level=2), *(FirstCells(cells=cells) for cells in range(1, 53))]
+    tables = [Nodes(level=2), *(FirstLeaves(cells=cells) for cells in range(1, 53))]
     strategy = TreeStrategy(noise=noise, tables=tuple(tables))
     stds = [math.sqrt(strategy.variance(table)[0]) for table in range(53)]
-    widths = [strategy.half_width(table, 0.95)[0] for table in range(53)]
+    widths = [strategy.half_widths(table, [0.95])[0][0] for table in range(53)]
     known = {1: (2.23, 5), 4: (3.96, 8), 13: (3.11, 6), 20: (5.35, 11), 33: (5.95, 12)}
     known |= {46: (6.34, 13), 52: (5.22, 11)}
     for weeks, (std, width) in known.items():
@@ -98,8 +98,8 @@ def test_intervals_of_totals_hold_in_20_000_series() -> None:
     noise = Agreeing(scale=1, branches=(4, 13), shares=("0.093", "0.333", "0.574"))
     totals = np.abs(draw_cells(noise, InsecureSeededEntropy(3), count=20_000).cumsum(axis=1))
     for weeks in (1, 4, 13, 20, 33, 46, 52):
-        strategy = TreeStrategy(noise=noise, tables=(FirstCells(cells=weeks),))
-        width = strategy.half_width(0, 0.95)[0]
+        strategy = TreeStrategy(noise=noise, tables=(FirstLeaves(cells=weeks),))
+        width = strategy.half_widths(0, [0.95])[0][0]
         inside = (totals[:, weeks - 1] <= width).mean()
         assert inside >= 0.95 - 0.01
         assert (totals[:, weeks - 1] <= width - 1).mean() < 0.95 + 0.01

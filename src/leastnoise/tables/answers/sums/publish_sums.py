@@ -26,16 +26,18 @@ from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workloads.contrasts import BITS, exact_contrasts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.answers.sums.margins import Margins
     from leastnoise.tables.answers.sums.measured_sums import MeasuredSums
     from leastnoise.tables.answers.sums.trees import TreeSums
     from leastnoise.tables.results.table import Table
+    from leastnoise.workloads.base import Strategy
     from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
@@ -59,6 +61,26 @@ def sum_exactly(
     return summed.reshape(-1).astype(np.int64)
 
 
+def draw_estimate(
+    strategy: Strategy,
+    certificates: Iterable[Certificate],
+    cells: NDArray[np.int64],
+    *,
+    bits: int,
+) -> Floats:
+    """The estimated cells of a strategy with a certificate for each draw, given the exact cells.
+
+    Noise goes into the numbers of each draw; the rest is post-processing.
+    """
+    placed = zip(certificates, strategy.place(cells), strict=True)
+    return strategy.estimate([_release(claim, numbers, bits=bits) for claim, numbers in placed])
+
+
+def _release(claim: Certificate, numbers: NDArray[np.int64], *, bits: int) -> Floats:
+    """The numbers with noise; they are multiples of 2^−bits."""
+    return Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
+
+
 def publish_margins(
     margins: Margins, parts: Sequence[NoisyPart], *exact: NDArray[np.int64], total: int = 0
 ) -> list[Table]:
@@ -71,15 +93,13 @@ def publish_margins(
     noisy: dict[int, NDArray[np.float64]] = {}
     for table, claim in margins.measured.items():
         of = next(wider for wider in read if wider & table == table)
-        numbers, chain = sum_exactly(margins, read[of], table, of=of), margins.chain
-        numbers, bits = (
-            numbers if chain is None else chain.strategy.place(numbers),
-            margins.cells.bits,
-        )
+        numbers, bits = sum_exactly(margins, read[of], table, of=of), margins.cells.bits
+        if margins.chain is not None:
+            noisy[table] = draw_estimate(margins.chain.strategy, [claim], numbers, bits=bits)
+            continue
         if margins.contrasts:  # of counts, which are whole
             numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
-        values = Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
-        noisy[table] = values if chain is None else chain.strategy.estimate(values)
+        noisy[table] = _release(claim, numbers, bits=bits)
     return add_up(margins, parts, noisy, total=total)
 
 
@@ -320,9 +340,8 @@ def publish_on_tree(
 
     Noise goes into the cells of the trees; the rest is post-processing.
     """
-    integers = ScaledIntegers(numerators=whole.strategy.place(cells), bits=whole.cells.bits)
-    noisy = Mechanism(whole.certificate).release(integers).values
-    counts, sums = whole_steps(whole.strategy.estimate(noisy)), whole.workload.add_up
+    bits, sums = whole.cells.bits, whole.workload.add_up
+    counts = whole_steps(draw_estimate(whole.strategy, [whole.certificate], cells, bits=bits))
     tables = [
         table_of(part.layout, numbers.astype(np.float64), part.noise_errors)
         for part, numbers in zip(parts, sums(counts), strict=True)
