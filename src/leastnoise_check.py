@@ -120,7 +120,7 @@ WORDS = {
     "version": (1,), "neighbours": ("add-remove", "replace-one"),
 }
 LISTS = {
-    *"bounds radii masses branches shares copies levels rates delta_interval blocks".split(),
+    *"bounds radii masses branches shares copies levels rates delta_interval draws".split(),
     *"chances limits amounts plans".split(),
 }
 # fmt: on
@@ -866,8 +866,9 @@ def check_limit(claim: dict) -> Ball:
         print(f"With the limit {float(limit):.6g}:")
         fits = isinstance(record, dict) and record.get("kind") == "plan-certificate"
         require(fits, "A limit has no plan.")
-        claims = check_certificate(record) or []
-        require(claims != [], "a plan of a limit", NotChecked)
+        claims = check_certificate(record)
+        if claims is None:
+            raise NotChecked("a plan of a limit")
         about = {c["neighbours"] for c in claims} - {None, claim["neighbours"]}
         again = any(c["kind"] == "limit-certificate" for c in claims)
         require(not again and not about and "releases" not in record, "No plan after a limit.")

@@ -12,6 +12,7 @@ RELEASE = "leastnoise.tables.publish.release"
 LIBRARIES = "scipy duckdb narwhals cryptography"
 NOISE = "leastnoise.calibration leastnoise.mechanism leastnoise.noise leastnoise.selection"
 TABLES = "leastnoise.tables.plan leastnoise.tables.rows"
+BODIES = "leastnoise.guarantees.hulls leastnoise.guarantees.bodies.plain"
 # what it imports, so that the test can fail, and what it doesn't
 IMPORTS = {
     "import leastnoise": ("leastnoise", f"{LIBRARIES} numpy flint pydantic"),
@@ -21,6 +22,10 @@ IMPORTS = {
         "scipy pydantic duckdb narwhals leastnoise.tables leastnoise.ledger leastnoise.learn",
     ),
     "from leastnoise import Release": (RELEASE, f"{LIBRARIES} {NOISE} {TABLES}"),
+    "from leastnoise import Certificate": (
+        "leastnoise.certificate",
+        f"scipy leastnoise.balls.losses leastnoise.guarantees.structured {BODIES}",
+    ),
     "import leastnoise; leastnoise.Release('spec.toml')": (
         RELEASE,
         f"{LIBRARIES} {NOISE} {TABLES}",

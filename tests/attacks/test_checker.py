@@ -93,7 +93,7 @@ def _step(name: str) -> Any:
     block = {"name": "a", "certificate": record}
     rule = "basic composition: epsilons and deltas add up"
     budget = {part: record[part] for part in ("epsilon", "delta")}
-    return {"kind": "plan-certificate", "version": 1, **budget, "rule": rule, "blocks": [block]}
+    return {"kind": "plan-certificate", "version": 1, **budget, "rule": rule, "draws": [block]}
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leastnoise.certificate.records import read_record, write_record
+from leastnoise.certificate.records import KINDS, read_record, write_record
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
@@ -73,3 +73,10 @@ def test_a_record_is_not_nested_without_end() -> None:
     assert read_record(record, Body, where="body") == body
     with pytest.raises(CertificateRejected, match="nested levels"):
         read_record(write_record(Cells(bodies=[body], copies=[1])), Body, where="body")
+
+
+def test_each_kind_has_the_class_of_its_name() -> None:
+    for root, kinds in KINDS.items():
+        for name in kinds.paths:
+            assert kinds.class_named(name).kind == name
+            assert issubclass(kinds.class_named(name), root)

@@ -1,16 +1,15 @@
-// The checker of leastnoise for browsers and Node: leastnoise_check.py, function by function.
-//
-// The mathematics and the proof of each formula stand in that file. Exact numbers are Fractions of
-// BigInts (exact.js), whole numbers up to 2^53 are Numbers, and each Ball is rounded outward. It
-// asks no network, and writes nothing but lines of text through `output.say`.
+// leastnoise_check.py for browsers and Node, function by function; the mathematics stands there.
+// Exact numbers are Fractions (exact.js), whole numbers up to 2^53 are Numbers. It asks no network.
 "use strict";
 
 class Rejected extends Error {} // A statement is false or malformed.
 class NotChecked extends Error {} // The statement may be true, but here is no proof for it.
 
 const output = { say: () => {} };
+const say = (line) => output.say(line);
 
 function require(holds, why, Kind = Rejected) { if (!holds) throw new Kind(why); }
+function expect(holds, why) { require(holds, why, NotChecked); }
 
 // 1. Reading. A field has the same meaning and range wherever it stands in a certificate.
 
@@ -64,7 +63,7 @@ const WORDS = {
   version: [1n], neighbours: ["add-remove", "replace-one"],
 };
 const LISTS = words(
-  "bounds radii masses branches shares copies levels rates delta_interval blocks " +
+  "bounds radii masses branches shares copies levels rates delta_interval draws " +
     "chances limits amounts plans",
 );
 const MEANINGS = { "limit-certificate": { candidates: "limits", noise: "amounts" } };
@@ -83,7 +82,7 @@ function number(text) {
 function read(name, value, item = false) {
   if (LISTS.includes(name) && !item) {
     require(Array.isArray(value) && value.length, `Expected a list for ${name}.`);
-    require(value.length <= 50_000, `a list of ${value.length} items`, NotChecked);
+    expect(value.length <= 50_000, `a list of ${value.length} items`);
     return value.map((part) => read(name, part, true));
   }
   const wrong = () => `${name} = ${show(value)} is no such number.`;
@@ -92,7 +91,7 @@ function read(name, value, item = false) {
     const above = less(0, low) ? exact.n > 0n : atMost(low, exact);
     require(above && (atMost(exact, high) || less(1, high)), wrong());
     const usual = atMost(low, exact) && atMost(exact, high);
-    require(usual, `${name} = ${show(value)}, too small or too large`, NotChecked);
+    expect(usual, `${name} = ${show(value)}, too small or too large`);
     return exact;
   }
   if (name in WHOLES) {
@@ -112,7 +111,7 @@ function fields(record, names, optional = "") {
   if (isObject(names)) {
     const kind = record.kind;
     require(typeof kind === "string" && Object.hasOwn(names, kind), `Unknown kind ${show(kind)}.`);
-    require(names[kind], `the kind ${kind}`, NotChecked);
+    expect(names[kind], `the kind ${kind}`);
     [names, meant] = [`kind ${names[kind]}`, MEANINGS[kind] ?? {}];
   }
   const [needed, known, keys] = [words(names), words(`${names} ${optional}`), Object.keys(record)];
@@ -123,10 +122,10 @@ function fields(record, names, optional = "") {
 
 // A convex set: [kind, dimension, its fields].
 function shape(record, kinds, deepest = 6) {
-  require(deepest, "shapes nested too deep", NotChecked);
+  expect(deepest, "shapes nested too deep");
   const r = fields(record, kinds);
   const plainly = !("exponent" in r) || r.exponent === "infinity";
-  require(plainly, "shapes with an exponent", NotChecked);
+  expect(plainly, "shapes with an exponent");
   const kind = r.kind;
   const inner = ["cells", "at-most", "together"].includes(kind) ? BODIES : ADDED;
   let parts = [];
@@ -144,7 +143,7 @@ function shape(record, kinds, deepest = 6) {
   const numbers = (parts.length ? total(sizes) : (r.bounds ?? "1").length) * cells;
   const dimension = numbers * (r.coordinates ?? 1) + (kind === "counted" ? 1 : 0);
   const few = dimension <= 1e6 && (moved === cells || moved * dimension <= 1e6);
-  require(few, "shapes of too many numbers", NotChecked);
+  expect(few, "shapes of too many numbers");
   if (kind === "interval") return ["box", 1, [r.bound]];
   return [kind, dimension, ...words(kinds[kind]).map((name) => r[name])];
 }
@@ -169,11 +168,11 @@ class Ball {
   minus(other) { return new Ball(this.low - other.high, this.high - other.low); }
   times({ low, high }) {
     const ends = [this.low * low, this.low * high, this.high * low, this.high * high];
-    const [least, largest] = [(a, b) => (b < a ? b : a), (a, b) => (b > a ? b : a)];
-    return new Ball(ends.reduce(least) >> 512n, -(-ends.reduce(largest) >> 512n));
+    const above = largest(ends.map((end) => -end));
+    return new Ball(-above >> 512n, -(-largest(ends) >> 512n));
   }
   by({ low, high }) {
-    require(low > 0n, "a division by a number next to 0", NotChecked);
+    expect(low > 0n, "a division by a number next to 0");
     const least = floorDiv(this.low * UNIT, this.low < 0n ? low : high);
     return new Ball(least, ceilDiv(this.high * UNIT, this.high < 0n ? high : low));
   }
@@ -187,7 +186,7 @@ const [ZERO, ONE, HALF] = [new Ball(0n, 0n), Ball.of(1), Ball.of(new Fraction(1n
 function exp(x) {
   const at = (end) => {
     if (end < -1000n * UNIT) return new Ball(0n, 1n);
-    require(end <= UNIT << 17n, "an exponent above 131,072", NotChecked);
+    expect(end <= UNIT << 17n, "an exponent above 131,072");
     const halvings = Math.max(0, bitLength(end) - 512 + 8);
     const y = new Ball(end >> BigInt(halvings), -(-end >> BigInt(halvings)));
     let [series, term] = [ONE, ONE];
@@ -203,9 +202,8 @@ function exp(x) {
   return new Ball(low > 0n ? low : 0n, at(x.high).high);
 }
 
-// ∫₀^x e^(−t²/2) dt
 function integral(x) {
-  require(x.size() <= 40n * UNIT, "a Gaussian law beyond 40 standard deviations", NotChecked);
+  expect(x.size() <= 40n * UNIT, "a Gaussian law beyond 40 standard deviations");
   const square = x.times(x);
   let [term, series] = [x, x];
   for (let n = 3; term.size() > 1n || square.high > BigInt(n >> 1) * UNIT; n += 2) {
@@ -215,7 +213,7 @@ function integral(x) {
   return series.plus(new Ball(-2n, 2n)).by(exp(square.times(HALF)));
 }
 
-let mass = null; // from 0 to ∞
+let mass = null;
 
 function normal(x) {
   mass ??= integral(Ball.of(40)).plus(new Ball(0n, 1n));
@@ -227,7 +225,7 @@ function normal(x) {
 class Shifts {
   constructor(known) { this.known = known; }
   get(name) {
-    require(name in this.known, "this noise for shifts that are described in this way", NotChecked);
+    expect(name in this.known, "this noise for shifts that are described in this way");
     return this.known[name];
   }
 }
@@ -287,7 +285,7 @@ function shiftsOf(r, d) {
 
 function longestImage(r, w) {
   const [q, b, k, n] = [r.dimension, r.bound, r.max_nonzero, r.with_total ? 1 : 0];
-  require(q <= 20_000, "more than 20,000 counting queries", NotChecked);
+  expect(q <= 20_000, "more than 20,000 counting queries");
   let corners = Array.from({ length: k + 1 }, (_, i) => [i, 0]);
   if (r.neighbours === "replace-one") {
     const extremes = (m) => [Math.min(m, 2 * k - m), m % 2].map((t) => [(m + t) / 2, (m - t) / 2]);
@@ -362,7 +360,7 @@ function lossOf(name, p, s, d) {
     const around = "core" in p && !("decay" in p);
     const hidden = around ? ["signed", d, [form]] : form;
     const known = s.get("of" in p && "decay" in p ? "added" : "hull");
-    require(same(hidden, known), "noise in another shape than the shifts", NotChecked);
+    expect(same(hidden, known), "noise in another shape than the shifts");
     moved = Fraction.of(1).by(p.scale);
   } else return name === "agreeing" ? onTree(p, s, d) : null;
   return "decay" in p ? p.decay.times(moved.ceil()) : "masses" in p ? null : moved;
@@ -390,7 +388,7 @@ function truncatedSteps(t, p, epsilon) {
   const [gamma, { radius, decay }] = [p.gamma ?? new Fraction(1n, 2n), p];
   const [q, w, half] = [exp(Ball.of(decay.times(-1))), Ball.of(p.atom ?? 0), t.by(2)];
   const short = atMost(t, 1) && less(half, radius);
-  require(short, "shifts of more than a step, or beyond the noise", NotChecked);
+  expect(short, "shifts of more than a step, or beyond the noise");
   const mass = (x) => {
     if (atMost(x, gamma)) return Ball.of(x);
     const n = x.minus(gamma).floor();
@@ -415,15 +413,15 @@ function lattice(shift, p, epsilon) {
   const weights = [...w.slice(1).reverse(), ...w];
   let shifts = [step * moves];
   if (w.some((x, k) => k && x > w[k - 1])) {
-    require(moves * w.length <= 3e5, "a long list of weights that rise", NotChecked);
+    expect(moves * w.length <= 3e5, "a long list of weights that rise");
     shifts = Array.from({ length: moves }, (_, i) => step * (i + 1));
   }
   const above = (e, j) => weights.reduce((positive, a, k) => {
     const left = a * UNIT - (k < j ? 0n : e * weights[k - j]);
     return left > 0n ? positive + left : positive;
   }, 0n);
-  const worst = (e) => shifts.map((j) => above(e, j)).reduce((a, b) => (b > a ? b : a));
-  return new Ball(worst(factor.high), worst(factor.low)).over(weights.reduce((a, b) => a + b));
+  const worst = (e) => largest(shifts.map((j) => above(e, j)));
+  return new Ball(worst(factor.high), worst(factor.low)).over(wholes(weights));
 }
 
 function besselK(z) {
@@ -440,7 +438,7 @@ function besselK(z) {
   return [zeroth.plus(rest).over(64).plus(off), first.plus(rest).over(64).plus(off)];
 }
 
-// `m` is a Number, a multiple of ½.
+// `m` is a multiple of ½.
 function cap(m, c, w) {
   const [odd, floor, halves] = [m % 1 !== 0, Math.floor(m), (x) => new Fraction(BigInt(2 * x), 2n)];
   const enough = 6n * c.size() + BigInt(2 * Math.abs(m)) * UNIT;
@@ -460,7 +458,7 @@ function cap(m, c, w) {
 function l2(square, d, epsilon) {
   const [r, m] = [Ball.of(square).sqrt(), (d - 3) / 2];
   const small = d <= 500 && UNIT >> 40n < r.low && r.high < 300n * UNIT;
-  require(small, "l2 noise of very many numbers, or very small or large", NotChecked);
+  expect(small, "l2 noise of very many numbers, or very small or large");
   const [z, end] = [r.times(HALF), ONE.minus(Ball.of(epsilon).by(r))];
   let ratio = ONE;
   if (d % 2 === 0) {
@@ -518,14 +516,14 @@ const differs = (items) => new Set(items.filter((x) => (x ?? null) !== null)).si
 
 function readClaim(record, kinds = STATEMENTS) {
   const claim = fields(record, kinds, "neighbours");
-  require(same(claim.sampling_rate ?? 1, 1), "releases of samples", NotChecked);
+  expect(same(claim.sampling_rate ?? 1, 1), "releases of samples");
   const assumed = dumps(claim.assumptions) === dumps(ASSUMPTIONS[claim.kind]);
   const fits = assumed && claim.epsilon.plus(claim.delta).n && less(claim.delta, 1);
   require(fits, "Other assumptions than the proof has, or no budget.");
   if (claim.kind !== "certificate") return claim;
   const noise = fields(claim.noise, "name parameters");
   const name = typeof noise.name === "string" ? noise.name : "";
-  require(Object.hasOwn(FAMILIES, name), `${show(name)} noise`, NotChecked);
+  expect(Object.hasOwn(FAMILIES, name), `${show(name)} noise`);
   const [p, [s, d, draws]] = [fields(noise.parameters, FAMILIES[name]), through(claim)];
   if ("core" in p) {
     p.core = read(name === "geometric" ? "most" : "total", p.core);
@@ -552,18 +550,18 @@ function deltaOf({ name, p, s, d }, draws, epsilon) {
     pure = loss !== null && atMost(loss.times(draws), epsilon);
   }
   if (pure) return ZERO;
-  require(draws === 1n, `${draws} draws of ${name} noise with δ above 0`, NotChecked);
+  expect(draws === 1n, `${draws} draws of ${name} noise with δ above 0`);
   const moved = () => s.get("l1").by(p.scale);
   if (name === "l2") return l2(square, d, epsilon);
   if (name === "laplace") return ONE.minus(exp(Ball.of(epsilon.minus(loss).by(2))));
   if (name === "truncated-laplace") return truncatedLaplace(moved(), p.radius, epsilon);
   if (/^(truncated-staircase|tulap)$/.test(name)) return truncatedSteps(moved(), p, epsilon);
-  require(name === "discrete-staircase", `${name} noise with δ above 0`, NotChecked);
+  expect(name === "discrete-staircase", `${name} noise with δ above 0`);
   return lattice(s.get("whole"), p, epsilon);
 }
 
 const bound = (ball) => general(new Fraction(ball.high, UNIT).float(), 9);
-const isWithin = (ball, largest) => atMost(new Fraction(ball.high, UNIT), largest);
+const isWithin = (ball, end) => atMost(new Fraction(ball.high, UNIT), end);
 
 function checkDraw(claim) {
   const [delta, ends] = [deltaOf(claim, claim.draws, claim.epsilon), claim.delta_interval];
@@ -578,12 +576,12 @@ function beyond({ name, p }, t, i) {
   let c = t.by(p.scale);
   if (name === "gaussian") return normal(Ball.of(c.times(-1)));
   if (name === "discrete-staircase") {
-    const [w, add] = [p.masses, (a, b) => a + b];
-    const far = w.slice(Number(c.times(p.cells).floor()) + 1).reduce(add, 0n);
-    return Ball.of(new Fraction(far, 2n * w.reduce(add) - w[0]));
+    const w = p.masses;
+    const far = wholes(w.slice(Number(c.times(p.cells).floor()) + 1));
+    return Ball.of(new Fraction(far, 2n * wholes(w) - w[0]));
   }
   const known = name === "laplace" || (name === "k-norm" && p.body[0] === "box");
-  require(known, `a threshold for ${name} noise`, NotChecked);
+  expect(known, `a threshold for ${name} noise`);
   const q = name === "k-norm" ? p.body[2].length : 1;
   if (name === "k-norm") c = c.by(p.body[2][i]);
   let [series, term] = [ZERO, ONE];
@@ -603,17 +601,17 @@ function addedOrReplaced(claim, delta) {
 function checkThreshold(claim) {
   const noise = readClaim(claim.noise, { certificate: STATEMENTS.certificate });
   checkDraw(noise);
-  const [{ grid, draws: k }, coin, i] = [noise, claim.chance_below, claim.coordinate];
+  const { chance_below: coin, coordinate: i } = claim;
+  const { grid, draws: k } = noise;
   const about = grid && noise.geometry === null && noise.neighbours === "add-remove";
   const fits = about && i < noise.d && less(coin, 1);
   require(fits, "The certificate of the noise does not fit a threshold.");
-  require(k <= 200n, "more than 200 groups", NotChecked);
+  expect(k <= 200n, "more than 200 groups");
   const slack = Fraction.of(2 ** 39 + 1).by(2 ** 40);
   const near = claim.threshold.minus(claim.reach).minus(grid.times(slack));
   const tail = (t) => (t.n < 0n ? ONE : beyond(noise, t, i));
-  const [certain, tossed] = [tail(near), tail(near.minus(grid))];
-  const chance = Ball.of(Fraction.of(1).minus(coin)).times(certain);
-  const p = chance.plus(Ball.of(coin).times(tossed));
+  const certain = ONE.minus(Ball.of(coin)).times(tail(near));
+  const p = certain.plus(Ball.of(coin).times(tail(near.minus(grid))));
   return addedOrReplaced(claim, (epsilon) => {
     let [worst, hidden] = [0n, ONE];
     for (let j = 0n; j <= k; j++) {
@@ -630,15 +628,15 @@ function checkKeys(claim) {
   const [{ chances, groups: k }, certain] = [claim, 1n << 52n];
   require(chances.at(-1) === certain, "A group that is beyond the list is not always named.");
   const steps = chances.map((chance, n) => [n ? chances[n - 1] : 0n, chance]);
-  const pairs = [...steps, ...steps.map(([p, q]) => [q, p])];
-  const sides = [...pairs, ...pairs.map(([p, q]) => [certain - p, certain - q])];
+  const sides = steps.flatMap(([p, q]) => [[p, q], [q, p]]);
+  sides.push(...sides.map(([p, q]) => [certain - p, certain - q]));
   const bound = addedOrReplaced(claim, (epsilon) => {
     const e = exp(Ball.of(epsilon.by(k))).low;
-    const worst = sides.map(([p, q]) => p * UNIT - e * q).reduce((a, b) => (b > a ? b : a));
+    const worst = largest(sides.map(([p, q]) => p * UNIT - e * q));
     return new Ball(0n, BigInt(k) * worst).over(certain);
   });
   const loose = !isWithin(bound, claim.delta) && k > 1;
-  require(!loose, "keys of several groups by tight composition", NotChecked);
+  expect(!loose, "keys of several groups by tight composition");
   return bound;
 }
 
@@ -676,14 +674,14 @@ function checkSelection({ rate, rounds, candidates, neighbours, epsilon }) {
 function checkLimit(claim) {
   const { candidates: limits, plans, noise } = claim;
   const rising = limits.every((limit, i) => !i || less(limits[i - 1], limit));
-  const few = 2 <= limits.length && limits.length <= 12;
-  const fits = rising && few && limits.length === plans.length && plans.length === noise.length;
+  const few = 2 <= plans.length && plans.length <= 12;
+  const fits = rising && few && same([plans.length, plans.length], [limits.length, noise.length]);
   require(fits, "Limits do not rise, or have no plans.");
   for (const [i, record] of plans.entries()) {
-    output.say(`With the limit ${general(limits[i].float(), 6)}:`);
+    say(`With the limit ${general(limits[i].float(), 6)}:`);
     require(isObject(record) && record.kind === "plan-certificate", "A limit has no plan.");
     const claims = checkCertificate(record);
-    require(claims !== null, "a plan of a limit", NotChecked);
+    expect(claims !== null, "a plan of a limit");
     const again = claims.some((inner) => inner.kind === "limit-certificate");
     const related = claims.every((inner) => !differs([inner.neighbours, claim.neighbours]));
     require(!again && related && !("releases" in record), "No plan after a limit.");
@@ -723,20 +721,20 @@ function checkStatement(title, record) {
     delta = PROOFS[claim.kind](claim);
   } catch (reason) {
     if (!(reason instanceof NotChecked)) throw reason;
-    output.say(`${title}: NOT CHECKED here: ${reason.message}.`);
+    say(`${title}: NOT CHECKED here: ${reason.message}.`);
     return null;
   }
   require(isWithin(delta, claim.delta), `${title}: δ is up to ${bound(delta)}.`);
   const draw = { certificate: record, "threshold-certificate": record.noise }[claim.kind];
-  output.say(`${title}:`);
+  say(`${title}:`);
   if (draw) {
     const [r, times] = [draw.sensitivity, draw.compositions];
     const moves = SENTENCES[r.kind].replace(/\{(\w+)\}/g, (_, name) => plain(r[name]));
-    output.say(`  ${draw.noise.name} noise on ${draw.dimension} numbers, ${times} time(s).`);
-    output.say(`  ASSUMED: one person changes these ${moves}.`);
+    say(`  ${draw.noise.name} noise on ${draw.dimension} numbers, ${times} time(s).`);
+    say(`  ASSUMED: one person changes these ${moves}.`);
   }
-  if (claim.kind !== "certificate") output.say(`  ASSUMED: ${claim.assumptions[0]}.`);
-  output.say(`  PROVED: δ(ε) is at most ${bound(delta)} at ε = ${plain(record.epsilon)}.`);
+  if (claim.kind !== "certificate") say(`  ASSUMED: ${claim.assumptions[0]}.`);
+  say(`  PROVED: δ(ε) is at most ${bound(delta)} at ε = ${plain(record.epsilon)}.`);
   return claim;
 }
 
@@ -747,14 +745,14 @@ function checkCertificate(record) {
   }
   const plan = fields(record, "kind version epsilon delta rule draws", "releases rho");
   const released = plan.draws.map((draw) => fields(draw, "name certificate"));
-  const names = released.map((draw) => draw.name);
+  const names = released.map(({ name }) => name);
   const texts = names.every((name) => typeof name === "string");
   const fits = texts && new Set(names).size === names.length;
   require(fits, "A query has no name, or two have the same.");
-  const checked = released.map((draw) => checkStatement(`Query ${show(draw.name)}`, draw.certificate));
+  const checked = released.map((r) => checkStatement(`Query ${show(r.name)}`, r.certificate));
   const claims = checked.filter((claim) => claim);
   if (claims.length < released.length) {
-    output.say("The sum of the budgets: NOT CHECKED here, since a query is not.");
+    say("The sum of the budgets: NOT CHECKED here, since a query is not.");
     return null;
   }
   const [releases, isDraw] = [plan.releases ?? 1, (claim) => claim.kind === "certificate"];
@@ -778,12 +776,12 @@ function checkCertificate(record) {
     enough = draws.length && atMost(0, left("epsilon")) && atMost(0, left("delta"));
     enough &&= isWithin(gaussian(sum(draws.map(squareOf)), left("epsilon")), left("delta"));
   } else {
-    output.say("The sum of the budgets: NOT CHECKED here: tight composition of several laws.");
+    say("The sum of the budgets: NOT CHECKED here: tight composition of several laws.");
     return null;
   }
   require(enough, "The queries spend more than the plan promises.");
   const guarantee = `(${plain(record.epsilon)}, ${plain(record.delta)})-private, by ${plan.rule}`;
-  output.say(`PROVED: ${released.length} queries in ${releases} release(s) are ${guarantee}.`);
+  say(`PROVED: ${released.length} queries in ${releases} release(s) are ${guarantee}.`);
   return claims;
 }
 
@@ -794,9 +792,9 @@ function deviations({ name, p = {}, d = 0, geometry, grid }) {
   if (["gaussian", "laplace"].includes(name) && geometry === null) {
     variances = [scale * (name === "laplace" ? 2 : 1)];
   } else if (name === "discrete-staircase") {
-    const [w, add] = [p.masses, (a, b) => a + b];
-    const squares = w.map((x, k) => 2n * BigInt(k) * BigInt(k) * x).reduce(add);
-    const moment = new Fraction(squares, 2n * w.reduce(add) - w[0]).float();
+    const w = p.masses;
+    const squares = wholes(w.map((x, k) => 2n * BigInt(k * k) * x));
+    const moment = new Fraction(squares, 2n * wholes(w) - w[0]).float();
     variances = [(scale / p.cells ** 2) * moment];
   } else if (form[0] === "box" && d <= 60 && (!p.decay || less(new Fraction(1n, 20n), p.decay))) {
     let [q, ratio] = [form[1], 1];
@@ -819,7 +817,6 @@ function checkDeviations(folder, plan, claims) {
     const [known, stated] = [deviations(claims.get(name) ?? {}), []];
     const several = names.indexOf(name) !== names.lastIndexOf(name);
     const sums = ["margins", "cumulative", "levels"].some((x) => x in part);
-    // with a mean, the count in a cell is the sum of two numbers that have noise
     const mixed = known.length <= 2 && key(part.dimension) !== key(part.cells);
     if (!known.length || several || sums || mixed) continue;
     for (const error of part.errors) {
@@ -833,11 +830,10 @@ function checkDeviations(folder, plan, claims) {
     const near = (x, y) => Math.abs(x - y) <= 1e-6 * Math.max(Math.abs(x), Math.abs(y));
     const fits = stated.every((x) => known.some((y) => near(Number(x ?? NaN), y)));
     require(fits, `A standard deviation of ${show(name)} does not fit its noise.`);
-    output.say(`CHECKED: ${stated.length} standard deviations of counts in ${show(name)}.`);
+    say(`CHECKED: ${stated.length} standard deviations of counts in ${show(name)}.`);
   }
 }
 
-// Labels may stand behind the names of columns; SDMX-CSV has a line for each statistic.
 function statedIn(rows, statistic) {
   const names = Object.keys(rows[0] ?? {});
   if (names.slice(0, 3).join() === "STRUCTURE,STRUCTURE_ID,ACTION") {
@@ -848,9 +844,9 @@ function statedIn(rows, statistic) {
   return rows.map((row) => row[field]);
 }
 
-function content(folder, name, largest = 1e7) {
+function content(folder, name, longest = 1e7) {
   const bytes = folder.get(name);
-  if (bytes && bytes.length <= largest) return bytes;
+  if (bytes && bytes.length <= longest) return bytes;
   throw new Error(`${show(name)} is missing, no plain file, or too large.`);
 }
 
@@ -860,20 +856,19 @@ function checkRelease(folder, without = false) {
   const seal = fields(record, "kind version files entry", "release chain");
   const { files, entry, release: index = null } = seal;
   const isIndex = (n) => n === null || (typeof n === "bigint" && n > 0n);
-  const numbered = isIndex(index) && isIndex(entry);
-  const sealed = seal.kind === "release-record" && isObject(files) && numbered;
-  require(sealed, "release.json is no seal.");
+  const sealed = seal.kind === "release-record" && isObject(files);
+  require(sealed && isIndex(index) && isIndex(entry), "release.json is no seal.");
   const absent = without ? Object.keys(files).filter((name) => !folder.has(name)) : [];
   for (const [name, digest] of Object.entries(files)) {
-    const inside = name && !/[/\\:\0]/.test(name) && name !== "." && name !== "..";
+    const inside = /^(?!\.\.?$)[^/\\:\0]+$/.test(name);
     require(inside, `The seal names ${show(name)}, which is not in the folder.`);
     const unchanged = absent.includes(name) || sha256(content(folder, name, 2 ** 30)) === digest;
     require(unchanged, `${show(name)} was changed: its SHA-256 is another.`);
   }
   const count = Object.keys(files).length - absent.length;
-  output.say(`SEAL: ${count} files have the SHA-256 that release.json states.`);
+  say(`SEAL: ${count} files have the SHA-256 that release.json states.`);
   const missing = absent.map(show).join(", ");
-  if (missing) output.say(`NOT CHECKED: files that this page does not hold: ${missing}.`);
+  if (missing) say(`NOT CHECKED: files that this page does not hold: ${missing}.`);
   const texts = ["certificate.json", "plan.json", "spec.toml"];
   const [certificate, plan] = texts.slice(0, 2).map((name) => parse(content(folder, name)));
   const parts = ["noisy_parts", "quantiles", "keys"].flatMap((name) => plan[name] ?? []);
@@ -903,12 +898,13 @@ function checkRelease(folder, without = false) {
   const known = typeof planned === "bigint" && 1n <= composed && composed <= planned && placed;
   require(known, "The seal names a release that the series does not have.");
   const changed = `changes at most ${composed} of the ${planned} releases`;
-  if (composed < planned) output.say(`ASSUMED: one unit (${show(plan.unit)}) ${changed}.`);
-  if (workbook) output.say("NOT CHECKED here: the tables in tables.xlsx.");
+  if (composed < planned) say(`ASSUMED: one unit (${show(plan.unit)}) ${changed}.`);
+  if (workbook) say("NOT CHECKED here: the tables in tables.xlsx.");
   const claims = checkCertificate(certificate);
-  const pairs = (claims ?? []).map((claim, i) => [certificate.draws[i].name, claim]);
-  if (claims) checkDeviations(folder, plan, new Map(pairs));
-  return Boolean(claims);
+  if (!claims) return false;
+  const pairs = claims.map((claim, i) => [certificate.draws[i].name, claim]);
+  checkDeviations(folder, plan, new Map(pairs));
+  return true;
 }
 
 const NOT_PROVED = `NOT CHECKED here: that one person moves the numbers by no more than is assumed
@@ -916,20 +912,20 @@ above, and that tables, plan and specification agree in all else (\`leastnoise v
 from spec.toml); that the noise was drawn as stated; signatures and ledgers; that nobody saw how
 long anything took.`;
 
-// Check a release, or the one certificate that a Map holds: the exit code of leastnoise_check.py.
+// The exit code for a release, or for the one certificate that a Map holds.
 function main(folder, without = false) {
   let proved;
   try {
     const [name] = folder.keys();
     const single = folder.size === 1 && name !== "release.json";
-    if (single) proved = checkCertificate(parse(content(folder, name)));
-    else proved = checkRelease(folder, without);
+    const certificate = () => checkCertificate(parse(content(folder, name)));
+    proved = single ? certificate() : checkRelease(folder, without);
   } catch (error) {
-    if (error instanceof Rejected) output.say(`REJECTED: ${error.message}`);
-    else output.say(`This is no certificate and no release: ${error.name}, ${show(error.message)}`);
+    if (error instanceof Rejected) say(`REJECTED: ${error.message}`);
+    else say(`This is no certificate and no release: ${error.name}, ${show(error.message)}`);
     return error instanceof Rejected ? 1 : 2;
   }
-  NOT_PROVED.split("\n").forEach((line) => output.say(line));
-  output.say(proved ? "All draws are proved." : "Nothing is false, but not all draws are proved.");
+  NOT_PROVED.split("\n").forEach(say);
+  say(proved ? "All draws are proved." : "Nothing is false, but not all draws are proved.");
   return proved ? 0 : 3;
 }

@@ -6,6 +6,8 @@ const floorDiv = (a, b) => (a % b !== 0n && a < 0n !== b < 0n ? a / b - 1n : a /
 const ceilDiv = (a, b) => -floorDiv(-a, b);
 const sum = (items) => items.reduce((total, item) => total.plus(item), Fraction.of(0));
 const total = (numbers) => numbers.reduce((a, b) => a + b, 0);
+const wholes = (items) => items.reduce((a, b) => a + b, 0n);
+const largest = (items) => items.reduce((a, b) => (b > a ? b : a));
 const most = (items) => items.reduce((a, b) => (less(a, b) ? b : a));
 const less = (a, b) => Fraction.of(a).minus(b).n < 0n;
 const atMost = (a, b) => !less(b, a);
@@ -31,10 +33,7 @@ class Fraction {
     if (d === this.d) return new Fraction(this.n + n, d);
     return new Fraction(this.n * d + n * this.d, d * this.d);
   }
-  minus(other) {
-    const { n, d } = Fraction.of(other);
-    return this.plus(new Fraction(-n, d));
-  }
+  minus(other) { return this.plus(Fraction.of(other).times(-1)); }
   times(other) {
     const { n, d } = Fraction.of(other);
     return new Fraction(this.n * n, this.d * d);
@@ -94,7 +93,7 @@ function general(x, digits) {
 function loads(text) {
   let at = 0;
   const fail = () => {
-    throw new SyntaxError(`no JSON at letter ${at}`);
+    throw new SyntaxError("no JSON");
   };
   const take = (pattern) => {
     pattern.lastIndex = at;
@@ -147,7 +146,6 @@ function loads(text) {
   return at === text.length ? result : fail();
 }
 
-// Python's json.dumps.
 function dumps(value) {
   if (Array.isArray(value)) return `[${value.map(dumps).join(", ")}]`;
   if (isObject(value)) {
@@ -196,7 +194,7 @@ function sha256(bytes) {
 }
 
 function isqrt(n) {
-  if (n < 0n) throw new RangeError("the square root of a negative number");
+  if (n < 0n) throw new RangeError("a negative square");
   let root = 1n << BigInt((bitLength(n) >> 1) + 1);
   for (;;) {
     const next = (root + n / root) >> 1n;
@@ -207,7 +205,6 @@ function isqrt(n) {
 
 const decode = (bytes) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
-// The rows of a CSV file, as records.
 function readCsv(text) {
   const cell = /(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g;
   const unquote = ([, quoted, plainly]) => quoted?.replaceAll('""', '"') ?? plainly;
@@ -227,7 +224,7 @@ function show(value) {
     const [mark, digits] = hex.length <= 2 ? ["x", 2] : hex.length <= 4 ? ["u", 4] : ["U", 8];
     return known[letter] ?? `\\${mark}${hex.padStart(digits, "0")}`;
   };
-  const isSafe = (letter) => /[ -~]/.test(letter) && letter !== "\\" && letter !== quote;
-  const inner = [...text].map((letter) => (isSafe(letter) ? letter : escape(letter))).join("");
-  return `${quote}${inner}${quote}`.slice(0, 300);
+  const isSafe = (letter) => /[ -~]/.test(letter) && !`\\${quote}`.includes(letter);
+  const write = (letter) => (isSafe(letter) ? letter : escape(letter));
+  return `${quote}${[...text].map(write).join("")}${quote}`.slice(0, 300);
 }
