@@ -139,9 +139,9 @@ class StateFile:
         try:
             mode = self.path.stat(follow_symlinks=False).st_mode
         except OSError:
-            raise InvalidInput(f"The state {self.path} is missing.") from None
+            raise InvalidInput(f"The state file {self.path} is missing.") from None
         if not stat.S_ISREG(mode):
-            raise InvalidInput(f"The state {self.path} is not a regular file.")
+            raise InvalidInput(f"The state file {self.path} is not a regular file.")
         if mode & 0o077:
             raise Refused(
                 f"Others may read {self.path}, which is as secret as the rows. "
@@ -200,13 +200,13 @@ class _Explained:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise Refused(
-                f"Other processes hold the state {self._path}. Call again later."
+                f"Other processes hold the state file {self._path}. Call again later."
             ) from None
         if isinstance(error, sqlite3.Error | CertificateRejected | UnicodeDecodeError):
-            raise InvalidInput(f"The state {self._path} is damaged, or no state.") from None
+            raise InvalidInput(f"The state file {self._path} is damaged, or no state.") from None
         if isinstance(error, OSError):
             raise InvalidInput(
-                f"The state {self._path} can't be written: {error.strerror}."
+                f"The state file {self._path} can't be written: {error.strerror}."
             ) from None
 
 
