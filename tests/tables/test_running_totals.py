@@ -22,9 +22,10 @@ from leastnoise.errors import (
     SpecError,
 )
 from leastnoise.ledger.check import check_ledger
-from leastnoise.ledger.state import StateFile
+from leastnoise.ledger.state import State, StateFile
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.sampler import draw_cells
+from leastnoise.tables.layout.periods import RunningSums
 from leastnoise.tables.publish import verify_series as verify_series_module
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
@@ -75,6 +76,17 @@ def test_the_state_is_secret_and_small(folder: Path) -> None:
     text = repr(StateFile(path=file).read())
     assert "sums" not in text
     assert "noise" not in text
+
+
+def test_the_length_of_the_state_says_nothing_about_its_noise() -> None:
+    def length(*noise: tuple[int, int]) -> int:
+        sums = RunningSums(noise=noise, totals=(7, 8), counts=(1, 2)).to_record()
+        state = State.begin(plan="p", first=1, digest="", sums={"cases": sums})
+        assert State.from_json(state.to_json()) == state
+        return len(state.to_json())
+
+    lengths = {length((0, 0), (0, 0)), length((-99_999, 5), (77, -3)), length((9, 10), (0, 400))}
+    assert len(lengths) == 1
 
 
 def test_the_plan_states_the_errors_of_theory() -> None:
@@ -147,6 +159,12 @@ def test_stores_that_do_not_fit_are_refused_before_a_row_is_read(folder: Path, c
         with pytest.raises(Refused):
             release(folder).restart()
     else:
+        if case in {"damaged", "another file"}:
+            content = (folder / "weekly.state").read_bytes()
+            with pytest.raises(Refused, match="Move it away"):
+                release(folder).restart()
+            assert (folder / "weekly.state").read_bytes() == content
+            (folder / "weekly.state").unlink()
         assert release(folder).restart() == 2 + (case == "older")
 
 

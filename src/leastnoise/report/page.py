@@ -230,11 +230,11 @@ def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) 
 
 
 def _name(release: VerifiedRelease, folder: Path) -> str:
-    """The name of a folder; of a release of a series also the name of the series' folder."""
-    if release.release_number is None:
-        return folder.name or str(folder)
-    series = folder.absolute().parent.name
-    return f"{series}, release {release.release_number:,} of {release.planned_releases:,}"
+    """The name of a folder, or of the folder of a series and the number of the release."""
+    number, name = release.release_number, folder.name or str(folder)
+    if number is None or name.lstrip("0") != str(number):
+        return name
+    return f"{folder.absolute().parent.name}, release {number:,} of {release.planned_releases:,}"
 
 
 def _header(about: About, name: str, has_quantiles: bool) -> tuple[str, str]:  # noqa: FBT001

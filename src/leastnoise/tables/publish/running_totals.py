@@ -283,8 +283,8 @@ class SeriesRelease:
 def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label: str) -> int:
     """Begin a new tree; return the number of its first release.
 
-    Raises Refused while the state is good, if it is of another plan, and if the ledger is older
-    than the state or a folder.
+    Raises Refused while the state is good, if it is of another plan, if its file isn't a state, and
+    if the ledger is older than the state or a folder.
     """
     spec, begun = spec_layout.spec, standing.begun
     if begun is None:
@@ -297,13 +297,12 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
     if file.exists:
         try:
             state = file.read()
-        except InvalidInput:
-            pass  # it can't be read, which is a reason to restart
-        else:
-            if _is_newest(spec, state, begun, file):
-                raise Refused(
-                    f"The state file {file.path} is good. Go on: leastnoise release SPEC."
-                )
+        except InvalidInput as error:  # it may be any other file, such as a ledger
+            raise Refused(
+                f"{error} Move it away, and restart again: no other file is overwritten."
+            ) from None
+        if _is_newest(spec, state, begun, file):
+            raise Refused(f"The state file {file.path} is good. Go on: leastnoise release SPEC.")
     newest = _newest_folder(path)
     if newest > begun.published:
         raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
