@@ -85,6 +85,8 @@ def describe_query(parts: Sequence[TableShape], spec: Spec) -> str:
     layout = parts[0]
     what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"
     what = what[0].upper() + what[1:]
+    if layout.since is not None:
+        what += f" since release {layout.since:,}"
     if layout.conditions:
         return f"{what}, for each of {layout.cells:,} conditions."
     by = _words.join_names([

@@ -107,9 +107,14 @@ class SeriesTotals(OnATree, OverTime):
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
         """The layouts of the counts of this release, and of the running totals."""
-        report, *others = self.cells.filters
-        so_far = f"{report}, or of one before it since release {self.periods.first:,}"
-        totals = replace(self.cells, name=total_name(self.cells.name), filters=(so_far, *others))
+        (report, *others), first = self.cells.filters, self.periods.first
+        so_far = f"{report} or of an earlier one since release {first:,}"
+        totals = replace(
+            self.cells,
+            name=total_name(self.cells.name),
+            filters=(so_far, *others),
+            since=first,
+        )
         return self.cells, totals
 
     @cached_property
