@@ -100,7 +100,7 @@ test-engines: install
 # One process each, beside each other: in each Java has to warm up once. Grids of seeds run on classic
 # Spark, of which the commit chooses a share; Connect compiles the same columns and runs one seed.
 engines-classic:
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 100 --spark classic tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 80 --spark classic tests/engines
 engines-connect:
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and not slow and not dense' --spark connect tests/engines
 engines-others:

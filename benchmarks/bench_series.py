@@ -1,7 +1,8 @@
 """A register over time: standard deviations of periods and running totals, and the rivals' figures.
 
 At ε = 1 for one row that is there or not. All are root mean squares over the releases where nothing
-else is said. A rival's noise is Laplace or Gaussian noise in its own numbers.
+else is said. A rival's noise is Laplace or Gaussian noise in its own numbers. Before them come the
+costs of a release of 400 cells by the command line.
 
 python -m benchmarks.bench_series
 """
@@ -9,9 +10,14 @@ python -m benchmarks.bench_series
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
@@ -28,6 +34,29 @@ from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
 from leastnoise.workloads.tree_search import offer_releases, rank_noise
 
 WEEKS = 52
+CELLS = 400
+_SPEC = """
+version = 1
+[data]
+source = "rows.csv"
+types = {{ week = "int", cell = "int" }}
+[privacy]
+unit = "row"
+epsilon = "{epsilon}"
+ledger = {{ path = "a.ledger" }}
+[series]
+releases = 52
+each = "row"
+report = "week"
+totals = true
+branches = [4, 13]
+[[query]]
+name = "cases"
+statistics = ["count"]
+group_by = {{ cell = {cells} }}
+[output]
+path = "weekly"
+"""
 _GAUSSIAN = Budget(epsilon=1, delta="1e-6")
 
 
@@ -96,7 +125,7 @@ def least_squares(branches: tuple[int, ...], count: int) -> float:
     def mean(logits: np.ndarray) -> float:
         shares = np.exp(logits) / np.exp(logits).sum()
         weights = [1 / fresh(share) ** 2 for share in shares]
-        information = sum(w * own.T @ own for w, own in zip(weights, rows, strict=True))
+        information = sum(w * level.T @ level for w, level in zip(weights, rows, strict=True))
         return float(np.einsum("ij,ij->", prefixes @ np.linalg.inv(information), prefixes)) / count
 
     found = minimize(mean, np.zeros(len(rows)), method="Nelder-Mead", options={"maxiter": 400})
@@ -116,8 +145,39 @@ def draw_seconds(epsilon: Fraction, cells: int) -> float:
     return time.process_time() - started
 
 
+def release_costs(epsilon: str) -> list[tuple[str, ...]]:
+    """Processor seconds, peak MB and kB of the state for two releases of the command line."""
+    rows: list[tuple[str, ...]] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder, cells = Path(name), list(range(CELLS))
+        lines = "".join(f"{1 + n % WEEKS},{n * 7 % CELLS}\n" for n in range(100 * CELLS))
+        (folder / "rows.csv").write_text(f"week,cell\n{lines}")
+        (folder / "spec.toml").write_text(_SPEC.format(epsilon=epsilon, cells=cells))
+        account = ("--dataset", "d", "--unit", "row", "--epsilon", epsilon)
+        _run(folder, "ledger", "init", "a.ledger", *account)
+        for week in ("first", "second"):
+            seconds, megabytes = _run(folder, "release", "spec.toml")
+            state = (folder / "weekly.state").stat().st_size / 1e3
+            rows.append((epsilon, week, *(f"{x:.3g}" for x in (seconds, megabytes, state))))
+    return rows
+
+
+def _run(folder: Path, *words: str) -> tuple[float, float]:
+    """The processor seconds and the peak MB of a command, at least those of this process."""
+    command = [sys.executable, "-m", "leastnoise", *words]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"leastnoise {words[0]} fails")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
 def main() -> None:
     """Print the tables."""
+    heads = ("ε", "release", "CPU s", "peak MB", "state kB")
+    costs = [row for epsilon in ("1", "0.1") for row in release_costs(epsilon)]
+    print_rows(f"A release of {CELLS} cells, 4 × 13", heads, costs)
     rows: list[tuple[str, ...]] = []
     for count, branches, epsilon in (
         (12, (3, 4), "1"),
@@ -142,16 +202,17 @@ def main() -> None:
     quarters = TreeStrategy(
         noise=find_noise(WEEKS, (4, 13), Fraction(1)), tables=(Nodes(level=1),)
     ).variance(0)
-    counts = (12, WEEKS, 365)
+    counts = (12, WEEKS, 365, 1000)
     rivals = [
         ("k-ary tree with subtraction", *(f"{subtracting_tree(n, 1):.4g}" for n in counts)),
         ("square root, Gaussian (1, 1e-6)", *(f"{square_root(n):.4g}" for n in counts)),
-        ("geometric on 4 × 4 × 4, least squares", "", f"{least_squares((4, 4, 4), WEEKS):.4g}", ""),
-        ("no additive noise has less", *(f"{least(n):.4g}" for n in counts[:2]), ""),
-        ("a quarter, one draw on 4 × 13", "", f"{math.sqrt(quarters[0]):.4g}", ""),
+        ("geometric on 4 × 4 × 4, least squares", "", f"{least_squares((4, 4, 4), WEEKS):.4g}"),
+        ("no additive noise has less", *(f"{least(n):.4g}" for n in counts[:2])),
+        ("a quarter, one draw on 4 × 13", "", f"{math.sqrt(quarters[0]):.4g}"),
     ]
     heads = ("root mean square of all totals, ε = 1", *map(str, counts))
-    print_rows("Other noise for running totals", heads, rivals)
+    columns = [(*row, *[""] * (len(heads) - len(row))) for row in rivals]
+    print_rows("Other noise for running totals", heads, columns)
     seconds = [(f"{e}", f"{draw_seconds(Fraction(e), 100):.2g}") for e in ("1", "0.1")]
     print_rows("A draw in 100 cells, 4 × 13", ("ε", "CPU s"), seconds)
 

@@ -117,6 +117,7 @@ def counts(files: Mapping[Path, str]) -> dict[str, int]:
         "fields of Layout": fields(files, "Layout"),
         "fields of TableShape": fields(files, "TableShape"),
         "fields of NoisyPart": fields(files, "NoisyPart"),
+        "class names twice": len(repeated_classes(trees)),
     }
 
 
@@ -176,6 +177,14 @@ def fields(files: Mapping[Path, str], name: str) -> int:
         for node in ast.parse(text).body
         if isinstance(node, ast.ClassDef) and node.name == name
     )
+
+
+def repeated_classes(trees: Mapping[Path, ast.Module]) -> set[str]:
+    """The names of several classes in modules of the package."""
+    names = Counter(
+        node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
+    )
+    return {name for name, count in names.items() if count > 1}
 
 
 def _times(files: Mapping[Path, str], pattern: str) -> int:

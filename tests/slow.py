@@ -7,7 +7,8 @@ tests and a larger share of the dense ones.
 A share is the tests of every package that changed since the last landed state, and a tenth of all
 others, chosen by the hash of the commit. One commit's choice is the same on every machine; another
 commit has another choice. Of the dense tests the gate first takes one of every test function,
-whatever changed and however long it takes: of a grid of seeds or cases the commit chooses one.
+whatever changed and however long it takes: of a grid of seeds or cases the commit chooses one. Each
+page of the documentation counts as a function.
 
 A bound limits the processor time of a share. It's estimated beforehand from the times that each
 file took when `make test-slow` last ran whole (slow_seconds.csv). The summary of a run says what a
@@ -36,8 +37,8 @@ from tests.cli import program
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SHARE_SECONDS = {"dense": 10.0}  # of processor time, which two cores share
-GATE_SECONDS = {"slow": 300.0, "dense": 500.0}
+SHARE_SECONDS = {"dense": 30.0}  # of processor time, which two cores share
+GATE_SECONDS = {"slow": 240.0, "dense": 650.0}
 LONGEST = 60.0  # of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of packages that didn't change
@@ -55,6 +56,7 @@ _DENSE_EXAMPLES = {  # docstrings that compute for seconds
     "leastnoise.learn.steps.StepAccountant",
     "leastnoise.learn.steps.noise_multiplier",
 }
+_PAGES = "tests/test_docs.py"  # of which every test is about another page
 _BEFORE = pytest.StashKey[float]()
 _SUMMARY, _MARKED = pytest.StashKey[list[str]](), pytest.StashKey[int]()
 
@@ -100,9 +102,10 @@ def choose(
     ranks = {test: _rank(test, commit) for test in tests}
     ordered = sorted(tests, key=lambda test: ranks[test])
     of_changed = [test for test in ordered if changed is None or _packages(test) & changed]
-    others = [test for test in ordered if test not in set(of_changed)]
+    names = set(of_changed)
+    others = [test for test in ordered if test not in names]
     tenth = [test for test in others if ranks[test] < _SHARE]
-    first = {test.partition("[")[0]: test for test in reversed(ordered)} if every_function else {}
+    first = {_function(test): test for test in reversed(ordered)} if every_function else {}
     taken = set(first.values())
     spent = sum(_seconds(test, times) for test in taken)
     for test in (*tenth, *of_changed):
@@ -132,6 +135,10 @@ def _rank(test: str, commit: str) -> float:
     """The number in [0, 1) that the commit draws for the test."""
     digest = hashlib.sha256(f"{commit} {test}".encode()).digest()
     return int.from_bytes(digest[:6]) / 2**48
+
+
+def _function(test: str) -> str:
+    return test if _file(test) == _PAGES else test.partition("[")[0]
 
 
 def _file(test: str) -> str:
@@ -236,11 +243,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     since = f"changed since {base}"
     if changed is None:
         since = "everything counts as changed" if base else "no landed commit is known"
-    summary, chosen, marked = [since], set[str](), Counter[str | None](map(_marker, items))
+    markers = [_marker(item) for item in items]
+    marked = Counter(markers)
+    summary, chosen = [since], set[str]()
     bounds = GATE_SECONDS if gate else SHARE_SECONDS
     for marker, seconds in bounds.items():
         choice = choose(
-            [item.nodeid for item in items if _marker(item) == marker],
+            [item.nodeid for item, mark in zip(items, markers, strict=True) if mark == marker],
             changed=changed,
             commit=_git(ROOT, "rev-parse", "HEAD") or "",
             seconds=seconds if bound is None else float(str(bound)),
@@ -254,8 +263,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[_SUMMARY] = summary
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
-    for item in items:
-        out = _marker(item) in bounds and item.nodeid not in chosen
+    for item, mark in zip(items, markers, strict=True):
+        out = mark in bounds and item.nodeid not in chosen
         (left if out else kept).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept

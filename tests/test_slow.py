@@ -76,19 +76,23 @@ def test_without_a_landed_state_everything_counts_as_changed() -> None:
 def test_one_test_of_every_function_is_run_whatever_changed_and_however_long_it_takes() -> None:
     tests = [f"tests/noise/test_it.py::test_{name}[{i}]" for name in "abc" for i in range(50)]
     tests.append("tests/ledger/test_it.py::test_d")
+    pages = [f"tests/test_docs.py::test_python_examples[{page}]" for page in "xy"]
     none, few = (
-        choose(tests, changed=set(), commit=commit, seconds=0, times={}, every_function=True)
+        choose(
+            tests + pages, changed=set(), commit=commit, seconds=0, times={}, every_function=True
+        )
         for commit in ("a", "b")
     )
     for choice in (none, few):
-        assert {test.partition("[")[0][-1] for test in choice.tests} == set("abcd")
-        assert len(choice.tests) == 4
+        assert choice.tests >= set(pages)
+        assert {test.partition("[")[0][-1] for test in choice.tests - set(pages)} == set("abcd")
+        assert len(choice.tests) == 6
     assert none.tests != few.tests
     times = {"tests/noise/test_it.py": 1.0, "tests/ledger/test_it.py": 7.0}
     more = choose(
         tests, changed={"noise"}, commit="a", seconds=30, times=times, every_function=True
     )
-    assert none.tests < more.tests
+    assert none.tests - set(pages) < more.tests
     assert len(more.tests) == 24  # 10 seconds for the first four, and 20 tests of a second
     assert more.lines[0] == "24 of 151 slow tests, about 30 s of processor time"
 

@@ -12,7 +12,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import expm1, mp, mpf
+from mpmath import expm1, mp, mpf, ncdf
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof import moment_sum
@@ -28,7 +28,7 @@ from leastnoise.accounting.proof.moment_sum_laws import (
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.exact import Interval
-from leastnoise.guarantees.sensitivity import L2, ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
 from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.question import Releases
@@ -46,6 +46,11 @@ def l2(dimension: int, scale: str, count: int) -> Releases:
 
 def normal(scale: str, count: int) -> Releases:
     return Releases(noise=Gaussian(scale=scale), shifts=ONE, compositions=count)
+
+
+def laplace(scale: str, count: int, *, dimension: int = 1) -> Releases:
+    noise = Laplace(scale=scale, dimension=dimension)
+    return Releases(noise=noise, shifts=ShiftBounds.of(L1(1)), compositions=count)
 
 
 def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
@@ -221,6 +226,9 @@ CASES = [
     ((l2(5, "3", 4), l2(5, "2", 3)), "1"),
     ((l2(5, "3", 4), normal("4", 3)), "1"),
     ((l2(2, "3", 1), l2(30, "1", 2), normal("9", 1)), "0.5"),
+    ((l2(10, "3", 2), laplace("2", 3)), "0.6"),
+    ((l2(3, "3", 4), normal("4", 1), laplace("5", 1), laplace("9", 2)), "0.6"),
+    ((normal("3", 1), laplace("2", 5)), "1"),
     ((l2(600, "1.7", 1), l2(200, "8.8", 1), l2(400, "1.56", 1)), "0.1"),
 ]
 
@@ -271,12 +279,38 @@ def test_generalized_gamma_noise_that_is_gaussian_composes_with_others_as_that()
 def test_what_is_not_served() -> None:
     assert serves((l2(3, "1", 2), normal("1", 1)))
     assert not serves((normal("1", 2),))
-    laplace = Releases(noise=Laplace(scale=1), shifts=ONE, compositions=2)
-    assert not serves((l2(3, "1", 2), laplace))
+    # moments of Laplace noise don't fall, so that too many nodes would be needed
+    assert not serves((laplace("1", 2), laplace("2", 1)))
+    assert serves((normal("1", 2), laplace("2", 1)))
+    assert serves((l2(3, "1", 2), laplace("2", 1)))
     sampled = Releases(
         noise=l2(3, "1", 2).noise, shifts=ONE, compositions=2, sampling_rate=Fraction(1, 2)
     )
     assert not serves((sampled,))
+
+
+@pytest.mark.parametrize("epsilon", ["0", "0.3", "1", "4"])
+def test_laplace_beside_gaussian_noise_by_an_integral_over_its_losses(epsilon: str) -> None:
+    a, mu = mpf("0.8"), mpf("0.5")
+
+    def gaussian_delta(at: Any) -> Any:
+        return ncdf(mu / 2 - at / mu) - mp.exp(at) * ncdf(-mu / 2 - at / mu)
+
+    with mp.workdps(30):
+        e = mpf(epsilon)
+        ends = (gaussian_delta(e - a) + mp.exp(-a) * gaussian_delta(e + a)) / 2
+        between = mp.quad(lambda y: mp.exp(-y) * gaussian_delta(e - a + 2 * y) / 2, [0, a])
+        exact = ends + between
+        interval = found((normal("2", 1), laplace("1.25", 1)), epsilon)
+        assert width(interval) < 1e-9
+        assert mpf(interval.lower) <= exact <= mpf(interval.upper)
+
+
+def test_the_dimension_of_laplace_noise_does_not_matter() -> None:
+    beside = l2(10, "3", 5)
+    vector = found((laplace("2", 2, dimension=7), beside, laplace("2", 1)), 1)
+    assert vector == found((laplace("2", 3), beside), 1)
+    assert vector != found((laplace("2", 2), beside), 1)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from leastnoise.cli.compare import _Request
+from leastnoise.cli.compare import _PlotRequest
 from leastnoise.report import figures
 from tests.cli.program import run
 
@@ -120,7 +120,7 @@ def test_each_figure_is_of_the_comparison_in_its_own_dimension(
     seen: dict[int, Any] = {}
     monkeypatch.setattr(figures, "error_figure", seen.update)
     monkeypatch.setattr(figures, "radius_figure", lambda here: None)
-    request = _Request(target="-", epsilon=Fraction(1), dimension=7, least=1, silent=True)
+    request = _PlotRequest(target="-", epsilon=Fraction(1), dimension=7, least=1, silent=True)
     request.figures(
         cast("Any", "here"), cast("Any", lambda epsilon, dimension: (epsilon, dimension))
     )

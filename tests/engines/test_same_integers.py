@@ -64,7 +64,9 @@ def test_no_rows_and_many_bins(session: Any, tmp_path: Path) -> None:
         assert integers(raw, tmp_path, engine="spark") == integers(raw, tmp_path)
 
 
-@pytest.mark.parametrize("groups", [1, 3, None])
+@pytest.mark.parametrize(
+    "groups", [1, *(pytest.param(groups, marks=pytest.mark.dense) for groups in (3, None))]
+)
 def test_groups_that_nobody_listed(session: Any, tmp_path: Path, groups: int | None) -> None:
     unlisted_rows(400, seed=7).to_parquet(tmp_path / "rows.parquet")
     raw = unlisted_spec(
@@ -80,7 +82,7 @@ def test_groups_that_nobody_listed(session: Any, tmp_path: Path, groups: int | N
         assert group_totals(asked, tmp_path, engine="spark") == expected
 
 
-@pytest.mark.parametrize("groups", [GROUPS[2], GROUPS[4]])
+@pytest.mark.parametrize("groups", [GROUPS[2], pytest.param(GROUPS[4], marks=pytest.mark.dense)])
 def test_persons_over_a_limit(session: Any, tmp_path: Path, groups: dict[str, Any]) -> None:
     rows(400, seed=9).to_parquet(tmp_path / "rows.parquet")
     raw = over_spec(OVER[3], groups)

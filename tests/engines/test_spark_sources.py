@@ -123,7 +123,13 @@ def test_a_collation_makes_no_one_of_two(session: Any, tmp_path: Path) -> None:
     assert all(len(set(vector)) == 1 for vector in found.values())
 
 
-@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI", "UNICODE_RTRIM"])
+@pytest.mark.parametrize(
+    "collation",
+    [
+        "UTF8_LCASE",
+        *(pytest.param(name, marks=pytest.mark.dense) for name in ("UNICODE_CI", "UNICODE_RTRIM")),
+    ],
+)
 def test_a_collated_text_is_read_by_the_same_grammar(
     session: Any, tmp_path: Path, collation: str
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
-from leastnoise.guarantees.strategy import BITS, Strategy
+from leastnoise.guarantees.strategy import BITS, StrategyMatrix
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.strategy import StrategyNorm
@@ -31,7 +31,9 @@ def units(cells: int, rows: int) -> list[tuple[int, ...]]:
     return [one for one in itertools.product(range(rows + 1), repeat=cells) if sum(one) <= rows]
 
 
-def moved(strategy: Strategy, norm: StrategyNorm, neighbours: Neighbours, rows: int) -> Fraction:
+def moved(
+    strategy: StrategyMatrix, norm: StrategyNorm, neighbours: Neighbours, rows: int
+) -> Fraction:
     """The longest move of A x, or its square, by enumeration."""
     cells = strategy.numerators.shape[1]
     nobody = [(0,) * cells]
@@ -50,7 +52,7 @@ def moved(strategy: Strategy, norm: StrategyNorm, neighbours: Neighbours, rows: 
 def test_no_unit_moves_further_and_one_moves_so_far(
     matrix: Any, rows: int, neighbours: Neighbours
 ) -> None:
-    strategy = Strategy(numerators=matrix)
+    strategy = StrategyMatrix(numerators=matrix)
     assert rows * strategy.reach("l1", neighbours) == moved(strategy, "l1", neighbours, rows)
     square = moved(strategy, "l2", neighbours, rows)
     assert rows**2 * strategy.reach("l2", neighbours) == square
@@ -64,7 +66,7 @@ def test_no_unit_moves_further_and_one_moves_so_far(
 def test_the_largest_numbers_do_not_wrap() -> None:
     far = np.full((2048, 2), UNIT)
     far[:, 1] = -UNIT
-    strategy = Strategy(numerators=far)
+    strategy = StrategyMatrix(numerators=far)
     assert strategy.reach("l2", "add-remove") == 2048
     assert strategy.reach("l2", "replace-one") == 4 * 2048
     assert strategy.reach("l1", "replace-one") == 2 * 2048
@@ -72,23 +74,25 @@ def test_the_largest_numbers_do_not_wrap() -> None:
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_a_total_is_free_where_rows_are_replaced(norm: StrategyNorm) -> None:
-    strategy = Strategy.within(np.vstack([np.eye(4) * 0.7, [0.3, 0.2, 0.1, 0.3]]))
+    strategy = StrategyMatrix.within(np.vstack([np.eye(4) * 0.7, [0.3, 0.2, 0.1, 0.3]]))
     more = strategy.with_total(norm)
     assert more.reach(norm, "replace-one") == strategy.reach(norm, "replace-one")
     assert len(more.numerators) == len(strategy.numerators) + 1
     total = more.numerators[-1].copy()
     assert len(set(total.tolist())) == 1
     longer = np.vstack([strategy.numerators, total + 1])
-    assert Strategy(numerators=longer).reach(norm, "replace-one") > more.reach(norm, "replace-one")
+    assert StrategyMatrix(numerators=longer).reach(norm, "replace-one") > more.reach(
+        norm, "replace-one"
+    )
 
 
 def test_a_total_that_costs_something_is_not_added() -> None:
-    alike = Strategy.within(np.array([[0.5, 0.5], [0.0, 0.1]]))
+    alike = StrategyMatrix.within(np.array([[0.5, 0.5], [0.0, 0.1]]))
     assert alike.with_total("l1") is alike
 
 
 def test_sums_are_exact() -> None:
-    strategy = Strategy(numerators=RANDOM.integers(-UNIT, UNIT, (3, 5)))
+    strategy = StrategyMatrix(numerators=RANDOM.integers(-UNIT, UNIT, (3, 5)))
     cells = [Fraction(1, 3), Fraction(2**80), Fraction(-7, 8), Fraction(0.1), Fraction(10**15)]
     by_hand = [
         sum((Fraction(int(a), UNIT) * x for a, x in zip(row, cells, strict=True)), Fraction(0))
@@ -99,14 +103,14 @@ def test_sums_are_exact() -> None:
 
 def test_no_number_of_a_matrix_grows() -> None:
     matrix = RANDOM.uniform(-1, 1, (5, 4))
-    rounded = Strategy.within(matrix).matrix
+    rounded = StrategyMatrix.within(matrix).matrix
     assert (np.abs(rounded) <= np.abs(matrix)).all()
     assert np.abs(rounded - matrix).max() < 2.0**-BITS
 
 
 def test_what_was_given_may_change_afterwards() -> None:
     given = np.eye(2, dtype=np.int64)
-    strategy = Strategy(numerators=given)
+    strategy = StrategyMatrix(numerators=given)
     given[:] = 9
     assert strategy.reach("l1", "add-remove") == Fraction(1, UNIT)
     with pytest.raises(ValueError, match="read-only"):
@@ -123,4 +127,4 @@ def test_what_was_given_may_change_afterwards() -> None:
 )  # fmt: skip
 def test_hostile_matrices(hostile: Any) -> None:
     with pytest.raises(InvalidArgument, match="numerators"):
-        Strategy(numerators=hostile)
+        StrategyMatrix(numerators=hostile)

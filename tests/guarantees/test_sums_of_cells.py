@@ -15,7 +15,13 @@ import leastnoise as ln
 from leastnoise.certificate.records import read_record, write_record
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, Sensitivity
-from leastnoise.guarantees.strategy import BITS, STRATEGY_NORMS, Strategy, StrategyNorm, SumsOfCells
+from leastnoise.guarantees.strategy import (
+    BITS,
+    STRATEGY_NORMS,
+    StrategyMatrix,
+    StrategyNorm,
+    SumsOfCells,
+)
 
 RANDOM = np.random.default_rng(3)
 STRATEGIES = [
@@ -25,7 +31,7 @@ STRATEGIES = [
 ]
 
 
-def shifts(strategy: Strategy, neighbours: Neighbours, rows: int) -> list[list[Fraction]]:
+def shifts(strategy: StrategyMatrix, neighbours: Neighbours, rows: int) -> list[list[Fraction]]:
     """What one unit of so many rows moves A x by, at all corners."""
     cells = strategy.numerators.shape[1]
     counts = [
@@ -43,7 +49,7 @@ def shifts(strategy: Strategy, neighbours: Neighbours, rows: int) -> list[list[F
 def test_the_radius_is_the_longest_shift(
     matrix: Any, neighbours: Neighbours, rows: int, norm: StrategyNorm
 ) -> None:
-    strategy = Strategy.within(matrix)
+    strategy = StrategyMatrix.within(matrix)
     sums = SumsOfCells.of(strategy, norm, neighbours, rows)
     radius = sums.radius(norm, dimension=len(matrix))
     assert radius == sums.bound
@@ -62,10 +68,10 @@ def test_the_radius_is_the_longest_shift(
 
 @pytest.mark.parametrize("matrix", STRATEGIES)
 def test_it_is_written_and_read_back(matrix: Any) -> None:
-    sums = SumsOfCells.of(Strategy.within(matrix), "l2", "replace-one", 7)
+    sums = SumsOfCells.of(StrategyMatrix.within(matrix), "l2", "replace-one", 7)
     record = json.loads(json.dumps(write_record(sums)))
     assert read_record(record, Sensitivity, where="sensitivity") == sums
-    assert np.array_equal(sums.strategy.numerators, Strategy.within(matrix).numerators)
+    assert np.array_equal(sums.strategy.numerators, StrategyMatrix.within(matrix).numerators)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +130,7 @@ def test_other_values_are_refused(change: Any) -> None:
 def test_a_certificate_with_less_noise_than_its_strategy_asks_for_is_rejected(
     change: Any, said: str | None
 ) -> None:
-    strategy = Strategy.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]]))
+    strategy = StrategyMatrix.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]]))
     sums = SumsOfCells.of(strategy, "l1", "add-remove", 1)
     noise = ln.noise.Laplace(scale=1, dimension=3)
     certificate = ln.Certificate.prove(budget=ln.Budget(epsilon=1), noise=noise, sensitivity=sums)
@@ -136,7 +142,7 @@ def test_a_certificate_with_less_noise_than_its_strategy_asks_for_is_rejected(
 
 
 def test_noise_for_the_strategy_alone_is_proved() -> None:
-    strategy = Strategy.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]]))
+    strategy = StrategyMatrix.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]]))
     for neighbours, scale in (("add-remove", 1), ("replace-one", 1)):
         for rows in (1, 4):
             sums = SumsOfCells.of(strategy, "l1", neighbours, rows)  # pyright: ignore
@@ -154,5 +160,5 @@ def test_more_numbers_than_a_search_may_have_are_refused_before_they_are_read() 
         with pytest.raises(InvalidArgument, match="rows"):
             SumsOfCells(rows=long, norm="l1", neighbours="replace-one")
     with pytest.raises(InvalidArgument, match="1,000 columns"):
-        Strategy(numerators=np.ones((1, 1001), dtype=np.int64))
+        StrategyMatrix(numerators=np.ones((1, 1001), dtype=np.int64))
     assert SumsOfCells(rows=["1" + " 1" * 999], norm="l1").coordinates == 1

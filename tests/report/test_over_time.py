@@ -22,7 +22,10 @@ def weekly(tmp_path: Path) -> Path:
 
 
 def test_each_cell_has_a_chart_of_all_releases_so_far(weekly: Path) -> None:
-    assert "Over time" not in page.report(weekly / "1")
+    first = page.report(weekly / "1")
+    assert "Over time" not in first
+    assert "<h1>weekly, release 1 of 4</h1>" in first
+    assert "Count since release 1, by place." in first
     for number in (2, 3):
         text = page.report(weekly / str(number)).partition("Over time")[2]
         assert text.count("<figure>") == 4  # two cells of two tables
@@ -45,4 +48,6 @@ def test_releases_that_do_not_fit_are_not_shown(weekly: Path) -> None:
     shutil.rmtree(weekly / "2")
     assert "<figure>" not in page.report(weekly / "3").partition("Over time")[2]
     shutil.move(weekly / "3", weekly.parent / "alone")
-    assert "<figure>" not in page.report(weekly.parent / "alone").partition("Over time")[2]
+    alone = page.report(weekly.parent / "alone")
+    assert "<figure>" not in alone.partition("Over time")[2]
+    assert "<h1>alone</h1>" in alone

@@ -73,6 +73,33 @@ def test_staircases_that_a_tiny_delta_cuts_off_gain_nothing(
     assert list_worthwhile(staircase, larger, [construction], known, to_beat=math.inf) == [
         construction
     ]
+    if draws > 1:  # truncation gains at most 1 % there
+        to_beat = 0.98 * known[0].mechanism.mse
+        with pytest.raises(NotApplicable, match="smaller loss than it could have"):
+            list_worthwhile(staircase, larger, [construction], known, to_beat=to_beat)
+        (searched,) = fit_family(staircase, larger, [construction])
+        assert searched.mechanism.mse > 0.99 * known[0].mechanism.mse
+
+
+@pytest.mark.dense
+def test_spherical_noise_of_many_numbers_gains_little() -> None:
+    asked = Question(
+        budget=Budget(epsilon="0.1", delta="0.1"), sensitivities=(ln.L2(1),), dimension=30
+    )
+    constructions = list_constructions(asked)
+    known = [
+        candidate
+        for name in ("gaussian", "l2")
+        for candidate in fit_family(family_named(name), asked, constructions)
+    ]
+    best, slow = known[0].mechanism.mse, family_named("generalized-gamma")
+    with pytest.raises(NotApplicable, match="smaller loss than it could have"):
+        list_worthwhile(slow, asked, constructions, known, to_beat=0.96 * best)
+    for question, to_beat in ((asked, 0.97), (replace(asked, dimension=29), 0.86)):
+        kept = list_worthwhile(slow, question, constructions, known, to_beat=to_beat * best)
+        assert kept == constructions
+    (searched,) = fit_family(slow, asked, constructions)
+    assert (1 - 1 / 30) * best < searched.mechanism.mse < 0.98 * best
 
 
 def test_a_design_is_left_out_where_whole_numbers_are_far_ahead() -> None:

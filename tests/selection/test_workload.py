@@ -15,7 +15,7 @@ import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
-from leastnoise.guarantees.strategy import Strategy
+from leastnoise.guarantees.strategy import StrategyMatrix
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.selection.workload import WorkloadNoise, workload
 from tests.workloads.test_matrix_search import WORKLOADS
@@ -95,7 +95,7 @@ def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
     """Two totals and their sum: A has no inverse, and the third is the sum of the others."""
     queries = np.array([[1.0] * 5 + [0.0] * 5, [0.0] * 5 + [1.0] * 5, [1.0] * 10])
     noise = workload(queries, epsilon=1)
-    strategy = Strategy.within(queries / 2)
+    strategy = StrategyMatrix.within(queries / 2)
     certificate = ln.Certificate.prove(
         budget=ln.Budget(epsilon=1),
         noise=ln.noise.Laplace(scale=1, dimension=3),
@@ -270,7 +270,7 @@ def test_a_strategy_that_the_certificate_is_not_about_is_rejected() -> None:
     twice = np.minimum(noise.strategy.numerators * 2, 2**24)
     other = found("cumulative", neighbours="replace-one")
     for instead in (
-        {"strategy": Strategy(numerators=twice)},
+        {"strategy": StrategyMatrix(numerators=twice)},
         {"strategy": None},
         {"max_rows": 2},
         {"neighbours": "replace-one"},

@@ -19,7 +19,7 @@ TYPES = {"who": "int", "region": "int", "sex": "text", "age": "int"}
 
 
 def spec_of(
-    *, unit: str = "row", privacy: dict[str, Any] | None = None, **part: Any
+    *, unit: str = "row", privacy: dict[str, Any] | None = None, **changes: Any
 ) -> dict[str, Any]:
     """Return a spec whose one query has margins; a person has at most two rows."""
     query = {"name": "people", "statistics": ["count"], "group_by": GROUP_BY, "margins": True}
@@ -27,7 +27,7 @@ def spec_of(
         "version": 1,
         "data": {"source": "rows.csv", "types": TYPES},
         "privacy": {"unit": unit, "epsilon": "1", **(privacy or {})},
-        "query": [query | part],
+        "query": [query | changes],
     }
     if unit != "row":
         raw["contribution"] = {"max_rows": 2}

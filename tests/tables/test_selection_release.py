@@ -133,6 +133,7 @@ def test_the_gap_is_found_as_often_as_the_plan_says() -> None:
     assert missed > 300 * 0.05
 
 
+@pytest.mark.dense
 def test_limits_of_the_spec_lower_the_noise_of_counts() -> None:
     def std(query: dict[str, Any] | None = None, **changes: Any) -> float:
         (part,) = plan(
@@ -217,6 +218,7 @@ def test_a_smallest_count_and_rounding_apply_to_published_counts(tmp_path: Path)
     verify_directory(tmp_path / "out")
 
 
+@pytest.mark.dense
 def test_a_wished_accuracy_of_counts_finds_epsilon() -> None:
     raw = spec_of(
         {"accuracy": {"half_width_95": 20}}, privacy={"unit": "person", "epsilon": "least"}

@@ -35,7 +35,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(
+    "where",
+    [pytest.param(name, marks=() if name == "commit" else pytest.mark.dense) for name in PLACES],
+)
 @pytest.mark.parametrize("after", [False, True])
 def test_a_killed_release_is_drawn_once(folder: Path, where: str, after: bool) -> None:
     before = 3 if where == "delete" else 0

@@ -69,6 +69,7 @@ def killed_while_pages_are_written(folder: Path) -> int:
     return in_child(work)
 
 
+@pytest.mark.dense
 def test_a_release_that_is_killed_while_it_writes_pages_is_undone(folder: Path) -> None:
     release(folder).run()
     before = StateFile(path=folder / "weekly.state").read()
@@ -163,6 +164,7 @@ SUMS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("case", SUMS)
 def test_sums_of_another_form_are_refused_before_the_draw(folder: Path, case: str) -> None:
     release(folder).run()
@@ -210,7 +212,12 @@ def test_a_join_by_another_column_is_another_plan(folder: Path) -> None:
     [
         ("0.001", {}, "epsilon is too small. Give another epsilon, or leave totals out."),
         ("700", {}, "0 as a float. Give another epsilon, or leave totals out."),
-        ("1", {"releases": 4000, "branches": [2] * 12}, "no tree can be used .*12 levels"),
+        pytest.param(
+            "1",
+            {"releases": 4000, "branches": [2] * 12},
+            "no tree can be used .*12 levels",
+            marks=pytest.mark.dense,
+        ),
     ],
 )
 def test_where_no_tree_fits_the_advice_is_given_once(
@@ -310,6 +317,7 @@ def of_persons(folder: Path, report: str, **series: Any) -> Release:
     return Release(**raw, folder=folder)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("totals", [False, True])
 def test_a_person_in_a_week_and_one_in_a_month_have_two_accounts(
     tmp_path: Path, totals: bool

@@ -18,7 +18,7 @@ from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
-from leastnoise.workloads.base import Table, Workload
+from leastnoise.workloads.base import SummedTable, Workload
 from leastnoise.workloads.tree import Crossed, Nodes, Prefixes, TreeStrategy, TreeTable
 from leastnoise.workloads.tree_search import TreeOffer, Trees, offer_prefixes, rank_noise
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
@@ -59,7 +59,7 @@ def check_laws(strategy: TreeStrategy, table: int, sums: NDArray[Any], chances: 
     if strategy.is_alike(table):
         assert np.ptp(stds) < 1e-6
     for probability in (0.5, 0.9, 0.95, 0.99):
-        halves = np.broadcast_to(strategy.half_width(table, probability), stds.shape)
+        halves = np.broadcast_to(strategy.half_widths(table, [probability])[0], stds.shape)
         for number, half in zip(sums.T, halves, strict=True):
             assert chances @ (np.abs(number) <= half) >= probability - 1e-4
             assert not half or chances @ (np.abs(number) < half) < probability + 1e-4
@@ -100,16 +100,19 @@ def test_cells_in_another_order_and_of_several_groups() -> None:
     """Two groups of three counts, in trees of four cells; counts stand in a shuffled order."""
     places = np.array([6, 0, 4, 2, 1, 5])
     strategy = TreeStrategy(noise=EVEN, tables=(), groups=2, places=places)
-    placed = strategy.place(np.arange(1, 7))
+    (placed,) = strategy.place(np.arange(1, 7))
     assert placed.tolist() == [2, 5, 4, 0, 3, 6, 1, 0]
-    assert strategy.estimate(placed).tolist() == [1, 2, 3, 4, 5, 6]
+    assert strategy.estimate([placed]).tolist() == [1, 2, 3, 4, 5, 6]
     alike = TreeStrategy(noise=EVEN, tables=())
     assert alike.estimate(alike.place(places)).tolist() == places.tolist()
 
 
 def test_tables_are_sums_of_the_cells_of_each_number() -> None:
     part_of = np.array([2, 0, 0, 1, 2])
-    tables = (Table(count=4, find=lambda: part_of), Table(count=4, find=lambda: part_of, running=2))
+    tables = (
+        SummedTable(count=4, find=lambda: part_of),
+        SummedTable(count=4, find=lambda: part_of, running=2),
+    )
     cells = np.array([1, 10, 100, 1000, 10000])
     sums = Workload(cells=5, tables=tables).add_up(cells)
     assert [numbers.tolist() for numbers in sums] == [
@@ -126,7 +129,7 @@ def test_a_table_is_found_when_it_is_asked_for() -> None:
         calls.append(1)
         return np.zeros(3, dtype=np.int64)
 
-    table = Table(count=1, find=find)
+    table = SummedTable(count=1, find=find)
     assert not calls
     assert [table.add_up(np.ones(3)).tolist() for _ in range(2)] == [[3.0]] * 2
     assert len(calls) == 1

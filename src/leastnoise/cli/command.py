@@ -79,7 +79,8 @@ def _number(text: str, *, whole: bool, name: str) -> int | float:
         return int(text) if whole else float(text)
     from leastnoise.errors import InvalidArgument, show_value
 
-    hint = f"Write it like {name} {'3' if whole else '0.5'}."
+    example = "3" if whole else "0.5"
+    hint = f"Write it like {f'{name} {example}' if name.startswith('-') else example}."
     if not whole:
         hint = _validate.number_like(text) or hint
     expected = "a whole number" if whole else "a number"

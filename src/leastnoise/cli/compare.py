@@ -60,7 +60,7 @@ def command(
     from leastnoise.selection.public import compare
 
     alpha = parameters.get("generalized-gamma", {}).get("alpha")
-    drawing = _Request.of(plot, epsilon, query, alpha=alpha, silent=as_json) if plot else None
+    drawing = _PlotRequest.of(plot, epsilon, query, alpha=alpha, silent=as_json) if plot else None
 
     def run_comparison(
         epsilon: str, dimension: int, progress: Callable[[str], None] | None = None
@@ -159,7 +159,7 @@ def _bound_record(comparison: Comparison) -> dict[str, Any] | None:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Request:
+class _PlotRequest:
     """A request for figures in `target`, about noise for this problem and related ones.
 
     For one number these have other ε, for a vector other dimensions, from `least` on.
@@ -180,7 +180,7 @@ class _Request:
         *,
         alpha: str | None,
         silent: bool,
-    ) -> _Request:
+    ) -> _PlotRequest:
         """Check the request for --plot, before anything is computed.
 
         Raises InvalidArgument for options that only hold in one dimension, for --json in the

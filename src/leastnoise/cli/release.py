@@ -234,7 +234,7 @@ _MORE = "More checks of a release"
 @argument(
     "path",
     OptionType("FILE|FOLDER", Path, files=True),
-    "A certificate, the folder of a release, or all folders of a series with totals.",
+    "A certificate, the folder of a release, or the folder with all releases of a series.",
 )
 @option(_MORE, "--ledger", FILE, "Check that this ledger was charged for the release.")
 @option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")
@@ -272,7 +272,7 @@ def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) 
 def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval, list[str]]:
     """The proved interval of δ, and sentences about all checks."""
     from leastnoise.certificate.plan import read_certificate
-    from leastnoise.errors import InvalidArgument
+    from leastnoise.errors import InvalidArgument, SourceError
     from leastnoise.report import words
 
     if path.is_dir():
@@ -287,6 +287,8 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
     for name, value in (("ledger", ledger), ("key", key)):
         if value is not None:
             raise InvalidArgument(name=name, value=value, expected="the directory of a release")
+    if not path.exists():
+        raise SourceError(f"Expected a folder or a certificate, found none at {path}.")
     certificate = read_certificate(_files.read_certificate(path))
     delta = certificate.verify()
     return delta, [f"Verified {path}.", *words.verified_certificate(certificate, delta)]

@@ -8,8 +8,8 @@ import click
 
 from leastnoise import _words
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.command import Command, CommandGroup, argument
-from leastnoise.cli.options import FILE, FOLDER, INTEGER
+from leastnoise.cli.command import Command, CommandGroup, OptionType, argument
+from leastnoise.cli.options import FILE, FOLDER
 from leastnoise.cli.spec import locate_problems
 
 _spec = argument("spec", FILE, "The spec of the series.")
@@ -71,8 +71,8 @@ def show(*, spec: Path, as_json: bool) -> None:
 
 @group.command("sum", cls=Command)
 @argument("folder", FOLDER, "The folder with the folders of the releases.")
-@argument("first", INTEGER, "The number of the first release of the sum.")
-@argument("last", INTEGER, "The number of the last release of the sum.")
+@argument("first", OptionType("FIRST", int), "The number of the first release of the sum.")
+@argument("last", OptionType("LAST", int), "The number of the last release of the sum.")
 @options.as_json
 def sum_(*, folder: Path, first: int, last: int, as_json: bool) -> None:
     """Sum the counts of consecutive releases, with the exact interval of each sum.
@@ -92,11 +92,10 @@ def sum_(*, folder: Path, first: int, last: int, as_json: bool) -> None:
 @group.command(cls=Command)
 @_spec
 def restart(*, spec: Path) -> None:
-    """Begin a new tree, if the state file is lost or damaged.
+    """Begin the running totals anew, if the state file is lost or damaged.
 
-    It costs no epsilon, as no row counts twice. Running totals begin anew. It is refused while the
-    state is good. Never restart because of numbers that were drawn: choosing among draws breaks the
-    guarantee.
+    It costs no epsilon, as no row counts twice. It is refused while the state is good. Never
+    restart because of numbers that were drawn: choosing among draws breaks the guarantee.
     """
     from leastnoise.tables.publish.release import Release
 
@@ -104,5 +103,5 @@ def restart(*, spec: Path) -> None:
         release = Release.from_toml(spec)
         first = release.restart()
     terminal.print_sentences(
-        [f"Release {first:,} begins a new tree. Its running totals begin with it."]
+        [f"The running totals will begin anew with release {first:,}. No epsilon was charged."]
     )

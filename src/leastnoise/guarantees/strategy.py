@@ -69,26 +69,26 @@ def _check_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np
 
 @final
 @record(eq=False)
-class Strategy:
+class StrategyMatrix:
     """The matrix A = numerators·2^−24, shape (sums, cells), of exact numbers in [−1, 1].
 
     Raises InvalidArgument unless the numerators are an int64 matrix of such numbers, with at most
     2,048 rows and 1,000 columns.
 
-    >>> Strategy.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]])).reach("l1", "replace-one")
+    >>> StrategyMatrix.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]])).reach("l1", "replace-one")
     Fraction(1, 1)
     """
 
     numerators: NDArray[np.int64] = field(converter=takes(_check_numerators))
 
     @classmethod
-    def within(cls, matrix: NDArray[np.float64]) -> Strategy:
+    def within(cls, matrix: NDArray[np.float64]) -> StrategyMatrix:
         """The strategy nearest to a matrix of floats in [−1, 1], with no entry larger in size."""
         return cls(numerators=np.trunc(matrix * _UNIT).astype(np.int64))
 
     def __repr__(self) -> str:
         sums, cells = self.numerators.shape
-        return f"<Strategy: {sums:,} sums of {cells:,} cells>"
+        return f"<StrategyMatrix: {sums:,} sums of {cells:,} cells>"
 
     @property
     def matrix(self) -> NDArray[np.float64]:
@@ -116,7 +116,7 @@ class Strategy:
             return L1(max_rows * most)
         return L2(Fraction(float_at_least(root_above(max_rows**2 * most))))
 
-    def with_total(self, norm: StrategyNorm) -> Strategy:
+    def with_total(self, norm: StrategyNorm) -> StrategyMatrix:
         """The strategy and the total of all cells, as far as it is free for replace-one neighbours.
 
         A row (t, …, t) doesn't change a_i − a_j, and t is the slack of max ‖a_j‖.
@@ -125,7 +125,7 @@ class Strategy:
         spare = max(difference - column, 0)
         total = min(spare if norm == "l1" else math.isqrt(spare), _UNIT)
         row = np.full((1, self.numerators.shape[1]), total, dtype=np.int64)
-        return Strategy(numerators=np.concatenate([self.numerators, row])) if total else self
+        return StrategyMatrix(numerators=np.concatenate([self.numerators, row])) if total else self
 
     def _longest_column(self, norm: StrategyNorm) -> int:
         return int(_lengths(self.numerators, norm).max())
@@ -167,9 +167,9 @@ def _read_rows(rows: Sequence[str], *, name: str) -> tuple[str, ...]:
 class SumsOfCells(Sensitivity):
     """The `norm` ball around all shifts of A x by one unit; its radius follows from A.
 
-    `rows` are the numerators of A, as in `Strategy`: for each sum a text of integers, separated by
-    one space. A unit has at most `max_rows` rows, each of which adds at most 1 to one cell.
-    Neighbours differ by one unit that is added or removed, or by one unit that is replaced. Raises
+    `rows` are the numerators of A, as in `StrategyMatrix`: for each sum a text of integers,
+    separated by one space. A unit has at most `max_rows` rows, each of which adds at most 1 to one
+    cell. Neighbours differ by one unit that is added or removed, or by one that is replaced. Raises
     InvalidArgument for malformed rows, and if no unit moves a sum.
 
     >>> SumsOfCells(rows=["8388608 0", "8388608 16777216"], norm="l1").bound
@@ -184,7 +184,7 @@ class SumsOfCells(Sensitivity):
 
     @classmethod
     def of(
-        cls, strategy: Strategy, norm: StrategyNorm, neighbours: Neighbours, max_rows: int
+        cls, strategy: StrategyMatrix, norm: StrategyNorm, neighbours: Neighbours, max_rows: int
     ) -> SumsOfCells:
         """The shifts of the sums of a strategy."""
         rows = [" ".join(map(str, row)) for row in strategy.numerators.tolist()]
@@ -196,10 +196,10 @@ class SumsOfCells(Sensitivity):
             raise InvalidArgument(name="rows", value="zeros alone", expected=expected)
 
     @cached_property
-    def strategy(self) -> Strategy:
+    def strategy(self) -> StrategyMatrix:
         """The matrix A."""
         numbers = [[int(number) for number in row.split(" ")] for row in self.rows]
-        return Strategy(numerators=np.array(numbers, dtype=np.int64))
+        return StrategyMatrix(numerators=np.array(numbers, dtype=np.int64))
 
     @cached_property
     def ball(self) -> L1 | L2:

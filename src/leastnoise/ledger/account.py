@@ -237,7 +237,7 @@ class Account(Shown):
 
 @final
 @dataclass(kw_only=True)
-class Chain:
+class ReleaseChain:
     """The last entry of a series with running totals.
 
     `tag` is the tag of the state that goes with it. `entry` is the entry of the last release,
@@ -265,7 +265,7 @@ class Books:
     plans: dict[int, str] = field(default_factory=dict)
     series: dict[tuple[str, str], int] = field(default_factory=dict)
     uses: dict[tuple[int, int], int] = field(default_factory=dict)
-    chains: dict[int, Chain] = field(default_factory=dict)
+    chains: dict[int, ReleaseChain] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
@@ -359,7 +359,7 @@ class Books:
                 raise LedgerRejected(f"Entry {number}: this series was charged before.")
             self.series[key] = number
             if STATE in body:
-                self.chains[number] = Chain(tag=body[STATE])
+                self.chains[number] = ReleaseChain(tag=body[STATE])
 
 
 def _check_form(entry: Entry) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import DIGEST, STATE, Books, Chain, make_charge_entry, stamp
+from leastnoise.ledger.account import DIGEST, STATE, Books, ReleaseChain, make_charge_entry, stamp
 from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import verify_once
 from leastnoise.ledger.store import Store, matches
@@ -45,8 +45,8 @@ class ChargedSeries:
     """A charged series: its certificate, and the number of its releases that were published.
 
     `releases` is the number of releases in all, and `report` the rule that gives each row its
-    release: see `Spec.report_rule`. The others are the fields of `Chain`, in a series with running
-    totals.
+    release: see `Spec.report_rule`. The others are the fields of `ReleaseChain`, in a series with
+    running totals.
     """
 
     certificate: PlanCertificate
@@ -259,7 +259,7 @@ class LedgerSeries:
                     "another account for it. Nothing was charged or drawn."
                 )
 
-    def _chain(self, entries: list[Entry]) -> tuple[int, Chain]:
+    def _chain(self, entries: list[Entry]) -> tuple[int, ReleaseChain]:
         books = Books.of(entries)
         number = books.series.get((books.account(self.dataset).dataset, self.name))
         chain = None if number is None else books.chains.get(number)

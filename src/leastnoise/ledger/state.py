@@ -27,6 +27,7 @@ _STATE_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
 _SCHEMA = "CREATE TABLE state (number INTEGER PRIMARY KEY CHECK (number = 1), body TEXT NOT NULL)"
 _FIELDS = ("plan", "position", "first", "tag", "digest", "published", "sums")
 _LARGEST = 1 << 26  # bytes of a body
+_DIGITS = 6  # of a partial sum with its sign; it reaches 2^15 once in 2^61 (`noise.trees`)
 ATTACHED = "kept"
 """The name of the file in a transaction of the ledger."""
 
@@ -77,8 +78,14 @@ class State:
         )
 
     def to_json(self) -> str:
-        """The state as JSON text."""
-        return json.dumps({name: getattr(self, name) for name in _FIELDS})
+        """The state as JSON text, whose length doesn't depend on partial sums of noise.
+
+        Others see the length of a file that they may not read. Blanks at the end make up for the
+        digits of the sums. A sum with more than `_DIGITS` letters is too rare to matter.
+        """
+        text = json.dumps({name: getattr(self, name) for name in _FIELDS}, separators=(",", ":"))
+        noise = (sums for of_query in self.sums.values() for sums in of_query["noise"])
+        return text + " " * sum(max(_DIGITS - len(str(n)), 0) for sums in noise for n in sums)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -139,9 +146,9 @@ class StateFile:
         try:
             mode = self.path.stat(follow_symlinks=False).st_mode
         except OSError:
-            raise InvalidInput(f"The state {self.path} is missing.") from None
+            raise InvalidInput(f"The state file {self.path} is missing.") from None
         if not stat.S_ISREG(mode):
-            raise InvalidInput(f"The state {self.path} is not a regular file.")
+            raise InvalidInput(f"The state file {self.path} is not a regular file.")
         if mode & 0o077:
             raise Refused(
                 f"Others may read {self.path}, which is as secret as the rows. "
@@ -200,13 +207,13 @@ class _Explained:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise Refused(
-                f"Other processes hold the state {self._path}. Call again later."
+                f"Other processes hold the state file {self._path}. Call again later."
             ) from None
         if isinstance(error, sqlite3.Error | CertificateRejected | UnicodeDecodeError):
-            raise InvalidInput(f"The state {self._path} is damaged, or no state.") from None
+            raise InvalidInput(f"The state file {self._path} is damaged, or no state.") from None
         if isinstance(error, OSError):
             raise InvalidInput(
-                f"The state {self._path} can't be written: {error.strerror}."
+                f"The state file {self._path} can't be written: {error.strerror}."
             ) from None
 
 

@@ -219,7 +219,7 @@ def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) 
         sections.append(TableSection.of(spec, query, columns, link=_link(file, target)))
     names = {query.name: names_of(query.layouts, spec) for query in queries}
     has_quantiles = bool(sentences_on(release.plan, Topic.VALUES))
-    title, head = _header(spec.report or About(), folder, has_quantiles=has_quantiles)
+    title, head = _header(spec.report or About(), _name(release, folder), has_quantiles)
     body = (
         f"<header>{head}</header><main><section><h2>Findings</h2>{_findings(sections)}</section>"
         f"<section><h2>The tables</h2>{''.join(map(TableSection.to_html, sections))}</section>"
@@ -229,9 +229,17 @@ def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) 
     return document(html(title), body)
 
 
-def _header(about: About, folder: Path, *, has_quantiles: bool) -> tuple[str, str]:
+def _name(release: VerifiedRelease, folder: Path) -> str:
+    """The name of a folder, or of the folder of a series and the number of the release."""
+    number, name = release.release_number, folder.name or str(folder)
+    if number is None or name.lstrip("0") != str(number):
+        return name
+    return f"{folder.absolute().parent.name}, release {number:,} of {release.planned_releases:,}"
+
+
+def _header(about: About, name: str, has_quantiles: bool) -> tuple[str, str]:  # noqa: FBT001
     """The title of the page, and its head as HTML."""
-    title = about.title or folder.name or str(folder)
+    title = about.title or name
     lines = [f"<h1>{html(title)}</h1>"]
     by = [text for text in (about.publisher, about.contact) if text is not None]
     if by:

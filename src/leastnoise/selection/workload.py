@@ -27,7 +27,7 @@ from leastnoise.guarantees.strategy import (
     MOST_CELLS,
     MOST_QUESTIONS,
     MOST_SUMS,
-    Strategy,
+    StrategyMatrix,
 )
 from leastnoise.guarantees.structured import Linf
 from leastnoise.guarantees.units import RowCounts
@@ -115,7 +115,7 @@ class WorkloadNoise:
 
     queries: Floats
     mechanism: Mechanism
-    strategy: Strategy | None
+    strategy: StrategyMatrix | None
     neighbours: Neighbours
     max_rows: int
     rms_by_strategy: Mapping[str, float] = field(default_factory=dict)
@@ -294,7 +294,7 @@ class Attempt:
     """Noise of a `family` in the sums of a `strategy`; in the cells themselves without one."""
 
     where: str
-    strategy: Strategy | None
+    strategy: StrategyMatrix | None
     family: str
 
     @property
@@ -328,22 +328,22 @@ def list_attempts(
     return tuple(attempts), prices
 
 
-def figure_of_merit(rms: float, strategy: Strategy | None) -> float:
+def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
     """The figure by which strategies are ranked; others must beat noise in the cells by 1e-6."""
     return rms * (1 if strategy is None else 1 + 1e-6)
 
 
-def _as_strategy(queries: Floats) -> Strategy | None:
+def _as_strategy(queries: Floats) -> StrategyMatrix | None:
     """W times a power of two, for noise in the answers; None if W has too many digits."""
     shift = BITS - math.frexp(float(np.abs(queries).max()))[1]
     scaled = np.ldexp(queries, shift)
     if len(queries) > MOST_SUMS or not np.array_equal(scaled, np.rint(scaled)):
         return None
-    return Strategy(numerators=scaled.astype(np.int64))
+    return StrategyMatrix(numerators=scaled.astype(np.int64))
 
 
-def _strategy(matrix: Floats, norm: StrategyNorm, neighbours: Neighbours) -> Strategy:
-    strategy = Strategy.within(matrix)
+def _strategy(matrix: Floats, norm: StrategyNorm, neighbours: Neighbours) -> StrategyMatrix:
+    strategy = StrategyMatrix.within(matrix)
     return strategy.with_total(norm) if neighbours == "replace-one" else strategy
 
 
@@ -368,7 +368,7 @@ def _noise(
 
 
 def _sensitivities(
-    strategy: Strategy | None, cells: int, neighbours: Neighbours, max_rows: int
+    strategy: StrategyMatrix | None, cells: int, neighbours: Neighbours, max_rows: int
 ) -> tuple[Sensitivity, ...]:
     """The sensitivities that hold for A x, or for the cells."""
     if strategy is not None:

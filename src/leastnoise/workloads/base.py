@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, final
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class SummedTable:
     """A table of `count` numbers, each the sum of some cells.
 
     `find` computes `part_of`, once and only if it is needed. With `running` the numbers come in
@@ -47,7 +47,7 @@ class Workload:
     """The tables that are published, all of them sums of the same `cells`."""
 
     cells: int
-    tables: tuple[Table, ...]
+    tables: tuple[SummedTable, ...]
 
     def add_up(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
         """The numbers of each table, given the cells, shape (cells,)."""
@@ -55,7 +55,7 @@ class Workload:
 
 
 class Strategy(Protocol):
-    """A way to draw noise for all tables of a workload at once.
+    """A way to draw noise for all tables of a workload at once, from one draw or several.
 
     The error of a number has a variance in the squared unit of the cells and a half-width in their
     unit. Arrays have shape (count,), or (1,) if the numbers of a table are alike. If groups are
@@ -66,18 +66,18 @@ class Strategy(Protocol):
         """The variance of each number of a table."""
         ...
 
-    def half_width(self, table: int, probability: float) -> Floats:
-        """For each number of a table an h with P(|error| <= h) >= `probability`."""
+    def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
+        """For each probability and number of a table an h with P(|error| <= h) >= probability."""
         ...
 
     def is_alike(self, table: int) -> bool:
         """True if all numbers of a table have one law."""
         ...
 
-    def place(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """The numbers that noise is added to, given the exact cells, shape (cells,)."""
+    def place(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
+        """The numbers of each draw of noise, given the exact cells, shape (cells,)."""
         ...
 
-    def estimate(self, noisy: NDArray[Any]) -> NDArray[Any]:
-        """The cells, shape (cells,), given the noisy numbers. The tables are sums of these."""
+    def estimate(self, noisy: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The cells, given the noisy numbers of each draw. The tables are sums of these."""
         ...

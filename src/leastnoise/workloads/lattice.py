@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lattice(ABC):
+class TableLattice(ABC):
     """The published `tables`, distinct, by columns of `sizes`, and all that are sums of the cells.
 
     If `total_is_known`, the sum of all cells is public, and has no noise.

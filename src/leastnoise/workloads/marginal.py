@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.workloads.lattice import Lattice
+from leastnoise.workloads.lattice import TableLattice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ MOST_CELLS = 2**16
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Marginals(Lattice):
+class Marginals(TableLattice):
     """Attributes of `sizes`, and the `tables` that are published, as bit masks, distinct.
 
     With `total_is_known` the sum of all cells is public, and P_∅ is estimated without noise.
@@ -221,7 +221,7 @@ _SCATTERED = 32  # starts beside the others: the largest variance has many local
 
 
 def best_shares(
-    marginals: Lattice, weights: Sequence[float] | None, information: Information
+    marginals: TableLattice, weights: Sequence[float] | None, information: Information
 ) -> Shares:
     """Shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
 
@@ -246,7 +246,7 @@ def best_shares(
 
 
 def log_variance(
-    marginals: Lattice,
+    marginals: TableLattice,
     shares: Mapping[int, Fraction],
     weights: Sequence[float] | None,
     information: Information,
@@ -303,7 +303,7 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
     return lambda shares: (each * shares, each)
 
 
-def _list_starts(marginals: Lattice) -> list[Floats]:
+def _list_starts(marginals: TableLattice) -> list[Floats]:
     """Shares to begin with: the cells and one more table, the published tables, and levels."""
     last = len(marginals.every) - 1
     depth = marginals.rank(marginals.every[last])
@@ -324,7 +324,7 @@ def _list_starts(marginals: Lattice) -> list[Floats]:
     return list(np.unique(starts, axis=0))
 
 
-def _scatter(marginals: Lattice) -> list[Floats]:
+def _scatter(marginals: TableLattice) -> list[Floats]:
     """Shares to begin with that are spread evenly, from multiples of the golden ratio."""
     tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
@@ -335,7 +335,9 @@ def _scatter(marginals: Lattice) -> list[Floats]:
     return list(scattered / scattered.sum(axis=1, keepdims=True))
 
 
-def _descend(marginals: Lattice, shares: Floats, loss: Loss, information: Information) -> Floats:
+def _descend(
+    marginals: TableLattice, shares: Floats, loss: Loss, information: Information
+) -> Floats:
     """A local optimum near some shares, of tables that have one; small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast, final
 import numpy as np
 
 from leastnoise.design.bounds.variance_bound import as_integers
-from leastnoise.guarantees.strategy import BITS, Strategy
+from leastnoise.guarantees.strategy import BITS, StrategyMatrix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class LeastSquares:
     """
 
     queries: Floats
-    strategy: Strategy | None
+    strategy: StrategyMatrix | None
 
     @cached_property
     def inverse(self) -> Floats:
@@ -74,7 +74,7 @@ class LeastSquares:
         return np.array([float(number * unit) for number in sums])
 
 
-def _fit(strategy: Strategy, inverse: Floats, sums: Sequence[int]) -> list[int]:
+def _fit(strategy: StrategyMatrix, inverse: Floats, sums: Sequence[int]) -> list[int]:
     """A⁺ sums, rounded to whole numbers; the residual of the sums is worked out exactly."""
     rows = strategy.numerators.astype(object)
     wanted = np.array([number << BITS for number in sums], dtype=object)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from leastnoise.workloads.lattice import Lattice
+from leastnoise.workloads.lattice import TableLattice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Nested(Lattice):
+class Nested(TableLattice):
     """The published `tables` of a tree and of other columns, by number, distinct.
 
     `parents` has, for each level from 1 on, the node above each of its nodes; every node above the

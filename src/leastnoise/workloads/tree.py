@@ -227,7 +227,7 @@ class SingleSum(TreeTable):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FirstCells(SingleSum):
+class FirstLeaves(SingleSum):
     """The sum of the first `cells` cells of an even tree: one number."""
 
     cells: int
@@ -357,9 +357,9 @@ class TreeStrategy:
         laws = [[law.variance for law in level] for level in node_laws(self.noise)]
         return self.tables[table].variances(self.noise.branches, laws)
 
-    def half_width(self, table: int, probability: float) -> Floats:
-        """For each number of a table an h with P(|error| <= h) >= `probability`."""
-        return self.tables[table].half_widths(self.noise, probability)
+    def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
+        """For each probability and number of a table an h with P(|error| <= h) >= probability."""
+        return [self.tables[table].half_widths(self.noise, p) for p in probabilities]
 
     def is_alike(self, table: int) -> bool:
         """True if all numbers of a table have one law."""
@@ -374,17 +374,18 @@ class TreeStrategy:
         summed = self.tables[table]
         return self.groups // (summed.groups if isinstance(summed, GroupSums) else 1)
 
-    def place(self, cells: NDArray[Any]) -> NDArray[Any]:
+    def place(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
         """The cells of all trees, given the cells of the workload: 0 in cells that nobody is in."""
         if self.places is None:
-            return cells
+            return [cells]
         placed = np.zeros(self.groups * self.noise.dimension, dtype=cells.dtype)
         placed[self.places] = cells
-        return placed
+        return [placed]
 
-    def estimate(self, noisy: NDArray[Any]) -> NDArray[Any]:
+    def estimate(self, noisy: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """The cells of the workload, given the cells of all trees."""
-        return noisy if self.places is None else noisy[self.places]
+        (counts,) = noisy
+        return counts if self.places is None else counts[self.places]
 
     # Cells that are drawn one after another: see `noise.trees.next_leaf`.
 

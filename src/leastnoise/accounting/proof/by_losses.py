@@ -1,8 +1,8 @@
 """Prove δ(ε) of several releases, or of samples, by the law of their privacy losses.
 
-l2 mechanisms, and Gaussians beside them, are composed through their moment generating functions
-(`moment_sum`). All others go through loss lattices from both sides (`common_lattice`), convolved
-with a proved allowance for rounding (`balls.convolution`).
+l2 mechanisms, and Gaussian and Laplace noise beside others, are composed through their moment
+generating functions (`moment_sum`). All others go through loss lattices from both sides
+(`common_lattice`), convolved with a proved allowance for rounding (`balls.convolution`).
 
 With Poisson subsampling, the pair for a removed record and the pair for an added one aren't mirror
 images of each other: each is composed alone, and the larger δ counts.
@@ -24,7 +24,11 @@ from leastnoise.accounting.proof.common_lattice import (
     make_upper_parts,
 )
 from leastnoise.accounting.proof.composed import prove_hidden
-from leastnoise.accounting.proof.moment_sum import prove_by_moments, serves
+from leastnoise.accounting.proof.moment_sum import (
+    bound_by_moments,
+    prove_by_moments,
+    serves,
+)
 from leastnoise.accounting.proof.sampled import enclose_sampled
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import precision
@@ -86,8 +90,8 @@ def bound_above(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std:
     parts = _merge_equal_laws(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
-    if serves(parts) and (by_moments := prove_by_moments(parts, epsilon)):
-        return by_moments.upper
+    if serves(parts) and (by_moments := bound_by_moments(parts, epsilon)) is not None:
+        return by_moments
     summed = _basic_composition(parts, epsilon)
     if summed.is_zero():
         return summed

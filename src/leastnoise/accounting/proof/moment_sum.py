@@ -1,4 +1,4 @@
-"""δ of l2 mechanisms and Gaussians together, by a sum over their moment generating functions.
+"""δ of l2, Gaussian and Laplace noise together, by a sum over moment generating functions.
 
 notation (theory/accounting.md §2): M = Π Mⱼ^kⱼ, K = ln M(c). For any c > 0 and any spacing 2π/Λ
 
@@ -45,9 +45,14 @@ _NEWTON = 60
 
 
 def serves(parts: Sequence[Releases]) -> bool:
-    """True for unsampled l2 mechanisms and Gaussians, with at least one l2 mechanism."""
-    is_known = all(part.sampling_rate == 1 and has_moments(part.noise) for part in parts)
-    return is_known and any(is_l2(part.noise) for part in parts)
+    """True for unsampled l2 mechanisms, Gaussians and Laplace noise, unless all are of one kind.
+
+    l2 mechanisms may be alone. Moments of Laplace noise alone don't fall along the line.
+    """
+    if any(part.sampling_rate != 1 or not has_moments(part.noise) for part in parts):
+        return False
+    gaussian = [part.noise.gaussian_square is not None for part in parts]
+    return any(is_l2(part.noise) for part in parts) or (any(gaussian) and not all(gaussian))
 
 
 def prove_by_moments(
@@ -63,6 +68,12 @@ def prove_by_moments(
     if lower is None or upper is None:
         return None
     return ProvedDelta(lower=lower[0], upper=upper[1])
+
+
+def bound_by_moments(parts: Sequence[Releases], epsilon: Fraction) -> arb | None:
+    """Bound δ(epsilon) as `prove_by_moments` does, but only from above."""
+    ends = _ends(laws_of(parts, inner=False), epsilon, 0.0)
+    return None if ends is None else ends[1]
 
 
 def _ends(laws: Sequence[LossMoments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:

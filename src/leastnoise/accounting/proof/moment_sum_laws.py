@@ -64,8 +64,8 @@ class Envelope(Protocol):
 
 
 def has_moments(noise: Noise) -> bool:
-    """True if the moments of the noise's loss are known here: for any Gaussian or l2 noise."""
-    return noise.gaussian_square is not None or is_l2(noise)
+    """True if the moments of the noise's loss are known: for Gaussian, l2 and Laplace noise."""
+    return noise.gaussian_square is not None or noise.exponential
 
 
 def is_l2(noise: Noise) -> bool:
@@ -74,23 +74,26 @@ def is_l2(noise: Noise) -> bool:
 
 
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
-    """The losses of `parts`: all Gaussians as one law, and l2 mechanisms grouped by law.
+    """The losses of `parts`: all Gaussians as one law, the other parts grouped by law.
 
     The shifts are shifts.inner of each part, or else shifts.outer.
     """
-    square, counts = Fraction(0), Counter[tuple[Fraction, int]]()
+    square, counts = Fraction(0), Counter[tuple[Fraction, int | None]]()
     for part in parts:
         sensitivity = part.shifts.inner if inner else part.shifts.outer
         shift = part.noise.worst_shift(sensitivity)
         if (variance := part.noise.gaussian_square) is not None:
             square += part.compositions * shift**2 / variance
-        else:
-            counts[shift / part.noise.scale, part.noise.dimension] += part.compositions
-    spherical: list[LossMoments] = [
-        SphericalMoments(ratio=ratio, dimension=dimension, compositions=compositions)
+        else:  # a worst shift of Laplace noise moves one number, whatever the dimension
+            dimension = part.noise.dimension if is_l2(part.noise) else None
+            counts[shift / part.noise.scale, dimension] += part.compositions
+    exponential: list[LossMoments] = [
+        LaplaceMoments(ratio=ratio, compositions=compositions)
+        if dimension is None
+        else SphericalMoments(ratio=ratio, dimension=dimension, compositions=compositions)
         for (ratio, dimension), compositions in counts.items()
     ]
-    return [*spherical, GaussianMoments(square=square)] if square else spherical
+    return [*exponential, GaussianMoments(square=square)] if square else exponential
 
 
 @final
@@ -120,6 +123,49 @@ class GaussianMoments:
     def beyond(self, height: Fraction) -> arb:
         """A bound on |X(u)| for all u >= `height` > 0."""
         return ball(-self.square * height**2 / 2).exp()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LaplaceMoments:
+    """M(s) = ½(A + B + (A − B)/(2s + 1)) of Laplace noise, A = e^(sa), B = e^(−(s+1)a).
+
+    The loss is a with probability ½, −a with probability ½e^(−a), and a − 2y for y in (0, a), where
+    y has the density ½e^(−y). Because of its two atoms, |X| doesn't fall to 0.
+    """
+
+    ratio: Fraction  # a
+    compositions: int
+
+    @property
+    def reach(self) -> Fraction:
+        """The largest loss of one release."""
+        return self.ratio
+
+    def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
+        """Enclose ln M(c) at each of `tilts`."""
+        return [self._moment(acb(ball(c))).real.log() for c in tilts]
+
+    def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
+        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
+        real, step = ball(tilt), ball(spacing)
+        values = [self._moment(acb(real, n * step)) for n in range(count + 1)]
+        return [value / values[0] for value in values]
+
+    def envelope(self, tilt: Fraction) -> LaplaceMoments:
+        """A bound on |X| above any height, as a function of the height."""
+        del tilt
+        return self
+
+    def beyond(self, height: Fraction) -> arb:
+        """The bound |X| <= 1, which holds for every law."""
+        del height
+        return arb(1)
+
+    def _moment(self, s: acb) -> acb:
+        a = ball(self.ratio)
+        above, below = (s * a).exp(), (-(s + 1) * a).exp()
+        return (above + below + (above - below) / (2 * s + 1)) / 2
 
 
 @final

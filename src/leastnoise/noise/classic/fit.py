@@ -155,6 +155,11 @@ def _least_gamma_inverse(
         value = log_delta(corner=corner, shift_ratio=math.exp(log_t), epsilon=epsilon)
         return max(value, LOG_ZERO) - log_target
 
+    if corner * corner > -log_target:  # the tails, of mass e^(−u²), hardly matter: as Laplace noise
+        near = math.log((epsilon - 2 * math.log1p(-float(question.budget.delta))) / corner)
+        below, above = near - root.tolerance / 2, near + root.tolerance / 2
+        if over(below) <= 0 < over(above):
+            return math.exp(below)
     return math.exp(root.find(over, guess=math.log(guess)))
 
 

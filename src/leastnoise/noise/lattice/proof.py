@@ -35,7 +35,7 @@ def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fracti
     """
     steps = shift / noise.scale * noise.lattice.cells
     whole = math.floor(steps)
-    law = _Law(noise.lattice, epsilon)
+    law = _LatticeLaw(noise.lattice, epsilon)
     rest = ball(steps - whole)
     longest = (1 - rest) * law.at(whole) + rest * law.at(whole + 1)
     if noise.lattice.falls:  # then the longest shift is the worst (theory/noise.md §1)
@@ -51,7 +51,7 @@ def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) 
         return arb(0) if epsilon >= 0 else arb(1)
     if stride.denominator != 1:  # a shift by 1 leaves the lattice, so the outputs are disjoint
         return arb(1)
-    law, step = _Law(noise.lattice, epsilon), int(stride)
+    law, step = _LatticeLaw(noise.lattice, epsilon), int(stride)
     if noise.lattice.falls:
         return law.at(step * most)
     return law.largest(range(step, step * most + 1, step))
@@ -70,7 +70,7 @@ def beyond(noise: DiscreteStaircase, t: Fraction, coordinate: int = 0) -> arb:
 _TOP_BITS = 30  # products of two such numbers, doubled, fit 64 bits
 
 
-class _Law:
+class _LatticeLaw:
     """The weights a_k over all whole k, and e^ε, at the current precision.
 
     For most k, a_k is below e^ε a_{k−j} and adds nothing. The leading bits of the weights identify

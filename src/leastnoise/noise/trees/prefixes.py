@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ORDERS = (2, 4, 6, 8)
 MOST_WORK = 1 << 26
 """The largest `moments_work`: about four seconds for each level, and a gigabyte."""
-_MOST = ORDERS[-1]
+MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
 _CUT = 1e-15  # of a law lies beyond its last number, which is below 1e-15 of the first
 _LOST = 1e-14  # of the largest probability is cut; the 8th moment changes by less than 1e-5
@@ -88,8 +88,8 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     subtrees = [cut_law(part.values, size) for (part,) in solved.subtrees]
     if size <= _NO_FFT:
         subtrees = _subtree_laws(subtrees[-1], branches, weights)
-    cell = np.zeros((1, _MOST + 1, size // 2 + 1), dtype=np.complex128)
-    cell[0] = _powers(subtrees[-1], -level, points)
+    cell = np.zeros((1, MOST + 1, size // 2 + 1), dtype=np.complex128)
+    cell[0] = spectra_of_powers(subtrees[-1], -level, points)
     # spectra of m_0, …, m_8 for o = 0, …, n_l − 1, some at a time
     parts: Iterable[Spectra] = [cell]
     for depth in reversed(range(1, len(branches))):
@@ -99,11 +99,20 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     at_root = [_at_root(beside, part, weights[0]) for part in parts]
     whole = subtrees[0] @ np.power.outer((1 - level) * points, ORDERS)
     moments_of_parts = np.concatenate(at_root, axis=1).reshape(-1, len(ORDERS))
-    moments = (1 + _ROUNDED_UP) * np.concatenate([moments_of_parts, whole[None, :]])
-    moments[1:] += _ALLOWANCE * moments.max(axis=0)
+    moments = np.concatenate([moments_of_parts, whole[None, :]])
+    rounded = np.arange(len(moments)) > 0  # a sum of no cells may be 0 exactly
+    return add_allowances(moments, largest=moments.max(axis=0) * rounded[:, None])
+
+
+def add_allowances(moments: Floats, *, largest: Floats) -> Floats:
+    """Upper bounds on moments: allowances for rounding, relative to each and to the `largest`.
+
+    The last axis has the `ORDERS`.
+    """
     orders = np.array(ORDERS, dtype=np.float64)
-    norms = np.maximum(moments, 0.0) ** (1 / orders)
-    return np.asarray(np.maximum.accumulate(norms, axis=1) ** orders)
+    raised = (1 + _ROUNDED_UP) * moments + _ALLOWANCE * ((1 + _ROUNDED_UP) * largest)
+    norms = np.maximum(raised, 0.0) ** (1 / orders)
+    return np.asarray(np.maximum.accumulate(norms, axis=-1) ** orders)
 
 
 def check_moments(noise: Agreeing) -> None:
@@ -185,11 +194,11 @@ def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Float
     """A_0, …, A_L from the law of a cell and the weights over κ; all digits are right."""
     laws = [cell]
     for b, weight in zip(reversed(branches), reversed(weights), strict=True):
-        laws.insert(0, _sums(laws[0], b)[b] * weight)
+        laws.insert(0, sum_laws(laws[0], b)[b] * weight)
     return laws
 
 
-def _sums(law: Floats, most: int) -> list[Floats]:
+def sum_laws(law: Floats, most: int) -> list[Floats]:
     """The laws of the sums of 0, …, `most` draws.
 
     In a narrow window they are sums of positive products. After an FFT, the far numbers would be
@@ -211,16 +220,18 @@ def _sums(law: Floats, most: int) -> list[Floats]:
 
 def _beside(law: Floats, b: int, level: float, points: Floats) -> list[Spectra]:
     """The spectra of H_0, …, H_8 for each k, where the children have this law."""
-    sums = _sums(law, b - 1)
+    sums = sum_laws(law, b - 1)
     return [
-        _convolve_moments(_powers(counted, 1 - level, points), _powers(other, -level, points))
+        convolve_moments(
+            spectra_of_powers(counted, 1 - level, points), spectra_of_powers(other, -level, points)
+        )
         for counted, other in zip(sums, reversed(sums), strict=True)
     ]
 
 
-def _powers(law: Floats, times: float, points: Floats) -> Spectra:
+def spectra_of_powers(law: Floats, times: float, points: Floats) -> Spectra:
     """The spectra of (times·t)^j·law for j = 0, …, 8."""
-    return np.fft.rfft(np.power.outer(times * points, range(_MOST + 1)).T * law)
+    return np.fft.rfft(np.power.outer(times * points, range(MOST + 1)).T * law)
 
 
 def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterator[Spectra]:
@@ -228,15 +239,15 @@ def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterato
     size = len(weight)
     for of_siblings in beside:
         sums = np.fft.irfft(
-            np.stack([_convolve_moments(of_siblings, of_child) for of_child in below]), size
+            np.stack([convolve_moments(of_siblings, of_child) for of_child in below]), size
         )
         yield np.fft.rfft(weight * sums)
 
 
-def _convolve_moments(first: Spectra, second: Spectra) -> Spectra:
+def convolve_moments(first: Spectra, second: Spectra) -> Spectra:
     """The moments of a sum from the moments of its two parts, by the binomial theorem."""
     result = np.zeros_like(first)
-    for i in range(_MOST + 1):
+    for i in range(MOST + 1):
         for j in range(i + 1):
             result[i] += math.comb(i, j) * first[j] * second[i - j]
     return result
@@ -252,7 +263,7 @@ def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Float
     columns = below.reshape(-1, below.shape[-1]).T
     moments_by_k: list[Floats] = []
     for of_siblings in beside:
-        products = ((of_siblings * weights) @ columns).real.reshape(_MOST + 1, -1, _MOST + 1)
+        products = ((of_siblings * weights) @ columns).real.reshape(MOST + 1, -1, MOST + 1)
         moments = [
             sum((math.comb(p, j) * products[j, :, p - j] for j in range(p + 1)), np.zeros(1))
             for p in ORDERS

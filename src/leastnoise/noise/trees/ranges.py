@@ -4,25 +4,32 @@ notation: as in `prefixes`; R is the sum of the cells from the i-th up to, but n
 Given u, a pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the sum of its cells in
 the range, and t the sum of all its cells. It is e^(iut)·A(t) for a node within the range and A(t)
 beside it. Otherwise it is e^(−r_l|t|)/κ_l times the convolution of its children's m. The m of the
-root, summed over t, is E e^(iuR); its values at u = 2πk/N determine the law of R modulo N.
+root, summed over t, is E e^(iuR); its values at u = 2πk/N determine the law of R modulo N. As −z
+has the law of z, m(−t) is the conjugate of m(t), and all spectra are real. The same pass carries
+m_i(t) = E[w^i; t], i = 0, …, 8, from which moments follow.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.errors import InvalidArgument
 from leastnoise.noise.trees.levels import GIVEN_AWAY, rates_of, solve
 from leastnoise.noise.trees.prefixes import (
+    MOST,
     ORDERS,
+    add_allowances,
     check_moments,
+    convolve_moments,
     cut_law,
     find_window,
     prefix_moments,
+    spectra_of_powers,
+    sum_laws,
 )
 
 if TYPE_CHECKING:
@@ -33,10 +40,11 @@ if TYPE_CHECKING:
     from leastnoise.noise.trees.law import Agreeing
 
     Floats = NDArray[np.float64]
-    Complexes = NDArray[np.complex128]
+    Spectra = NDArray[np.complex128]
 
-MOST_WORK = 1 << 28
-"""The largest product of both windows and the levels: some seconds."""
+MOST_WORK = 1 << 29
+"""The largest product of both windows and the levels, some seconds; beyond it half-widths follow
+from moments."""
 
 
 def range_variance(
@@ -68,11 +76,18 @@ def _overlaps(b: int, below: int, first: int, last: int) -> list[tuple[int, int]
 
 
 def range_half_width(noise: Agreeing, first: int, last: int, coverage: float) -> int:
-    """The smallest h with P(|R| <= h) >= `coverage`, except for rounding and wrapped windows.
+    """An integer h with P(|R| <= h) >= `coverage`.
 
-    Raises NotApplicable if the law would take too long, and InvalidArgument if the coverage is too
-    near to 1 to be decided.
+    It is the smallest such h, except for rounding and wrapped windows. If the law takes more than
+    `MOST_WORK`, h follows from Markov's inequality. Raises InvalidArgument unless 0 < coverage < 1,
+    or if it is too near to 1 to be decided; and what `check_moments` raises.
     """
+    if not 0 < coverage < 1:
+        raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
+    moments = range_moments(noise, first, last)
+    if law_work(noise, moments) > MOST_WORK:
+        widths = (moments / (1 - coverage)) ** (1 / np.array(ORDERS, dtype=np.float64))
+        return math.floor(widths.min())  # P(|R| > h) = P(|R| >= h + 1)
     halves, slack = _law(noise, first, last)
     inside = 2 * np.cumsum(halves) - halves[0] - slack
     if inside[-1] < coverage:
@@ -82,61 +97,120 @@ def range_half_width(noise: Agreeing, first: int, last: int, coverage: float) ->
 
 
 @lru_cache(maxsize=16)
+def range_moments(noise: Agreeing, first: int, last: int) -> Floats:
+    """Upper bounds on E R^p for p in `ORDERS`; shape (4,). See `prefix_moments`."""
+    check_moments(noise)
+    moments = _Nodes(noise).moments(first, last)[list(ORDERS)]
+    return add_allowances(moments, largest=prefix_moments(noise).max(axis=0))
+
+
+def law_work(noise: Agreeing, moments: Floats) -> int:
+    """The work to compute the law of a sum with these moments."""
+    return find_window(noise) * _window_of_sum(noise, moments) * len(noise.branches)
+
+
+def _window_of_sum(noise: Agreeing, moments: Floats) -> int:
+    """A power of two N, at most the nodes' window, for which E R^8/(N/2)^8 <= 1e-6."""
+    least = 2 * (float(moments[-1]) / GIVEN_AWAY) ** (1 / ORDERS[-1])
+    return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
+
+
+@lru_cache(maxsize=16)
 def _law(noise: Agreeing, first: int, last: int) -> tuple[Floats, float]:
     """P(R = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them."""
-    check_moments(noise)
-    # R = S_j − S_i, whose eighth root of E R^8 is at most the sum of theirs (Minkowski)
-    eighths = prefix_moments(noise)[[first, last], -1] ** (1 / ORDERS[-1])
-    largest, size = float(eighths.sum()), find_window(noise)
-    least = 2 * largest / GIVEN_AWAY ** (1 / ORDERS[-1])
-    numbers = min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), size)
-    work = size * numbers * len(noise.branches)
-    if work > MOST_WORK:
-        why = f"the law of a sum of its cells takes {work:.2g} units of work"
-        raise NotApplicable(family="agreeing", why=why)
-    nodes = _Nodes(noise, size)
-    values = [
-        nodes.spectrum(0, first, last, turn=k * (size // numbers))[0].real
-        for k in range(numbers // 2 + 1)
-    ]
-    law = np.fft.irfft(np.array(values), numbers)
+    moments = range_moments(noise, first, last)
+    numbers, nodes = _window_of_sum(noise, moments), _Nodes(noise)
+    turns = np.arange(numbers // 2 + 1) * (nodes.size // numbers)
+    law = np.fft.irfft(
+        np.array([nodes.characteristic(first, last, turn=turn) for turn in turns.tolist()]), numbers
+    )
     excess = max(float(law.sum()) - 1, 0.0)
-    beyond = (largest / (numbers / 2)) ** ORDERS[-1]
+    beyond = float(moments[-1]) / (numbers / 2) ** ORDERS[-1]
     return law[: numbers // 2], beyond + excess + GIVEN_AWAY
 
 
 class _Nodes:
-    """The spectra of A of each level, and the weights e^(−r_l|t|)/κ_l."""
+    """The laws A of each level and their spectra, and the weights e^(−r_l|t|)/κ_l."""
 
-    def __init__(self, noise: Agreeing, size: int) -> None:
-        rates = rates_of(noise)
+    def __init__(self, noise: Agreeing) -> None:
+        rates, self.size, self.branches = rates_of(noise), find_window(noise), noise.branches
         solved = solve(noise.branches, rates)
-        self.branches = noise.branches
-        points = np.abs(np.fft.fftfreq(size, 1 / size))
-        self.laws = [np.fft.fft(cut_law(law.values, size)).real for (law,) in solved.subtrees]
+        lengths = np.arange(self.size // 2 + 1)
         self.weights = [
-            np.exp(-rate * points) / acceptance
+            np.exp(-rate * lengths) / acceptance
             for rate, (acceptance,) in zip(rates[:-1], solved.acceptance, strict=True)
         ]
+        self.laws = [cut_law(law.values, self.size) for (law,) in solved.subtrees]
+        self.spectra = [np.fft.fft(law).real for law in self.laws]
+        self.at_root = np.fft.irfft(self.weights[0], self.size)
 
-    def spectrum(self, level: int, first: int, last: int, *, turn: int) -> Complexes:
-        """The spectrum of m of a node whose cells from `first` to `last` are in the range.
+    def characteristic(self, first: int, last: int, *, turn: int) -> float:
+        """E e^(iuR) for u = 2π·turn/N of the nodes' window N.
+
+        Sums over all t are inner products of spectra.
+        """
+        if first <= 0 and last >= math.prod(self.branches):
+            return float(self.spectra[0][turn])
+        return float(self.at_root @ self._below(0, first, last, turn=turn))
+
+    def _spectrum(self, level: int, first: int, last: int, *, turn: int) -> Floats:
+        """The spectrum of m of a node with cells from `first` to `last` in the range.
+
+        A weight is symmetric, so the two transforms around it may change places.
+        """
+        children = np.fft.rfft(self._below(level, first, last, turn=turn))
+        return np.fft.irfft(children * self.weights[level], self.size)
+
+    def _below(self, level: int, first: int, last: int, *, turn: int) -> Floats:
+        """The spectrum of the convolution of the children's m.
 
         The spectrum of e^(iut)·A is the spectrum of A, moved by `turn`.
         """
-        law = self.laws[level]
-        if first >= last:
-            return law.astype(np.complex128)
-        inside = np.roll(law, -turn)
-        below = math.prod(self.branches[level:])
-        if first <= 0 and last >= below:
-            return inside.astype(np.complex128)
-        b, of_child = self.branches[level], self.laws[level + 1]
-        below //= b
+        whole, outside, partial = self._children(level, first, last)
+        powers = self._powers[level]
+        product = np.roll(powers[whole], -turn) * powers[outside]
+        for start, end in partial:
+            product *= self._spectrum(level + 1, start, end, turn=turn)
+        return product
+
+    @cached_property
+    def _powers(self) -> list[list[Floats]]:
+        """The spectra of 0, …, b children for each level."""
+        pairs = zip(self.spectra[1:], self.branches, strict=True)
+        return [[law**count for count in range(b + 1)] for law, b in pairs]
+
+    def moments(self, first: int, last: int) -> Floats:
+        """E R^i for i = 0, …, 8."""
+        if first <= 0 and last >= math.prod(self.branches):
+            sums, weights = np.power.outer(self._points, range(MOST + 1)).T, self.laws[0]
+        else:
+            sums = np.fft.irfft(self._moments_below(0, first, last), self.size)
+            weights = np.append(self.weights[0], self.weights[0][-2:0:-1])
+        return np.asarray(sums @ weights)
+
+    def _moments_below(self, level: int, first: int, last: int) -> Spectra:
+        """The spectra of the convolution of the children's m_0, …, m_8."""
+        whole, outside, partial = self._children(level, first, last)
+        sums = sum_laws(self.laws[level + 1], max(whole, outside))
+        parts = [
+            spectra_of_powers(sums[whole], 1.0, self._points),
+            spectra_of_powers(sums[outside], 0.0, self._points),
+        ]
+        for start, end in partial:
+            below = np.fft.irfft(self._moments_below(level + 1, start, end), self.size)
+            weights = np.append(self.weights[level + 1], self.weights[level + 1][-2:0:-1])
+            parts.append(np.fft.rfft(below * weights))
+        return reduce(convolve_moments, parts)
+
+    def _children(
+        self, level: int, first: int, last: int
+    ) -> tuple[int, int, list[tuple[int, int]]]:
+        """The numbers of children in the range and beside it, and the cells of other children."""
+        b, below = self.branches[level], math.prod(self.branches[level + 1 :])
         overlaps = _overlaps(b, below, first, last)
         partial = [(start, end) for start, end in overlaps if end - start < below]
-        whole = len(overlaps) - len(partial)
-        product = np.roll(of_child, -turn) ** whole * of_child ** (b - len(overlaps))
-        for start, end in partial:
-            product = product * self.spectrum(level + 1, start, end, turn=turn)
-        return np.fft.fft(self.weights[level] * np.fft.ifft(product))
+        return len(overlaps) - len(partial), b - len(overlaps), partial
+
+    @cached_property
+    def _points(self) -> Floats:
+        return np.asarray(np.fft.fftfreq(self.size, 1 / self.size), dtype=np.float64)

@@ -460,6 +460,8 @@ class QueryKind(ABC):
     """Why its noise has no ρ that is known exactly, to end a sentence; "" if it can be Gaussian."""
     why_no_clipping: ClassVar[str] = ""
     """Why no query can count what limits take away from it; "" if one can."""
+    why_no_sums: ClassVar[str] = ""
+    """Why a query of this kind can't ask for sums of cells; "" if another kind answers it then."""
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables that a query publishes, and of their files."""

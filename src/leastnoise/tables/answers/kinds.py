@@ -72,9 +72,12 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Problems of the selection, or of the tables that add up, for which a query asks."""
     kind_of_query = kind_of(spec, query)
-    first = (kind_of_query,) if kind_of_query in {SERIES, SELECTION} else ()
-    for kind in (*first, *kinds_of_sums(query)):
+    first = (kind_of_query,) if kind_of_query.why_no_sums else ()
+    sums = [*kinds_of_sums(query)]
+    for kind in (*first, *sums):
         yield from kind.problems(spec, query, path)
+    if first and sums:
+        yield path, kind_of_query.why_no_sums
 
 
 def why_no_clipping(spec: Spec, query: Query) -> str:

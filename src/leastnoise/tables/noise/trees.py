@@ -83,7 +83,7 @@ def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseEr
     The strategy gives the errors in one of the `groups`, and they are the same in all groups.
     """
     variances = strategy.variance(table)
-    halves = [strategy.half_width(table, probability) for probability in PROBABILITIES]
+    halves = strategy.half_widths(table, PROBABILITIES)
     rows = None
     if not strategy.is_alike(table):
         stds, halves95 = (variances**0.5).tolist() * groups, halves[0].tolist() * groups

@@ -84,7 +84,7 @@ def draw_tables(
 ) -> tuple[Plan, dict[str, Table]]:
     """Draw the tables of a release; return them after the plan, which has found bounds if any.
 
-    `memory` has the sums of a series with running totals, and is told the new ones.
+    `memory` has the sums of a series with running totals, and receives the new sums.
     """
     rows = ExactTotals.of(source, spec_layout.spec, tell=tell)
     if (finder := found_limits.finder_of(spec_layout.spec)) is not None:

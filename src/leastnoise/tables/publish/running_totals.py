@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 _NOTHING = "Nothing was read, charged or drawn."
 _RESTART = (
-    "Put back the newest copy of it, or begin a new tree: leastnoise series restart SPEC. That "
-    "costs no epsilon, but running totals begin anew."
+    "Put back the newest copy of it. Without a copy, restart the running totals: leastnoise "
+    "series restart SPEC. That costs no epsilon, but the totals begin anew."
 )
 _PUT_BACK = (
     "The ledger is older than {what}: was an earlier copy put back? Put back the newest copy of "
@@ -101,18 +101,18 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
         if newest:
             raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
         if file.exists and file.read().position:
-            raise Refused(_PUT_BACK.format(what=f"the state {file.path}"))
+            raise Refused(_PUT_BACK.format(what=f"the state file {file.path}"))
         return Step(number=1)
     _check_has_totals(begun, standing)
     if not file.exists:
         standing.check_left()
-        raise Refused(f"The state {file.path} is missing. {_RESTART} {_NOTHING}")
+        raise Refused(f"The state file {file.path} is missing. {_RESTART} {_NOTHING}")
     try:
         state = file.read()
     except InvalidInput as error:
         raise Refused(f"{error} {_RESTART} {_NOTHING}") from None
     if not _is_newest(spec, state, begun, file):
-        raise Refused(f"The state {file.path} is older than the ledger. {_RESTART} {_NOTHING}")
+        raise Refused(f"The state file {file.path} is older than the ledger. {_RESTART} {_NOTHING}")
     last = standing.folder_of(path, state.position)
     if not state.published and not os.path.lexists(last):
         return Step(number=state.position, first=state.first, state=state, finish=True)
@@ -169,11 +169,11 @@ def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) 
     """
     if state.plan != plan_digest(spec, begun.certificate):
         raise Refused(
-            f"The state {file.path} is of another plan. Cells, limits, filters, the tree and "
+            f"The state file {file.path} is of another plan. Cells, limits, filters, the tree and "
             f"epsilon stay as they are to the end of a series: undo the change. {_NOTHING}"
         )
     if state.position > begun.published:
-        raise Refused(_PUT_BACK.format(what=f"the state {file.path}"))
+        raise Refused(_PUT_BACK.format(what=f"the state file {file.path}"))
     return state.tag == begun.tag and state.position == begun.published
 
 
@@ -283,8 +283,8 @@ class SeriesRelease:
 def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label: str) -> int:
     """Begin a new tree; return the number of its first release.
 
-    Raises Refused while the state is good, if it is of another plan, and if the ledger is older
-    than the state or a folder.
+    Raises Refused while the state is good, if it is of another plan, if its file isn't a state, and
+    if the ledger is older than the state or a folder.
     """
     spec, begun = spec_layout.spec, standing.begun
     if begun is None:
@@ -297,11 +297,12 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
     if file.exists:
         try:
             state = file.read()
-        except InvalidInput:
-            pass  # it can't be read, which is a reason to restart
-        else:
-            if _is_newest(spec, state, begun, file):
-                raise Refused(f"The state {file.path} is good. Go on: leastnoise release SPEC.")
+        except InvalidInput as error:  # it may be any other file, such as a ledger
+            raise Refused(
+                f"{error} Move it away, and restart again: no other file is overwritten."
+            ) from None
+        if _is_newest(spec, state, begun, file):
+            raise Refused(f"The state file {file.path} is good. Go on: leastnoise release SPEC.")
     newest = _newest_folder(path)
     if newest > begun.published:
         raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
@@ -362,7 +363,7 @@ def _sums_of(plan: Plan, state: State) -> dict[str, RunningSums]:
             for answered in _over_time(plan)
         }
     except CertificateRejected as error:
-        raise InvalidInput(f"{error} Delete the state. {_RESTART} {_NOTHING}") from None
+        raise InvalidInput(f"{error} Delete the state file. {_RESTART} {_NOTHING}") from None
 
 
 def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:

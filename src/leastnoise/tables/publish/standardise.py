@@ -62,7 +62,7 @@ def standardise_rates(
     query = _validate.text(query, name="query")
     given = _validate.table(weights, name="weights")
     release = verify_directory(folder)
-    parts = {plan.name: plan.blocks for plan in release.plan.by_query}
+    parts = {plan.name: plan.noisy_parts for plan in release.plan.by_query}
     if query not in parts:
         names = list(parts)
         raise InvalidArgument(

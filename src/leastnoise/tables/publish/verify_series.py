@@ -55,11 +55,16 @@ def verify_series(
         CertificateRejected: A release is false, or two of them don't fit.
         LedgerRejected: The ledger was edited, or a release is not in it.
     """
+    return verify_folders(_list_folders(path), ledger=ledger, key=key)
+
+
+def _list_folders(path: str | Path) -> list[Path]:
+    """The folders of releases, in order. Raises SourceError without any folder."""
     folder = _validate.path(path, name="path")
     folders = numbered_folders(folder)
     if not folders:
         raise SourceError(f"Expected folders of releases such as 01, found none in {folder}.")
-    return verify_folders(folders, ledger=ledger, key=key)
+    return folders
 
 
 def verify_folders(
@@ -105,21 +110,21 @@ def sum_releases(path: str | Path, first: int, last: int) -> list[Table]:
         SourceError: There is no folder of a release.
         CertificateRejected: A release is false, or two of them don't fit.
     """
-    releases = {release.release_number or 0: release for release in verify_series(path)}
+    folders = {int(name.name): name for name in _list_folders(path)}
     asked = f"{first} to {last}"
-    if not 1 <= first <= last or not releases.keys() >= {*range(first, last + 1)}:
-        published = f"{min(releases)} to {max(releases)}"
-        raise InvalidArgument(
-            name="releases", value=asked, expected=f"published releases, of {published}"
-        )
+    if first > last or not all(number in folders for number in range(first, last + 1)):
+        published = f"{min(folders)} to {max(folders)}"
+        expected = f"the first and the last of consecutive releases, among {published}"
+        raise InvalidArgument(name="releases", value=asked, expected=expected)
+    releases = {release.release_number or 0: release for release in verify_series(path)}
     plan, link = releases[last].plan, releases[last].link
     if link is not None and link.first > first:
-        expected = "releases of one tree, since noise of different trees has another law"
-        hint = f"The series was restarted before release {link.first:,}."
+        expected = "releases without a restart between them"
+        hint = (
+            f"The series was restarted before release {link.first:,}, with other noise: sum the "
+            "releases before it and those from it on by themselves."
+        )
         raise InvalidArgument(name="releases", value=asked, expected=expected, hint=hint)
-    folders = {
-        int(folder.name): folder for folder in numbered_folders(_validate.path(path, name="path"))
-    }
     counts = [numbers_of(plan, folders[number]) for number in range(first, last + 1)]
     try:
         return [

@@ -84,6 +84,8 @@ def values_in_cells(values: Sequence[Any]) -> list[Any]:
 
 
 def _value_in_cell(value: Any) -> Any:
+    if value is None:
+        return ""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, int):
@@ -211,6 +213,8 @@ def _write_sheets(book: Any, table: TableSheet, taken: set[str]) -> None:
 def _write_cell(
     sheet: Any, row: int, column: int, value: Any, *, text: Any, number: Any = None
 ) -> None:
+    if value is None:
+        value = ""  # an empty cell
     if isinstance(value, float) and math.isinf(value):
         value = str(value)
     if isinstance(value, bool):

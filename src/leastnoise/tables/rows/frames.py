@@ -24,7 +24,7 @@ import numpy as np
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy
-from leastnoise.tables.rows.duckdb.inputs import Input, Reading
+from leastnoise.tables.rows.duckdb.inputs import Input, RowReading
 from leastnoise.tables.rows.spark.engine import SparkRows
 from leastnoise.tables.values import arrow_values
 from leastnoise.tables.values.casts import MOST_DIGITS, FileRows, StoredColumn, stored_column
@@ -171,7 +171,7 @@ class Frame(Input):
         ]
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         if not self._again:
             with self._copy_rows(reading).open_rows(reading) as rows:
                 yield rows
@@ -191,7 +191,7 @@ class Frame(Input):
             return arrow_values.empty_table(self._schema, positions)
         return arrow_values.CheckedStream(self._rows, positions)
 
-    def _copy_rows(self, reading: Reading) -> Copy:
+    def _copy_rows(self, reading: RowReading) -> Copy:
         """A private copy of the used columns, created once; it is removed with this object.
 
         If rehearsed, the copy has no rows and is in the rehearsal's folder. Raises SourceError if

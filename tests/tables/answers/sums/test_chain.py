@@ -110,11 +110,11 @@ def test_persons_that_are_counted_once() -> None:
 def test_cells_are_placed_by_the_order() -> None:
     chain = chain_of(whole_of(plan_of(spec_of(group_by=LARGE))))
     cells = np.arange(400)
-    placed = chain.strategy.place(cells).reshape(chain.noise.branches)
+    placed = chain.strategy.place(cells)[0].reshape(chain.noise.branches)
     for at in itertools.product(range(20), range(2), range(10)):
         own = tuple(at[column] for column in chain.order)
         assert placed[own] == cells.reshape(20, 2, 10)[at]
-    assert (chain.strategy.estimate(placed.reshape(-1).astype(float)) == cells).all()
+    assert (chain.strategy.estimate([placed.reshape(-1).astype(float)]) == cells).all()
 
 
 @pytest.mark.dense

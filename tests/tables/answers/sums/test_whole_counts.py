@@ -198,7 +198,7 @@ def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
     assert said is not None
     assert said.columns == ("sex", "region")
     points, chances = enumerated(whole.chain.noise, 5)
-    drawn = np.array([whole.chain.strategy.estimate(one) for one in points])
+    drawn = np.array([whole.chain.strategy.estimate([one]) for one in points])
     cells = expected(said.tree, drawn, chances, np.array(truth))[-1] - truth
     for part in plan.noisy_parts:
         table = margins.table_of(part)

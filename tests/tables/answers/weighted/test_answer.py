@@ -18,7 +18,7 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
-from leastnoise.guarantees.strategy import Strategy, SumsOfCells
+from leastnoise.guarantees.strategy import StrategyMatrix, SumsOfCells
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.selection.workload import Attempt
 from leastnoise.tables.answers.weighted import answer, errors, search
@@ -212,13 +212,13 @@ def test_persons_with_several_rows_never_count_as_whole(lines: Any, neighbours: 
             assert norm >= reach * answered.ways.strategy.reach("l1", neighbours)
 
 
-def strategy_of(claim: Certificate) -> Strategy:
+def strategy_of(claim: Certificate) -> StrategyMatrix:
     assert isinstance(claim.sensitivity, SumsOfCells)
     return claim.sensitivity.strategy
 
 
 def forged(
-    made: Plan, strategy: Strategy, *, scale: Fraction | None = None, **changes: Any
+    made: Plan, strategy: StrategyMatrix, *, scale: Fraction | None = None, **changes: Any
 ) -> PlanCertificate:
     """The certificate with another strategy, which is proved for what it states."""
     ((name, claim),) = made.certificate.draws
@@ -240,16 +240,16 @@ def test_any_strategy_that_determines_the_sums_may_be_released_and_no_other() ->
     ((_, claim),) = made.certificate.draws
     assert isinstance(claim, Certificate)
     found = strategy_of(claim)
-    cells = Strategy.within(np.eye(30))
+    cells = StrategyMatrix.within(np.eye(30))
     other = forged(made, cells)
     other.verify()
     stds = answered_in(plan_as_certified(laid, other)).stds
     assert stds == pytest.approx(np.sqrt(2 * np.arange(1, 31)), rel=1e-5)
-    few = Strategy(numerators=cells.numerators[:29])
+    few = StrategyMatrix(numerators=cells.numerators[:29])
     with pytest.raises(CertificateRejected, match="doesn't determine the sums"):
         plan_as_certified(laid, forged(made, few))
-    wide = Strategy.within(np.eye(31))
-    narrow = Strategy.within(np.eye(29))
+    wide = StrategyMatrix.within(np.eye(31))
+    narrow = StrategyMatrix.within(np.eye(29))
     for strategy in (wide, narrow):
         with pytest.raises(CertificateRejected, match="sensitivity is not one"):
             plan_as_certified(laid, forged(made, strategy))
@@ -398,10 +398,12 @@ def test_a_small_part_of_a_large_sum_is_checked(by: float) -> None:
 
 def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
     queries = np.array([[1e9, 0.0], [0.0, 1.0]])
-    missed = LeastSquares(queries=queries, strategy=Strategy.within(np.array([[1.0, 2.0**-23]])))
+    missed = LeastSquares(
+        queries=queries, strategy=StrategyMatrix.within(np.array([[1.0, 2.0**-23]]))
+    )
     with pytest.raises(CertificateRejected, match="doesn't determine the sums"):
         answer.check_determined(missed, where="q")
-    all_of_it = LeastSquares(queries=queries, strategy=Strategy.within(np.eye(2)))
+    all_of_it = LeastSquares(queries=queries, strategy=StrategyMatrix.within(np.eye(2)))
     answer.check_determined(all_of_it, where="q")
 
 

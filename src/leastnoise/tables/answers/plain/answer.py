@@ -85,7 +85,8 @@ class Plain:
             )
             if parts and parts[0][0].label in labels
         ]
-        if len(kept) == len(layouts.queries) and not any(layouts.quantiles):
+        no_ranks: tuple[tuple[QuantileLayout, ...], ...] = ((),) * len(kept)
+        if layouts.quantiles == no_ranks:  # these are all queries, and have no quantiles
             return layouts
         if not kept:
             return None
@@ -95,7 +96,6 @@ class Plain:
         privacy = layouts.spec.privacy.model_copy(update=changed)
         queries = tuple(query for query, _ in kept)
         spec = layouts.spec.model_copy(update={"privacy": privacy, "query": queries})
-        no_ranks: tuple[tuple[QuantileLayout, ...], ...] = ((),) * len(kept)
         return replace(
             layouts, spec=spec, queries=tuple(parts for _, parts in kept), quantiles=no_ranks
         )

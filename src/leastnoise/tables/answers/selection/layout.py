@@ -8,7 +8,7 @@ person in all of the selected groups, or in as many as the limits of the spec al
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.choices import list_cell_boundings
@@ -38,6 +38,10 @@ _TIMES_AS_MANY = 8  # noise for a person in all selected groups may be less than
 class SelectionQueries(QueryKind):
     """Queries with `by = "selection"`."""
 
+    why_no_sums: ClassVar[str] = (
+        'Tables that add up are not used with by = "selection": use another query.'
+    )
+
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """Problems of a query that selects its groups; `path` is the query's key in the spec."""
         key = f"{path}.by"
@@ -55,8 +59,6 @@ class SelectionQueries(QueryKind):
             if isinstance(grouping, PrivateKeys):
                 why = 'Not proved with by = "selection": the candidates must be public. List the '
                 yield f"{path}.group_by.{column}", f"{why}keys, or leave by out."
-        if query.keys_of_sums:
-            yield key, "Not used with tables that add up: use another query."
         for name in _EXCLUDED:
             if getattr(query, name):
                 yield f"{path}.{name}", 'Not used with by = "selection": use another query.'

@@ -20,7 +20,7 @@ from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.trees import tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.workloads.base import Table, Workload
+from leastnoise.workloads.base import SummedTable, Workload
 from leastnoise.workloads.tree import GroupSums, Nodes, Prefixes, TreeStrategy
 from leastnoise.workloads.tree_search import Trees, offer_prefixes
 
@@ -87,7 +87,7 @@ class Cumulative(TreeSums):
     def workload(self) -> Workload:
         """Bins and their running sums, in each group and in each sum of groups."""
         tables = (
-            Table(count=layout.cells, find=partial(self._sum_groups, mask), running=running)
+            SummedTable(count=layout.cells, find=partial(self._sum_groups, mask), running=running)
             for mask, running, layout in zip(
                 np.repeat(self.cells.margins, 2).tolist(),
                 [1, self.bins] * len(self.cells.margins),

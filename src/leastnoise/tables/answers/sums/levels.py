@@ -23,7 +23,7 @@ from leastnoise.tables.answers.sums.measured import Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.workloads.base import Table, Workload
+from leastnoise.workloads.base import SummedTable, Workload
 from leastnoise.workloads.tree import Nodes, TreeStrategy
 from leastnoise.workloads.tree_search import TreeOffer, Trees
 
@@ -84,7 +84,7 @@ class Levels(TreeSums):
         """The keys, and their sums by each level."""
         tree = key_tree(self.cells)
         pairs = zip(tree.places[::-1], tree.values[::-1], strict=True)
-        tables = (Table(count=len(values), find=lambda at=at: at) for at, values in pairs)
+        tables = (SummedTable(count=len(values), find=lambda at=at: at) for at, values in pairs)
         return Workload(cells=self.cells.cells, tables=tuple(tables))
 
     @cached_property

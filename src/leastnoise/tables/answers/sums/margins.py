@@ -1,4 +1,4 @@
-"""Cells and their totals: which tables have noise, and the errors of all published tables.
+"""Cells and their totals: which tables have noise, and how the published tables follow from it.
 
 The search makes Σ ln(variance) over the published tables small, all with the same weight.
 """
@@ -10,25 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.tables.answers.base import Reads
 from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
+from leastnoise.tables.answers.sums.margin_errors import find_errors
 from leastnoise.tables.answers.sums.margin_queries import (
     contrasts_sensitivity,
-    find_coefficients,
     layouts_read,
     marginals_of,
     measured_layout,
-    places_of,
     table_body,
     table_layout,
     table_sensitivities,
@@ -41,7 +38,6 @@ from leastnoise.tables.answers.sums.measured import (
     has_contrasts,
     measured_name,
     pure_family,
-    weights_of,
 )
 from leastnoise.tables.answers.sums.measured_sums import (
     FINEST,
@@ -53,11 +49,10 @@ from leastnoise.tables.answers.sums.measured_sums import (
     largest_claim,
 )
 from leastnoise.tables.answers.sums.publish_sums import check_sums, publish_margins
+from leastnoise.tables.answers.sums.publish_suppressed import check_suppressed, suppress_rows
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
 from leastnoise.tables.noise.baselines import Baselines
-from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError
-from leastnoise.tables.statistics.fieller import UP_TO_1
 from leastnoise.workloads.contrasts import component, squared_reach, variance_of_component
 
 if TYPE_CHECKING:
@@ -74,13 +69,11 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.sums.measured import Compared
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.results.table import Table
-    from leastnoise.tables.statistics.base import Component
     from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
 
 _FINER = 2**6  # without cells, where a number is the sum of as many roundings as its table has
-_MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
@@ -153,7 +146,7 @@ class Margins(MeasuredSums):
             contrasts=in_contrasts,
         )
         noisy = [marginals.has_noise(table) for table in cells.margins]
-        variances = margins._variances[:, noisy]
+        variances = margins.variances[:, noisy]
         if not (np.isfinite(variances) & (variances > 0)).all():
             raise CertificateRejected(
                 f"The noise of {cells.name!r} does not determine every table."
@@ -196,16 +189,16 @@ class Margins(MeasuredSums):
 
     def draw(self, totals: Totals) -> list[Table]:
         """The published tables."""
-        if not self.total_is_known:
-            return publish_margins(self, self.parts, *totals.cells)
-        *exact, rows = totals.cells
-        return publish_margins(
-            self, self.parts, *exact, total=int(rows[0]) >> self.measured_cells.bits
-        )
+        exact, total = totals.cells, 0
+        if self.total_is_known:
+            *exact, rows = totals.cells
+            total = int(rows[0]) >> self.measured_cells.bits
+        return suppress_rows(self, publish_margins(self, self.parts, *exact, total=total))
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless all tables add up."""
+        """Raise CertificateRejected unless all tables add up, and suppressed rows are allowed."""
         check_sums(self, folder, self.parts, kind)
+        check_suppressed(self, folder, self.parts, kind)
 
     @cached_property
     def measured_cells(self) -> Layout:
@@ -236,7 +229,7 @@ class Margins(MeasuredSums):
         return information
 
     @cached_property
-    def _theta(self) -> list[Floats]:
+    def theta(self) -> list[Floats]:
         """θ of each measured number: see `workloads.marginal`."""
         carried = self.marginals.carried
         if self.contrasts:
@@ -244,11 +237,11 @@ class Margins(MeasuredSums):
         return [carried @ information for information in self.information]
 
     @cached_property
-    def _variances(self) -> Floats:
+    def variances(self) -> Floats:
         """The variance of each measured number in each published table."""
         if self.chain is not None:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
-        return np.array([self.marginals.variances(theta) for theta in self._theta])
+        return np.array([self.marginals.variances(theta) for theta in self.theta])
 
     def sizes(self, table: int) -> list[int]:
         """The numbers of keys of the columns by which a table is grouped."""
@@ -273,8 +266,8 @@ class Margins(MeasuredSums):
             return np.array([self.chain.noise.variance])
         if not marginals.is_small:  # no cell is estimated: the tables are rounded
             noisy = [marginals.has_noise(table) for table in marginals.tables]
-            return self._variances[:, noisy].min(axis=1) / _FINER**2
-        return np.array([marginals.cell_variance(theta) for theta in self._theta])
+            return self.variances[:, noisy].min(axis=1) / _FINER**2
+        return np.array([marginals.cell_variance(theta) for theta in self.theta])
 
     @property
     def total_is_known(self) -> bool:
@@ -287,7 +280,7 @@ class Margins(MeasuredSums):
         For few columns and cells.
         """
         marginals = replace(self.marginals, tables=tuple(tables))
-        return np.array([marginals.variances(theta) for theta in self._theta])
+        return np.array([marginals.variances(theta) for theta in self.theta])
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
@@ -325,135 +318,13 @@ class Margins(MeasuredSums):
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
         """The error of each number of a published table, with the rounding of the cells."""
         table = self.cells.margins[index]
-        if self.chain is not None:
-            return (self.chain.error(table),)
-        if not self.marginals.has_noise(table):
-            return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
-        return tuple(self._error(table, number) for number in self.cells.components)
-
-    def _error(self, table: int, number: Component) -> NoiseError:
-        weights, steps = weights_of(self.cells, number), self._list_steps(number)
-        summed = self._roundings(table)
-        if self.contrasts:
-            return self._contrasts_error(table, math.fsum(steps), summed)
-        terms = self._terms(table, weights)
-        widths = [
-            width + sum(steps) * summed / 2 for width in half_widths_of_sum(terms, PROBABILITIES)
-        ]
-        std = math.hypot(deviation_of_sum(terms), *(x * math.sqrt(summed / 12) for x in steps))
-        return NoiseError(
-            std=std,
-            half95=widths[0],
-            half975=widths[1],
-            half983=widths[2],
-            beside_count=self._beside_count(table, number, summed),
-        )
-
-    def _roundings(self, table: int) -> int:
-        """The most roundings to the grid of which a number of a table is the sum.
-
-        The table's cells; without cells, the numbers of the table from which the last ones follow.
-        """
-        numbers = self.marginals.cells(table)
-        if not self.marginals.is_small:
-            return numbers
-        return self.marginals.cells(self.marginals.whole) // numbers
-
-    def _contrasts_error(self, table: int, step: float, roundings: int) -> NoiseError:
-        """The error of a number that is a sum of Gaussian noise in contrasts.
-
-        The noise of r contrasts with a standard deviation s each counts in it with a standard
-        deviation d. So the grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy and
-        Schwarz), and adds (g·d/s)²/12 to its variance.
-        """
-        index = self.cells.margins.index(table)
-        std = math.sqrt(float(self._variances[0][index]))
-        shifts, deviations = [step * roundings / 2], [std, step * math.sqrt(roundings / 12)]
-        for part, claim in self.measured.items():
-            at = self.marginals.places[part]
-            deviation = math.sqrt(float(self.marginals.spread[index, at] / self._theta[0][at]))
-            counted = float(claim.grid or 0) * deviation / math.sqrt(claim.noise.variance)
-            shifts.append(counted / 2 * math.sqrt(claim.dimension))
-            deviations.append(counted / math.sqrt(12))
-        half95, half975, half983 = (
-            NormalDist().inv_cdf((1 + probability) / 2) * std + math.fsum(shifts)
-            for probability in PROBABILITIES
-        )
-        std = math.hypot(*deviations)
-        return NoiseError(std=std, half95=half95, half975=half975, half983=half983)
-
-    def _beside_count(self, table: int, number: Component, summed: int) -> tuple[float, ...]:
-        """`NoiseError.beside_count` of the sum in a mean: a half-width for every other ratio."""
-        pairs = zip(self.cells.statistics, self.cells.uses, strict=True)
-        uses = [components for asked, components in pairs if asked.kind == "mean"]
-        count = next(
-            (
-                components[1]
-                for components in uses
-                if self.cells.components[components[0]] == number
-            ),
-            None,
-        )
-        if count is None:
-            return ()
-        over = self.cells.components[count]
-        widths: list[float] = []
-        for ratio in UP_TO_1[::2]:
-            terms = self._terms(
-                table, weights_of(self.cells, number) - ratio * weights_of(self.cells, over)
-            )
-            step = sum(self._list_steps(number)) + ratio * sum(self._list_steps(over))
-            widths.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
-        return tuple(widths[(index + 1) // 2] for index in range(len(UP_TO_1)))
-
-    def _terms(self, table: int, weights: Floats) -> list[Term]:
-        """The noise in a number with these weights of the measured numbers."""
-        return [
-            Term(
-                certificate=self.measured[measured],
-                coefficient=1.0,
-                times=times,
-                weights=tuple((weights * coefficients).tolist()),
-            )
-            for measured, equal in self._coefficients(table).items()
-            for times, coefficients in equal
-        ]
-
-    def _list_steps(self, number: Component) -> list[float]:
-        """The grids of which a cell's number is off by half a step each."""
-        if self.is_whole:
-            return []
-        index, _ = places_of(self.cells, number)
-        if self.total_is_known and self.marginals.is_small:
-            return [_MOVED * float(self.grids[index])]
-        if number.centre or not number.of_values:
-            return [float(self.grids[index])]
-        weights = zip(find_coefficients(self.cells, number), self.grids, strict=True)
-        steps = [
-            self.steps[index] / number.radius,
-            *(abs(coefficient) * grid for coefficient, grid in weights),
-        ]
-        return list(map(float, steps))
-
-    def _coefficients(self, table: int) -> dict[int, list[tuple[int, Floats]]]:
-        """For each measured table, how many cells have the same coefficients, and these."""
-        whole = self.marginals.whole
-        if self.is_whole:  # of floats that are 0 and 1 but for their rounding
-            return {whole: [(self.marginals.cells(whole & ~table), np.ones(1))]}
-        each = [self.marginals.coefficients(information, table) for information in self.information]
-        return {
-            measured: [
-                (alike[0][1], np.array([coefficient for coefficient, _ in alike]))
-                for alike in zip(*(information[measured] for information in each), strict=True)
-            ]
-            for measured in self.measured
-        }
+        return (self.chain.error(table),) if self.chain is not None else find_errors(self, table)
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
         """Each statistic that adds up, by its label, beside other ways."""
         releases = next(iter(self.measured.values())).compositions
-        return compare_ways(self.cells, self.budget, releases, self._variances)
+        return compare_ways(self.cells, self.budget, releases, self.variances)
 
     def count_std(self, claim: Certificate) -> float:
         """The standard deviation of a measured count, or of a sum where there is no count."""

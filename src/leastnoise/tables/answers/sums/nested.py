@@ -1,4 +1,4 @@
-"""Keys with levels beside other columns, with totals: which tables have noise, and all errors."""
+"""Keys with levels beside other columns, with totals: which tables have noise, and its search."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial, reduce
 from itertools import product
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from leastnoise.calibration import find_gaussian
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.mechanism.accuracy import Term, half_widths_of_sum
 from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import draw_name
 from leastnoise.tables.answers.sums.measured import (
@@ -27,12 +25,10 @@ from leastnoise.tables.answers.sums.measured import (
     prove_best,
 )
 from leastnoise.tables.answers.sums.measured_sums import (
-    FINEST,
     MeasuredSums,
     check_claim,
     check_measured,
     expect_table,
-    grid_of_variance,
     largest_claim,
 )
 from leastnoise.tables.answers.sums.nested_queries import (
@@ -43,10 +39,10 @@ from leastnoise.tables.answers.sums.nested_queries import (
     table_sensitivity,
     tree_column,
 )
+from leastnoise.tables.answers.sums.nested_strategy import WHOLE, NestedStrategy
 from leastnoise.tables.answers.sums.publish_nested import check_nested, publish_nested
-from leastnoise.tables.noise.errors import PROBABILITIES
-from leastnoise.tables.statistics.base import NoiseError, RowErrors
-from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
+from leastnoise.tables.noise.trees import measure_table
+from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.workloads.marginal import (
     Marginals,
     best_shares,
@@ -76,9 +72,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Search = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
 
-_WHOLE = "geometric"
-_FAMILIES = ("laplace", "gaussian", _WHOLE)
-_ALIKE = 1e-9
+_FAMILIES = ("laplace", "gaussian", WHOLE)
 _WHOLE_SUMS = "Counts are whole, and all tables are sums of these, exactly."
 _UNLIKE = (
     "Rows of a table may have unlike standard deviations: the root of their mean square is shown, "
@@ -113,7 +107,7 @@ class NestedMargins(MeasuredSums):
         label = f"The tables of {cells.name!r}"
         if len({claim.noise.name for claim in measured.values()}) != 1:
             raise CertificateRejected(f"{label} have noise of several families.")
-        if any(claim.noise.name == _WHOLE for claim in measured.values()):
+        if any(claim.noise.name == WHOLE for claim in measured.values()):
             if any(nested.meet(*pair) != pair[0] for pair in product(nested.tables, measured)):
                 raise CertificateRejected(
                     f"{label} aren't all sums of a table that has whole-number noise."
@@ -124,11 +118,18 @@ class NestedMargins(MeasuredSums):
                 raise CertificateRejected(f"{label} have counts that aren't whole.")
         certificate = largest_claim(measured)
         tables = cls(certificate=certificate, cells=cells, budget=share, measured=measured)
-        if not all(np.isfinite(rows).all() and (rows > 0).all() for rows in tables.variances):
+        if not all(
+            np.isfinite(rows).all() and (rows > 0).all() for rows in tables.strategy.unrounded
+        ):
             raise CertificateRejected(
                 f"The noise of {cells.name!r} does not determine every table."
             )
         return tables
+
+    @cached_property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The layout of each published table."""
+        return tuple(table_layout(self.cells, table) for table in self.nested.tables)
 
     @property
     def nested(self) -> Nested:
@@ -136,153 +137,42 @@ class NestedMargins(MeasuredSums):
         return nested_of(self.cells)
 
     @cached_property
-    def layouts(self) -> tuple[Layout, ...]:
-        """The layout of each published table."""
-        return tuple(table_layout(self.cells, table) for table in self.nested.tables)
-
-    @cached_property
-    def information(self) -> Floats:
-        """1/variance of a number of each table; 0 of a table that isn't measured."""
-        information = np.zeros(len(self.nested.every))
-        for table, claim in self.measured.items():
-            information[table] = 1 / claim.noise.variance
-        return information
-
-    @cached_property
-    def variances(self) -> list[Floats]:
-        """The variance of a number at each node, of each published table."""
-        return self.nested.row_variances(self.information)
-
-    @property
-    def is_whole(self) -> bool:
-        """True if a single table has noise, of whole numbers, and all tables are sums of it."""
-        return self._family == _WHOLE
-
-    @property
-    def _family(self) -> str:
-        """The family of the noise, the same in all tables."""
-        return next(iter(self.measured.values())).noise.name
-
-    @property
-    def finest(self) -> int:
-        """The table that all tables are sums of: the one with whole noise, or else the cells."""
-        return next(iter(self.measured)) if self.is_whole else self.nested.every[-1]
-
-    @cached_property
-    def grid(self) -> Fraction:
-        """The step of the counts in the finest table: a power of two, from public numbers."""
-        if self.is_whole:
-            return Fraction(1)
-        return grid_of_variance(FINEST, min(float(rows.min()) for rows in self.variances))
-
-    def rows_of(self, table: int, by_node: Floats) -> Floats:
-        """The values of all rows of a published table, given the value at each node."""
-        shape = self.nested.shape(table)
-        columns = np.ones(len(shape), dtype=int)
-        columns[0] = -1
-        return self.in_order(np.broadcast_to(by_node.reshape(columns), shape), table)
-
-    def in_order(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
-        """The numbers of a table in the order of its rows; `numbers` have the nodes first."""
-        return np.moveaxis(numbers, 0, self._place_of_nodes(table)).reshape(-1)
-
-    def nodes_first(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
-        """The inverse of `in_order`, in the shape of the table."""
-        axis = self._place_of_nodes(table)
-        nodes, *others = self.nested.shape(table)
-        others.insert(axis, nodes)
-        return np.moveaxis(numbers.reshape(others), axis, 0)
-
-    def _place_of_nodes(self, table: int) -> int:
-        """The place of the level among the columns of a table; 0 if the table has no level."""
-        level, mask = self.nested.split(table)
+    def strategy(self) -> NestedStrategy:
+        """The noise of the measured tables, and the tables that are estimated from it."""
         axis, _ = tree_column(self.cells)
-        return (mask & ((1 << axis) - 1)).bit_count() if level else 0
+        return NestedStrategy(
+            nested=self.nested, measured=self.measured, columns_before=(1 << axis) - 1
+        )
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
         """The errors of all published tables, and of each row where they are unlike."""
-        return tuple(map(self._error, range(len(self.nested.tables))))
-
-    def _error(self, index: int) -> NoiseError:
-        """The error of a table: of a sum of independent noise, and of rounding in `finest`.
-
-        Each of n measured numbers is rounded to a grid g, where its noise has a standard deviation
-        s. So that moves a number with a standard deviation d by (d/2)·√Σ(g/s)² at most (Cauchy and
-        Schwarz), and adds d² max(g/s)²/12 to its variance.
-        """
-        table, step = self.nested.tables[index], float(self.grid)
-        deviations, roundings = np.sqrt(self.variances[index]), self._terms(table, self.finest)
-        if self.is_whole:
-            return self._of_rows(table, deviations, self._whole_widths(roundings))
-        steps = [
-            (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
-            for claim in self.measured.values()
-        ]
-        shift = math.sqrt(sum(count * ratio**2 for count, ratio in steps)) / 2
-        widths = [
-            deviations * (factor + shift) + step * roundings / 2 for factor in self._factors(table)
-        ]
-        finest = max(ratio for _, ratio in steps)
-        stds = np.sqrt(deviations**2 * (1 + finest**2 / 12) + roundings * step**2 / 12)
-        return self._of_rows(table, stds, widths)
-
-    def _whole_widths(self, counts: Floats) -> list[Floats]:
-        """The half-widths of PROBABILITIES for sums of `counts` numbers' whole noise."""
-        (claim,) = self.measured.values()
-        distinct, places = np.unique(counts, return_inverse=True)
-        terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]
-        widths = np.array([half_widths_of_sum([term], PROBABILITIES) for term in terms])
-        return [*widths[places.reshape(-1)].T]
-
-    def _of_rows(self, table: int, stds: Floats, widths: Sequence[Floats]) -> NoiseError:
-        """The error of a table, given the error of a number at each node."""
-        rows = None
-        if float(np.ptp(stds)) > _ALIKE * float(stds.max()):
-            std_of_rows, halves = (self.rows_of(table, of).tolist() for of in (stds, widths[0]))
-            rows = RowErrors(std=tuple(std_of_rows), half95=tuple(halves))
-        half95, half975, half983 = (float(width.max()) for width in widths)
-        std = math.sqrt(float((stds**2).mean()))
-        return NoiseError(std=std, half95=half95, half975=half975, half983=half983, rows=rows)
-
-    def _factors(self, table: int) -> list[float]:
-        """Half-widths of a number of a table over its standard deviation, of PROBABILITIES."""
-        if self._family == "gaussian":
-            return [NormalDist().inv_cdf((1 + p) / 2) for p in PROBABILITIES]
-        largest = self.nested.largest_part(self.information, table)
-        return [half_width_of_laplace_sum(p, largest) for p in PROBABILITIES]
+        tables = range(len(self.nested.tables))
+        return tuple(measure_table(self.strategy, table) for table in tables)
 
     @property
     def largest_std(self) -> float:
         """The largest standard deviation of a number, without the rounding."""
-        return math.sqrt(max(float(rows.max()) for rows in self.variances))
+        return math.sqrt(max(float(rows.max()) for rows in self.strategy.unrounded))
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
         """The standard deviations of the count beside other ways to make these tables."""
         largest, tables = self.cells.largest, self.nested.tables
-        releases = self.certificate.compositions
-        cells = [self._terms(table, self.nested.every[-1]) for table in tables]
+        releases, last = self.certificate.compositions, self.nested.every[-1]
+        cells = [self.strategy.terms(table, last) for table in range(len(tables))]
         alone, apart = list[float](), list[float]()
         for variance in _variances_of_shares(self.cells, self.budget, releases):
-            of_cell = variance(self.nested.every[-1], 1.0)
+            of_cell = variance(last, 1.0)
             alone.append(_log_total([of_cell * times for times in cells], largest=largest))
             shares = [np.full(1, variance(table, 1 / len(tables))) for table in tables]
             apart.append(_log_total(shares, largest=largest))
         count = 1 if largest else len(tables)
-        values = [_log_total(self.variances, largest=largest), min(alone), min(apart)]
+        values = [_log_total(self.strategy.unrounded, largest=largest), min(alone), min(apart)]
         std, cells_alone, apart_std = (geometric_mean_std(value, count) for value in values)
         bound = self._bound(releases)
         ways = Compared(own=std, cells=cells_alone, apart=apart_std, bound=bound)
         return {self.cells.statistics[0].label: ways}
-
-    def _terms(self, table: int, of: int) -> Floats:
-        """The count of numbers of the table `of` in a number of `table`, at each node."""
-        nested = self.nested
-        (level, _), (lowest, _) = nested.split(table), nested.split(of)
-        per_node = nested.cells(of) // nested.counts[lowest]
-        terms = per_node // (nested.cells(table) // nested.counts[level])
-        return (terms * nested.nodes_below(level, lowest)).astype(float)
 
     def _bound(self, releases: int) -> float | None:
         """The least of any additive noise, as is proved; None where the tree is uneven."""
@@ -309,7 +199,7 @@ class NestedMargins(MeasuredSums):
     @property
     def agreement(self) -> str:
         """A sentence that tells from which numbers all tables are summed."""
-        return _WHOLE_SUMS if self.is_whole else AGREE
+        return _WHOLE_SUMS if self.strategy.is_whole else AGREE
 
     def remarks(self) -> list[str]:
         """A sentence about rows with unlike errors."""
@@ -389,8 +279,8 @@ def _list_searches(
     searches, moved = list[tuple["Search", "Information"]](), _count_moves(cells)
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
-        for search, family in ((_laplace, "laplace"), (_whole, _WHOLE)):
-            whole = np.full(len(moved), family == _WHOLE)
+        for search, family in ((_laplace, "laplace"), (_whole, WHOLE)):
+            whole = np.full(len(moved), family == WHOLE)
             searches.append((search, pure_information(epsilon, moved, whole=whole)))
     if budget.delta and not pure:
         sigma = float(find_gaussian(budget).scale) * releases**0.5
@@ -436,7 +326,7 @@ def _laplace(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[
 
 def _whole(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
     """Geometric noise in a single table, with the whole ε."""
-    return find_pure(cells, _WHOLE, budget, shares, _moves_of(cells, shares), times=times)
+    return find_pure(cells, WHOLE, budget, shares, _moves_of(cells, shares), times=times)
 
 
 def _gaussian(

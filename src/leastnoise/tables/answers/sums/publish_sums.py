@@ -15,27 +15,30 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.sums.margin_queries import places_of, tables_read, total_coefficients
+from leastnoise.tables.answers.sums.publish_suppressed import read_shown
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
 )
 from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
-from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table import SHOWN, SUPPRESSED, table_of
 from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workloads.contrasts import BITS, exact_contrasts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.answers.sums.margins import Margins
     from leastnoise.tables.answers.sums.measured_sums import MeasuredSums
     from leastnoise.tables.answers.sums.trees import TreeSums
     from leastnoise.tables.results.table import Table
+    from leastnoise.workloads.base import Strategy
     from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
@@ -59,6 +62,26 @@ def sum_exactly(
     return summed.reshape(-1).astype(np.int64)
 
 
+def draw_estimate(
+    strategy: Strategy,
+    certificates: Iterable[Certificate],
+    cells: NDArray[np.int64],
+    *,
+    bits: int,
+) -> Floats:
+    """The estimated cells of a strategy with a certificate for each draw, given the exact cells.
+
+    Noise goes into the numbers of each draw; the rest is post-processing.
+    """
+    placed = zip(certificates, strategy.place(cells), strict=True)
+    return strategy.estimate([_release(claim, numbers, bits=bits) for claim, numbers in placed])
+
+
+def _release(claim: Certificate, numbers: NDArray[np.int64], *, bits: int) -> Floats:
+    """The numbers with noise; they are multiples of 2^−bits."""
+    return Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
+
+
 def publish_margins(
     margins: Margins, parts: Sequence[NoisyPart], *exact: NDArray[np.int64], total: int = 0
 ) -> list[Table]:
@@ -71,15 +94,13 @@ def publish_margins(
     noisy: dict[int, NDArray[np.float64]] = {}
     for table, claim in margins.measured.items():
         of = next(wider for wider in read if wider & table == table)
-        numbers, chain = sum_exactly(margins, read[of], table, of=of), margins.chain
-        numbers, bits = (
-            numbers if chain is None else chain.strategy.place(numbers),
-            margins.cells.bits,
-        )
+        numbers, bits = sum_exactly(margins, read[of], table, of=of), margins.cells.bits
+        if margins.chain is not None:
+            noisy[table] = draw_estimate(margins.chain.strategy, [claim], numbers, bits=bits)
+            continue
         if margins.contrasts:  # of counts, which are whole
             numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
-        values = Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
-        noisy[table] = values if chain is None else chain.strategy.estimate(values)
+        noisy[table] = _release(claim, numbers, bits=bits)
     return add_up(margins, parts, noisy, total=total)
 
 
@@ -224,10 +245,11 @@ def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind:
     """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     Means have to follow from the sums and counts that are published beside them. If no count is
-    below 0, the counts have to follow from their intervals: see `whole_counts`. `check_table` has
+    below 0 and none is suppressed, the counts have to follow from their intervals: see
+    `whole_counts`. `check_table` has
     checked the tables, each by itself.
     """
-    columns = [read_table(folder / f"{part.name}.{kind}", [part.layout]) for part in parts]
+    columns = [read_shown(folder, part, kind) for part in parts]
     tables = margins.cells.margins
     for asked in (asked for asked in margins.cells.statistics if asked.adds_up):
         numbers = [np.array(table[asked.label], dtype=float) for table in columns]
@@ -241,6 +263,8 @@ def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind:
         for label in _wrong_means(margins, part, table):
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
+    if any(set(table.get(SUPPRESSED, ())) > {SHOWN} for table in columns):
+        return  # the whole counts follow from all cells
     sums, exact = partial(_sums, margins), margins.is_whole
     check_whole_counts(margins.whole_counts, folder, parts, kind, sums=sums, exact=exact)
 
@@ -257,13 +281,16 @@ def check_agreement(  # noqa: PLR0917 (two calls)
     """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     `meet` gives the largest table that two tables are both summed to; `add_up` sums the table at a
-    place to a shared table. Of all tables that are summed to one, each is compared with the first.
+    place to a shared table, with NaN for sums of suppressed numbers. Of all tables that are summed
+    to one, each is compared with the first ones that have these sums.
     """
     for shared in dict.fromkeys(meet(table, other) for table, other in combinations(tables, 2)):
         wider = [position for position, table in enumerate(tables) if meet(table, shared) == shared]
         expected = add_up(wider[0], shared)
         for position in wider[1:]:
-            if add_up(position, shared) == expected:
+            pairs = [*zip(expected, add_up(position, shared), strict=True)]
+            expected = [other if math.isnan(number) else number for number, other in pairs]
+            if all(a == b or math.isnan(a) or math.isnan(b) for a, b in pairs):
                 continue
             name, first = (f"{sums.parts[index].name}.{kind}" for index in (position, wider[0]))
             if tables[position] == shared:
@@ -320,9 +347,8 @@ def publish_on_tree(
 
     Noise goes into the cells of the trees; the rest is post-processing.
     """
-    integers = ScaledIntegers(numerators=whole.strategy.place(cells), bits=whole.cells.bits)
-    noisy = Mechanism(whole.certificate).release(integers).values
-    counts, sums = whole_steps(whole.strategy.estimate(noisy)), whole.workload.add_up
+    bits, sums = whole.cells.bits, whole.workload.add_up
+    counts = whole_steps(draw_estimate(whole.strategy, [whole.certificate], cells, bits=bits))
     tables = [
         table_of(part.layout, numbers.astype(np.float64), part.noise_errors)
         for part, numbers in zip(parts, sums(counts), strict=True)

@@ -25,7 +25,7 @@ from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.trees import measure_table, tree_to_record
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.results.table_files import read_table
-from leastnoise.workloads.tree import CellRange, FirstCells, Nodes, TreeStrategy
+from leastnoise.workloads.tree import CellRange, FirstLeaves, Nodes, TreeStrategy
 from leastnoise.workloads.tree_search import Trees, offer_releases
 
 if TYPE_CHECKING:
@@ -107,15 +107,20 @@ class SeriesTotals(OnATree, OverTime):
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
         """The layouts of the counts of this release, and of the running totals."""
-        report, *others = self.cells.filters
-        so_far = f"{report}, or of one before it since release {self.periods.first:,}"
-        totals = replace(self.cells, name=total_name(self.cells.name), filters=(so_far, *others))
+        (report, *others), first = self.cells.filters, self.periods.first
+        so_far = f"{report} or of an earlier one since release {first:,}"
+        totals = replace(
+            self.cells,
+            name=total_name(self.cells.name),
+            filters=(so_far, *others),
+            since=first,
+        )
         return self.cells, totals
 
     @cached_property
     def strategy(self) -> TreeStrategy:
         """The noise of the next leaf, and of the sum of the leaves up to it, in each cell."""
-        tables = (Nodes(level=len(self.noise.branches)), FirstCells(cells=self.periods.leaf + 1))
+        tables = (Nodes(level=len(self.noise.branches)), FirstLeaves(cells=self.periods.leaf + 1))
         return TreeStrategy(noise=self.noise, tables=tables, groups=self.cells.cells)
 
     @property
@@ -126,7 +131,7 @@ class SeriesTotals(OnATree, OverTime):
     @cached_property
     def total_stds(self) -> NDArray[np.float64]:
         """The standard deviation of the running total after each release of a whole tree."""
-        every = (FirstCells(cells=cells) for cells in range(1, self.periods.count + 1))
+        every = (FirstLeaves(cells=cells) for cells in range(1, self.periods.count + 1))
         variances = [replace(self.strategy, tables=(table,)).variance(0)[0] for table in every]
         return np.sqrt(np.array(variances))
 

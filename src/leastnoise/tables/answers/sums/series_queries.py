@@ -36,6 +36,10 @@ class SeriesQueries(QueryKind):
     """Counts in public cells, and their running totals over the releases of a series."""
 
     why_no_clipping: ClassVar[str] = "Not used with running totals of a series."
+    why_no_sums: ClassVar[str] = (
+        "Not used with totals = true in [series]: margins, levels, cumulative counts and sums have "
+        "other noise."
+    )
 
     def file_names(self, query: Query) -> list[str]:
         """The names of both tables, and of their files."""
@@ -51,11 +55,6 @@ class SeriesQueries(QueryKind):
         for name in _EXCLUDED:
             if getattr(query, name):
                 yield f"{path}.{name}", f"{why}, whose counts and totals add up as they are drawn."
-        if query.keys_of_sums:
-            yield (
-                path,
-                f"{why}: margins, levels, cumulative counts and sums have other noise.",
-            )
         if len(query.name) > _LONGEST:
             yield (
                 f"{path}.name",

@@ -14,7 +14,7 @@ from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design.bounds.variance_bound import as_integers
 from leastnoise.errors import CertificateRejected, NotApplicable
-from leastnoise.guarantees.strategy import Strategy, SumsOfCells
+from leastnoise.guarantees.strategy import StrategyMatrix, SumsOfCells
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
@@ -115,7 +115,7 @@ class WeightedSums(OfOneQuery):
 
 def check_draw(
     claim: Certificate, cells: Layout, sums: MergedSums, share: Budget, *, where: str
-) -> Strategy | None:
+) -> StrategyMatrix | None:
     """The strategy of noise in sums of these cells; None if the noise is in the cells.
 
     Raises CertificateRejected unless the spec implies all that the certificate states.

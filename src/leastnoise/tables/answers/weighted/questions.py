@@ -435,19 +435,21 @@ def _csv_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         return
     try:
         sums_of(spec, query)
-        if query is [other for other in spec.query if other.sums is not None][-1]:
-            yield from _size_problems(spec, key)
+        queries = _queries_with_sums(spec)
+        if query is queries[-1]:
+            yield from _size_problems(spec, queries, key)
     except ValueError as error:
         yield key, str(error)
 
 
-def _size_problems(spec: Spec, key: str) -> Iterator[Problem]:
+def _queries_with_sums(spec: Spec) -> list[Query]:
+    return [query for query in spec.query if query.keys_of_sums >= SumQueries.keys_of_sums]
+
+
+def _size_problems(spec: Spec, queries: Sequence[Query], key: str) -> Iterator[Problem]:
     """The problem of queries whose weights are too many together. Raises ValueError."""
-    weights = 0
-    for query in spec.query:
-        if query.sums is not None:
-            sums = sums_of(spec, query)
-            weights += sums.axis.cells * sums.merged_cells
+    sums = [sums_of(spec, query) for query in queries]
+    weights = sum(each.axis.cells * each.merged_cells for each in sums)
     if weights > _MOST_NUMBERS:
         why = f"all queries together, more than {_MOST_NUMBERS:,}. Give fewer, or use two specs."
         yield key, f"Sums times kinds of cells are {weights:,} in {why}"

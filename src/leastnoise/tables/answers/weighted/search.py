@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-    from leastnoise.guarantees.strategy import Strategy
+    from leastnoise.guarantees.strategy import StrategyMatrix
     from leastnoise.tables.answers.weighted.questions import MergedSums
     from leastnoise.tables.layout.layout import Layout
 
@@ -107,7 +107,7 @@ def _prove(
     return mechanism.certificate.about(cells.neighbours).on_grid(grid)
 
 
-def _moves_of_sums(cells: Layout, strategy: Strategy, attempt: Attempt) -> Sensitivity:
+def _moves_of_sums(cells: Layout, strategy: StrategyMatrix, attempt: Attempt) -> Sensitivity:
     moves = SumsOfCells.of(strategy, attempt.norm, cells.neighbours, rows_of(cells))
     if sum(map(len, moves.rows)) > MOST_LETTERS:
         raise Refused("the certificate would be too long. Use fewer sums or cells")

@@ -9,12 +9,12 @@ from leastnoise.tables.values.casts import FileRows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from leastnoise.tables.rows.duckdb.inputs import Reading
+    from leastnoise.tables.rows.duckdb.inputs import RowReading
     from leastnoise.tables.values.casts import StoredColumn
 
 
 def copy_chunks(
-    reading: Reading,
+    reading: RowReading,
     columns: Mapping[str, tuple[str, StoredColumn]],
     chunks: Iterable[Sequence[tuple[Any, ...]]],
 ) -> FileRows:

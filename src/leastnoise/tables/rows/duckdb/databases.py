@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows.duckdb.inputs import Input, Reading
+from leastnoise.tables.rows.duckdb.inputs import Input, RowReading
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import MAX_TEXT, FileRows, StoredColumn, stored_column
 from leastnoise.tables.values.connection import open_connection
@@ -88,7 +88,7 @@ class DuckDBTable(Input):
         return [(name, stored_column(f"c{at}", str(kind))) for at, (name, kind) in enumerate(pairs)]
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         columns = self.columns(reading.connection)
         listed = ", ".join(f"c{index}" for index in range(len(columns)))
         kept = {name: column for name, column in columns if name in reading.used}
@@ -135,7 +135,7 @@ class Copy:
         return cls.create(path, given, columns)
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Yield the rows with all columns, by their names."""
         names = [f"c{at}" for at in range(len(self.names))]
         with self.table.open_rows(replace(reading, used=names, rehearsed=False)) as rows:
@@ -179,7 +179,7 @@ class SqliteTable(Input):
         return [(name, StoredColumn(sql=f"c{at}", kind="VARCHAR")) for at, name in enumerate(names)]
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Copy the used columns to a table that DuckDB may spill."""
         connection = reading.connection
         columns = {name: f"c{at}" for at, name in enumerate(reading.used)}

@@ -16,7 +16,7 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb.even_edges import guess_of
-from leastnoise.tables.rows.duckdb.inputs import Reading
+from leastnoise.tables.rows.duckdb.inputs import RowReading
 from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import as_day, as_seconds, casts_by_use, finite
@@ -54,7 +54,7 @@ def open_engine(
             ExitStack() as feeders,
             _connect(folder, threads) as connection,
         ):
-            reading = Reading(
+            reading = RowReading(
                 connection=connection, folder=folder, used=list(columns), rehearsed=rehearsed
             )
             rows = feeders.enter_context(source.open_rows(reading))

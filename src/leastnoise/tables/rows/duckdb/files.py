@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows.duckdb.inputs import CsvFile, Input, ParquetFile, Part, SeveralFiles
+from leastnoise.tables.rows.duckdb.inputs import CsvFile, FilePart, Input, ParquetFile, SeveralFiles
 from leastnoise.tables.rows.duckdb.sheets import Sheet
 from leastnoise.tables.rows.duckdb.statistical import StatisticalFile
 from leastnoise.tables.spec.source import (
@@ -64,7 +64,7 @@ def find_files(
             return CsvFile(path, (dialect or Dialect()).of_file(path.name))
         return ParquetFile(path)
 
-    inputs = [Part(file=open_file(path), keys=keys) for path, keys in parts]
+    inputs = [FilePart(file=open_file(path), keys=keys) for path, keys in parts]
     if len({type(part.file) for part in inputs}) > 1:
         suffixes = ", ".join(sorted({path.suffix.lower() for path, _ in parts}))
         raise SourceError(

@@ -31,7 +31,7 @@ _TOGETHER = 50  # files that are open at once, with two or three descriptors eac
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class RowReading:
     """Instructions for reading rows: a `connection`, the `used` columns, a private `folder`.
 
     If `rehearsed`, the same is opened in the same way, but no row is read or yielded.
@@ -42,7 +42,7 @@ class Reading:
     used: Collection[str]
     rehearsed: bool = False
 
-    def in_subfolder(self, name: str, used: Collection[str]) -> Reading:
+    def in_subfolder(self, name: str, used: Collection[str]) -> RowReading:
         """The same for other columns, with a new folder of its own."""
         folder = self.folder / name
         folder.mkdir()
@@ -70,7 +70,7 @@ class Input(ABC):
         """
 
     @abstractmethod
-    def open_rows(self, reading: Reading) -> AbstractContextManager[FileRows]:
+    def open_rows(self, reading: RowReading) -> AbstractContextManager[FileRows]:
         """Yield the rows with the used columns; they may be read once."""
 
     def rehearse(self, folder: Path) -> None:
@@ -113,7 +113,7 @@ class CsvFile(Input):
         ]
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Yield the file, or a pipe of its lines."""
         readable = csv_lines.open_readable(
             self.path, reading.folder, reading.used, self.dialect, rehearsed=reading.rehearsed
@@ -150,7 +150,7 @@ class ParquetFile(Input):
             )
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         path = parquet_rows.name_for_duckdb(self.path, reading.folder)
         rows = parquet_rows.select_rows(
             reading.connection, path, reading.used, rehearsed=reading.rehearsed
@@ -160,7 +160,7 @@ class ParquetFile(Input):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class FilePart:
     """A file of several, with the keys in the names of its folders: a text by column, or None."""
 
     file: Input
@@ -177,7 +177,7 @@ class SeveralFiles(Input):
     """
 
     label: str
-    parts: Sequence[Part]
+    parts: Sequence[FilePart]
 
     @property
     def name(self) -> str:
@@ -204,7 +204,10 @@ class SeveralFiles(Input):
         return [*columns, *((key, StoredColumn(sql="", kind="VARCHAR")) for key in first.keys)]
 
     def _check(
-        self, part: Part, columns: Mapping[str, StoredColumn], expected: Mapping[str, StoredColumn]
+        self,
+        part: FilePart,
+        columns: Mapping[str, StoredColumn],
+        expected: Mapping[str, StoredColumn],
     ) -> None:
         first = self.parts[0]
         if set(part.keys) != set(first.keys):
@@ -229,7 +232,7 @@ class SeveralFiles(Input):
                 )
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Yield the files one after the other.
 
         DuckDB opens every file of a query at once. If there are more files than may be open, the
@@ -252,7 +255,7 @@ class SeveralFiles(Input):
 
     @contextmanager
     def _union(
-        self, parts: Sequence[Part], aliases: Mapping[str, str], reading: Reading
+        self, parts: Sequence[FilePart], aliases: Mapping[str, str], reading: RowReading
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield SQL for the rows of `parts`, columns named by `aliases`, and its parameters."""
         selects: list[str] = []

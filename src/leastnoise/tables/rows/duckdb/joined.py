@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise import _validate
 from leastnoise.errors import SpecError
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
-from leastnoise.tables.rows.duckdb.inputs import Input, Reading, by_name
+from leastnoise.tables.rows.duckdb.inputs import Input, RowReading, by_name
 from leastnoise.tables.values.casts import FileRows, StoredColumn, casts_by_use
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Joined(Input):
         return list(known.items())
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Create a table of the used columns of each side, with one row per key, and join them."""
         connection, used = reading.connection, reading.used
         left_names = {name for name, _ in self.left.columns(connection)}

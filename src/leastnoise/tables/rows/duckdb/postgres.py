@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy, quote_name
-from leastnoise.tables.rows.duckdb.inputs import Input, Reading
+from leastnoise.tables.rows.duckdb.inputs import Input, RowReading
 from leastnoise.tables.values.casts import (
     MAX_TEXT,
     MOST_DIGITS,
@@ -97,12 +97,12 @@ class PostgresTable(Input):
         return ".".join(map(quote_name, self._table.split(".", maxsplit=1)))
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         copy = self._copy or self._copy_rows(reading)
         with copy.open_rows(reading) as rows:
             yield rows
 
-    def _copy_rows(self, reading: Reading) -> Copy:
+    def _copy_rows(self, reading: RowReading) -> Copy:
         """Copy the used columns from a single query, so that the whole release sees the same rows.
 
         If rehearsed, the server is asked for no row, and the copy is in the rehearsal's folder.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from leastnoise.tables.rows.duckdb.inputs import Reading
+    from leastnoise.tables.rows.duckdb.inputs import RowReading
     from leastnoise.tables.values.casts import FileRows
 
 _ROWS_IN_CHUNK = 20_000  # rows that Python holds at a time
@@ -95,7 +95,7 @@ class Sheet(Input):
         return names
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Copy the used columns to a table that DuckDB may spill."""
         places = {name: at for at, name in enumerate(self._names()) if name in reading.used}
         columns = {

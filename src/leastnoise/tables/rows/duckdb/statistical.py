@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from leastnoise.tables.rows.duckdb.inputs import Reading
+    from leastnoise.tables.rows.duckdb.inputs import RowReading
     from leastnoise.tables.spec.values import Encoding
     from leastnoise.tables.values.casts import FileRows
 
@@ -208,7 +208,7 @@ class StatisticalFile(Input):
         return "utf-8" if release and int(release[1]) >= 118 else "windows-1252"
 
     @contextmanager
-    def open_rows(self, reading: Reading) -> Iterator[FileRows]:
+    def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Copy the used columns to a table that DuckDB may spill."""
         every, encoding = self._variables()
         used = [variable for variable in every if variable.name in reading.used]

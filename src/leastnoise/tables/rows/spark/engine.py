@@ -24,7 +24,7 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.spark_columns import SparkColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb import files
-from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, SeveralFiles
+from leastnoise.tables.rows.duckdb.inputs import FilePart, ParquetFile, SeveralFiles
 from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.rows.spark import casts
 from leastnoise.tables.rows.spark.casts import Casts
@@ -134,7 +134,7 @@ def _check_answers(address: str) -> None:
 
 def _rows_of_files(session: Any, rows: Input) -> SparkRows:
     """The rows of files that both this machine and Spark see, after comparing their columns."""
-    parts = rows.parts if isinstance(rows, SeveralFiles) else (Part(file=rows),)
+    parts = rows.parts if isinstance(rows, SeveralFiles) else (FilePart(file=rows),)
     files = [part.file for part in parts if isinstance(part.file, ParquetFile)]
     if len(files) < len(parts):
         raise SourceError(f"{rows.name} can't be read by Spark. {_ONLY_PARQUET}")

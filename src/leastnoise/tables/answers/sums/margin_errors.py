@@ -1,0 +1,161 @@
+"""The errors of tables with margins: of sums of noisy numbers, and of their rounding."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
+from leastnoise.tables.answers.sums.margin_queries import find_coefficients, places_of
+from leastnoise.tables.answers.sums.measured import weights_of
+from leastnoise.tables.noise.errors import PROBABILITIES
+from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.fieller import UP_TO_1
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.answers.sums.margins import Margins
+    from leastnoise.tables.statistics.base import Component
+
+    Floats = NDArray[np.float64]
+
+_MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
+
+
+def find_errors(margins: Margins, table: int) -> tuple[NoiseError, ...]:
+    """The error of each number of a cell of a table, with the rounding of the cells.
+
+    The noise is in tables or in contrasts, not on a tree.
+    """
+    if not margins.marginals.has_noise(table):
+        return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
+    return tuple(_error(margins, table, number) for number in margins.cells.components)
+
+
+def _error(margins: Margins, table: int, number: Component) -> NoiseError:
+    weights, steps = weights_of(margins.cells, number), _list_steps(margins, number)
+    summed = _roundings(margins, table)
+    if margins.contrasts:
+        return _contrasts_error(margins, table, math.fsum(steps), summed)
+    terms = _terms(margins, table, weights)
+    widths = [width + sum(steps) * summed / 2 for width in half_widths_of_sum(terms, PROBABILITIES)]
+    std = math.hypot(deviation_of_sum(terms), *(x * math.sqrt(summed / 12) for x in steps))
+    return NoiseError(
+        std=std,
+        half95=widths[0],
+        half975=widths[1],
+        half983=widths[2],
+        beside_count=_beside_count(margins, table, number, summed),
+    )
+
+
+def _roundings(margins: Margins, table: int) -> int:
+    """The most roundings to the grid of which a number of a table is the sum.
+
+    The table's cells; without cells, the numbers of the table from which the last ones follow.
+    """
+    numbers = margins.marginals.cells(table)
+    if not margins.marginals.is_small:
+        return numbers
+    return margins.marginals.cells(margins.marginals.whole) // numbers
+
+
+def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) -> NoiseError:
+    """The error of a number that is a sum of Gaussian noise in contrasts.
+
+    The noise of r contrasts with a standard deviation s each counts in it with a standard
+    deviation d. So the grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy and
+    Schwarz), and adds (g·d/s)²/12 to its variance.
+    """
+    index = margins.cells.margins.index(table)
+    std = math.sqrt(float(margins.variances[0][index]))
+    shifts, deviations = [step * roundings / 2], [std, step * math.sqrt(roundings / 12)]
+    for part, claim in margins.measured.items():
+        at = margins.marginals.places[part]
+        deviation = math.sqrt(float(margins.marginals.spread[index, at] / margins.theta[0][at]))
+        counted = float(claim.grid or 0) * deviation / math.sqrt(claim.noise.variance)
+        shifts.append(counted / 2 * math.sqrt(claim.dimension))
+        deviations.append(counted / math.sqrt(12))
+    half95, half975, half983 = (
+        NormalDist().inv_cdf((1 + probability) / 2) * std + math.fsum(shifts)
+        for probability in PROBABILITIES
+    )
+    std = math.hypot(*deviations)
+    return NoiseError(std=std, half95=half95, half975=half975, half983=half983)
+
+
+def _beside_count(
+    margins: Margins, table: int, number: Component, summed: int
+) -> tuple[float, ...]:
+    """`NoiseError.beside_count` of the sum in a mean: a half-width for every other ratio."""
+    pairs = zip(margins.cells.statistics, margins.cells.uses, strict=True)
+    uses = [components for asked, components in pairs if asked.kind == "mean"]
+    count = next(
+        (components[1] for components in uses if margins.cells.components[components[0]] == number),
+        None,
+    )
+    if count is None:
+        return ()
+    over = margins.cells.components[count]
+    widths: list[float] = []
+    for ratio in UP_TO_1[::2]:
+        terms = _terms(
+            margins,
+            table,
+            weights_of(margins.cells, number) - ratio * weights_of(margins.cells, over),
+        )
+        step = sum(_list_steps(margins, number)) + ratio * sum(_list_steps(margins, over))
+        widths.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
+    return tuple(widths[(index + 1) // 2] for index in range(len(UP_TO_1)))
+
+
+def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
+    """The noise in a number with these weights of the measured numbers."""
+    return [
+        Term(
+            certificate=margins.measured[measured],
+            coefficient=1.0,
+            times=times,
+            weights=tuple((weights * coefficients).tolist()),
+        )
+        for measured, equal in _coefficients(margins, table).items()
+        for times, coefficients in equal
+    ]
+
+
+def _list_steps(margins: Margins, number: Component) -> list[float]:
+    """The grids of which a cell's number is off by half a step each."""
+    if margins.is_whole:
+        return []
+    index, _ = places_of(margins.cells, number)
+    if margins.total_is_known and margins.marginals.is_small:
+        return [_MOVED * float(margins.grids[index])]
+    if number.centre or not number.of_values:
+        return [float(margins.grids[index])]
+    weights = zip(find_coefficients(margins.cells, number), margins.grids, strict=True)
+    steps = [
+        margins.steps[index] / number.radius,
+        *(abs(coefficient) * grid for coefficient, grid in weights),
+    ]
+    return list(map(float, steps))
+
+
+def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
+    """For each measured table, how many cells have the same coefficients, and these."""
+    whole = margins.marginals.whole
+    if margins.is_whole:  # of floats that are 0 and 1 but for their rounding
+        return {whole: [(margins.marginals.cells(whole & ~table), np.ones(1))]}
+    each = [
+        margins.marginals.coefficients(information, table) for information in margins.information
+    ]
+    return {
+        measured: [
+            (alike[0][1], np.array([coefficient for coefficient, _ in alike]))
+            for alike in zip(*(information[measured] for information in each), strict=True)
+        ]
+        for measured in margins.measured
+    }

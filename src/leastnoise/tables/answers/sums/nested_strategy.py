@@ -1,0 +1,198 @@
+"""Noise in tables by levels and other columns: the estimate of the counts, and all errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.mechanism.accuracy import Term, half_widths_of_sum
+from leastnoise.tables.answers.sums.measured_sums import FINEST, grid_of_variance
+from leastnoise.tables.layout.layout import INT64_END
+from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
+from leastnoise.workloads.nested import Nested
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+WHOLE = "geometric"
+_ALIKE = 1e-9
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NestedStrategy:
+    """Noise of one family in the `measured` tables: a `Strategy` for all published tables.
+
+    `measured` tables have the numbers of `workloads.nested`; a method's `table` is an index of
+    `nested.tables`. `columns_before` are the other columns, as a bit mask, that come before the
+    level in the rows of a table.
+    """
+
+    nested: Nested
+    measured: Mapping[int, Certificate]
+    columns_before: int
+
+    @cached_property
+    def information(self) -> Floats:
+        """1/variance of a number of each table; 0 of a table that isn't measured."""
+        information = np.zeros(len(self.nested.every))
+        for table, claim in self.measured.items():
+            information[table] = 1 / claim.noise.variance
+        return information
+
+    @cached_property
+    def unrounded(self) -> list[Floats]:
+        """The variance of a number at each node without rounding, of each published table."""
+        return self.nested.row_variances(self.information)
+
+    @property
+    def family(self) -> str:
+        """The family of the noise, the same in all tables."""
+        return next(iter(self.measured.values())).noise.name
+
+    @property
+    def is_whole(self) -> bool:
+        """True if a single table has noise, of whole numbers, and all tables are sums of it."""
+        return self.family == WHOLE
+
+    @property
+    def finest(self) -> int:
+        """The table that all tables are sums of: the table with whole noise, or else the cells."""
+        return next(iter(self.measured)) if self.is_whole else self.nested.every[-1]
+
+    @cached_property
+    def grid(self) -> Fraction:
+        """The step of the counts in the finest table: a power of two, from public numbers."""
+        if self.is_whole:
+            return Fraction(1)
+        return grid_of_variance(FINEST, min(float(rows.min()) for rows in self.unrounded))
+
+    # Each of n measured numbers is rounded to a grid g, where its noise has a standard deviation s.
+    # So that moves a number with a standard deviation d by (d/2)·√Σ(g/s)² at most (Cauchy and
+    # Schwarz), and adds d² max(g/s)²/12 to its variance. The numbers of the finest table are
+    # rounded as well, to the grid of the counts.
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, float]]:
+        """N and g/s of each measured table."""
+        return [
+            (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
+            for claim in self.measured.values()
+        ]
+
+    def _variance_of_nodes(self, table: int) -> Floats:
+        if self.is_whole:
+            return self.unrounded[table]
+        finest = max(ratio for _, ratio in self._steps)
+        rounded = self.terms(table, self.finest) * float(self.grid) ** 2 / 12
+        return self.unrounded[table] * (1 + finest**2 / 12) + rounded
+
+    def variance(self, table: int) -> Floats:
+        """The variance of each number of a table, with rounding."""
+        return self._of_rows(table, self._variance_of_nodes(table))
+
+    def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
+        """For each probability and number of a table an h with P(|error| <= h) >= probability."""
+        roundings = self.terms(table, self.finest)
+        if self.is_whole:
+            widths = self._whole_widths(roundings, probabilities)
+        else:
+            shift = math.sqrt(sum(count * ratio**2 for count, ratio in self._steps)) / 2
+            widths = [
+                np.sqrt(self.unrounded[table]) * (factor + shift) + float(self.grid) * roundings / 2
+                for factor in self._factors(table, probabilities)
+            ]
+        return [self._of_rows(table, width) for width in widths]
+
+    def is_alike(self, table: int) -> bool:
+        """True if all numbers of a table have one law."""
+        stds = np.sqrt(self._variance_of_nodes(table))
+        return bool(np.ptp(stds) <= _ALIKE * stds.max())
+
+    def terms(self, table: int, of: int) -> Floats:
+        """The count of numbers of the table numbered `of` in a number of a table, at each node."""
+        nested = self.nested
+        (level, _), (lowest, _) = nested.split(nested.tables[table]), nested.split(of)
+        per_node = nested.cells(of) // nested.counts[lowest]
+        terms = per_node // (nested.cells(nested.tables[table]) // nested.counts[level])
+        return (terms * nested.nodes_below(level, lowest)).astype(float)
+
+    def _whole_widths(self, counts: Floats, probabilities: Sequence[float]) -> list[Floats]:
+        """The half-widths for sums of `counts` numbers' whole noise."""
+        (claim,) = self.measured.values()
+        distinct, places = np.unique(counts, return_inverse=True)
+        terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]
+        widths = np.array([half_widths_of_sum([term], probabilities) for term in terms])
+        return [*widths[places.reshape(-1)].T]
+
+    def _factors(self, table: int, probabilities: Sequence[float]) -> list[float]:
+        """Half-widths of a number of a table over its standard deviation."""
+        if self.family == "gaussian":
+            return [NormalDist().inv_cdf((1 + p) / 2) for p in probabilities]
+        largest = self.nested.largest_part(self.information, self.nested.tables[table])
+        return [half_width_of_laplace_sum(p, largest) for p in probabilities]
+
+    # From exact cells to noisy numbers, and from these to tables.
+
+    def place(self, cells: NDArray[Any]) -> list[NDArray[np.int64]]:
+        """The exact numbers of each measured table.
+
+        A sum that int64 can't hold ends where int64 does, so that a unit moves it by no more.
+        """
+        last = self.nested.every[-1]
+        exact = self._nodes_first(cells.astype(object), last)
+        sums = (self.nested.sums(exact, table, of=last) for table in self.measured)
+        return [
+            np.clip(numbers, 1 - INT64_END, INT64_END - 1).reshape(-1).astype(np.int64)
+            for numbers in sums
+        ]
+
+    def estimate(self, noisy: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The numbers of the finest table, given the noisy numbers of each measured table."""
+        if self.is_whole:
+            (numbers,) = noisy
+            return numbers
+        measured = dict(zip(self.measured, noisy, strict=True))
+        return self.nested.estimate(self.information, measured)
+
+    def add_up(self, finest: NDArray[Any], table: int) -> NDArray[Any]:
+        """The rows of a table, given the numbers of the finest table."""
+        number = self.nested.tables[table]
+        sums = self.nested.sums(finest, number, of=self.finest)
+        return np.moveaxis(sums, 0, self._place_of_nodes(number)).reshape(-1)
+
+    def sum_shared(self, rows: NDArray[Any], table: int, shared: int) -> NDArray[Any]:
+        """The numbers of the table numbered `shared`, summed from the rows of a table."""
+        number = self.nested.tables[table]
+        return self.nested.sums(self._nodes_first(rows, number), shared, of=number).reshape(-1)
+
+    def _of_rows(self, table: int, by_node: Floats) -> Floats:
+        """The values of all rows of a table, given the value at each node."""
+        number = self.nested.tables[table]
+        shape = self.nested.shape(number)
+        columns = np.ones(len(shape), dtype=int)
+        columns[0] = -1
+        values = np.broadcast_to(by_node.reshape(columns), shape)
+        return np.moveaxis(values, 0, self._place_of_nodes(number)).reshape(-1)
+
+    def _nodes_first(self, rows: NDArray[Any], number: int) -> NDArray[Any]:
+        """The rows of a table in its shape, the nodes of its level first."""
+        axis = self._place_of_nodes(number)
+        nodes, *others = self.nested.shape(number)
+        others.insert(axis, nodes)
+        return np.moveaxis(rows.reshape(others), axis, 0)
+
+    def _place_of_nodes(self, number: int) -> int:
+        """The place of the level among the columns of a table; 0 if the table has no level."""
+        level, mask = self.nested.split(number)
+        return (mask & self.columns_before).bit_count() if level else 0
