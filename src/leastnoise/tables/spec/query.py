@@ -277,7 +277,8 @@ class Query(Section):
     )
     quantiles_by: QuantilesBy | None = key(
         "the mechanism for quantiles: permute-and-flip chooses each one (the default); tree reads "
-        "all off noisy counts of the candidates, which is best for many and gives intervals",
+        "all off noisy counts of the candidates, which is best for many and gives intervals, and "
+        "is the default for unlisted groups",
         'quantiles_by = "tree"',
         default=None,
     )
