@@ -53,6 +53,15 @@ ALIKE: dict[str, dict[str, str]] = {
         "1": WIDER,
         "2": WIDER,
     },
+    "check_keys": {
+        "0": "the lower end of the ball is not used",
+        'bound.high > claim["delta"] * UNIT': "at equality it is not checked",
+    },
+    "check_limit": {
+        "0": "the lower end of the ball is not used",
+        "12": LIMIT,
+        "True": "the lengths were compared before",
+    },
     "hull_of": {"1": "of one cell at most all move, whatever `most` is"},
     "truncated_laplace": {"x > 0": "both formulas agree at 0"},
     "on_tree": {

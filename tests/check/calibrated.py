@@ -123,6 +123,45 @@ def without_law() -> dict[str, dict[str, Any]]:
 
 
 @cache
+def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
+    """Edits of `without_law` that are false, or true at the limit of what is proved; verdicts."""
+    known: dict[str, tuple[dict[str, Any], str]] = {}
+    keys = without_law()["keys of 1, add-remove"] | {"epsilon": "20"}
+    for first, last in ((5, 9), (9, 5)):  # chances of a single person, and of the last one missed
+        middle = [1 << 31, CERTAIN - (1 << 31)]
+        keys["chances"] = [first, *middle, CERTAIN - last, CERTAIN]
+        name = f"chances of {first} and 1 - {last}"
+        known[f"{name}, δ exactly"] = keys | {"delta": f"9/{CERTAIN}"}, "proved"
+        known[f"{name}, δ too small"] = keys | {"delta": f"8/{CERTAIN}"}, "rejected"
+        several = keys | {"groups": 2, "delta": "1e-7"}
+        known[f"{name}, two groups"] = several, "not checked"
+    limit = without_law()["limit, add-remove"]
+    plan = limit["plans"][0]
+    law = plan["draws"][0]["certificate"]
+    two = {"candidates": ["2", "5"], "noise": ["1", "2.5"], "plans": [plan] * 2}
+    again = plan | {"draws": [{"name": "a", "certificate": limit | two}]} | {"epsilon": "0.75"}
+    twice = ln.calibrate(
+        "gaussian", epsilon="0.5", delta="1e-5", sensitivity=ln.L1(1), compositions=2
+    ).certificate
+    series = PlanCertificate.prove(
+        budget=Budget(epsilon="0.5", delta="1e-5"), draws=(("counts", twice),), releases=2
+    )
+    replaced = [{"name": "a", "certificate": law | {"neighbours": "replace-one"}}]
+    for name, edits, verdict in (
+        ("two limits", two, "proved"),
+        ("limits that fall", {"candidates": ["5", "2", "10"]}, "rejected"),
+        ("a noise too few", {"noise": ["1", "2.5"]}, "rejected"),
+        ("a plan too few", {"plans": [plan] * 2}, "rejected"),
+        ("a limit again", {"plans": [plan, plan, again], "epsilon": "9"}, "rejected"),
+        ("other neighbours", {"plans": [plan, plan, plan | {"draws": replaced}]}, "rejected"),
+        ("a series", {"plans": [plan, plan, json.loads(series.to_json())]}, "rejected"),
+        ("one limit", {name: two[name][:1] for name in two}, "rejected"),
+    ):
+        known[name] = limit | edits, verdict
+    return known
+
+
+@cache
 def swapped() -> dict[str, dict[str, Any]]:
     """Certificates with a sensitivity of another kind: some are true, others have no proof."""
 

@@ -235,6 +235,7 @@ def cases() -> dict[str, Callable[[Any], Any]]:
         return outcome
 
     records = statements() | calibrated.records() | calibrated.swapped() | calibrated.without_law()
+    records |= {name: record for name, (record, _) in calibrated.false_steps().items()}
     known = {name: checked(json.dumps(record)) for name, record in records.items()}
     known |= {f"folder {folder.name}": of_folder(folder) for folder in releases()}
     known["deviations"] = lambda checker: list(deviations(checker))

@@ -53,6 +53,12 @@ def test_keys_and_limits_are_proved(name: str) -> None:
     assert corpus.verdict(checker, json.dumps(calibrated.without_law()[name])) == "proved"
 
 
+@pytest.mark.parametrize("name", calibrated.false_steps())
+def test_keys_and_limits_at_the_edge_of_the_truth(name: str) -> None:
+    record, verdict = calibrated.false_steps()[name]
+    assert corpus.verdict(checker, json.dumps(record)) == verdict
+
+
 @pytest.mark.dense
 def test_other_sensitivities_are_proved_or_refused() -> None:
     verdicts = {

@@ -1,5 +1,5 @@
 // leastnoise_check.py for browsers and Node, function by function; the mathematics stands there.
-// Exact numbers are Fractions (exact.js), whole numbers up to 2^53 are Numbers. It asks no network.
+// Exact numbers are Fractions (exact.js), whole numbers up to 2^53 are Numbers.
 "use strict";
 
 class Rejected extends Error {} // A statement is false or malformed.
@@ -781,7 +781,7 @@ function checkCertificate(record) {
     say("The sum of the budgets: NOT CHECKED here: tight composition of several laws.");
     return null;
   }
-  require(enough, "The queries spend more than the plan promises.");
+  require(enough && less(plan.delta, 1), "The queries spend more than the plan promises.");
   const guarantee = `(${plain(record.epsilon)}, ${plain(record.delta)})-private, by ${plan.rule}`;
   say(`PROVED: ${released.length} queries in ${releases} release(s) are ${guarantee}.`);
   return claims;
