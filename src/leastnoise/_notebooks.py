@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Columns = Mapping[str, Sequence[Any]]
 
 MOST_ROWS = 50  # of a table that a notebook or a terminal shows
+NOT_SHOWN = ".."
+"""Stands for a suppressed number."""
 _RIGHT = ' style="text-align: right"'
 
 
@@ -104,7 +106,10 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
     shown = [[*map(_words.plain, row)] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    numeric = [all(map(_words.is_number, column[1:])) for column in zip(*shown, strict=True)]
+    numeric = [
+        all(cell == NOT_SHOWN or _words.is_number(cell) for cell in column[1:])
+        for column in zip(*shown, strict=True)
+    ]
     lines: list[str] = []
     for row in shown:
         cells = zip(row, widths, numeric, strict=True)

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _words
+from leastnoise._notebooks import NOT_SHOWN
 from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.words import as_float, beside_noise, wide_table
 from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.plan.reader_notes import describe_selection
 from leastnoise.tables.results.headers import describe_query, in_words, names_of
-from leastnoise.tables.results.table import statistics_of
+from leastnoise.tables.results.table import (
+    PRIMARY,
+    SECONDARY,
+    SHOWN,
+    SUPPRESSED,
+    number_columns,
+    statistics_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +55,8 @@ class TableSection:
     keys: tuple[tuple[str, ...], ...]
     statistics: tuple[tuple[str, bool, Numbers], ...]
     """Name, True for counts, and numbers by row; ends are NaN without an interval."""
+    marks: tuple[str, ...]
+    """For each row its mark if it is suppressed, else an empty text."""
     sentences: tuple[str, ...]
     """The query, and how its groups and values were selected, in sentences."""
     link: str
@@ -65,6 +75,7 @@ class TableSection:
         parts = query.layouts
         layout = parts[0]
         length = len(next(iter(columns.values())))
+        marks = columns.get(SUPPRESSED, [SHOWN] * length)
         named = [(in_words(asked, spec), asked, _numbers(asked, columns)) for asked in
                  statistics_of(parts)]  # fmt: skip
         keys = _keys(parts, columns)
@@ -74,8 +85,10 @@ class TableSection:
             heads=_heads(layout, spec.labels),
             keys=tuple(zip(*keys, strict=True)) if keys else ((),) * length,
             statistics=tuple((name, asked.counts, numbers) for name, asked, numbers in named),
+            marks=tuple(marks),
             sentences=(
                 describe_query(parts, spec),
+                *_count_suppressed(marks),
                 *describe_selection(query.parts, names_of(parts, spec)),
             ),
             link=link,
@@ -139,7 +152,8 @@ class TableSection:
         rows: list[str] = []
         for row, keys in enumerate(self.keys[:MOST_ROWS]):
             cells = [f'<th scope="row">{html(key)}</th>' for key in keys]
-            cells += [_cell(numbers[row], counts) for _, counts, numbers in self.statistics]
+            mark = self.marks[row]
+            cells += [_cell(numbers[row], counts, mark) for _, counts, numbers in self.statistics]
             rows.append(f"<tr>{''.join(cells)}</tr>")
         heads = [*self.heads, *(name for name, _, _ in self.statistics)]
         return wide_table(self.name, "", heads, rows)
@@ -156,7 +170,8 @@ class TableSection:
             return None
         tables: list[str] = []
         for name, counts, numbers in self.statistics:
-            cells = [_cell(values, counts) for values in numbers]
+            pairs = zip(numbers, self.marks, strict=True)
+            cells = [_cell(values, counts, mark) for values, mark in pairs]
             rows = [
                 f'<tr><th scope="row">{html(self.keys[first][0])}</th>'
                 f"{''.join(cells[first : first + len(tops)])}</tr>"
@@ -179,6 +194,14 @@ def _numbers(asked: AnyStatistic, columns: Mapping[str, list[Any]]) -> Numbers:
     return [*zip(values, low, high, strict=True)]
 
 
+def _count_suppressed(marks: Sequence[str]) -> list[str]:
+    """A sentence with the numbers of suppressed rows, if there are any."""
+    if all(mark == SHOWN for mark in marks):
+        return []
+    small, others = marks.count(PRIMARY), marks.count(SECONDARY)
+    return [f"Of {len(marks):,} rows {small:,} are suppressed (primary), and {others:,} with them."]
+
+
 def _is_known(value: float, low: float, high: float) -> bool:
     """True if a number is finite, and so is its interval, if it has one."""
     ends = (low, high)
@@ -193,7 +216,7 @@ def _heads(layout: TableShape, labels: Mapping[str, str]) -> tuple[str, ...]:
 
 def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[list[str]]:
     """The key columns of a table as texts; the two ends of a band become one column."""
-    values = {f"{asked.label}{end}" for asked in statistics_of(parts) for end in asked.suffixes}
+    values = {*number_columns(parts), SUPPRESSED}
     rest = [column for name, column in columns.items() if name not in values]
     keys: list[list[str]] = []
     for axis in parts[0].axes:
@@ -234,7 +257,9 @@ def _format(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: 
     return f"{value} ({low} to {high})"
 
 
-def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
+def _cell(numbers: tuple[float, float, float], counts: bool, mark: str) -> str:  # noqa: FBT001
+    if mark != SHOWN:
+        return f"<td>{NOT_SHOWN}<small>{html(mark)}</small></td>"
     if math.isnan(numbers[1]):
         return f"<td>{_words.format_for_page(numbers[0])}</td>"
     value, low, high = beside_noise(*numbers, whole=counts)

@@ -57,6 +57,18 @@ SELECTED_CHECKED = (
     "Groups that min_count or top leaves out are not in the table, so that nobody can check that "
     "their counts were lower."
 )
+SUPPRESSED_NOTE = (
+    "Suppression is a rule for readers. It costs no budget, and the noise alone protects. Further "
+    "rows are suppressed so that sums of shown numbers give no suppressed number. Suppressed "
+    "numbers can still be bounded, now and then closely: shown numbers give sums of them, and a "
+    "primary count is below the limit. Shown counts are biased upwards a little. Each interval "
+    "holds with 95 %, whether its row is shown or not."
+)
+SUPPRESSED_CHECKED = (
+    "Suppressed numbers are not in the tables, so that nobody can check that they were small. "
+    "Shown counts reach the limit, shown numbers add up, and no suppressed number follows from "
+    "their sums."
+)
 BIASED = ": noise decides which of its groups are published, and their differences are biased."
 WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
@@ -211,7 +223,8 @@ class NoisyPart(TablePart):
     @property
     def why_no_difference(self) -> str | None:
         """The bias of groups that noise has chosen, after the query's name; None if none are."""
-        return BIASED if self.hides_groups or self.layout.decides else None
+        chosen = self.layout.decides or self.layout.suppressed_below is not None
+        return BIASED if self.hides_groups or chosen else None
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Each statistic, its half-width and how many times as much plain noise errs."""
@@ -283,6 +296,9 @@ class NoisyPart(TablePart):
             yield Sentence(Topic.PARTS, PARTS_NOTE)
         if self.layout.decides:
             yield from describe_selected()
+        if self.layout.suppressed_below is not None:
+            yield Sentence(Topic.SELECTED, SUPPRESSED_NOTE)
+            yield Sentence(Topic.CHECKED, SUPPRESSED_CHECKED)
         yield from self.own_sentences()
         for wish in self.wishes:
             yield Sentence(Topic.WISH, wish.in_words())

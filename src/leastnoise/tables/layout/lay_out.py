@@ -109,7 +109,8 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         bits=MAX_BITS,
         multiple=query.multiple,
         clamp=query.clamp,
-        min_count=query.min_count,
+        min_count=None if query.keys_of_sums else query.min_count,
+        suppressed_below=query.min_count if query.keys_of_sums else None,
         top=query.top,
         largest=query.objective is not None,
         accurate=query.prefer == ACCURACY,
@@ -129,7 +130,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
 
 def _deciding_count(query: Query, *, by_row: bool) -> str | None:
     """The label of the count that decides which groups are published; None if none does."""
-    if query.min_count is None and query.top is None:
+    if query.keys_of_sums or (query.min_count is None and query.top is None):
         return None
     counts = [statistic for statistic in known_statistics(query, by_row=by_row) if statistic.counts]
     return (tree_count(query, by_row=by_row) or counts[0]).label

@@ -28,7 +28,8 @@ class TableShape(ABC):
     `min_count` and `top` choose the groups that are published, by the count with the label
     `decides`: see `results`. With `selected`, this number of groups is chosen before their counts
     get noise: see `answers.selection`. `clipped` has a sentence for each statistic that counts rows
-    or values beyond limits and bounds.
+    or values beyond limits and bounds. Counts under `suppressed_below` are suppressed, and further
+    ones with them: see `answers.sums.publish_suppressed`.
     """
 
     name: str
@@ -47,6 +48,7 @@ class TableShape(ABC):
     decides: str | None = None
     selected: int | None = None
     clipped: tuple[str, ...] = ()
+    suppressed_below: int | None = None
 
     @property
     def label(self) -> str:

@@ -172,6 +172,8 @@ def _make_longest(table: Table, parts: Sequence[TableShape]) -> Table:
     values = [*columns][len(key_names(parts[0])) :]
     odd = (_ODD * count % 2**64 for count in itertools.count(1))
     for name in values:
+        if isinstance(table.columns[name][0], str):
+            continue  # a mark of suppression, which takes less than the numbers that it replaces
         whole = isinstance(table.columns[name][0], int)
         bits = itertools.islice(odd, len(table))
         columns[name] = [

@@ -11,7 +11,17 @@ import numpy as np
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.answers.columns import numbers_of
 from leastnoise.tables.results.key_checks import find_wrong_keys
-from leastnoise.tables.results.table import find_wrong_rows, key_columns, key_names, result_columns
+from leastnoise.tables.results.table import (
+    MARKS,
+    SHOWN,
+    SUPPRESSED,
+    find_wrong_rows,
+    join_parts,
+    key_columns,
+    key_names,
+    number_columns,
+    result_columns,
+)
 from leastnoise.tables.results.table_files import read_table, values_as_read
 
 if TYPE_CHECKING:
@@ -32,7 +42,8 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
     Checks names, keys, rows, the `_std` of counts and sums, intervals, and the columns of each
     part. Columns that earlier versions did not write may be missing, but only all together. If
     counts decide which groups are published, `find_wrong_rows` checks the rows; keys that nobody
-    listed are checked by `find_wrong_keys`. Raises CertificateRejected.
+    listed are checked by `find_wrong_keys`. Suppressed rows must be blank, and are then taken for
+    rows of 0. Raises CertificateRejected.
     """
     layouts = [layout for part in parts for layout in part.layouts]
     noisy = [pair for part in parts for pair in part.noisy]
@@ -40,7 +51,7 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
     newer = {label: error for part in parts for label, error in part.may_state.items()}
     kind = path.suffix.removeprefix(".")
     try:
-        columns = read_table(path, layouts)
+        columns = _fill_suppressed(read_table(path, layouts), parts, kind)
         older = newer.keys().isdisjoint(columns)
         wanted |= {} if older else newer
         stated = [label for label in wanted if label in columns]
@@ -68,6 +79,29 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
         if why := part.find_wrong(columns, numbers, kind):
             raise CertificateRejected(f"The table {path.name} has {why}.")
     return _length(columns)
+
+
+def _fill_suppressed(
+    columns: dict[str, list[Any]], parts: Sequence[TablePart], kind: str
+) -> dict[str, list[Any]]:
+    """The columns of a table, with the numbers of a row without noise and rows where it is blank.
+
+    Raises ValueError for other marks, and for suppressed rows with numbers.
+    """
+    layouts = [layout for part in parts for layout in part.layouts]
+    if layouts[0].suppressed_below is None or SUPPRESSED not in columns:
+        return columns
+    marks, blank = columns[SUPPRESSED], values_as_read([None], kind)
+    zeros = join_parts(layouts, [table for part in parts for table in part.make_zeros()]).columns
+    if len(marks) != layouts[0].cells or not {*marks} <= {*MARKS}:
+        raise ValueError("other marks of suppressed rows, or other rows")
+    filled = dict(columns)
+    for name in number_columns(layouts):
+        rows = zip(columns[name], values_as_read(zeros[name], kind), marks, strict=True)
+        filled[name] = [stored if mark == SHOWN else zero for stored, zero, mark in rows]
+        if any([x] != blank for x, m in zip(columns[name], marks, strict=True) if m != SHOWN):
+            raise ValueError("numbers in a suppressed row")
+    return filled
 
 
 def _length(columns: Mapping[str, Sequence[Any]]) -> int:

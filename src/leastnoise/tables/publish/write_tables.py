@@ -130,7 +130,7 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
 
 def _digits_after_point(stds: Sequence[Any]) -> int | None:
     """The digits after the point that noise of the smallest of these deviations justifies."""
-    known = [std for std in stds if math.isfinite(std) and std > 0]
+    known = [std for std in stds if std is not None and math.isfinite(std) and std > 0]
     if not known:
         return None
     return min(max(0, 1 - math.floor(math.log10(min(known)))), _MOST_DIGITS)

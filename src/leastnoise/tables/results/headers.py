@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
-from leastnoise.tables.results.table import key_names, result_columns, statistics_of
+from leastnoise.tables.results.table import (
+    SUPPRESSED,
+    key_names,
+    result_columns,
+    statistics_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +40,7 @@ def column_labels(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
         for name in axis.columns
     }
     labels |= {name: name for name in names if name not in labels}  # the conditions
+    labels[SUPPRESSED] = SUPPRESSED
     labels |= {
         f"{asked.label}{suffix}": in_words(asked, spec) + _MEANINGS.get(suffix, suffix)
         for asked in statistics_of(parts)

@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from leastnoise.tables.results.table import key_names, result_columns, statistics_of
+from leastnoise.tables.results.table import (
+    MARKS,
+    PRIMARY,
+    SECONDARY,
+    SHOWN,
+    SUPPRESSED,
+    key_names,
+    number_columns,
+    result_columns,
+    statistics_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +30,10 @@ if TYPE_CHECKING:
 _START = ("STRUCTURE", "STRUCTURE_ID", "ACTION")
 FIRST_KEY = len(_START)
 _STATISTIC, _VALUE = "STATISTIC", "OBS_VALUE"
-_STATUS = {"OBS_STATUS": "E", "CONF_STATUS": "F"}
-"""Codes of SDMX: an estimated value, free for publication."""
+_STATUS = ("OBS_STATUS", "CONF_STATUS")
+_CODES = {SHOWN: ("E", "F"), PRIMARY: ("Q", "A"), SECONDARY: ("Q", "D")}
+"""Codes of SDMX: an estimated value, free for publication; a value that is missing because it is
+suppressed, for a small count, or as secondary confidentiality."""
 _ATTRIBUTES = {
     "_std": "STD_DEV",
     "_low": "INTERVAL_LOW",
@@ -61,14 +73,15 @@ def list_lines(
     keys = len(key_names(parts[0]))
     start = ("dataflow", f"{agency}:{table.name}(1.0)", "I")
     places = {name: at for at, name in enumerate(table.columns)}
-    for row in table.rows:
+    marks = table.columns.get(SUPPRESSED, [SHOWN] * len(table))
+    for row, mark in zip(table.rows, marks, strict=True):
         for asked in statistics:
             beside = [
                 row[places[f"{asked.label}{suffix}"]] if suffix in asked.suffixes else None
                 for suffix in attributes
             ]
             value = row[places[asked.label]]
-            yield (*start, *row[:keys], asked.label, value, *_STATUS.values(), *beside)
+            yield (*start, *row[:keys], asked.label, value, *_CODES[mark], *beside)
 
 
 def is_header(names: Sequence[str], parts: Sequence[TableShape]) -> bool:
@@ -90,7 +103,7 @@ def read_columns(
     if not fits or any(len(line) != len(names) for line in lines):
         raise ValueError("not a header of observations, or lines of different lengths")
     listed = list(dict.fromkeys(line[statistic] for line in lines))
-    constant = (*lines[0][:FIRST_KEY], *_STATUS.values())
+    constant = [*lines[0][:FIRST_KEY]]
     structure = re.fullmatch(r"[A-Za-z0-9_.-]+:(.+)\(1[.]0\)", constant[1])
     if len(lines) % len(listed) or structure is None or structure[1] != parts[0].name:
         raise ValueError("not the observations of this table")
@@ -98,16 +111,29 @@ def read_columns(
         name: [line[FIRST_KEY + at] for line in lines[:: len(listed)]]
         for at, name in enumerate(names[FIRST_KEY:statistic])
     }
+    status = slice(first_attribute - len(_STATUS), first_attribute)
+    marks = _read_marks([line[status] for line in lines[:: len(listed)]], parts)
+    wanted = {*number_columns(parts)} if SHOWN not in marks else set[str]()
     for position, label in enumerate(listed):
         of_statistic = lines[position :: len(listed)]
         for line, first in zip(of_statistic, lines[:: len(listed)], strict=True):
-            same = (*line[:FIRST_KEY], *line[first_attribute - len(_STATUS) : first_attribute])
             alike = line[FIRST_KEY:statistic] == first[FIRST_KEY:statistic]
-            if not alike or same != constant or line[statistic] != label:
+            alike = alike and line[status] == first[status]
+            if not alike or line[:FIRST_KEY] != constant or line[statistic] != label:
                 raise ValueError("observations in another order, or of another status")
         columns[label] = [line[statistic + 1] for line in of_statistic]
         for at, name in enumerate(names[first_attribute:], first_attribute):
             values = [line[at] for line in of_statistic]
-            if any(values):
+            if any(values) or f"{label}{suffixes[name]}" in wanted:
                 columns[f"{label}{suffixes[name]}"] = values
-    return columns
+    return columns if parts[0].suppressed_below is None else columns | {SUPPRESSED: marks}
+
+
+def _read_marks(codes: Sequence[Sequence[str]], parts: Sequence[TableShape]) -> list[str]:
+    """The mark of each row. Raises ValueError for any other status."""
+    allowed = [SHOWN] if parts[0].suppressed_below is None else MARKS
+    marks = {_CODES[mark]: mark for mark in allowed}
+    try:
+        return [marks[observed, confidential] for observed, confidential in codes]
+    except KeyError:
+        raise ValueError("observations of another status") from None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise import _words
-from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
+from leastnoise._notebooks import MOST_ROWS, NOT_SHOWN, Framed, Shown, text_table
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, round_to_multiple
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.statistics.base import AnyStatistic, Floats, FourColumns, NoiseError
 
+SUPPRESSED = "suppressed"
+"""The last column of a table with suppressed rows. It has one of `MARKS` for each row."""
+MARKS = SHOWN, PRIMARY, SECONDARY = "", "primary", "secondary"
+"""A shown row, a row whose count is small, and a row that is suppressed with it."""
+
 
 def key_names(part: TableShape) -> list[str]:
     """The names of the columns that identify a group."""
@@ -36,16 +41,21 @@ def key_names(part: TableShape) -> list[str]:
 
 
 def result_columns(parts: Sequence[TableShape]) -> tuple[str, ...]:
-    """The column names of a query's table: its keys, then each statistic's columns.
+    """The column names of a query's table: its keys, each statistic's columns, and marks, if any.
 
     `parts` are the layouts of the query's parts.
     """
-    values = [
+    marks = [] if parts[0].suppressed_below is None else [SUPPRESSED]
+    return (*key_names(parts[0]), *number_columns(parts), *marks)
+
+
+def number_columns(parts: Sequence[TableShape]) -> list[str]:
+    """The names of the columns of a query's statistics."""
+    return [
         f"{statistic.label}{suffix}"
         for statistic in statistics_of(parts)
         for suffix in statistic.suffixes
     ]
-    return (*key_names(parts[0]), *values)
 
 
 def statistics_of(parts: Sequence[TableShape]) -> list[AnyStatistic]:
@@ -116,6 +126,13 @@ def describe_kept_groups(layout: Layout) -> Iterator[str]:
         yield f"{which} are left out if their published {least}."
     if layout.top is not None and layout.selected is None:
         yield f"The {layout.top:,} groups with the largest published {layout.decides} are kept."
+    if layout.suppressed_below is not None:
+        label = next(asked.label for asked in layout.statistics if asked.counts)
+        yield (
+            f"Rows are suppressed if their published {label} is below "
+            f"{layout.suppressed_below:,} (primary), and further rows with them (secondary): sums "
+            "of shown numbers give no suppressed number."
+        )
 
 
 @final
@@ -165,9 +182,8 @@ class Table(Framed, Shown):
             if name in with_interval:
                 pairs = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
                 percent = 100 * self.confidence.get(name, 0.95)
-                shown.append(
-                    (f"{percent:.0f} % of noise", [f"{low} to {high}" for low, high in pairs])
-                )
+                texts = [low if low == NOT_SHOWN else f"{low} to {high}" for low, high in pairs]
+                shown.append((f"{percent:.0f} % of noise", texts))
                 if truth:
                     shown.append(("truth", [row[with_interval.index(name)] for row in truth]))
         return shown
@@ -193,11 +209,16 @@ def _shown(values: Sequence[Any]) -> list[str]:
     whole = all(
         isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE
         for value in values
+        if value is not None
     )
-    return [f"{value:.0f}" for value in values] if whole else [*map(_short, values)]
+    if not whole:
+        return [*map(_short, values)]
+    return [NOT_SHOWN if value is None else f"{value:.0f}" for value in values]
 
 
 def _short(value: object) -> str:
+    if value is None:
+        return NOT_SHOWN
     return _words.tenths(value, digits=3) if isinstance(value, float) else str(value)
 
 
@@ -228,6 +249,8 @@ def table_of(
             pairs = zip(roundings, shown, strict=True)
             shown = [_whole(rounding, numbers, layout.multiple) for rounding, numbers in pairs]
         values += [column.tolist() for column in (shown[0], std, *shown[1:])]
+    if layout.suppressed_below is not None:
+        values.append([SHOWN] * len(cells))
     return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
 
 

@@ -110,11 +110,11 @@ def unescape_formulas(text: str) -> str:
 def values_as_read(values: list[Any], kind: str) -> list[Any]:
     """The column that `read_table` reads after `write_table` wrote `values` in this format.
 
-    A CSV has only texts, with "-inf" and "inf" for open ends. JSON has no infinities; it gets null.
-    For a workbook see `workbook`.
+    A CSV has only texts, with "-inf" and "inf" for open ends, and "" for suppressed numbers. JSON
+    has no infinities; it gets null. For a workbook see `workbook`.
     """
     if kind == "csv":
-        return list(map(str, values))
+        return ["" if value is None else str(value) for value in values]
     if kind == "json":
         return [None if value in {-math.inf, math.inf} else value for value in values]
     return values_in_cells(values) if kind == "xlsx" else values
@@ -242,7 +242,8 @@ def _by_column(names: list[str], rows: list[list[Any]]) -> dict[str, list[Any]]:
 def _write_parquet(table: Table, path: Path) -> None:
     parts: list[str] = []
     for name, values in table.columns.items():
-        kind = _SQL_TYPES[type(values[0])] if values else "VARCHAR"
+        first = next((value for value in values if value is not None), 0.0 if values else "")
+        kind = _SQL_TYPES[type(first)]
         parts.append(f"unnest(?::{kind}[]) AS {_quoted_name(name)}")
     with duckdb.connect() as connection:
         rows = connection.sql(f"SELECT {', '.join(parts)}", params=list(table.columns.values()))

@@ -84,6 +84,8 @@ def values_in_cells(values: Sequence[Any]) -> list[Any]:
 
 
 def _value_in_cell(value: Any) -> Any:
+    if value is None:
+        return ""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, int):
@@ -213,7 +215,9 @@ def _write_cell(
 ) -> None:
     if isinstance(value, float) and math.isinf(value):
         value = str(value)
-    if isinstance(value, bool):
+    if value is None:
+        failed = sheet.write_blank(row, column, None, number)
+    elif isinstance(value, bool):
         failed = sheet.write_boolean(row, column, value)
     elif isinstance(value, str):
         failed = sheet.write_string(row, column, value, text)

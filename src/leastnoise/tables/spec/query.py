@@ -209,9 +209,10 @@ class Query(Section):
 
     `conditions` have names; each is a predicate on every column that it lists. With `round` counts
     are published whole, with `clamp` negative counts and sums as 0; tables that add up accept both,
-    and still add up. Groups whose first published count is below `min_count` are left out; of the
-    others the `top` largest are kept; `by` says how these are chosen. `clipping` and `rest` are
-    shares of its budget for additional queries, which replace these keys when the spec is read.
+    and still add up. Groups whose first published count is below `min_count` are left out, or
+    suppressed in margins; of the others the `top` largest are kept; `by` says how these are chosen.
+    `clipping` and `rest` are shares of its budget for additional queries, which replace these keys
+    when the spec is read.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -300,7 +301,10 @@ class Query(Section):
         "true, to publish negative counts and sums as 0", "clamp = true", default=False
     )
     min_count: PublicCount | None = key(
-        "the smallest published count of a group that is kept", "min_count = 10", default=None
+        "the smallest published count of a group that is kept; in margins, of a cell that isn't "
+        "suppressed",
+        "min_count = 10",
+        default=None,
     )
     top: PublicCount | None = key(
         "the number of groups to keep, by largest published count", "top = 10", default=None

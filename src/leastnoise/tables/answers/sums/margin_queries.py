@@ -394,6 +394,10 @@ class MarginQueries(QueryKind):
         shape = measured_layout(whole)
         if why := too_large(shape):
             raise LayoutError(why)
+        if query.min_count is not None and not marginals_of(shape).is_small:
+            why = f"Cells are suppressed in margins of at most {MOST_COLUMNS} columns that have at"
+            why += f" most {MOST_CELLS:,} cells together."
+            raise LayoutError(f"{why} Use fewer columns or keys, or leave min_count out.")
         bounding = choose_bounding(list_boundings(spec, query, shape), shape)
         if isinstance(bounding, str):
             raise LayoutError(bounding)
@@ -425,7 +429,9 @@ def _other_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     if query.clamp and not whole:
         why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
         yield key, f"{why}, {list(query.group_by)!r}, too."
-    yield from excluded_problems(query, path, key=key, called="Margins", counts=counts)
+    yield from excluded_problems(
+        query, path, key=key, called="Margins", counts=counts, suppresses=True
+    )
     hint = "give columns such names in [derive]."
     yield from name_problems(query, file_names(query), key, hint=hint)
 

@@ -53,6 +53,7 @@ from leastnoise.tables.answers.sums.measured_sums import (
     largest_claim,
 )
 from leastnoise.tables.answers.sums.publish_sums import check_sums, publish_margins
+from leastnoise.tables.answers.sums.publish_suppressed import check_suppressed, suppress_rows
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import PROBABILITIES
@@ -196,16 +197,16 @@ class Margins(MeasuredSums):
 
     def draw(self, totals: Totals) -> list[Table]:
         """The published tables."""
-        if not self.total_is_known:
-            return publish_margins(self, self.parts, *totals.cells)
-        *exact, rows = totals.cells
-        return publish_margins(
-            self, self.parts, *exact, total=int(rows[0]) >> self.measured_cells.bits
-        )
+        exact, total = totals.cells, 0
+        if self.total_is_known:
+            *exact, rows = totals.cells
+            total = int(rows[0]) >> self.measured_cells.bits
+        return suppress_rows(self, publish_margins(self, self.parts, *exact, total=total))
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless all tables add up."""
+        """Raise CertificateRejected unless all tables add up, and suppressed rows are allowed."""
         check_sums(self, folder, self.parts, kind)
+        check_suppressed(self, folder, self.parts, kind)
 
     @cached_property
     def measured_cells(self) -> Layout:

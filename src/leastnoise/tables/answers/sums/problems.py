@@ -48,27 +48,36 @@ def std_problems(query: Query, path: str, *, called: str) -> Iterator[Problem]:
 
 
 def excluded_problems(
-    query: Query, path: str, *, key: str, called: str, counts: bool = True
+    query: Query,
+    path: str,
+    *,
+    key: str,
+    called: str,
+    counts: bool = True,
+    suppresses: bool = False,
 ) -> Iterator[Problem]:
     """The problems of keys that tables of sums exclude; messages name these tables as `called`."""
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
         yield key, f"{why} query."
-    yield from form_problems(query, path, called=called.lower(), counts=counts)
+    yield from form_problems(
+        query, path, called=called.lower(), counts=counts, suppresses=suppresses
+    )
 
 
 def form_problems(
-    query: Query, path: str, *, called: str, counts: bool = True
+    query: Query, path: str, *, called: str, counts: bool = True, suppresses: bool = False
 ) -> Iterator[Problem]:
     """The problems of keys that change single numbers, so that tables would no longer add up.
 
-    Numbers that aren't all `counts` can't be made whole together, either. Messages name the tables
-    as `called`.
+    Numbers that aren't all `counts` can't be made whole together, either. With `suppresses` small
+    cells may be suppressed. Messages name the tables as `called`.
     """
     why = f"Not used with {called}: sums wouldn't add up."
-    for name in ("min_count", "top"):
-        if getattr(query, name):
-            yield f"{path}.{name}", why
+    if query.top is not None:
+        yield f"{path}.top", f"{why} min_count in margins suppresses small cells and keeps totals."
+    if query.min_count is not None and not suppresses:
+        yield f"{path}.min_count", f"{why} Margins of columns without levels suppress small cells."
     if not counts:
         for name in ("round", "round_to", "clamp"):
             if getattr(query, name):

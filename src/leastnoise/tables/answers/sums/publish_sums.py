@@ -15,12 +15,13 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.sums.margin_queries import places_of, tables_read, total_coefficients
+from leastnoise.tables.answers.sums.publish_suppressed import read_shown
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
 )
 from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
-from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table import SHOWN, SUPPRESSED, table_of
 from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workloads.contrasts import BITS, exact_contrasts
@@ -224,10 +225,11 @@ def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind:
     """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     Means have to follow from the sums and counts that are published beside them. If no count is
-    below 0, the counts have to follow from their intervals: see `whole_counts`. `check_table` has
+    below 0 and none is suppressed, the counts have to follow from their intervals: see
+    `whole_counts`. `check_table` has
     checked the tables, each by itself.
     """
-    columns = [read_table(folder / f"{part.name}.{kind}", [part.layout]) for part in parts]
+    columns = [read_shown(folder, part, kind) for part in parts]
     tables = margins.cells.margins
     for asked in (asked for asked in margins.cells.statistics if asked.adds_up):
         numbers = [np.array(table[asked.label], dtype=float) for table in columns]
@@ -241,6 +243,8 @@ def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind:
         for label in _wrong_means(margins, part, table):
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
+    if any(set(table.get(SUPPRESSED, ())) > {SHOWN} for table in columns):
+        return  # the whole counts follow from all cells
     sums, exact = partial(_sums, margins), margins.is_whole
     check_whole_counts(margins.whole_counts, folder, parts, kind, sums=sums, exact=exact)
 
@@ -257,13 +261,16 @@ def check_agreement(  # noqa: PLR0917 (two calls)
     """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     `meet` gives the largest table that two tables are both summed to; `add_up` sums the table at a
-    place to a shared table. Of all tables that are summed to one, each is compared with the first.
+    place to a shared table, with NaN for sums of suppressed numbers. Of all tables that are summed
+    to one, each is compared with the first ones that have these sums.
     """
     for shared in dict.fromkeys(meet(table, other) for table, other in combinations(tables, 2)):
         wider = [position for position, table in enumerate(tables) if meet(table, shared) == shared]
         expected = add_up(wider[0], shared)
         for position in wider[1:]:
-            if add_up(position, shared) == expected:
+            pairs = [*zip(expected, add_up(position, shared), strict=True)]
+            expected = [other if math.isnan(number) else number for number, other in pairs]
+            if all(a == b or math.isnan(a) or math.isnan(b) for a, b in pairs):
                 continue
             name, first = (f"{sums.parts[index].name}.{kind}" for index in (position, wider[0]))
             if tables[position] == shared:

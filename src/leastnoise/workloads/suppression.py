@@ -1,0 +1,159 @@
+"""Suppressed cells of tables that add up: no suppressed number follows from the shown ones.
+
+notation: a table is the set of attributes that it is by, as a bit mask; B is the table of a cell c,
+and D ⊆ B are attributes with several keys.
+
+A box for c has a second cell, which differs from c in all attributes of D. Its 2^|D| corners mix
+the attributes of both cells. Add 1 and −1 in turn to the corners, at one key of every other
+attribute. That changes only tables by all of D, at the corners, and all tables still add up. If
+these corners are suppressed, then the shown numbers fit both before and after, and no corner
+follows from them. D has the fewest attributes with which no further table changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+    Cell = tuple[int, ...]
+    """A key for each attribute; 0 for an attribute that the table isn't by."""
+
+
+_NEAR = 8
+"""Keys of each attribute among which a box is sought first."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Suppression:
+    """Attributes of `sizes`, and the published `tables`, as bit masks; cells in order of keys."""
+
+    sizes: tuple[int, ...]
+    tables: tuple[int, ...]
+
+    def add_secondary(self, counts: Mapping[int, Floats], below: float) -> dict[int, Bools]:
+        """True for counts under `below` > 0, and for further cells, so that each has a box.
+
+        The coarsest tables come first, and cells in the order of their keys. For each cell without
+        a box, the box is chosen whose other corners have the least sum of shown counts.
+        """
+        costs = {
+            table: np.where(counts[table] < below, 0.0, counts[table]).reshape(self._shape(table))
+            for table in self.tables
+        }
+        for _ in self._find_boxes(costs):
+            pass
+        return {table: (cost == 0).reshape(-1) for table, cost in costs.items()}
+
+    def find_open(self, hidden: Mapping[int, Bools]) -> int | None:
+        """A table with a suppressed cell that has no box of suppressed cells; None if all have."""
+        costs = {
+            table: np.where(hidden[table], 0.0, 1.0).reshape(self._shape(table))
+            for table in self.tables
+        }
+        return next((table for table, cost in self._find_boxes(costs) if cost > 0), None)
+
+    @property
+    def _all(self) -> range:
+        """All attributes."""
+        return range(len(self.sizes))
+
+    def _shape(self, table: int) -> tuple[int, ...]:
+        return tuple(size if table >> i & 1 else 1 for i, size in enumerate(self.sizes))
+
+    @cached_property
+    def _boxes(self) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
+        """For each table, the attributes D of its boxes, and the tables by all of these."""
+        boxes: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        for table in self.tables:
+            several = [i for i, size in enumerate(self.sizes) if table >> i & 1 and size > 1]
+            least = self._tables_by(several)
+            axes = next(axes for axes in _subsets(several) if self._tables_by(axes) == least)
+            boxes[table] = axes, least
+        return boxes
+
+    def _tables_by(self, axes: Sequence[int]) -> tuple[int, ...]:
+        """The tables by all these attributes."""
+        return tuple(table for table in self.tables if all(table >> i & 1 for i in axes))
+
+    def _find_boxes(self, costs: Mapping[int, Floats]) -> Iterator[tuple[int, float]]:
+        """Give each cell of cost 0 a box, all of whose corners then cost 0.
+
+        Yields the table and the cost of each box.
+        """
+        safe = {table: np.zeros(cost.shape, dtype=np.bool_) for table, cost in costs.items()}
+        for table in sorted(self.tables, key=lambda table: (table.bit_count(), table)):
+            for cell in np.argwhere(costs[table] == 0).tolist():
+                if safe[table][tuple(cell)]:
+                    continue
+                cost, opposite = self._cheapest(table, cell, costs)
+                for other, corner in self._corners(table, cell, opposite):
+                    costs[other][corner] = 0.0
+                    safe[other][corner] = True
+                yield table, cost
+
+    def _cheapest(
+        self, table: int, cell: Sequence[int], costs: Mapping[int, Floats]
+    ) -> tuple[float, Cell]:
+        """The least cost of a box for a cell, and the first opposite cell that has it.
+
+        A box of cost 0 with keys near the cell is taken first: where many cells are suppressed,
+        most have one.
+        """
+        keys = [*zip(cell, self.sizes, strict=True)]
+        starts = [max(min(at - _NEAR // 2, size - _NEAR), 0) for at, size in keys]
+        near = [slice(start, start + _NEAR) for start in starts]
+        cost, opposite = self._cheapest_in(near, table, cell, costs)
+        if cost == 0:
+            return cost, opposite
+        return self._cheapest_in([slice(0, size) for size in self.sizes], table, cell, costs)
+
+    def _cheapest_in(
+        self, spans: Sequence[slice], table: int, cell: Sequence[int], costs: Mapping[int, Floats]
+    ) -> tuple[float, Cell]:
+        """`_cheapest` among opposite cells with these spans of keys of each attribute."""
+        axes, tables = self._boxes[table]
+        kept = [slice(at, at + 1) for at in cell]
+        spans = [
+            kept[i] if table >> i & 1 and i not in axes else span for i, span in enumerate(spans)
+        ]
+        total = np.zeros((1,) * len(cell))
+        for other in tables:
+            for moved in _subsets(axes):
+                keys = [kept[i] if i in axes and i not in moved else spans[i] for i in self._all]
+                index = [keys[i] if other >> i & 1 else slice(0, 1) for i in self._all]
+                total = total + costs[other][tuple(index)]
+        for i in axes:
+            offset = cell[i] - spans[i].start
+            if 0 <= offset < total.shape[i]:
+                total[(slice(None),) * i + (offset,)] = np.inf  # an opposite cell differs there
+        least = int(total.argmin())
+        offsets = map(int, np.unravel_index(least, total.shape))
+        opposite = [span.start + offset for span, offset in zip(spans, offsets, strict=True)]
+        return float(total.flat[least]), tuple(opposite)
+
+    def _corners(
+        self, table: int, cell: Sequence[int], opposite: Cell
+    ) -> Iterator[tuple[int, Cell]]:
+        """The corners of a box, each after its table."""
+        axes, tables = self._boxes[table]
+        for other in tables:
+            for moved in _subsets(axes):
+                keys = [cell[i] if i in axes and i not in moved else opposite[i] for i in self._all]
+                yield other, tuple(keys[i] if other >> i & 1 else 0 for i in self._all)
+
+
+def _subsets(axes: Sequence[int]) -> Iterable[tuple[int, ...]]:
+    """All subsets, the smallest first."""
+    return chain.from_iterable(combinations(axes, count) for count in range(len(axes) + 1))
