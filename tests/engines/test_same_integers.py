@@ -83,7 +83,9 @@ def test_groups_that_nobody_listed(session: Any, tmp_path: Path, groups: int | N
         assert group_totals(asked, tmp_path, engine="spark") == expected
 
 
-@pytest.mark.parametrize(("groups", "most"), [(2, 3), pytest.param(None, 1, marks=pytest.mark.dense)])
+@pytest.mark.parametrize(
+    ("groups", "most"), [(2, 3), pytest.param(None, 1, marks=pytest.mark.dense)]
+)
 def test_whole_rows_of_groups_that_nobody_listed(
     session: Any, tmp_path: Path, groups: int | None, most: int
 ) -> None:
