@@ -63,6 +63,7 @@ def test_a_person_over_the_limits_moves_what_is_hidden(
     random, worst, reached = Random(6), Fraction(0), 0
     for persons in (1, 2, 3, 5):
         rows = [row for person in range(persons) for row in _rows_of(random, person)]
+        rows += [(0, code, x) for code in _CODES for x in (0.0, 1, 2, 8)] if persons == 2 else []
         others = [row for row in rows if row[0]]
         between = count(others)
         sides = [count(rows)]
