@@ -304,8 +304,8 @@ $ leastnoise release spec.toml && leastnoise release spec.toml"""),
 name = "rows"
 statistics = ["count"]
 group_by = ["site"]
-$ leastnoise release spec.toml --output before && leastnoise release spec.toml --output after
-$ leastnoise difference before after"""),
+$ leastnoise release spec.toml && mv out before
+$ leastnoise release spec.toml && leastnoise difference before out"""),
     ("checks", "verify a release, and again without the library", """
 [[query]]
 name = "rows"
