@@ -55,3 +55,8 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Hand the tests back to the garbage collector, so that nothing counts as leaked at the end."""
+    gc.unfreeze()

@@ -45,7 +45,8 @@ DRUGS = PERSONS | {"name": "drugs", "group_by": {"drug": list(range(400))}}
 ONE_GROUP = PERSONS | {"contribution": {"max_groups": 1}}
 FIND = {"max_rows": {"find": True, "share": "0.1", "candidates": [1, 2, 5, 10, 20, 50]}}
 
-# name, (ε, δ), [contribution], queries, and what is asked of the first query's first count
+# name, (ε, δ), [contribution], queries, and what is asked of the first query's first count;
+# docs/howto/limits.md has the figures of persons beside medicines at δ = 1e-6
 SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]], str]] = [
     ("50 regions, one row a person: count", ("1", "1e-8"), {"max_rows": 1}, [COUNT], "≤ 1.42"),
     ("the same: count and sum", ("1", "1e-8"), {"max_rows": 1}, [BOTH], "≤ 2.0"),
@@ -54,6 +55,15 @@ SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]],
     ("ten mixed parts", ("1", "1e-6"), {"max_rows": 3}, MIXED, ""),
     ("persons beside medicines", ("1", "0"), {"max_groups": 10}, [PERSONS, DRUGS], ""),
     ("the same, limits by query", ("1", "0"), {"max_groups": 10}, [ONE_GROUP, DRUGS], ""),
+    ("the same two at δ = 1e-6", ("1", "1e-6"), {"max_groups": 10}, [PERSONS, DRUGS], ""),
+    ("the same, limits by query", ("1", "1e-6"), {"max_groups": 10}, [ONE_GROUP, DRUGS], ""),
+    (
+        "the same, medicines of importance 2",
+        ("1", "1e-6"),
+        {"max_groups": 10},
+        [ONE_GROUP, DRUGS | {"importance": 2}],
+        "",
+    ),
     ("max_rows found, six candidates", ("1", "1e-8"), FIND, [COUNT], ""),
 ]
 
@@ -261,7 +271,7 @@ def main() -> None:
     counts = [part.errors[0].std for part in demo.noisy_parts]
     rows.append(_row("`leastnoise demo`, its first part", demo, "", seconds))
     print_rows(
-        "Standard deviation of a table's counts, and the time to plan it",
+        "Standard deviation of a table's counts (of two tables at most), and the time to plan it",
         ("table", "noise", "std", "asked", "Laplace (l1)", "Gaussian (l2)", "plan"),
         rows,
     )
@@ -324,7 +334,7 @@ def _row(name: str, found: Plan, asked: str, seconds: float) -> tuple[str, ...]:
     return (
         name,
         part.mechanism.noise.name,
-        f"{error.std:.4g}",
+        ", ".join(f"{first.errors[0].std:.4g}" for first in found.noisy_parts[:2]),
         asked,
         *plain,
         show(seconds),

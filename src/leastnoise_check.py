@@ -163,6 +163,8 @@ def read(name: str, value, *, item: bool = False):
         require(fits, f"{name} = {show(value)} is no such number.")
         require(low <= exact <= high, f"{name} = {show(value)}, too small or too large", NotChecked)
         return exact
+    of_sum = name == "coordinate" and value == "sum"
+    require(not of_sum, "a threshold for the sum of a group's numbers", NotChecked)
     if name in WHOLES:
         low, high = WHOLES[name]
         require(type(value) is int and value >= low, f"{name} = {show(value)} is no such number.")

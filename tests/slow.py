@@ -38,7 +38,7 @@ from tests.cli import program
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
 SHARE_SECONDS = {"dense": 30.0}  # of processor time, which two cores share
-GATE_SECONDS = {"slow": 240.0, "dense": 650.0}
+GATE_SECONDS = {"slow": 200.0, "dense": 650.0}
 LONGEST = 60.0  # of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of packages that didn't change

@@ -59,9 +59,10 @@ TEXTS: dict[str, tuple[str, int]] = {
     "a tree of 2^60 cells": (
         _changed("tree", noise__parameters__branches=[2**10] * 6, dimension=6), FALSE,
     ),
-    "weights of 0": (_changed("discrete-staircase", noise__parameters__masses=[0, 0]), FALSE),
     "a plan with a δ of 1": (_changed("plan of sums", delta="1"), FALSE),
     "a plan without draws": (_changed("plan of sums", draws=[]), FALSE),
+    "draws in an object": (_changed("plan of sums", draws={}), FALSE),
+    "weights of 0": (_changed("discrete-staircase", noise__parameters__masses=[0, 0]), FALSE),
     "nested shapes": (
         _changed("ball", sensitivity={"kind": "within", "hull": None}), FALSE,
     ),

@@ -18,6 +18,7 @@ from tests.tables.rows.test_clipped import GROUPS, OVER, over_spec
 from tests.tables.rows.test_unlisted import totals as group_totals
 from tests.tables.unlisted import rows as unlisted_rows
 from tests.tables.unlisted import spec_of as unlisted_spec
+from tests.tables.unlisted_ranks import candidates_of, ranks_spec
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
@@ -80,6 +81,23 @@ def test_groups_that_nobody_listed(session: Any, tmp_path: Path, groups: int | N
         expected = group_totals(asked, tmp_path)
         assert expected
         assert group_totals(asked, tmp_path, engine="spark") == expected
+
+
+@pytest.mark.parametrize(
+    ("groups", "most"), [(2, 3), pytest.param(None, 1, marks=pytest.mark.dense)]
+)
+def test_whole_rows_of_groups_that_nobody_listed(
+    session: Any, tmp_path: Path, groups: int | None, most: int
+) -> None:
+    unlisted_rows(400, seed=8).to_parquet(tmp_path / "rows.parquet")
+    raw = ranks_spec(
+        by={"sex": [3, 1], "code": {"keys": "private", "longest": 8}},
+        contribution={"max_groups": groups, "max_rows_per_group": most},
+        privacy={"unit": "person" if groups else "row"},
+    )
+    expected = candidates_of(raw, tmp_path)
+    assert expected
+    assert candidates_of(raw, tmp_path, engine="spark") == expected
 
 
 @pytest.mark.parametrize("groups", [GROUPS[2], pytest.param(GROUPS[4], marks=pytest.mark.dense)])

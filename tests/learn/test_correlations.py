@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from leastnoise.errors import NotApplicable
 from leastnoise.learn import EmpiricalCovariance, correlations
-from leastnoise.learn.correlations import Box, find_largest
+from leastnoise.learn.correlations import MomentBox, find_largest
 
 Floats = NDArray[np.float64]
 BOUNDS = (-4, 4)
 
 
-def boxes(number: int) -> Iterator[Box]:
+def boxes(number: int) -> Iterator[MomentBox]:
     """Boxes around the moments of some columns in [−1, 1]."""
     draws = np.random.default_rng(5)
     for _ in range(number):
@@ -27,7 +27,7 @@ def boxes(number: int) -> Iterator[Box]:
         around = draws.choice([0.001, 0.02, 0.1]) * draws.uniform(0, 1, 5)
         middles = x.mean(), y.mean(), (x * x).mean(), (y * y).mean(), (x * y).mean()
         ends = [(float(m - h), float(m + h)) for m, h in zip(middles, around, strict=True)]
-        yield Box(*ends)
+        yield MomentBox(*ends)
 
 
 def correlation(a: Floats, b: Floats, others: tuple[float, float, float]) -> Floats:
@@ -55,17 +55,17 @@ def test_it_is_the_largest_in_the_box_by_another_route() -> None:
 @pytest.mark.parametrize(
     ("box", "largest"),
     [
-        (Box((0, 0), (0, 0), (0.2, 0.3), (0.2, 0.3), (0.1, 0.15)), 0.75),
-        (Box((0, 0), (0, 0), (0.2, 0.3), (0.2, 0.3), (-0.15, -0.09)), -0.3),
-        (Box((0, 0), (0, 0), (0.2, 0.3), (0.2, 0.3), (0.1, 0.25)), 1.0),
+        (MomentBox((0, 0), (0, 0), (0.2, 0.3), (0.2, 0.3), (0.1, 0.15)), 0.75),
+        (MomentBox((0, 0), (0, 0), (0.2, 0.3), (0.2, 0.3), (-0.15, -0.09)), -0.3),
+        (MomentBox((0, 0), (0, 0), (0.2, 0.3), (0.2, 0.3), (0.1, 0.25)), 1.0),
         # at the origin, inside the rectangle: everywhere else r is smaller
-        (Box((-0.1, 0.1), (0, 0), (0.25, 0.25), (0.25, 0.25), (-0.2, -0.1)), -0.4),
+        (MomentBox((-0.1, 0.1), (0, 0), (0.25, 0.25), (0.25, 0.25), (-0.2, -0.1)), -0.4),
         # a variance may be 0
-        (Box((0.5, 0.6), (0, 0), (0.3, 0.4), (0.2, 0.3), (0.1, 0.2)), 1.0),
-        (Box((0.5, 0.6), (0.5, 0.5), (0.3, 0.35), (0.4, 0.5), (0.1, 0.2)), 0.0),
+        (MomentBox((0.5, 0.6), (0, 0), (0.3, 0.4), (0.2, 0.3), (0.1, 0.2)), 1.0),
+        (MomentBox((0.5, 0.6), (0.5, 0.5), (0.3, 0.35), (0.4, 0.5), (0.1, 0.2)), 0.0),
     ],
 )
-def test_some_boxes_by_hand(box: Box, largest: float) -> None:
+def test_some_boxes_by_hand(box: MomentBox, largest: float) -> None:
     assert find_largest(box) == pytest.approx(largest, abs=1e-12)
     assert find_largest(box) >= largest
 

@@ -341,6 +341,7 @@ def test_intervals_are_rounded_outward(
     assert beside_noise(*numbers, whole=whole) == shown
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("letters", [236, 250])
 def test_a_name_that_is_nearly_too_long_has_its_page_or_costs_nothing(
     tmp_path: Path, letters: int

@@ -77,6 +77,7 @@ def _see(folder: Path, text: str) -> dict[str, Any]:
     return json.loads(html.unescape(shown.split('<pre id="seen">')[1].split("</pre>")[0]))
 
 
+@pytest.mark.dense
 def test_on_paper_everything_is_there(tmp_path: Path, text: str) -> None:
     paper = text.replace("@media print", "@media all")
     assert paper != text
@@ -101,6 +102,7 @@ def _is_dark(colour: str) -> bool:
     return 1.05 / (light + 0.05) > 7
 
 
+@pytest.mark.dense
 def test_a_browser_prints_what_is_folded(tmp_path: Path, text: str) -> None:
     """As many pages as of what was opened before, and more than without."""
     opened = _pages(tmp_path, "opened", text.replace("<details>", "<details open>"))

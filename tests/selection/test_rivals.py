@@ -38,6 +38,7 @@ def test_noise_for_one_number_serves_vectors_in_cells_alone(
     assert not _serves_any(family, asked, [])
 
 
+@pytest.mark.dense
 def test_noise_between_laplace_and_far_worse_gaussian_noise_is_left_out() -> None:
     budget: dict[str, Any] = {"epsilon": 10, "delta": "1e-6"}
     comparison = ln.compare(sensitivity=ln.L1(1), compositions=3, **budget)

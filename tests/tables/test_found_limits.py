@@ -142,6 +142,17 @@ def test_the_release_follows_the_plan_of_the_limit_that_was_found(tmp_path: Path
     assert (verified.delta.lower, verified.certificate.budget.epsilon) == (0, 1)
 
 
+@pytest.mark.parametrize(("share", "units"), [("0.1", 88), ("0.02", 439)])
+def test_the_plan_says_what_accuracy_the_share_buys(tmp_path: Path, share: str, units: int) -> None:
+    """2·ln(20·4)/ε for four candidates, rounded up."""
+    ROWS.to_csv(tmp_path / "rows.csv", index=False)
+    spec = raw(contribution={"max_rows": finds(share)})
+    plan = ln.Release(
+        **{key: spec[key] for key in spec if key != "version"}, folder=tmp_path
+    ).plan()
+    assert f"the choice is as good as with {units} " in " ".join(str(plan).split())
+
+
 def test_another_limit_in_the_files_is_rejected(tmp_path: Path) -> None:
     released(tmp_path, "out", raw())
     path = tmp_path / "out" / "spec.toml"

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
 from leastnoise import _validate
-from leastnoise._record import field, instance_of, record, takes, whole
+from leastnoise._record import field, instance_of, optional, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
 from leastnoise.certificate.certificate import Certificate
@@ -40,6 +40,7 @@ _ROW_ASSUMPTION = (
     "said of other groups, not even how many there are"
 )
 _COIN = 2**20  # chances are multiples of 1/_COIN
+_SUM = "sum"  # the coordinate, if the sum of all numbers decides
 
 
 @final
@@ -48,10 +49,11 @@ class ThresholdCertificate(TableCertificate):
     """The statement that publishing the rows of unlisted groups meets `budget`.
 
     A group's row is its numbers plus `noise`, drawn anew for each group. It is published if the
-    number at `coordinate`, rounded to the noise's grid, is at least `threshold`. One step of the
-    grid below, it is published with probability `chance_below`, by a fresh coin. The certificate
-    `noise` has as many `compositions` as a unit may have groups, and is about adding or removing a
-    unit in a row; that changes the count by at most `reach`.
+    number at `coordinate`, rounded to the noise's grid, is at least `threshold`; if `coordinate` is
+    None, the sum of all its numbers decides. One step of the grid below, it is published with
+    probability `chance_below`, by a fresh coin. The certificate `noise` has as many `compositions`
+    as a unit may have groups, and is about adding or removing a unit in a row; that changes the
+    count by at most `reach`.
 
     notation: k groups; p₁ the probability to publish the row of a group with this unit alone; p_j =
     1 − (1 − p₁)^j; δ_m(ε) of m draws. If j of a unit's groups have no other unit, the other k − j
@@ -66,7 +68,19 @@ class ThresholdCertificate(TableCertificate):
     threshold: FractionField = field(converter=takes(exact))
     reach: FractionField = field(converter=takes(exact), default=Fraction(1))
     chance_below: FractionField = field(converter=takes(exact), default=Fraction(0))
-    coordinate: int = field(converter=whole(least=0), default=0)
+    coordinate: int | None = field(converter=optional(whole(least=0)), default=0)
+
+    @staticmethod
+    def write_field(value: Any) -> Any:
+        """The JSON value of a field; "sum" for a coordinate that is None."""
+        return _SUM if value is None else TableCertificate.write_field(value)
+
+    @staticmethod
+    def read_field(value: object, kind: Any, *, where: str) -> Any:
+        """Read the output of `write_field` for a field of this `kind`."""
+        if where == "coordinate":
+            return None if value == _SUM else TableCertificate.read_field(value, int, where=where)
+        return TableCertificate.read_field(value, kind, where=where)
 
     @property
     def groups(self) -> int:
@@ -95,7 +109,7 @@ class ThresholdCertificate(TableCertificate):
     def _chance_of_reaching(self, steps: int) -> arb:
         """Enclose P(reach + X, rounded, >= threshold − `steps` · grid)."""
         noise, grid = self.noise.noise, self.noise.grid
-        if registered_family(type(noise)).beyond is None:
+        if registered_family(type(noise)).part(self._tail) is None:
             why = "the probability of a large error isn't proved for this noise"
             raise NotApplicable(family=noise.name, why=why)
         if grid is None:
@@ -104,9 +118,18 @@ class ThresholdCertificate(TableCertificate):
         # half, which is rounded up, and P(X > t) excludes X = t.
         edge = Fraction(1, 2**40)  # of the grid
         t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + edge)
-        if t < 0:
-            return arb(1)
-        return part_of(type(noise), "beyond")(noise, t, self.coordinate)
+        return arb(1) if t < 0 else self.beyond(t)
+
+    def beyond(self, t: Fraction) -> arb:
+        """Enclose P(X > t), t >= 0, for the noise X in the count that decides."""
+        noise = self.noise.noise
+        of = () if self.coordinate is None else (self.coordinate,)
+        return part_of(type(noise), self._tail)(noise, t, *of)
+
+    @property
+    def _tail(self) -> str:
+        """The name of the family's function that encloses P(X > t)."""
+        return "total_beyond" if self.coordinate is None else "beyond"
 
     def _delta(self) -> tuple[float, str]:
         if why := self._why_unfit():
@@ -136,7 +159,7 @@ class ThresholdCertificate(TableCertificate):
         noise = self.noise
         if noise.sampling_rate != 1 or noise.geometry is not None:
             return "Unlisted groups need whole tables, and noise without a geometry."
-        if not self.coordinate < noise.dimension:
+        if self.coordinate is not None and not self.coordinate < noise.dimension:
             return "There is no such coordinate."
         if not 0 <= self.chance_below < 1:
             return "chance_below is a probability: expected 0 <= chance_below < 1."
@@ -161,7 +184,7 @@ def find_threshold(
     budget: Budget,
     noise: Certificate,
     reach: Fraction,
-    coordinate: int,
+    coordinate: int | None,
     neighbours: Neighbours,
     most: int,
 ) -> ThresholdCertificate:

@@ -37,7 +37,7 @@ Interval = tuple[float, float]
 
 
 @final
-class Box(NamedTuple):
+class MomentBox(NamedTuple):
     """Intervals of the means a and b, of the mean squares s and t, and of the mean product p."""
 
     a: Interval
@@ -46,7 +46,7 @@ class Box(NamedTuple):
     t: Interval
     p: Interval
 
-    def with_negative_y(self) -> Box:
+    def with_negative_y(self) -> MomentBox:
         """The box of x and −y."""
         (b, b_end), (p, p_end) = self.b, self.p
         return self._replace(b=(-b_end, -b), p=(-p_end, -p))
@@ -78,7 +78,7 @@ def find_intervals(
     low, high = np.eye(variables), np.eye(variables)
     for i, k in product(range(variables), repeat=2):
         if i != k:
-            box = Box(
+            box = MomentBox(
                 a=_at(means, i),
                 b=_at(means, k),
                 s=_at((1 + squares) / 2, i),
@@ -89,7 +89,7 @@ def find_intervals(
     return low, high
 
 
-def find_largest(box: Box) -> float:
+def find_largest(box: MomentBox) -> float:
     """The largest correlation in the `box`, rounded up; at most 1."""
     p = box.p[1]
     largest_c = max(p - a * b for a, b in product(box.a, box.b)) + _ROUNDING

@@ -22,6 +22,7 @@ OURS: Mapping[str, Family] = {
         sampler="leastnoise.noise.trees.sampler:sampler",
         quantile="leastnoise.noise.trees.profile:quantile",
         alike="leastnoise.noise.trees.profile:list_alike",
+        total_beyond="leastnoise.noise.trees.total:total_beyond",
     ),
     "cactus": Family(
         law="leastnoise.noise.lattice.law:Cactus",

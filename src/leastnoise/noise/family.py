@@ -125,6 +125,8 @@ class Family:
             p, the coordinates and weights >= 0; otherwise as `difference`.
         beyond: Encloses P(X_i > t), from the law, any rational t and i (for `VectorNoise` t >= 0);
             used for thresholds of keys, and for audits.
+        total_beyond: Encloses P(ΣX_i > t), from the law and any rational t >= 0; used for
+            thresholds of the sum of all numbers.
         characteristic: Returns E cos(u·X_i) at each u of an array, from the law and u, if all
             coordinates are independent. For `VectorNoise` it returns E cos(u·Σ w_j X_j), from the
             law, a mapping of coordinates to weights, and u. It gives intervals for sums of noise.
@@ -171,6 +173,7 @@ class Family:
     difference: Part | None = None
     weighted: Part | None = None
     beyond: Part | None = None
+    total_beyond: Part | None = None
     characteristic: Part | None = None
     alike: Part | None = None
     knows_quantiles: Part | None = None

@@ -94,6 +94,8 @@ function read(name, value, item = false) {
     expect(usual, `${name} = ${show(value)}, too small or too large`);
     return exact;
   }
+  const ofSum = name === "coordinate" && value === "sum";
+  require(!ofSum, "a threshold for the sum of a group's numbers", NotChecked);
   if (name in WHOLES) {
     const [low, high] = WHOLES[name];
     if (typeof value !== "bigint" || value < low) throw new Rejected(wrong());

@@ -158,7 +158,7 @@ def _wished(*measures: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
-    "queries",
+    "parts",
     [
         _wished({"half_width_95": 3}, {"std": "7.55"}),
         _wished({"half_width_95": 2}, {"std": "0.58"}),

@@ -82,6 +82,15 @@ def changed(old: str, new: str) -> dict[str, str]:
         ("plan = [1, 2, 3]", "note = { edges = [1, 2] }", "query[0].group_by.note", "text column"),
         ("plan = [1, 2, 3]", "plna = { edges = [1, 2] }", "query[0].group_by.plna", "mean plan?"),
         ("plan = [1, 2, 3]", "plan = 3", "query[0].group_by.plan", "Expected a list"),
+        ("plan = [1, 2, 3]", 'plan = "private"', "query[0].group_by.plan", '{ keys = "private" }'),
+        ("plan = [1, 2, 3]", "plan = { from = 0 }", "query[0].group_by.plan", "{ edges = [0, 18"),
+        (
+            "plan = [1, 2, 3]",
+            "plan = { keys = [1, 2] }",
+            "query[0].group_by.plan.keys",
+            "Write listed keys without a table",
+        ),
+        ("bounds = [0, 0.1]", "bounds = { low = 0 }", "columns.mdvis.bounds", "a pair [0, 30], or"),
         ("[0, 1, 5.5, 30]", "[inf, 30]", "query[1].histogram.edges", "increasing"),
         ("[0, 1, 5.5, 30]", "[0, inf, 30]", "query[1].histogram.edges", "got inf before 30"),
         ("[0, 1, 5.5, 30]", "[0, -inf]", "query[1].histogram.edges", "got 0 before -inf"),
@@ -201,8 +210,10 @@ def test_all_problems_are_listed_at_once() -> None:
 
 
 ONE_PROBLEM = [
-    ("data.source", 5, "data.source", "Expected a text in quotes."),
-    ("query.0.margins", 3, "query[0].margins", "Expected true or false."),
+    ("data.source", 5, "data.source", "a text in quotes such as"),
+    ("query.0.margins", 3, "query[0].margins", "Expected true, or a list of tables"),
+    ("contribution.max_rows", "two", "contribution.max_rows", "or { find = true, share"),
+    ("contribution.max_rows", {"most": 2}, "contribution.max_rows", "Expected a whole number"),
     ("data.join", {"p": 3}, "data.join.p", "Expected a table of source, on,"),
     ("data.types.zper", 3, "data.types.zper", "Expected 'int', 'float'"),
     ("query.0.group_by.plan", [1, 1], "query[0].group_by.plan", "The key 1 is given 2 times."),

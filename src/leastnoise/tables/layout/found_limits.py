@@ -7,6 +7,7 @@ is read (theory/release.md §13).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -102,6 +103,15 @@ def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:
     return spec.budget.epsilon * finder.finds.share
 
 
+def units_of_choice(spec: Spec, finder: Finder) -> int:
+    """The number of units by which a choice from m candidates may be off: 2·ln(20m)/ε.
+
+    The probability is 95 %. Source: theory/release.md §13.
+    """
+    epsilon = float(epsilon_of_choice(spec, finder))
+    return math.ceil(2 * math.log(20 * len(finder.finds.candidates)) / epsilon)
+
+
 def describe(spec: Spec) -> Iterator[str]:
     """Yield sentences about the limit that a release finds, for plans and pages."""
     if (finder := finder_of(spec)) is None:
@@ -114,6 +124,11 @@ def describe(spec: Spec) -> Iterator[str]:
             f"{finder.name}{where} is found first, as {listed}, {share}: the candidate with the "
             "least total error, from noise and from the rows it cuts off. Errors are shown for the "
             "largest candidate; they shrink with the limit."
+        )
+        others = _words.count_noun(units_of_choice(spec, finder), spec.privacy.person)
+        yield (
+            f"With 95 %, the choice is as good as with {others} more or fewer above the limit. If "
+            "these are many of yours, give it a larger share."
         )
         return
     yield f"{finder.name} = {finds.found:,}{where} was found among {listed}, {share}."

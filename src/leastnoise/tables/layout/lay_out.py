@@ -34,7 +34,7 @@ from leastnoise.tables.layout.limits import (
     integer_limits,
 )
 from leastnoise.tables.layout.unit_groups import groups_of_unit, limits_of
-from leastnoise.tables.spec.query import ACCURACY, TREE
+from leastnoise.tables.spec.query import ACCURACY, TREE, PrivateKeys
 from leastnoise.tables.statistics.base import IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
 from leastnoise.tables.statistics.totals import ClippingCount, Count
@@ -114,7 +114,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         top=query.top,
         largest=query.objective is not None,
         accurate=query.prefer == ACCURACY,
-        decides=_deciding_count(query, by_row=spec.privacy.by_row),
+        decides=_deciding_count(spec, query),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
         joined=spec.data.join_sentences,
@@ -128,22 +128,29 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
     )
 
 
-def _deciding_count(query: Query, *, by_row: bool) -> str | None:
+def _deciding_count(spec: Spec, query: Query) -> str | None:
     """The label of the count that decides which groups are published; None if none does."""
     if query.keys_of_sums or (query.min_count is None and query.top is None):
         return None
-    counts = [statistic for statistic in known_statistics(query, by_row=by_row) if statistic.counts]
-    return (tree_count(query, by_row=by_row) or counts[0]).label
+    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    counts = [statistic for statistic in statistics if statistic.counts]
+    return (tree_count(spec, query) or counts[0]).label
 
 
-def tree_count(query: Query, *, by_row: bool) -> Count | None:
+def reads_tree(spec: Spec, query: Query) -> bool:
+    """True if quantiles are read off a tree: as the query says, or since nobody listed its keys."""
+    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
+    return query.quantiles_by == TREE or (private and query.quantiles_by is None)
+
+
+def tree_count(spec: Spec, query: Query) -> Count | None:
     """The count from a tree of quantiles, if it decides which groups are published.
 
     It decides if quantiles use a tree and the query has no count. With quantiles of several
     columns, the tree of the first column decides.
     """
-    statistics = known_statistics(query, by_row=by_row)
-    if (query.min_count is None and query.top is None) or query.quantiles_by != TREE:
+    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    if (query.min_count is None and query.top is None) or not reads_tree(spec, query):
         return None
     if any(statistic.counts for statistic in statistics):
         return None

@@ -23,7 +23,8 @@ class QuantileLayout(TableShape):
     Rows are counted in a `histogram` by the query's `axes` and the candidates. One unit adds at
     most `reach` to all its cells together. A plan compares errors in ranks with these `sizes` of
     groups. With `by_tree`, quantiles are read off noisy counts. If the total of these counts
-    decides which groups are published, `count` is the layout of its column.
+    decides which groups are published, as it always does with `unlisted` columns, `count` is the
+    layout of its column.
     """
 
     statistics: tuple[Quantile, ...]
@@ -51,5 +52,7 @@ class QuantileLayout(TableShape):
     @property
     def limits(self) -> str:
         """The limit of one unit, to end a sentence that begins with the unit."""
+        if self.unlisted:
+            return self.histogram.limits
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return f"counts for at most {rows} in its quantiles: with more, each row counts for less"

@@ -15,11 +15,16 @@ from leastnoise.tables.parse.columns import (
     has_bounds,
     list_uses,
 )
-from leastnoise.tables.spec.query import TREE, PrivateKeys
+from leastnoise.tables.spec.query import FLIP, TREE, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
-from leastnoise.tables.statistics.registry import known_statistics, parse, read_statistics
+from leastnoise.tables.statistics.registry import (
+    known_statistics,
+    parse,
+    quantiles_by_column,
+    read_statistics,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,9 +67,26 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             seen.add(asked)
             if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
                 yield from ((key, why) for why in asked.problems(spec, query))
-            if private and not isinstance(asked, Statistic):
-                why = "Not proved for unlisted groups. List the keys of group_by here, or ask for "
-                yield key, f"{why}{asked.label} in another query."
+            if private and isinstance(asked, Quantile):
+                yield from ((key, why) for why in _unlisted_quantile(query, asked))
+
+
+def _unlisted_quantile(query: Query, asked: Quantile) -> Iterator[str]:
+    """Why a query by unlisted keys can't publish this quantile."""
+    others = [
+        item for item in known_statistics(query, by_row=True) if not isinstance(item, Quantile)
+    ]
+    first, *_ = quantiles_by_column(query)
+    if others:
+        yield (
+            f"The tree of {asked.label} counts rows, and decides which unlisted groups are "
+            f"published: ask for {others[0].label} in another query."
+        )
+    elif asked.column != first:
+        yield (
+            f"The tree of {first} decides which unlisted groups are published: ask for "
+            f"{asked.label} in another query."
+        )
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -126,6 +148,10 @@ def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asks = any(isinstance(statistic, Quantile) for statistic in statistics)
     if query.quantiles_by is not None and every and not asks:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
+    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
+    if asks and private and query.quantiles_by == FLIP:
+        why = "a tree's total decides which unlisted groups are published. Or list the keys"
+        yield f"{path}.quantiles_by", f'Expected "{TREE}": {why} of group_by.'
 
 
 def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -151,6 +177,8 @@ def _prefer(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if query.prefer is not None and (not private or together):
         why = 'Not used: the query has no unlisted groups (keys = "private"). Leave it out.'
         yield f"{path}.prefer", why
+    elif query.prefer is not None and quantiles_by_column(query):
+        yield f"{path}.prefer", "Not used for quantiles: their tree has one noise. Leave it out."
 
 
 def _without_count(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -159,7 +187,7 @@ def _without_count(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if getattr(query, name):
             why = "Expected count or count_units: other statistics aren't rounded to whole numbers."
             yield f"{path}.{name}", why
-    if tree_count(query, by_row=spec.privacy.by_row) is not None:
+    if tree_count(spec, query) is not None:
         return
     for name in ("min_count", "top"):
         if getattr(query, name):

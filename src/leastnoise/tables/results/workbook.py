@@ -217,7 +217,9 @@ def _write_cell(
         value = ""  # an empty cell
     if isinstance(value, float) and math.isinf(value):
         value = str(value)
-    if isinstance(value, bool):
+    if value is None:
+        failed = sheet.write_blank(row, column, None, number)
+    elif isinstance(value, bool):
         failed = sheet.write_boolean(row, column, value)
     elif isinstance(value, str):
         failed = sheet.write_string(row, column, value, text)

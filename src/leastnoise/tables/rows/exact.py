@@ -12,6 +12,7 @@ import narwhals as nw
 
 from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
+from leastnoise.tables.layout.axes import Nearest
 from leastnoise.tables.layout.limits import FewGroups, integer_limits
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.cells import (
@@ -27,6 +28,7 @@ from leastnoise.tables.rows.choose_cells import keep_few, new_salt
 from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.rows.persons import shrink_rows
 from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
+from leastnoise.tables.rows.unlisted_ranks import candidate_totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,7 +125,11 @@ class ExactTotals:
             return count_cut_off(engine, self.spec, finder, layout)
 
     def groups(self, layout: Layout) -> list[tuple[Any, ...]]:
-        """The totals of groups that nobody listed; no message contains their number."""
+        """The totals of groups that nobody listed; no message contains their number.
+
+        If the last axis has the candidates of quantiles, they are the totals of each candidate.
+        """
         self.tell(f"Reading and bounding for {layout.name}")
+        totals = candidate_totals if isinstance(layout.axes[-1], Nearest) else group_totals
         with source.open_engine(self.rows) as engine:
-            return group_totals(engine, self.spec, layout, salt=self.salt)
+            return totals(engine, self.spec, layout, salt=self.salt)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self, final
+from typing import Annotated, Any, ClassVar, Literal, Self, final
 
 from flint import arb
 from pydantic import (
@@ -23,7 +23,7 @@ from pydantic import (
 
 from leastnoise.balls.core import AMPLE_BITS, ball, precision
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.spec.section import Section, key
+from leastnoise.tables.spec.section import Section, key, require_key
 from leastnoise.tables.spec.values import (
     NONE,
     SKIP,
@@ -152,6 +152,12 @@ def _read_find(value: object) -> bool:
 _True = Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])]
 
 
+_FORMS = (
+    'known bounds as a pair [0, 30], or { find = true, share = "0.1", candidates = … } to let the '
+    "release find them"
+)
+
+
 @final
 class FindBounds(Section):
     """Bounds that a release finds: two quantiles of the column, among its public candidates.
@@ -184,6 +190,11 @@ class FindBounds(Section):
         default=None,
     )
 
+    @classmethod
+    def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """The table, which has `find`."""
+        return require_key(value, "find", forms=_FORMS)
+
 
 def _tag(value: object) -> str:
     """A tag that can't be a key."""
@@ -206,6 +217,11 @@ class Column(Section):
     that names only the column groups by its public `keys`, or by the bands between its `edges`.
     Quantiles are chosen among the `candidates`. `label` is its name in plans and pages.
     """
+
+    forms: ClassVar[dict[str, str]] = {
+        "bounds": _FORMS,
+        "candidates": "a list of numbers, or a grid { from = 0, to = 100, step = 5 }",
+    }
 
     bounds: BoundsOrFind | None = key(
         "public bounds that clamp values, or the way to find bounds",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag
 
-from leastnoise.tables.spec.section import Section, key
+from leastnoise.tables.spec.section import Section, key, require_key
 from leastnoise.tables.spec.values import Positive, RowLimit, Share, as_tuple
 
 MOST_CANDIDATES = 12
@@ -37,6 +37,12 @@ _Candidates = Annotated[
 ]
 
 
+_FORMS = (
+    'a whole number such as 5, or { find = true, share = "0.1", candidates = [1, 2, 5, 10] } to '
+    "let the release find it"
+)
+
+
 @final
 class FindLimit(Section):
     """A limit that a release finds: of public candidates, the one with the least total error.
@@ -48,11 +54,16 @@ class FindLimit(Section):
     find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key(
         "the flag that lets the release find the limit", "max_rows = { find = true }"
     )
-    share: Share = key("the part of the whole budget for finding the limit", 'share = "0.02"')
+    share: Share = key("the part of the whole budget for finding the limit", 'share = "0.1"')
     candidates: _Candidates = key("the public candidates", "candidates = [1, 2, 5, 10, 20, 50]")
     found: RowLimit | None = key(
         "the limit that a release found; it adds this key itself", "found = 5", default=None
     )
+
+    @classmethod
+    def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """The table, which has `find`."""
+        return require_key(value, "find", forms=_FORMS)
 
     @property
     def limit(self) -> int:
@@ -102,6 +113,8 @@ class Contribution(Section):
     group; or the l1 or l2 norm of the person's additions to a query. `max_rows`, and `max_groups`
     of a query, can be found by the release.
     """
+
+    forms: ClassVar[dict[str, str]] = {"max_rows": _FORMS, "max_groups": _FORMS}
 
     max_rows: LimitOrFind | None = key("the most rows of one person", "max_rows = 5", default=None)
     max_groups: LimitOrFind | None = key(

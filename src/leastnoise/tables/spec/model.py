@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
@@ -69,6 +69,10 @@ class Data(Section):
     `engine` names the reader: "duckdb" (the default), "spark" for the session of this process, or
     the address of a Spark Connect server, such as "sc://localhost:15002".
     """
+
+    forms: ClassVar[dict[str, str]] = {
+        "source": 'a text in quotes such as "visits.parquet", or a list of texts'
+    }
 
     source: Sources | None = key(
         "a file, a pattern, a folder, a list of these, or a database; relative to the spec",

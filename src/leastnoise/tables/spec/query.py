@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, final
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from leastnoise.tables.spec.contribution import Contribution
-from leastnoise.tables.spec.section import Section, entry, key
+from leastnoise.tables.spec.section import Section, entry, key, require_key
 from leastnoise.tables.spec.values import (
     MAX_TEXT,
     Edges,
@@ -65,11 +65,22 @@ class Histogram(Section):
     )
 
 
+_FORMS = (
+    'a list of keys such as ["a", "b"], a table for bands { edges = [0, 18, 65] }, for keys in a '
+    'file { file = "keys.csv" }, or for keys that nobody listed { keys = "private" }'
+)
+
+
 @final
 class Bands(Section):
     """Groups by a number: bands [a, b) between edges, like the bins of a histogram."""
 
     edges: Edges = key("the edges of the bands [a, b), the last one closed", "edges = [0, 18, 65]")
+
+    @classmethod
+    def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """The table; any table is read as bands unless its keys show another form."""
+        return require_key(value, "edges", forms=_FORMS)
 
 
 def _grouping(value: object) -> str:
@@ -86,6 +97,15 @@ def _group_by(value: object) -> str:
     return "names[]" if isinstance(value, list | tuple) else "groups[]"
 
 
+def _require_private(value: object) -> object:
+    if value != "private":
+        raise ValueError(
+            'Expected "private", for keys that nobody listed. Write listed keys without a table: '
+            "group_by = { plan = [1, 2, 3] }"
+        )
+    return value
+
+
 @final
 class PrivateKeys(Section):
     """Groups that nobody listed: their keys are data, and are published if the noise allows.
@@ -93,7 +113,7 @@ class PrivateKeys(Section):
     A text of more than `longest` bytes in UTF-8 is no key: its row counts as a row without a key.
     """
 
-    keys: Literal["private"] = key(
+    keys: Annotated[Literal["private"], BeforeValidator(_require_private)] = key(
         "private, if the keys are data: a group is published if its noisy count is large enough",
         'keys = "private"',
     )
@@ -215,6 +235,11 @@ class Query(Section):
     when the spec is read.
     """
 
+    forms: ClassVar[dict[str, str]] = {
+        "group_by": _FORMS,
+        "margins": 'true, or a list of tables, each a list of columns: [["region"], []]',
+    }
+
     name: Text = key("the name of its table", 'name = "use_by_plan"')
     importance: Positive = key(
         "its weight when the budget is divided among queries",
@@ -252,7 +277,8 @@ class Query(Section):
     )
     quantiles_by: QuantilesBy | None = key(
         "the mechanism for quantiles: permute-and-flip chooses each one (the default); tree reads "
-        "all off noisy counts of the candidates, which is best for many and gives intervals",
+        "all off noisy counts of the candidates, which is best for many and gives intervals, and "
+        "is the default for unlisted groups",
         'quantiles_by = "tree"',
         default=None,
     )

@@ -44,6 +44,7 @@ _EXPECTED = {
     "extra_forbidden": "Unknown key",
 }
 """pydantic's kinds of errors in our words, with its own fields."""
+_WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 
 def key(meaning: str, example: str, **options: Any) -> Any:
@@ -68,6 +69,8 @@ class Section(BaseModel):
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
+    forms: ClassVar[dict[str, str]] = {}
+    """Phrases that list all forms of a key, for keys whose values have several forms."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -159,8 +162,22 @@ class Section(BaseModel):
         if kind == "literal_error":
             allowed = item["ctx"]["expected"]
             return f"Expected {allowed}.{got}{_meant(allowed, value)}"
-        why = _EXPECTED[kind].format(**item.get("ctx", {})) if kind in _EXPECTED else item["msg"]
-        return f"{why}.{got} Write it like {written}"
+        why, fix = item["msg"], f" Write it like {written}"
+        if kind in _WRONG_FORM and str(location[-1]).endswith("[]") and location[0] in cls.forms:
+            why, fix = f"Expected {cls.forms[location[0]]}", ""
+        elif kind in _EXPECTED:
+            why = _EXPECTED[kind].format(**item.get("ctx", {}))
+        return f"{why}.{got}{fix}"
+
+
+def require_key(value: dict[str, Any], name: str, *, forms: str) -> dict[str, Any]:
+    """The table `value`; raises ValueError with all `forms` if it lacks the key `name`.
+
+    Later checks name the key that a misspelt one stands for.
+    """
+    if name in value or any(_validate.nearest(str(given), (name,)) for given in value):
+        return value
+    raise ValueError(f"Expected {forms}.")
 
 
 def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:

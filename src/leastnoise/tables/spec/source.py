@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, final
 from urllib.parse import unquote
 
 from pydantic import BeforeValidator
@@ -211,6 +211,10 @@ class Join(Section):
     guarantee covers. Otherwise the table has to be `public`. Its columns are missing if it has no
     row of a value, or several.
     """
+
+    forms: ClassVar[dict[str, str]] = {
+        "source": 'a text in quotes such as "persons.parquet", or a list of texts'
+    }
 
     source: Sources = key(
         "the joined table's file, pattern, folder or database", 'source = "persons.parquet"'

@@ -20,7 +20,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.quantiles.answer import ByTree, list_rank_trees
+from leastnoise.tables.answers.quantiles.by_tree import ByTree, list_rank_trees
 from leastnoise.tables.answers.quantiles.publish import read_places
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.parse import spec_file

@@ -14,28 +14,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.base import Offer, Sentence, Topic, expect_claim
+from leastnoise.tables.answers.quantiles.by_tree import NEAREST, ByTree, ByTreeAndThreshold
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
-from leastnoise.tables.answers.quantiles.publish import (
-    publish_by_chance,
-    publish_by_tree,
-)
+from leastnoise.tables.answers.quantiles.publish import publish_by_chance
 from leastnoise.tables.layout.layout import share_parts
-from leastnoise.tables.noise.trees import (
-    find_tree,
-    measure_table,
-    tree_in_words,
-    tree_to_record,
-)
-from leastnoise.tables.spec.query import FLIP, TREE
+from leastnoise.tables.spec.query import FLIP
 from leastnoise.tables.statistics.quantiles import ROWS_95
-from leastnoise.workloads.ranks import MISSED, RankTree
-from leastnoise.workloads.tree import Prefixes
-from leastnoise.workloads.tree_search import Trees, offer_prefixes
+from leastnoise.workloads.ranks import MISSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,36 +31,16 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.results.table import Table
-    from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (
     "A quantile{which} has no added noise and no interval of values. Its error is bounded in rows "
     "only, because the distance between the values of two rows depends on the data."
 )
-_COUNTED = (
-    "Quantiles by a tree are computed from noisy counts of the rows at each candidate. Each "
-    "quantile by itself lies between its _low and its _high with probability 95 %. An interval "
-    "ends halfway to the next candidate, and is open (-inf, inf) beyond the first and the last."
-)
-TOTAL_NOTE = (
-    "If the query has no count, the total of a tree's counts decides which groups are published. "
-    "It counts the rows behind the quantiles, and is a column of the table. It costs no budget, "
-    "because it is part of the same draw."
-)
 _MOST_PARTS = 4096
 """Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""
-
-
-_READ_OFF = (
-    "The quantiles of {column} are read off counts of rows at each candidate, with whole noise of "
-    "a tree {tree}."
-)
-_DEEPEST = 4
-"""The most levels of a tree of candidates."""
-_NEAREST = "A value counts at the nearest candidate, one outside at the first or the last."
 
 
 @final
@@ -117,11 +85,11 @@ class ByChance(QuantilePlan):
         """In how many rounds they are chosen."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
-            return [_NEAREST]
+            return [NEAREST]
         depths = 1 + max(choice.depth for choice in claim.choices)
         column = self.layout.candidates.column
         rounds = f"The {count} quantiles of {column} are chosen in {depths} rounds"
-        return [_NEAREST, f"{rounds}, each between quantiles of the rounds before."]
+        return [NEAREST, f"{rounds}, each between quantiles of the rounds before."]
 
     def describe_values(self) -> Iterator[Sentence]:
         """No interval of values exists."""
@@ -150,96 +118,6 @@ class ByChance(QuantilePlan):
         return [
             publish_by_chance(self.layout, self.certificate, *totals.cells, stated=self.may_state)
         ]
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ByTree(QuantilePlan):
-    """Quantiles that are read off counts with the noise of a tree.
-
-    Where the tree's total decides which groups are published, `total_error` is its error.
-    """
-
-    certificate: Certificate
-    tree: RankTree
-    total_error: NoiseError | None
-
-    chosen_by: ClassVar[str] = TREE
-    how: ClassVar[str] = "a tree of counts"
-
-    @staticmethod
-    def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
-        """The noise of the trees of all groups."""
-        trees = list_rank_trees(layout)
-        return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
-
-    @classmethod
-    def read(cls, asked: Asking, claim: Claim) -> ByTree:
-        """The quantiles, if the certificate is about the noise of their trees."""
-        layout = asked.layout
-        why = f"Query {layout.label!r}: its quantiles are by a tree's noise."
-        claim = expect_claim(claim, Certificate, why)
-        noise = list_rank_trees(layout).read(claim, asked.share)
-        tree, error = RankTree(noise=noise, candidates=layout.candidates.cells), None
-        if layout.count is not None:
-            error = measure_table(tree.total, 0)
-            if not error.std:  # a _std of 0 would say that there is no noise
-                why = "the noise of a group's total is 0 as a float. Lower epsilon, or ask for"
-                raise NotApplicable(family=claim.noise.name, why=f"{why} a count")
-        return cls(
-            layout=layout, budget=claim.budget, certificate=claim, tree=tree, total_error=error
-        )
-
-    def rows_off(self, index: int) -> float:
-        """The largest error of a quantile in rows, with probability 95 %."""
-        return self.tree.rows_95(self.layout.statistics[index].level)
-
-    @property
-    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """The total of the tree and its error, where it decides which groups are published."""
-        layout, error = self.layout.count, self.total_error
-        return () if layout is None or error is None else ((layout, (error,)),)
-
-    def describe_draw(self) -> list[str]:
-        """The shape of the tree, and the error of its total."""
-        column, tree = self.layout.candidates.column, tree_in_words(self.tree.noise)
-        words = [_NEAREST, _READ_OFF.format(column=column, tree=tree)]
-        if (error := self.count_error) is not None:
-            words.append(
-                f"{error.statistic} is the total of these counts: with 95 % it is off by at most "
-                f"{error.half_width_95:,.4g} (std {error.std:.4g})."
-            )
-        return words
-
-    def describe_values(self) -> Iterator[Sentence]:
-        """The meaning of the intervals of quantiles."""
-        yield Sentence(Topic.VALUES, _COUNTED)
-        if self.noisy:
-            yield Sentence(Topic.VALUES, TOTAL_NOTE)
-
-    def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
-        error = self.count_error
-        total = ""
-        if error is not None:
-            count = names.get(error.statistic, error.statistic)
-            total = f" Each {count} is the total of a group's counts."
-        return (
-            f"Quantiles are read off noisy counts of the rows at each of "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With 95 % the error of a "
-            f"quantile in rows of its group is at most: {rows}. An interval ends halfway to the "
-            f"next candidate, and is open beyond the first and the last.{total}"
-        )
-
-    def own_record(self) -> dict[str, Any]:
-        """The tree."""
-        return {"tree": tree_to_record(self.tree.noise)}
-
-    def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group, and its total where that decides."""
-        table = publish_by_tree(
-            self.layout, self.certificate, self.tree, *totals.cells, total=self.noisy
-        )
-        return [table]
 
 
 @final
@@ -296,8 +174,7 @@ class Quantiles:
 
 def list_quantiles(layouts: SpecLayout, *, first: int) -> Iterator[Quantiles]:
     """The answers for all quantiles of a spec, in its order; the index of the first is given."""
-    ways = {True: ByTree, False: ByChance}
-    used = {ways[ranks.by_tree] for several in layouts.quantiles for ranks in several}
+    used = {_kind_of(ranks) for several in layouts.quantiles for ranks in several}
     for query, parts, several in zip(
         layouts.spec.query, layouts.queries, layouts.quantiles, strict=True
     ):
@@ -308,30 +185,17 @@ def list_quantiles(layouts: SpecLayout, *, first: int) -> Iterator[Quantiles]:
                 layout=layout,
                 share=layouts.spec.budget.share(layouts.spec.share(query) * part),
                 releases=layouts.spec.compositions,
-                kind=ways[layout.by_tree],
-                beside_trees=ByTree in used,
+                kind=_kind_of(layout),
+                beside_trees=used != {ByChance},
             )
             first += 1
 
 
-def list_rank_trees(layout: QuantileLayout) -> Trees:
-    """The trees of counts that quantiles may be read off.
-
-    A unit moves counts by whole rows: for other moves there are no trees.
-    """
-    if layout.reach.denominator != 1:
-        raise ValueError("a tree counts whole rows")
-    candidates = layout.candidates.cells
-    levels = tuple(asked.level for asked in layout.statistics)
-    return Trees(
-        label=layout.label,
-        groups=layout.cells,
-        counts=candidates,
-        moves=RowCounts(layout.reach.numerator, neighbours=layout.neighbours),
-        neighbours=layout.neighbours,
-        offers=offer_prefixes(Prefixes(count=candidates, levels=levels), _DEEPEST),
-        advice=f'Give fewer candidates or a larger epsilon, or use quantiles_by = "{FLIP}"',
-    )
+def _kind_of(layout: QuantileLayout) -> type[QuantilePlan]:
+    """The way in which quantiles are found."""
+    if not layout.by_tree:
+        return ByChance
+    return ByTreeAndThreshold if layout.unlisted else ByTree
 
 
 def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:

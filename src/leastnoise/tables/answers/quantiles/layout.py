@@ -3,34 +3,37 @@
 Rows are counted in a cell a group and a candidate, as a histogram's are. A quantile is chosen by
 ranks (theory/release.md §10): by permute-and-flip, or off the same counts with the noise of a tree.
 All of a person's rows count for it: of one with too many, each counts for less. So which of them
-count isn't decided by their values.
+count isn't decided by their values. In groups that nobody listed, rows are whole: see
+`rows.unlisted_ranks`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import found_bounds, missing
-from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.choices import most_rows
-from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
+from leastnoise.tables.layout.axes import Nearest, Unlisted, axes_of
+from leastnoise.tables.layout.choices import bound_groups, most_rows
+from leastnoise.tables.layout.lay_out import find_bits, reads_tree, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.layout.limits import ONE_ROW, InCells
+from leastnoise.tables.layout.limits import ONE_ROW, FewGroups, InCells
 from leastnoise.tables.layout.quantile_layout import QuantileLayout
 from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.column import Column, list_candidates
-from leastnoise.tables.spec.query import FLIP, TREE
+from leastnoise.tables.spec.query import FLIP
 from leastnoise.tables.statistics.base import Component
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import quantiles_by_column
+from leastnoise.tables.statistics.totals import Count
 
 if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
-    from leastnoise.tables.statistics.totals import Count
 
 PART = "quantiles"
 MOST_COUNTED = 1 << 15
@@ -44,18 +47,19 @@ def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
         _of_column(spec, query, quantiles, part=f"{PART}{index}" if index > 1 else PART)
         for index, quantiles in enumerate(quantiles_by_column(query).values(), start=1)
     ]
-    count = tree_count(query, by_row=spec.privacy.by_row)
+    count = tree_count(spec, query)
+    if layouts and layouts[0].unlisted:
+        count = Count(column=layouts[0].candidates.column)
     if layouts and count is not None:
-        layouts[0] = replace(
-            layouts[0], count=_count_layout(spec, query, count, part=layouts[0].part)
-        )
+        layouts[0] = replace(layouts[0], count=_count_layout(spec, query, count, layouts[0]))
     return tuple(layouts)
 
 
-def _count_layout(spec: Spec, query: Query, count: Count, *, part: str) -> Layout:
+def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
     """The layout of a tree's total, as the last column of the table. It is in the tree's draw."""
-    needs = count.components(spec, by_row=spec.privacy.by_row)
-    return shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
+    needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
+    shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
+    return replace(shape, bounding=layout.histogram.bounding) if layout.unlisted else shape
 
 
 def _of_column(
@@ -76,15 +80,19 @@ def _of_column(
             f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
             f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
         )
-    bounding, bits = ONE_ROW, 0
-    if not spec.privacy.by_row:
-        reach = most_rows(limits_of(spec, query, shape.axes), groups)
-        if reach is None:
+    bounding: Bounding = ONE_ROW
+    bits, reach = 0, Fraction(1)
+    if shape.unlisted:
+        bounding = _bound_unlisted(spec, query, shape)
+        reach = Fraction(bounding.groups * bounding.per_group)
+    elif not spec.privacy.by_row:
+        most = most_rows(limits_of(spec, query, shape.axes), groups)
+        if most is None:
             raise LayoutError(
                 "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
                 "max_rows, such as max_rows = 1."
             )
-        bounding = InCells(per_cell=reach, total=reach, by_number=True)
+        reach, bounding = most, InCells(per_cell=most, total=most, by_number=True)
         bits = find_bits(counted, bounding)
     return QuantileLayout(
         name=shape.name,
@@ -98,18 +106,28 @@ def _of_column(
         axes=shape.axes,
         missing=missing.describe(spec, query, statistics),
         histogram=replace(counted, bounding=bounding, bits=bits),
-        reach=bounding.total,
+        reach=reach,
         sizes=shape.assumed,
         by_tree=by_tree,
     )
 
 
+def _bound_unlisted(spec: Spec, query: Query, shape: Layout) -> FewGroups:
+    """The limits of a unit in groups that nobody listed; raises LayoutError without any."""
+    if shape.by_row:
+        return FewGroups(groups=1, per_group=1)
+    bounding = bound_groups(limits_of(spec, query, shape.axes), counts_rows=True)
+    if isinstance(bounding, str):
+        raise LayoutError(bounding)
+    return bounding
+
+
 def _is_by_tree(spec: Spec, query: Query, *, candidates: int, groups: int) -> bool:
     """True if the query asks for noisy counts. Raises LayoutError if a tree is impossible."""
-    if query.quantiles_by != TREE:
+    if not reads_tree(spec, query):
         return False
-    why = ""
-    if not spec.privacy.by_row:
+    why, axes = "", axes_of(spec, query)
+    if not spec.privacy.by_row and not any(isinstance(axis, Unlisted) for axis in axes):
         why = (
             "A tree counts whole rows, and of a person with more rows than the limits each counts "
             "for less:"

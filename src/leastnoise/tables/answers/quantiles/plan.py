@@ -88,7 +88,7 @@ class RankError:
 class QuantilePlan(AloneInDraw):
     """The plan of the quantiles of one column in a query: one part, and its answer.
 
-    They spend no δ. In a series `budget` is the budget of all releases.
+    In listed groups they spend no δ. In a series `budget` is the budget of all releases.
     """
 
     layout: QuantileLayout
@@ -157,6 +157,11 @@ class QuantilePlan(AloneInDraw):
         return self.errors if self.count_error is None else (*self.errors, self.count_error)
 
     @property
+    def where(self) -> str:
+        """The groups of its table."""
+        return _words.count_noun(self.layout.cells, "cell")
+
+    @property
     def reads(self) -> Reads:
         """The rows at each candidate of each group."""
         return Reads(cells=(self.layout.histogram,))
@@ -170,7 +175,8 @@ class QuantilePlan(AloneInDraw):
         for layout, _ in self.noisy:
             for text in describe_kept_groups(layout):
                 yield Sentence(Topic.KEPT, text)
-            yield from describe_selected()
+            if layout.decides is not None:
+                yield from describe_selected()
         for text in self.in_words():
             yield Sentence(Topic.DETAIL, text)
         yield from self.describe_values()
@@ -201,11 +207,10 @@ class QuantilePlan(AloneInDraw):
         """The error of each quantile in rows."""
         layout = self.layout
         what = ", ".join(asked.label for asked in layout.statistics)
-        cells = _words.count_noun(layout.cells, "cell")
         ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
         epsilon = _words.round_up(self.budget.epsilon)
         yield Listing(
-            title=f"{self.name}: {what}; in {cells}, for ε = {epsilon}. Each is one of "
+            title=f"{self.name}: {what}; in {self.where}, for ε = {epsilon}. Each is one of "
             f"{layout.candidates.cells:,} candidates {ends}, by {self.how}.",
             heads=("in each cell", "rows from the true rank, 95 %"),
             rows=[(error.statistic, f"{error.rows_95:.4g}") for error in self.errors],
@@ -272,7 +277,8 @@ class QuantilePlan(AloneInDraw):
             return {}
         kept = [text for layout, _ in self.noisy for text in describe_kept_groups(layout)]
         count = {"statistic": error.statistic, "std": error.std}
-        return {"count": {**count, "half_width_95": error.half_width_95}, "published": kept}
+        published = {"published": kept} if kept else {}
+        return {"count": {**count, "half_width_95": error.half_width_95}, **published}
 
     @property
     def _ends_on_page(self) -> str:

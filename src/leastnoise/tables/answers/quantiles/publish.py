@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
+from leastnoise.mechanism.rounding import add_noise_to_rows
 from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.unlisted.publish import (
+    columns_of_keys,
+    group_order,
+    reach_threshold,
+)
 from leastnoise.tables.results.table import Table, join_parts, key_columns, result_columns, table_of
 from leastnoise.tables.results.table_files import values_as_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.quantiles import QuantileCertificate
+    from leastnoise.certificate.unlisted import ThresholdCertificate
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.statistics.base import NoiseError
     from leastnoise.workloads.ranks import RankTree
+
+
+_GROUPS_AT_ONCE = 256
+"""The number of unlisted groups whose counts are in memory together, until they are published."""
 
 
 def publish_by_chance(
@@ -68,6 +80,47 @@ def publish_by_tree(
     return join_parts([*(counted for counted, _ in total), layout], [*tables, table])
 
 
+def publish_unlisted(
+    layout: QuantileLayout,
+    claim: ThresholdCertificate,
+    tree: RankTree,
+    totals: Sequence[tuple[Any, ...]],
+    *,
+    count: tuple[Layout, tuple[NoiseError, ...]],
+    entropy: Entropy | None = None,
+) -> Table:
+    """The quantiles of the groups whose noisy totals reach the threshold, and these totals.
+
+    `totals` are what `rows.unlisted_ranks` found. Every group with rows has a draw of its own,
+    whether it is published or not. `entropy` is for tests.
+    """
+    groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for *group, candidate, rows in totals:
+        groups.setdefault(tuple(group), []).append((int(candidate), int(rows)))
+    ordered = sorted(groups, key=lambda group: group_order(layout, group))
+    source, grid = entropy or SystemEntropy(), claim.noise.grid or Fraction(1)
+    published: list[tuple[Any, ...]] = []
+    kept_counts = [np.zeros((0, tree.noise.dimension), dtype=np.int64)]
+    for first in range(0, len(ordered), _GROUPS_AT_ONCE):
+        several = ordered[first : first + _GROUPS_AT_ONCE]
+        counts = np.zeros((len(several), tree.noise.dimension), dtype=np.int64)
+        for row, group in zip(counts, several, strict=True):
+            places, rows = zip(*groups[group], strict=True)
+            row[list(places)] = rows
+        exact = ScaledIntegers(numerators=counts, bits=layout.histogram.bits)
+        noisy = np.rint(add_noise_to_rows(claim.noise.noise, grid, exact, entropy=source))
+        whole = noisy.astype(np.int64)
+        shown = reach_threshold(claim, whole.sum(axis=1), source)
+        published += [group for group, kept in zip(several, shown, strict=True) if kept]
+        kept_counts.append(whole[shown])
+    every = np.concatenate(kept_counts)
+    keys = columns_of_keys(layout, published)
+    table = make_table(layout, read_places(tree, layout, every.astype(np.float64)), keys=keys)
+    counted, errors = count
+    counts_table = table_of(counted, every.sum(axis=1).astype(np.float64), errors, keys=keys)
+    return join_parts([counted, layout], [counts_table, table])
+
+
 def read_places(
     tree: RankTree, layout: QuantileLayout, noisy: NDArray[np.float64]
 ) -> list[list[tuple[int, int, int]]]:
@@ -96,27 +149,29 @@ def make_table(
     layout: QuantileLayout,
     chosen: Sequence[Sequence[Sequence[int]]],
     stated: Mapping[str, float] | None = None,
+    *,
+    keys: list[list[Any]] | None = None,
 ) -> Table:
     """The table in which each group has the candidates at the `chosen` positions.
 
     For each level these are the position of the quantile, and of its two ends if it has an
-    interval. Without an interval, `stated` is the error in ranks of each column.
+    interval. Without an interval, `stated` is the error in ranks of each column. `keys` are needed
+    if nobody listed the groups: the columns of keys, a value per row.
     """
     published = _list_published(layout)
-    columns: list[list[list[Any]]] = [
-        [
-            [values[at] for at in column]
-            for values, column in zip(published, zip(*level, strict=True), strict=False)
+    columns: list[list[list[Any]]] = []
+    for level, asked in enumerate(layout.statistics):
+        shown = published[: len(asked.candidate_suffixes)]
+        level_columns: list[list[Any]] = [
+            [values[group[level][part]] for group in chosen] for part, values in enumerate(shown)
         ]
-        for level in zip(*chosen, strict=True)
-    ]
-    for asked, level_columns in zip(layout.statistics, columns, strict=True):
         level_columns += [
-            [(stated or {})[f"{asked.label}{suffix}"]] * len(level_columns[0])
+            [(stated or {})[f"{asked.label}{suffix}"]] * len(chosen)
             for suffix in asked.suffixes[len(asked.candidate_suffixes) :]
         ]
+        columns.append(level_columns)
     ordered = sorted(zip(layout.places, columns, strict=True))
-    every = key_columns(layout) + [
+    every = (key_columns(layout) if keys is None else keys) + [
         column for _, level_columns in ordered for column in level_columns
     ]
     names = result_columns([layout])

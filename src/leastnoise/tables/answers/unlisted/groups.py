@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.answers.base import Columns, Reading, Totals
+    from leastnoise.tables.answers.unlisted.search import GroupSizes
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import NoiseError
@@ -52,7 +55,7 @@ GROUPS_NOTE = (
     "the group is published or not. Among published groups near the threshold, fewer hold."
 )
 
-_REACHED = ", and each published count that decides reaches its threshold"
+REACHED = ", and each published count that decides reaches its threshold"
 
 
 @final
@@ -97,19 +100,41 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
     """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
-    bounding = layout.bounding
+    check_threshold(
+        claim, layout.bounding, share, reach=1, neighbours=layout.neighbours, where=where
+    )
+    fits = (
+        (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
+        (claim.coordinate == layout.counted, "another number than the spec's decides"),
+    )
+    for fit, why in fits:
+        if not fit:
+            raise CertificateRejected(f"{where}: {why}.")
+
+
+def check_threshold(
+    claim: ThresholdCertificate,
+    bounding: Bounding,
+    share: Budget,
+    *,
+    reach: int,
+    neighbours: Neighbours,
+    where: str,
+) -> None:
+    """Raise CertificateRejected unless it is about units in groups with these limits.
+
+    A unit adds at most `reach` to the count that decides.
+    """
     fits = (
         (claim.budget == share, "its budget is not the share that its importance gives"),
-        (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
         (
             isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
             "it is about another number of groups that one unit is in",
         ),
-        (claim.coordinate == layout.counted, "another number than the spec's decides"),
-        (claim.reach == 1, "a unit adds 1 to the count that decides"),
+        (claim.reach == reach, f"a unit adds {reach:,} to the count that decides"),
         (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
         (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
-        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
+        (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
     )
     for fit, why in fits:
         if not fit:
@@ -171,7 +196,7 @@ class GroupRow(NoisyPart):
         for text in self.answered.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
-        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{_REACHED}.")
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}.")
         yield Sentence(Topic.PAGE, _on_page(self.answered.groups))
 
     @property
@@ -208,13 +233,11 @@ class GroupRow(NoisyPart):
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim
-        grid = claim.noise.grid if claim.chance_below else None
-        least = float(claim.threshold - (grid or 0)) - layout.multiple / 2
-        least -= CLOSE * abs(least)
         for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-            decides = asked.counts and uses == (claim.coordinate,)
-            if decides and min(numbers[asked.label], default=least) < least:
-                return f"a {asked.label} below the threshold, {float(claim.threshold):.6g}"
+            if asked.counts and uses == (claim.coordinate,):
+                counts, step = numbers[asked.label], layout.multiple
+                if why := find_below_threshold(claim, asked.label, counts, multiple=step):
+                    return why
         return None
 
     def make_zeros(self) -> list[Table]:
@@ -223,14 +246,32 @@ class GroupRow(NoisyPart):
         return [table_of(self.layout, np.zeros(0), self.noise_errors, keys=keys)]
 
 
+def find_below_threshold(
+    claim: ThresholdCertificate, label: str, counts: Sequence[float], *, multiple: int = 0
+) -> str | None:
+    """The fault of a published count that is below the threshold, to end a sentence.
+
+    Counts may be rounded to a `multiple`. None without a fault.
+    """
+    grid = claim.noise.grid if claim.chance_below else None
+    least = float(claim.threshold - (grid or 0)) - multiple / 2
+    least -= CLOSE * abs(least)
+    if min(counts, default=least) >= least:
+        return None
+    return f"a {label} below the threshold, {float(claim.threshold):.6g}"
+
+
 def _on_page(groups: UnlistedPlan) -> str:
     """The groups that a page has, and the bias of their counts."""
-    chosen = groups.chosen
     preferred = " Noise was chosen for small errors rather than for small groups."
+    return groups_on_page(groups.chosen) + (preferred if groups.preferred == ACCURACY else "")
+
+
+def groups_on_page(chosen: GroupSizes) -> str:
+    """The sizes of groups that a page has, and the bias of their counts."""
     return (
         "Nobody listed these groups. None is here whose noisy count is below "
         f"{chosen.threshold:.6g}: of groups of {chosen.half:,} every second one, of "
         f"groups of {chosen.nearly:,} 95 %. A group that isn't here may be small, or empty. "
         "Near the threshold a count that is here is biased upwards."
-        f"{preferred if groups.preferred == ACCURACY else ''}"
     )

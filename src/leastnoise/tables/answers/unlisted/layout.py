@@ -43,8 +43,8 @@ class UnlistedQueries(QueryKind):
     why_no_rho: ClassVar[str] = _THRESHOLD
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of the row of one group."""
-        return _row_of_group(spec, query, asked)
+        """The layout of the row of one group; none for quantiles, laid out by `lay_out_ranks`."""
+        return _row_of_group(spec, query, asked) if asked else ()
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
@@ -39,21 +40,28 @@ def publish_groups(
     Every group has a draw of its own, whether it is published or not. `noise` holds an error for
     each component. `entropy` is for tests.
     """
-    ordered = sorted(groups, key=lambda row: _place(layout, row))
+    ordered = sorted(groups, key=lambda row: group_order(layout, row))
     width = len(layout.components)
     totals = np.array([row[-width:] for row in ordered], dtype=np.int64).reshape(-1, width)
     exact = ScaledIntegers(numerators=totals, bits=layout.bits)
     grid = claim.noise.grid
-    if grid is None:
-        raise TypeError("published counts are rounded to a grid")
+    if grid is None or claim.coordinate is None:
+        raise TypeError("a published count is a number of its row, rounded to a grid")
     source = entropy or SystemEntropy()
     noisy = add_noise_to_rows(claim.noise.noise, grid, exact, entropy=source)
-    counts, least = noisy[:, claim.coordinate], float(claim.threshold)
-    # every group tosses the coin, whatever its count: what is drawn doesn't depend on it
-    heads = _coins(np.full(len(ordered), _parts(claim.chance_below)), source)
-    shown = (counts >= least) | ((counts >= float(claim.threshold - grid)) & heads)
-    keys = _key_columns(layout, [row for row, kept in zip(ordered, shown, strict=True) if kept])
+    shown = reach_threshold(claim, noisy[:, claim.coordinate], source)
+    keys = columns_of_keys(layout, [row for row, kept in zip(ordered, shown, strict=True) if kept])
     return table_of(layout, noisy[shown], noise, keys=keys)
+
+
+def reach_threshold(
+    claim: ThresholdCertificate, counts: NDArray[np.number[Any]], entropy: Entropy
+) -> NDArray[np.bool_]:
+    """True for each group that is published, given the noisy counts that decide."""
+    # every group tosses the coin, whatever its count: what is drawn doesn't depend on it
+    heads = _coins(np.full(len(counts), _parts(claim.chance_below)), entropy)
+    below = float(claim.threshold - (claim.noise.grid or 0))
+    return (counts >= float(claim.threshold)) | ((counts >= below) & heads)
 
 
 def publish_keys(
@@ -68,11 +76,11 @@ def publish_keys(
     Every key tosses a coin of its own, whether it is published or not. `entropy` is for tests.
     """
     most = len(claim.chances)
-    ordered = sorted(groups, key=lambda row: _place(layout, row))
+    ordered = sorted(groups, key=lambda row: group_order(layout, row))
     chances = np.array([0, *claim.chances], dtype=np.uint64)
     units = [min(row[-1] >> layout.bits, most) for row in ordered]
     heads = _coins(chances[np.array(units, dtype=np.int64)], entropy or SystemEntropy())
-    keys = _key_columns(layout, [row for row, kept in zip(ordered, heads, strict=True) if kept])
+    keys = columns_of_keys(layout, [row for row, kept in zip(ordered, heads, strict=True) if kept])
     return table_of(layout, np.zeros(0), (), keys=keys)
 
 
@@ -88,8 +96,11 @@ def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
     return entropy.words(len(chances)) >> np.uint64(64 - CERTAIN_BITS) < chances
 
 
-def _place(layout: Layout, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The sort key of a row: the columns in turn, public columns in the order of the spec."""
+def group_order(layout: TableShape, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sort key of a row: the columns in turn, public columns in the order of the spec.
+
+    A row begins with its public cell and its keys that nobody listed.
+    """
     keys, positions = iter(row[1:]), iter(_positions(layout, int(row[0])))
     return tuple(
         sort_key(next(keys)) if isinstance(axis, Unlisted) else next(positions)
@@ -97,7 +108,7 @@ def _place(layout: Layout, row: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def _positions(layout: Layout, cell: int) -> list[int]:
+def _positions(layout: TableShape, cell: int) -> list[int]:
     """The position of a public cell on each public axis."""
     positions: list[int] = []
     for axis in reversed([listed for listed in layout.axes if not isinstance(listed, Unlisted)]):
@@ -106,7 +117,7 @@ def _positions(layout: Layout, cell: int) -> list[int]:
     return positions[::-1]
 
 
-def _key_columns(layout: Layout, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+def columns_of_keys(layout: TableShape, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
     """The columns of keys, with a value for each row."""
     places = [_positions(layout, int(row[0])) for row in rows]
     columns: list[list[Any]] = []

@@ -23,7 +23,6 @@ from leastnoise.guarantees.sensitivity import L1, Integer
 from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
-from leastnoise.noise.registry import part_of
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.layout.layout import MAX_UNITS
@@ -56,19 +55,41 @@ class GroupSizes:
     std: float
 
     @classmethod
-    def of(cls, claim: ThresholdCertificate) -> GroupSizes:
-        """The sizes of groups that are published with this certificate."""
+    def of(cls, claim: ThresholdCertificate, *, std_of_total: float | None = None) -> GroupSizes:
+        """The sizes of groups that are published with this certificate.
+
+        If the sum of all numbers decides, its standard deviation has to be given.
+        """
         noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
         # published where n + X >= threshold − g/2, and the law of X is symmetric
-        edge = float(claim.threshold - grid / 2)
-        ninety = find_quantile(noise, 0.9, claim.coordinate)
+        edge, ninety = float(claim.threshold - grid / 2), 0.0
+        std = std_of_total
+        if claim.coordinate is not None:
+            ninety = find_quantile(noise, 0.9, claim.coordinate)
+            std = math.sqrt(noise.variance_at(claim.coordinate))
+        if std is None:
+            raise TypeError("the standard deviation of a sum of all numbers has to be given")
         return cls(
             noise=noise.name,
             threshold=float(claim.threshold - (grid if claim.chance_below else 0)),
             half=_first(claim, 0.5, near=edge),
             nearly=_first(claim, 0.95, near=edge + ninety),
-            std=math.sqrt(noise.variance_at(claim.coordinate)),
+            std=std,
         )
+
+    def in_words(self, claim: ThresholdCertificate) -> str:
+        """The threshold, and the sizes of published groups, in sentences."""
+        return (
+            f"A group is published where its noisy count is {self.least_count(claim)}. So a group "
+            f"of {self.half:,} is published every other time, and one of {self.nearly:,} in 95 of "
+            "100."
+        )
+
+    def least_count(self, claim: ThresholdCertificate) -> str:
+        """The least noisy count of a published group, to follow "is" in a sentence."""
+        chance = float(claim.chance_below)
+        sometimes = f", at {self.threshold:.6g} with probability {chance:.3g}"
+        return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"
 
 
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
@@ -81,12 +102,11 @@ def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
 
 def publication_chance(claim: ThresholdCertificate, units: int) -> float:
     """The probability that a group of this size is published."""
-    noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
-    beyond = part_of(type(noise), "beyond")
+    grid = claim.noise.grid or Fraction(0)
 
     def reached(steps: int) -> float:
         t = claim.threshold - units - grid * (steps + Fraction(1, 2))
-        below = float(beyond(noise, abs(t), claim.coordinate).mid())
+        below = float(claim.beyond(abs(t)).mid())
         return below if t >= 0 else 1 - below
 
     chance = float(claim.chance_below)
@@ -165,23 +185,10 @@ class UnlistedPlan:
             otherwise=Otherwise.of(layout, claim),
         )
 
-    @property
-    def least_count(self) -> str:
-        """The least noisy count of a published group, to follow "is" in a sentence."""
-        chance = float(self.claim.chance_below)
-        sometimes = f", at {self.chosen.threshold:.6g} with probability {chance:.3g}"
-        return f"{float(self.claim.threshold):.6g} or more{sometimes if chance else ''}"
-
     def in_words(self) -> list[str]:
         """The sizes of published groups, in sentences."""
-        chosen = self.chosen
-        published = (
-            f"A group is published where its noisy count is {self.least_count}. So a group of "
-            f"{chosen.half:,} is published every other time, and one of "
-            f"{chosen.nearly:,} in 95 of 100."
-        )
         least = [] if self.least is None else [least_in_words("group", self.least)]
-        return [published, *self._trade, *least]
+        return [self.chosen.in_words(self.claim), *self._trade, *least]
 
     @property
     def _trade(self) -> list[str]:
@@ -277,7 +284,7 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
     neighbours: Neighbours,
     numbers: int,
 ) -> tuple[ThresholdCertificate, ...]:
-    one_way, pure = _split_budget(budget, neighbours)
+    one_way, pure = split_budget(budget, neighbours)
     tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
     if numbers == groups == 1:  # the best noise there is, whose tail is cut off
         tried.append(("discrete-staircase", one_way))
@@ -295,7 +302,7 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
     return tuple(sorted(claims, key=rank))
 
 
-def _split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
+def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
     """The budget of the noise, for a unit that is added or removed, and its ε alone.
 
     If a unit is replaced, it is ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
@@ -363,7 +370,7 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
     neighbours: Neighbours,
     numbers: int,
 ) -> ThresholdCertificate | None:
-    _, pure = _split_budget(budget, neighbours)
+    _, pure = split_budget(budget, neighbours)
     noise = _noise("laplace", pure, (L1(norm),), groups, numbers)
     return None if noise is None else _claim(budget, noise, counted, neighbours)
 

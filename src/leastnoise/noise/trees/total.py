@@ -1,0 +1,98 @@
+"""Enclosures of the tail of the total: the sum of all cells of an even tree, in balls.
+
+notation: r_l = shares[l]/scale, b_l the branchings, level 0 the root and level L the cells; A_l is
+the law of a node's sum without the nodes above it, as in `levels`. So A_0 is the law of the total.
+
+For each level, numbers B_l with 0 <= B_l(t) <= A_l(t) are computed, none of them beyond a window.
+Since A_l is a law, A_l − B_l weighs ℓ_l = 1 − ΣB_l in all. A_L is known, so B_L is a part of it.
+Above, C = B_{l+1}^{*b} is at most A_{l+1}^{*b} everywhere and misses f = 1 − ΣC of it. The weights
+e^(−r_l|t|) are at most 1. So κ_l, the sum of weighted A_{l+1}^{*b}, lies between
+κ = ΣC(t)e^(−r_l|t|) and κ + f. Hence B_l(t) = C(t)e^(−r_l|t|)/(κ + f) is at most A_l(t)
+(theory/noise.md §11).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+from flint import arb, arb_poly
+
+from leastnoise.balls.core import AMPLE_BITS, ball, precision
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.trees.law import Agreeing
+
+_LOST_BITS = 128
+"""Windows drop less than about 2^-128 of a law, far less than any δ."""
+_WIDEST = 1 << 16
+"""The widest window of a cell, for which a proof takes some seconds."""
+
+
+def total_beyond(noise: Agreeing, t: Fraction) -> arb:
+    """Enclose P(Z > t), t >= 0, for the sum Z of all cells.
+
+    Raises NotApplicable for a tree of unlike nodes, and for noise that is too wide.
+    """
+    tails, lost = _tails(noise)
+    first = math.floor(t) + 1
+    known = tails[first] if first < len(tails) else arb(0)
+    # A_0 − B_0 is symmetric: at most half of it lies beyond t >= 0
+    return known + lost / 2 * arb(0.5, 0.5)
+
+
+@lru_cache(maxsize=16)
+def _tails(noise: Agreeing) -> tuple[tuple[arb, ...], arb]:
+    """The sums of B_0(u) over u >= t, for t = 0, 1, …, and ℓ_0."""
+    if not noise.even:
+        raise NotApplicable(family=noise.name, why="the nodes of a level of its tree are not alike")
+    *rates, cell_rate = (share / noise.scale for share in noise.shares)
+    reach = math.ceil(_LOST_BITS * math.log(2) / float(cell_rate)) + 1
+    if reach > _WIDEST:
+        why = f"its cells reach {reach:,}, more than {_WIDEST:,}: raise epsilon"
+        raise NotApplicable(family=noise.name, why=why)
+    with precision(AMPLE_BITS):
+        law = _weights(cell_rate, reach)
+        half = ball(cell_rate) / 2
+        law = law * (half.sinh() / half.cosh())
+        for rate, b in zip(reversed(rates), reversed(noise.branches), strict=True):
+            sums = _power(law, b)
+            missed = _missed(sums)
+            weights = _weights(rate, sums.degree() // 2)
+            weighed = [x * w for x, w in zip(sums.coeffs(), weights.coeffs(), strict=True)]
+            law = arb_poly(weighed) * (1 / (sum(weighed, arb(0)) + missed))
+        coefficients = law.coeffs()
+        upwards = coefficients[: law.degree() // 2 - 1 : -1]
+        return tuple(accumulate(upwards))[::-1], _missed(law)
+
+
+def _weights(rate: Fraction, reach: int) -> arb_poly:
+    """E^(−rate·|t|) for |t| <= `reach`, as the coefficients of x^(t + reach)."""
+    factor = ball(-rate).exp()
+    half = [*accumulate(range(reach), lambda weight, _: weight * factor, initial=arb(1))]
+    return arb_poly([*half[:0:-1], *half])
+
+
+def _power(law: arb_poly, count: int) -> arb_poly:
+    """The law of the sum of this number of independent draws, at most it and within a window."""
+    result: arb_poly | None = None
+    for bit in f"{count:b}":
+        result = None if result is None else _within_window(result * result)
+        if bit == "1":
+            result = law if result is None else _within_window(result * law)
+    return law if result is None else result
+
+
+def _within_window(law: arb_poly) -> arb_poly:
+    """The law without as much of both its ends as weighs less than about 2^-128."""
+    coefficients = law.coeffs()
+    least, dropped, mass = arb(2) ** -_LOST_BITS, 0, arb(0)
+    while dropped < len(coefficients) // 2 and (mass := mass + coefficients[dropped]) < least:
+        dropped += 1
+    return arb_poly(coefficients[dropped : len(coefficients) - dropped])
+
+
+def _missed(law: arb_poly) -> arb:
+    """The mass of a law outside a part of it, at least 0."""
+    return (1 - law(arb(1))).max(arb(0))

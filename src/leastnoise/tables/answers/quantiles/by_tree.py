@@ -1,0 +1,343 @@
+"""Quantiles that are read off counts of rows at each candidate, with the noise of a tree.
+
+In listed groups one draw has a tree for each group. Groups that nobody listed have a draw each, and
+are published if the tree's total reaches a threshold (theory/release.md §10).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.unlisted import ThresholdCertificate, find_threshold
+from leastnoise.errors import CertificateRejected, NotApplicable
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.answers.base import (
+    KEYS_CHECKED,
+    Listing,
+    Reads,
+    Sentence,
+    Topic,
+    expect_claim,
+)
+from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
+from leastnoise.tables.answers.quantiles.publish import (
+    make_table,
+    publish_by_tree,
+    publish_unlisted,
+)
+from leastnoise.tables.answers.unlisted.groups import (
+    GROUPS_NOTE,
+    REACHED,
+    check_threshold,
+    find_below_threshold,
+    groups_on_page,
+)
+from leastnoise.tables.answers.unlisted.search import GroupSizes, split_budget
+from leastnoise.tables.layout.layout import MAX_UNITS
+from leastnoise.tables.layout.limits import FewGroups
+from leastnoise.tables.noise.trees import find_tree, measure_table, tree_in_words, tree_to_record
+from leastnoise.tables.results.table import join_parts, table_of
+from leastnoise.tables.spec.query import FLIP, TREE
+from leastnoise.workloads.ranks import RankTree
+from leastnoise.workloads.tree import Prefixes
+from leastnoise.workloads.tree_search import Trees, offer_prefixes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from leastnoise.certificate.plan import Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.answers.base import Columns, Totals
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
+    from leastnoise.tables.results.table import Table
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import NoiseError
+
+_COUNTED = (
+    "Quantiles by a tree are computed from noisy counts of the rows at each candidate. Each "
+    "quantile by itself lies between its _low and its _high with probability 95 %. An interval "
+    "ends halfway to the next candidate, and is open (-inf, inf) beyond the first and the last."
+)
+TOTAL_NOTE = (
+    "If the query has no count, the total of a tree's counts decides which groups are published. "
+    "It counts the rows behind the quantiles, and is a column of the table. It costs no budget, "
+    "because it is part of the same draw."
+)
+_READ_OFF = (
+    "The quantiles of {column} are read off counts of rows at each candidate, with whole noise of "
+    "a tree {tree}."
+)
+NEAREST = "A value counts at the nearest candidate, one outside at the first or the last."
+_DEEPEST = 4
+"""The most levels of a tree of candidates."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreePlan(QuantilePlan):
+    """Quantiles that are read off counts with the noise of a tree, one for each group.
+
+    Where the tree's total decides which groups are published, `total_error` is its error.
+    """
+
+    tree: RankTree
+    total_error: NoiseError | None
+
+    chosen_by: ClassVar[str] = TREE
+    how: ClassVar[str] = "a tree of counts"
+
+    def rows_off(self, index: int) -> float:
+        """The largest error of a quantile in rows, with probability 95 %."""
+        return self.tree.rows_95(self.layout.statistics[index].level)
+
+    @property
+    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
+        """The total of the tree and its error, where it decides which groups are published."""
+        layout, error = self.layout.count, self.total_error
+        return () if layout is None or error is None else ((layout, (error,)),)
+
+    def describe_draw(self) -> list[str]:
+        """The shape of the tree, and the error of its total."""
+        column, tree = self.layout.candidates.column, tree_in_words(self.tree.noise)
+        words = [NEAREST, _READ_OFF.format(column=column, tree=tree)]
+        if (error := self.count_error) is not None:
+            words.append(
+                f"{error.statistic} is the total of these counts: with 95 % it is off by at most "
+                f"{error.half_width_95:,.4g} (std {error.std:.4g})."
+            )
+        return words
+
+    def describe_values(self) -> Iterator[Sentence]:
+        """The meaning of the intervals of quantiles."""
+        yield Sentence(Topic.VALUES, _COUNTED)
+        if self.noisy:
+            yield Sentence(Topic.VALUES, TOTAL_NOTE)
+
+    def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
+        error = self.count_error
+        total = ""
+        if error is not None:
+            count = names.get(error.statistic, error.statistic)
+            total = f" Each {count} is the total of a group's counts."
+        return (
+            f"Quantiles are read off noisy counts of the rows at each of "
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With 95 % the error of a "
+            f"quantile in rows of its group is at most: {rows}. An interval ends halfway to the "
+            f"next candidate, and is open beyond the first and the last.{total}"
+        )
+
+    def own_record(self) -> dict[str, Any]:
+        """The tree."""
+        return {"tree": tree_to_record(self.tree.noise)}
+
+    @abstractmethod
+    def draw(self, totals: Totals) -> list[Table]:
+        """The quantiles of each group, and its total where that decides."""
+
+
+def _measure_total(tree: RankTree, layout: QuantileLayout) -> NoiseError | None:
+    """The error of the total that decides on groups; None if none does.
+
+    Raises NotApplicable if its noise is 0 as a float, since a _std of 0 would promise the truth.
+    """
+    if layout.count is None:
+        return None
+    error = measure_table(tree.total, 0)
+    if not error.std:
+        why = "the noise of a group's total is 0 as a float. Lower epsilon, or ask for a count"
+        raise NotApplicable(family=tree.noise.name, why=why)
+    return error
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByTree(TreePlan):
+    """Quantiles by a tree in listed groups."""
+
+    certificate: Certificate
+
+    @staticmethod
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
+        """The noise of the trees of all groups."""
+        trees = list_rank_trees(layout)
+        return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
+
+    @classmethod
+    def read(cls, asked: Asking, claim: Claim) -> ByTree:
+        """The quantiles, if the certificate is about the noise of their trees."""
+        layout = asked.layout
+        why = f"Query {layout.label!r}: its quantiles are by a tree's noise."
+        claim = expect_claim(claim, Certificate, why)
+        noise = list_rank_trees(layout).read(claim, asked.share)
+        tree = RankTree(noise=noise, candidates=layout.candidates.cells)
+        error = _measure_total(tree, layout)
+        return cls(
+            layout=layout, budget=claim.budget, certificate=claim, tree=tree, total_error=error
+        )
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The quantiles of each group, and its total where that decides."""
+        table = publish_by_tree(
+            self.layout, self.certificate, self.tree, *totals.cells, total=self.noisy
+        )
+        return [table]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByTreeAndThreshold(TreePlan):
+    """Quantiles in groups that nobody listed, published if a tree's total reaches a threshold.
+
+    The certificate is about the tree of one group, which is drawn anew for each group.
+    """
+
+    claim: ThresholdCertificate
+    sizes: GroupSizes
+
+    @staticmethod
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> ThresholdCertificate:
+        """The noise of the tree of a group, and the least threshold."""
+        budget, limits = share.share(Fraction(1, releases)), _limits_of(layout)
+        trees, (_, pure) = list_rank_trees(layout), split_budget(budget, layout.neighbours)
+        noise = find_tree(trees, pure, limits.groups, lambda claim: trees.read(claim, pure))
+        return find_threshold(
+            budget=budget,
+            noise=noise,
+            reach=Fraction(limits.per_group),
+            coordinate=None,
+            neighbours=layout.neighbours,
+            most=MAX_UNITS,
+        )
+
+    @classmethod
+    def read(cls, asked: Asking, claim: Claim) -> ByTreeAndThreshold:
+        """The quantiles, if the certificate is about groups and trees that the layout has."""
+        layout, where = asked.layout, f"Query {asked.layout.label!r}"
+        why = f"{where}: the total of a tree decides which unlisted groups are published."
+        claim = expect_claim(claim, ThresholdCertificate, why)
+        share, limits = asked.share.share(Fraction(1, asked.releases)), _limits_of(layout)
+        check_threshold(
+            claim, limits, share, reach=limits.per_group, neighbours=layout.neighbours, where=where
+        )
+        if claim.coordinate is not None:
+            raise CertificateRejected(f"{where}: the total of a tree's counts decides.")
+        _, pure = split_budget(share, layout.neighbours)
+        noise = list_rank_trees(layout).read(claim.noise, pure)
+        tree = RankTree(noise=noise, candidates=layout.candidates.cells)
+        error = _measure_total(tree, layout)
+        sizes = GroupSizes.of(claim, std_of_total=None if error is None else error.std)
+        return cls(
+            layout=layout,
+            budget=asked.share,
+            claim=claim,
+            tree=tree,
+            total_error=error,
+            sizes=sizes,
+        )
+
+    @property
+    def reads(self) -> Reads:
+        """The rows at each candidate of all groups that somebody is in."""
+        return Reads(groups=(self.layout.histogram,))
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The quantiles and totals of the groups that reach the threshold."""
+        (groups,), (count,) = totals.groups, self.noisy
+        return [publish_unlisted(self.layout, self.claim, self.tree, groups, count=count)]
+
+    def in_words(self) -> list[str]:
+        """The threshold, the method and the errors, in sentences."""
+        return [self.sizes.in_words(self.claim), *super().in_words()]
+
+    def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
+        """The threshold and its consequences, the method and the errors."""
+        yield Sentence(Topic.NOISE, self.sizes.in_words(self.claim))
+        yield from super().sentences(names)
+        yield Sentence(Topic.GROUPS, GROUPS_NOTE)
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}.")
+        yield Sentence(Topic.PAGE, groups_on_page(self.sizes))
+
+    def listings(self, spec: Spec) -> Iterator[Listing]:
+        """The errors of quantiles in rows, and the sizes of published groups."""
+        yield from super().listings(spec)
+        sizes = self.sizes
+        yield Listing(
+            title="From how many rows on a group is published, with probability ½ and 95 %",
+            heads=("½", "95 %", "std of the count"),
+            rows=[(str(sizes.half), str(sizes.nearly), f"{sizes.std:.4g}")],
+        )
+
+    @property
+    def where(self) -> str:
+        """The groups of its table."""
+        return "each group that is published"
+
+    def own_record(self) -> dict[str, Any]:
+        """The tree, the threshold, and the share of δ."""
+        claim = self.claim
+        return {
+            **super().own_record(),
+            "delta": decimal_text(self.budget.delta),
+            "unlisted": {
+                "threshold": decimal_text(claim.threshold),
+                "chance_below": decimal_text(claim.chance_below),
+                "groups": claim.groups,
+                "chosen": vars(self.sizes),
+            },
+        }
+
+    def find_wrong(
+        self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
+    ) -> str | None:
+        """The first fault of its columns, such as a total below the threshold."""
+        if why := super().find_wrong(columns, numbers, kind):
+            return why
+        labels = [asked.label for layout, _ in self.noisy for asked in layout.statistics]
+        wrong = (find_below_threshold(self.claim, label, numbers[label]) for label in labels)
+        return next(filter(None, wrong), None)
+
+    def make_zeros(self) -> list[Table]:
+        """Its columns without rows, since nobody knows how many there will be."""
+        keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
+        counts = [table_of(count, np.zeros(0), noise, keys=keys) for count, noise in self.noisy]
+        quantiles = make_table(self.layout, [], keys=keys)
+        return [join_parts(self.layouts, [*counts, quantiles])]
+
+
+def _limits_of(layout: QuantileLayout) -> FewGroups:
+    """The limits of a unit in groups that nobody listed."""
+    if not isinstance(layout.histogram.bounding, FewGroups):
+        raise TypeError("a unit is in few of the groups that nobody listed")
+    return layout.histogram.bounding
+
+
+def list_rank_trees(layout: QuantileLayout) -> Trees:
+    """The trees of counts that quantiles may be read off.
+
+    A unit moves counts by whole rows: for other moves there are no trees. With unlisted groups
+    these are the trees of one group, for a unit that is added or removed.
+    """
+    if layout.reach.denominator != 1:
+        raise ValueError("a tree counts whole rows")
+    candidates, neighbours = layout.candidates.cells, layout.neighbours
+    most = layout.reach.numerator
+    if layout.unlisted:
+        most, neighbours = _limits_of(layout).per_group, "add-remove"
+    levels = tuple(asked.level for asked in layout.statistics)
+    advice = "Give fewer candidates or a larger epsilon"
+    return Trees(
+        label=layout.label,
+        groups=layout.cells,
+        counts=candidates,
+        moves=RowCounts(most, neighbours=neighbours),
+        neighbours=neighbours,
+        offers=offer_prefixes(Prefixes(count=candidates, levels=levels), _DEEPEST),
+        advice=advice if layout.unlisted else f'{advice}, or use quantiles_by = "{FLIP}"',
+    )

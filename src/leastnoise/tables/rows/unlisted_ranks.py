@@ -1,0 +1,92 @@
+"""The whole rows at each candidate of the groups that nobody listed, for quantiles by a tree.
+
+A person counts in a few groups, chosen by a salted hash as for other numbers. Of n rows in a group
+with the limit m < n, the c rows at a candidate are ⌊c·m/n⌋ whole rows. The rows that are missing to
+m are one more at as many candidates, those with the smallest hashes. So m rows count, at candidates
+in proportion to all n, and noise in whole numbers hides them. No step uses another person's rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from leastnoise.tables.layout.axes import Unlisted
+from leastnoise.tables.layout.limits import FewGroups
+from leastnoise.tables.rows.cells import (
+    CELL,
+    UNIT,
+    cell_of,
+    keep_publishable,
+    rows_in_cells,
+    unlisted_keys,
+)
+from leastnoise.tables.rows.choose_cells import keep_few
+from leastnoise.tables.rows.row_sums import BELOW_ONE
+
+if TYPE_CHECKING:
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.rows.engine import Engine
+    from leastnoise.tables.spec.model import Spec
+
+_CANDIDATE, _ROWS = "candidate", "rows"
+_ALL, _WHOLE, _LEFT, _HASH, _PLACE = "of_group", "whole", "left", "hashed", "place"
+
+
+def candidate_totals(
+    engine: Engine, spec: Spec, layout: Layout, *, salt: str
+) -> list[tuple[Any, ...]]:
+    """A tuple per group and candidate with rows: public cell, keys, candidate, rows; in any order.
+
+    The last axis of the layout has the candidates. The integers are as secret as the rows, and so
+    is the set of groups.
+    """
+    *grouped, candidates = layout.axes
+    at = nw.col(f"at{layout.axes.index(candidates)}").cast(nw.Int64)
+    rows = rows_in_cells(engine, spec, layout, ()).with_columns(
+        cell_of(layout, grouped), at.alias(_CANDIDATE)
+    )
+    public = any(not isinstance(axis, Unlisted) for axis in grouped)
+    keys = [*([CELL] if public else []), *unlisted_keys(layout)]
+    unit = [] if layout.by_row else [UNIT]
+    count = nw.len().cast(nw.Int64).alias(_ROWS)
+    entries = rows.group_by(*unit, *keys, _CANDIDATE).agg(count)
+    entries = keep_publishable(engine, layout, entries)
+    if not layout.by_row:
+        entries = _limit_persons(engine, layout, engine.materialise(entries), keys, salt=salt)
+    totals = entries.group_by(*keys, _CANDIDATE).agg(nw.col(_ROWS).sum())
+    cells = engine.rows(totals.select(*keys, _CANDIDATE, _ROWS))
+    return cells if public else [(0, *row) for row in cells]
+
+
+def _limit_persons(
+    engine: Engine, layout: Layout, entries: nw.LazyFrame[Any], keys: list[str], *, salt: str
+) -> nw.LazyFrame[Any]:
+    """The entries of persons, groups and candidates, with each person within both limits."""
+    if not isinstance(layout.bounding, FewGroups):
+        raise TypeError("a person is in few of the groups that nobody listed")
+    most, group = layout.bounding.per_group, [UNIT, *keys]
+    sizes = engine.materialise(entries.group_by(*group).agg(nw.col(_ROWS).sum().alias(_ALL)))
+    kept = keep_few(engine, sizes, keys, layout.bounding.groups, salt=salt)
+    entries = engine.materialise(entries.join(kept, on=group, how="inner"))
+    columns = [*keys, _CANDIDATE, _ROWS]
+    within = entries.filter(nw.col(_ALL) <= most).select(*columns)
+    over = entries.filter(nw.col(_ALL) > most)
+    # Rounding raises no quotient: BELOW_ONE lowers it by more, and a quotient below a whole number
+    # gives one row to the hashes.
+    share = nw.lit(most * BELOW_ONE) / nw.col(_ALL).cast(nw.Float64)
+    whole = (nw.col(_ROWS).cast(nw.Float64) * share).floor().cast(nw.Int64)
+    over = engine.add_hash(
+        over.with_columns(whole.alias(_WHOLE)),
+        columns=[*group, _CANDIDATE],
+        salt=salt,
+        name=_HASH,
+    )
+    over = over.with_columns(
+        nw.col(_HASH).rank("ordinal").over(*group).alias(_PLACE),
+        (most - nw.col(_WHOLE).sum().over(*group)).alias(_LEFT),
+    )
+    more = nw.when(nw.col(_PLACE) <= nw.col(_LEFT)).then(1).otherwise(0)
+    over = over.with_columns((nw.col(_WHOLE) + more).cast(nw.Int64).alias(_ROWS))
+    return nw.concat([within, over.filter(nw.col(_ROWS) > 0).select(*columns)])
