@@ -66,7 +66,6 @@
     worker.postMessage([files, without]);
   }
 
-  // Files of the folder itself, none of those below it.
   async function open(files) {
     const top = files.filter((file) => file.webkitRelativePath.split("/").length <= 2);
     const small = top.filter((file) => file.size <= LARGEST);

@@ -72,7 +72,6 @@ function spelled(text) {
   return value.times(power(Number(exponent) - decimals.length)).reduce();
 }
 
-// A text that is the same for equal exact numbers, texts and lists of them.
 function key(value) {
   if (Array.isArray(value)) return `(${value.map(key).join()})`;
   if (!(value instanceof Fraction)) return String(value);
@@ -80,7 +79,6 @@ function key(value) {
   return d === 1n ? `${n}` : `${n}/${d}`;
 }
 
-// Python's format ".6g" and the like.
 function general(x, digits) {
   const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
   const strip = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
