@@ -75,7 +75,10 @@ _LONG = re.compile(r"-?[0-9.]{15,}(/[0-9]+)?|-?[0-9]+/[0-9]{6,}")
 
 
 def _check_like(made: Any, kept: Any) -> None:
-    """Compare JSON values; what a search finds in floats to nine digits, also as exact text."""
+    """Compare JSON values: floats and long exact texts to eight digits.
+
+    A search in floats ends at a slightly different point on another processor.
+    """
     if isinstance(kept, dict):
         assert made.keys() == kept.keys()
         for key, value in kept.items():
@@ -85,9 +88,9 @@ def _check_like(made: Any, kept: Any) -> None:
         for one, other in zip(made, kept, strict=True):
             _check_like(one, other)
     elif isinstance(kept, str) and _LONG.fullmatch(kept):
-        assert float(Fraction(made)) == pytest.approx(float(Fraction(kept)), rel=1e-9)
+        assert float(Fraction(made)) == pytest.approx(float(Fraction(kept)), rel=1e-8)
     else:
-        assert made == (pytest.approx(kept, rel=1e-9) if isinstance(kept, float) else kept)
+        assert made == (pytest.approx(kept, rel=1e-8) if isinstance(kept, float) else kept)
 
 
 def test_a_ledger_holds_and_takes_more(tmp_path: Path) -> None:
