@@ -30,7 +30,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.next_leaf import draw_next_leaf
-from leastnoise.workloads.tree import FirstCells, Nodes, TreeStrategy
+from leastnoise.workloads.tree import FirstLeaves, Nodes, TreeStrategy
 from leastnoise.workloads.tree_search import offer_releases, rank_noise
 
 WEEKS = 52
@@ -76,8 +76,8 @@ def figures(noise: Agreeing, count: int) -> list[float]:
     return [math.sqrt(v) for v in (variances[0], totals.mean(), totals.max(), totals[-1])]
 
 
-def _first(cells: int) -> FirstCells:
-    return FirstCells(cells=cells)
+def _first(cells: int) -> FirstLeaves:
+    return FirstLeaves(cells=cells)
 
 
 def fresh(epsilon: float) -> float:

@@ -248,4 +248,5 @@ def read_state(connection: sqlite3.Connection, name: str) -> State:
 
 def write_state(connection: sqlite3.Connection, name: str, state: State) -> None:
     """Replace the state in an attached file."""
-    connection.execute(f"UPDATE {name}.state SET body = ?", (state.to_json(),))  # noqa: S608
+    for text in ("", state.to_json()):  # first free the pages, so that the file doesn't grow
+        connection.execute(f"UPDATE {name}.state SET body = ?", (text,))  # noqa: S608
