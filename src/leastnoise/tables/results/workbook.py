@@ -213,8 +213,6 @@ def _write_sheets(book: Any, table: TableSheet, taken: set[str]) -> None:
 def _write_cell(
     sheet: Any, row: int, column: int, value: Any, *, text: Any, number: Any = None
 ) -> None:
-    if value is None:
-        value = ""  # an empty cell
     if isinstance(value, float) and math.isinf(value):
         value = str(value)
     if value is None:
