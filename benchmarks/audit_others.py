@@ -103,28 +103,28 @@ def main() -> None:
     )
     print("| library | mechanism | claim | " + " | ".join(DETECTORS) + " | ε at the claimed δ >= |")
     print("|" + "---|" * (len(DETECTORS) + 4))
-    said: list[str] = []
+    texts: list[str] = []
     for library, subjects in LIBRARIES.items():
         if not find_spec(library):
             print(f"{library} is not installed.", file=sys.stderr)
             continue
         for name, mechanism, claim, batched in subjects():
-            found = ln.audit_mechanism(
+            result = ln.audit_mechanism(
                 mechanism, claim, draws=DRAWS if batched else ONE_A_CALL, batched=batched
             )
-            verdicts = " | ".join(_SHORT[one.verdict] for one in found.findings)
+            verdicts = " | ".join(_SHORT[item.verdict] for item in result.findings)
             number = ln.__version__ if library == "leastnoise" else version(library)
             labelled = f"{library} {number}"
-            stated = f"({float(found.claimed.epsilon):g}, {float(found.claimed.delta):g})"
-            least = f"{math.floor(1000 * found.epsilon_lower) / 1000:g}"
+            stated = f"({float(result.claimed.epsilon):g}, {float(result.claimed.delta):g})"
+            least = f"{math.floor(1000 * result.epsilon_lower) / 1000:g}"
             print(f"| {labelled} | {name} | {stated} | {verdicts} | {least} |", flush=True)
-            said += [
-                f"- {labelled}, {name}, {one.detector}: {one.statement}"
-                for one in found.findings
-                if one.verdict == "violation"
+            texts += [
+                f"- {labelled}, {name}, {item.detector}: {item.statement}"
+                for item in result.findings
+                if item.verdict == "violation"
             ]
     print("\n## What was found\n")
-    print("\n".join(said))
+    print("\n".join(texts))
 
 
 if __name__ == "__main__":

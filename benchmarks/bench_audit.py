@@ -35,7 +35,7 @@ def _times() -> list[tuple[str, ...]]:
         ("leastnoise, laplace", lambda: ln.audit_mechanism(laplace, draws=DRAWS)),
         ("numpy, laplace", lambda: ln.audit_mechanism(numpys, claim, draws=DRAWS)),
     ]
-    rows = [(name, show(median_seconds(one, runs=3)), TARGET) for name, one in work]
+    rows = [(name, show(median_seconds(item, runs=3)), TARGET) for name, item in work]
     for name in DETECTORS:
         seconds = median_seconds(
             lambda name=name: ln.audit_mechanism(gaussian, draws=DRAWS, detectors=[name]), runs=3
@@ -65,12 +65,12 @@ def _distinguishes(draws: int, *, smaller: float) -> bool:
 
 def _fits_worse(draws: int, *, smaller: float) -> bool:
     """Say whether the best threshold shows, to 99 %, that there is less noise than claimed."""
-    found = (
+    result = (
         detectable_below(float(norm.sf(t)), 9 * draws // 10, level=LEVEL, miss=0.01)
         for t in np.linspace(0.2, 3, 57)
     )
     seen = (rate is not None and norm.sf(t / (1 - smaller)) <= rate
-            for rate, t in zip(found, np.linspace(0.2, 3, 57), strict=True))  # fmt: skip
+            for rate, t in zip(result, np.linspace(0.2, 3, 57), strict=True))  # fmt: skip
     return any(seen)
 
 

@@ -96,11 +96,11 @@ def interval_rows(median: Callable[..., float] = median_seconds) -> list[tuple[s
     for title, parts in CASES:
         counter, columns = itertools.count(), [title]
         for accuracy in ("1e-5", "0"):
-            found = _epsilon(parts, counter, accuracy)
+            interval = _epsilon(parts, counter, accuracy)
             work = partial(_epsilon, parts, counter, accuracy)
-            width = (found.upper - found.lower) / found.upper
+            width = (interval.upper - interval.lower) / interval.upper
             columns += [
-                f"[{found.lower:.12g}, {found.upper:.12g}]",
+                f"[{interval.lower:.12g}, {interval.upper:.12g}]",
                 f"{width:.1e}",
                 show(median(work, runs=_RUNS)),
             ]
@@ -127,10 +127,10 @@ def calibration_rows(median: Callable[..., float] = median_seconds) -> list[tupl
     for case in CALIBRATED:
         name, dimension, count, rate = case
         calibrated = partial(_calibrated, case, itertools.count())
-        found = calibrated()
+        mechanism = calibrated()
         sampled = "" if rate == "1" else f", sampled at {rate}"
         title = f"{name}, d = {dimension}, k = {count:,}{sampled}"
-        rows.append((title, f"{found.mse:.8g}", show(median(calibrated, runs=_RUNS))))
+        rows.append((title, f"{mechanism.mse:.8g}", show(median(calibrated, runs=_RUNS))))
     return rows
 
 

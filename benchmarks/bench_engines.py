@@ -111,12 +111,12 @@ def child(engine: str, way: str, folder: Path) -> None:
     sums = by_hand[engine] if way == "hand" else by_leastnoise(engine)
     sums(str(folder / "few" / "rows.parquet"))
     times: list[float] = []
-    found: list[int] = []
+    results: list[int] = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        found = sums(str(folder / "rows.parquet"))
+        results = sums(str(folder / "rows.parquet"))
         times.append(time.perf_counter() - start)
-    print(min(times), most_memory(), *found)
+    print(min(times), most_memory(), *results)
 
 
 def shown(engine: str, memory: float) -> str:
@@ -134,11 +134,11 @@ def main() -> None:
         for engine in ENGINES:
             taken: dict[str, float] = {}
             memory = ""
-            for way in ("hand", "leastnoise"):
-                command = [sys.executable, "-m", "benchmarks.bench_engines", engine, way, name]
+            for route in ("hand", "leastnoise"):
+                command = [sys.executable, "-m", "benchmarks.bench_engines", engine, route, name]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 seconds, memory, *integers = done.stdout.split()
-                taken[way] = float(seconds)
+                taken[route] = float(seconds)
                 seen.add(tuple(integers))
             times = (f"{taken['leastnoise']:.2f} s", f"{taken['hand']:.2f} s")
             ratio = f"{taken['leastnoise'] / taken['hand']:.2f}"

@@ -38,7 +38,7 @@ def _delta(law: GeneralizedGamma) -> float:
 def rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]:
     """Return a row a shape; the search for the best one is timed at its dimension."""
     counter = itertools.count()
-    found = []
+    results = []
     for dimension, alpha, p in SHAPES:
         fixed = {"alpha": Fraction(alpha), "p": Fraction(p)}
 
@@ -63,8 +63,8 @@ def rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]
                 runs=5,
             ),
         )
-        found.append((f"d = {dimension:,}, α = {alpha}, p = {p}", *map(show, times)))
-    return [*found, ("targets", *TARGETS)]
+        results.append((f"d = {dimension:,}, α = {alpha}, p = {p}", *map(show, times)))
+    return [*results, ("targets", *TARGETS)]
 
 
 def main() -> None:

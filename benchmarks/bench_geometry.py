@@ -25,11 +25,11 @@ def _least(*works: Callable[[], object], runs: int) -> list[float]:
     """Return the least CPU time of each of `works`, taken in turn: all meet the same load."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(runs):
-        for work, found in zip(works, times, strict=True):
+        for work, result in zip(works, times, strict=True):
             started = time.process_time()
             work()
-            found.append(time.process_time() - started)
-    return [min(found) for found in times]
+            result.append(time.process_time() - started)
+    return [min(time) for time in times]
 
 
 def _row(family: type[Gaussian | SphericalLaplace], dimension: int, kind: str) -> tuple[str, ...]:

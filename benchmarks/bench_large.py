@@ -33,14 +33,14 @@ def _one(family: str, dimension: int) -> None:
     noise = ln.calibrate(
         family, epsilon="1", delta="1e-6", sensitivity=ln.L2(1), dimension=dimension
     )
-    found, total, chunk = time.perf_counter(), 0.0, np.zeros(_CHUNK)
+    result, total, chunk = time.perf_counter(), 0.0, np.zeros(_CHUNK)
     for part in noise.release_chunks(chunk for _ in range(dimension // _CHUNK)):
         total += float(part @ part)
-    taken = time.perf_counter() - found
+    taken = time.perf_counter() - result
     memory = most_memory()
     print(
         f"{family:<10}{dimension:>14,} coordinates {taken:>7.1f} s, {memory:>6,.0f} MB, "
-        f"calibrated in {found - started:.1f} s; mean square over its expectation "
+        f"calibrated in {result - started:.1f} s; mean square over its expectation "
         f"{total / noise.mse:.5f}"
     )
 

@@ -51,7 +51,7 @@ def _calibrations() -> list[tuple[str, ...]]:
         modes = {"modes": 10} if family.name == "gaussian-mixture" else None
         started = time.perf_counter()  # once: a second time much would be remembered
         try:
-            found = ln.calibrate(
+            mechanism = ln.calibrate(
                 family.name,
                 epsilon=5,
                 delta=str(1 / ROWS**2),
@@ -62,7 +62,7 @@ def _calibrations() -> list[tuple[str, ...]]:
         except NotApplicable:
             continue
         seconds = show(time.perf_counter() - started)
-        rows.append((family.name, f"{found.mse:.6g}", seconds, CALIBRATION))
+        rows.append((family.name, f"{mechanism.mse:.6g}", seconds, CALIBRATION))
     return rows
 
 
@@ -94,15 +94,15 @@ def _ours(split: Split, epsilon: float) -> Floats:
 
 def _scored(name: str, splits: int) -> Floats:
     """Return errors and log losses: splits × ε × methods × 2."""
-    found = np.empty((splits, len(EPSILONS), len(METHODS), 2))
+    buffer = np.empty((splits, len(EPSILONS), len(METHODS), 2))
     for seed in range(splits):
         split = split_of(name, seed)
         theirs = by_diffprivlib(split, EPSILONS)
-        for place, epsilon in enumerate(EPSILONS):
-            tight = tightly(split, epsilon, np.random.default_rng([seed, place]))
-            every = (_ours(split, epsilon), theirs[place], tight)
-            found[seed, place] = [split.scores(weights) for weights in every]
-    return found
+        for index, epsilon in enumerate(EPSILONS):
+            tight = tightly(split, epsilon, np.random.default_rng([seed, index]))
+            every = (_ours(split, epsilon), theirs[index], tight)
+            buffer[seed, index] = [split.scores(weights) for weights in every]
+    return buffer
 
 
 def _verdict(found: Floats, other: int) -> str:
@@ -120,9 +120,9 @@ def _models(splits: int) -> list[tuple[str, ...]]:
     rows = []
     for name in SQUARED_NORMS:
         count = max(3, splits // SHARE_OF_LARGE) if name in LARGE else splits
-        found = _scored(name, count)
-        for place, epsilon in enumerate(EPSILONS):
-            here = found[:, place]
+        result = _scored(name, count)
+        for index, epsilon in enumerate(EPSILONS):
+            here = result[:, index]
             cells = [f"{error:.2f} %, {loss:.4f}" for error, loss in here.mean(axis=0)]
             against = [_verdict(here, other) for other in (1, 2)]
             rows.append((f"{name}, {epsilon:g}", *cells, *against))

@@ -45,7 +45,7 @@ _DRAWS = 100
 NAMES = {
     "20 × 2 × 10, all tables": Marginals(sizes=(20, 2, 10), tables=tuple(range(8))),
     "2 × 5 × 10 × 20, total, 1- and 2-way": Marginals(
-        sizes=(2, 5, 10, 20), tables=tuple(one for one in range(16) if one.bit_count() < 3)
+        sizes=(2, 5, 10, 20), tables=tuple(index for index in range(16) if index.bit_count() < 3)
     ),
     "20 × 2 × 10 × 5, all tables": Marginals(sizes=(20, 2, 10, 5), tables=tuple(range(16))),
 }
@@ -59,11 +59,11 @@ def figures(marginals: Marginals) -> list[str]:
     pure = pure_information(1.0, np.ones(every), whole=np.full(every, fill_value=True))
     sigma = float(find_gaussian(LITTLE).scale)
     gaussian = gaussian_information(sigma, np.ones(every))
-    shares, spread = (best_shares(marginals, weights, one) for one in (pure, gaussian))
+    shares, spread = (best_shares(marginals, weights, item) for item in (pure, gaussian))
     optimum = marginals.variances(gaussian_optimum(marginals, weights))
-    found = [
-        geometric_mean_std(log_variance(marginals, own, weights, information), count)
-        for own, information in (
+    results = [
+        geometric_mean_std(log_variance(marginals, computed, weights, information), count)
+        for computed, information in (
             ({every - 1: Fraction(1)}, pure),
             (dict.fromkeys(marginals.tables, Fraction(1, count)), pure),
             (shares, pure),
@@ -72,10 +72,10 @@ def figures(marginals: Marginals) -> list[str]:
     ]
     apart = 1 / (math.sqrt(2) * math.sinh(1 / count / 2))
     bounds = [
-        geometric_mean_std(bound(marginals, exact, budget=one), count) for one in (PURE, LITTLE)
+        geometric_mean_std(bound(marginals, exact, budget=item), count) for item in (PURE, LITTLE)
     ]
     best = sigma * math.exp(float(np.log(optimum).mean()) / 2)
-    values = [found[0], apart, *found[1:], best, *bounds]
+    values = [results[0], apart, *results[1:], best, *bounds]
     return [f"{len(shares)}", *(f"{value:.2f}" for value in values)]
 
 
@@ -87,12 +87,12 @@ def largest_figures(marginals: Marginals) -> list[str]:
         {every - 1: Fraction(1)},
         *(best_shares(marginals, weights, pure) for weights in ([1.0] * count, None)),
     ]
-    logs = [log_variance(marginals, own, None, pure) for own in ways]
+    logs = [log_variance(marginals, route, None, pure) for route in ways]
     cells, mean, best, least = (
-        math.exp(one / 2) for one in (*logs, bound_of_largest(marginals, budget=PURE))
+        math.exp(item / 2) for item in (*logs, bound_of_largest(marginals, budget=PURE))
     )
     apart = 1 / (math.sqrt(2) * math.sinh(1 / count / 2))
-    return [f"{len(ways[-1])}", *(f"{one:.2f}" for one in (cells, apart, mean, best, least))]
+    return [f"{len(ways[-1])}", *(f"{item:.2f}" for item in (cells, apart, mean, best, least))]
 
 
 def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
@@ -106,10 +106,10 @@ def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
     }
     (sums,) = plan(spec_file.lay_out(raw)).answered
     assert isinstance(sums, Cumulative)
-    found = sums.to_record()
+    result = sums.to_record()
     cells = math.sqrt((bins + 1) / 2) / (math.sqrt(2) * math.sinh(1 / 2))
-    numbers = (found["bin_std"], found["root_mean_square_std"], found["largest_std"], cells)
-    return [" × ".join(map(str, found["branches"])), *(f"{one:.2f}" for one in numbers)]
+    numbers = (result["bin_std"], result["root_mean_square_std"], result["largest_std"], cells)
+    return [" × ".join(map(str, result["branches"])), *(f"{number:.2f}" for number in numbers)]
 
 
 def levels_figures(sizes: list[int]) -> list[str]:
@@ -128,7 +128,7 @@ def levels_figures(sizes: list[int]) -> list[str]:
     whole = tables
     stds = [part.errors[0].std for part in tables.parts]
     numbers = (*stds, whole.geometric_mean, *whole.others.values())
-    return [f"{one:.2f}" for one in numbers]
+    return [f"{number:.2f}" for number in numbers]
 
 
 def nested_figures(sizes: list[int]) -> list[str]:
@@ -170,26 +170,29 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
     exact = Totals(cells=[truth << parts[0].layout.bits], groups=[])
     if isinstance(tables, Margins):
         whole = tables
-        trues = [sum_exactly(whole, truth, one) for one in whole.cells.margins]
+        trues = [sum_exactly(whole, truth, margin) for margin in whole.cells.margins]
     else:
         assert isinstance(tables, Levels)
-        found = tables.whole_counts
-        assert found is not None
-        trues = [sums_by(own, truth, int(own.max()) + 1) for own in found.tree[::-1]]
+        whole_counts = tables.whole_counts
+        assert whole_counts is not None
+        trues = [
+            sums_by(computed, truth, int(computed.max()) + 1)
+            for computed in whole_counts.tree[::-1]
+        ]
     errors = [
         [
-            np.array([np.array(one.columns["count"]) - true for one in tables])
+            np.array([np.array(table.columns["count"]) - true for table in tables])
             for tables, true in zip(zip(*drawn, strict=True), trues, strict=True)
         ]
-        for drawn in ([way.draw(exact) for _ in range(_DRAWS)] for way in ways)
+        for drawn in ([route.draw(exact) for _ in range(_DRAWS)] for route in ways)
     ]
     rows: list[list[str]] = []
     for part, true, before, after in zip(parts, trues, *errors, strict=True):
         off, most = after.mean(axis=0), np.quantile(true, 0.9)
         numbers = [np.abs(before).mean(), np.abs(after).mean(), off[true >= most].mean()]
         numbers += [off[true == 0].mean()] if (true == 0).any() else [math.nan]
-        told = ["–" if math.isnan(one) else f"{one:.2f}" for one in (*numbers, part.too_high)]
-        rows.append([part.name, f"{len(true):,}", f"{np.mean(true == 0):.0%}", *told])
+        lines = ["–" if math.isnan(item) else f"{item:.2f}" for item in (*numbers, part.too_high)]
+        rows.append([part.name, f"{len(true):,}", f"{np.mean(true == 0):.0%}", *lines])
     return rows
 
 
@@ -211,7 +214,7 @@ def sparse_tables() -> dict[str, tuple[dict[str, Any], NDArray[np.int64]]]:
 
 def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
     """The columns of what a plan chooses for counts, at ε = 1 for one row that is there or not."""
-    by = {f"c{place}": [*range(size)] for place, size in enumerate(sizes)}
+    by = {f"c{index}": [*range(size)] for index, size in enumerate(sizes)}
     raw = {
         "version": 1,
         "data": {"source": "x.parquet"},
@@ -220,9 +223,12 @@ def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
     }
     (tables,) = plan(spec_file.lay_out(raw)).answered
     assert isinstance(tables, Margins)
-    whole, own = tables, tables.compared["count"]
-    way = "a tree" if whole.chain else f"{len(whole.measured)} tables"
-    return [way, *(f"{one:.2f}" for one in (own.cells, own.apart, own.own, own.bound))]
+    whole, computed = tables, tables.compared["count"]
+    route = "a tree" if whole.chain else f"{len(whole.measured)} tables"
+    return [
+        route,
+        *(f"{item:.2f}" for item in (computed.cells, computed.apart, computed.own, computed.bound)),
+    ]
 
 
 def pairs_figures() -> list[tuple[str, ...]]:
@@ -232,7 +238,7 @@ def pairs_figures() -> list[tuple[str, ...]]:
     marginals = Marginals(sizes=sizes, tables=tables)
     sigma = float(find_gaussian(Budget(epsilon=1, delta="1e-9")).scale)
     optimum = sigma * np.sqrt(marginals.variances(cheapest(marginals, np.ones(len(tables)), None)))
-    by = {f"c{place}": [*range(size)] for place, size in enumerate(sizes)}
+    by = {f"c{index}": [*range(size)] for index, size in enumerate(sizes)}
     query = {"name": "q", "group_by": by, "statistics": ["count"]}
     raw = {
         "version": 1,
@@ -280,18 +286,24 @@ def sums_figures() -> list[tuple[str, ...]]:
     query = asked | {"name": "q", "group_by": by, "margins": True}
     (margin,) = plan(spec_file.lay_out(raw | {"query": [query]})).answered
     assert isinstance(margin, Margins)
-    tables = [one for size in range(4) for one in itertools.combinations(by, size)]
+    tables = [combination for size in range(4) for combination in itertools.combinations(by, size)]
     queries = [
-        asked | {"name": f"q{place}", "group_by": {name: by[name] for name in own}}
-        for place, own in enumerate(tables)
+        asked | {"name": f"q{position}", "group_by": {name: by[name] for name in expected_value}}
+        for position, expected_value in enumerate(tables)
     ]
     parts = plan(spec_file.lay_out(raw | {"query": queries})).noisy_parts
-    found: list[tuple[str, ...]] = []
-    for place, (label, own) in enumerate(margin.compared.items()):
-        logs = [math.log(part.errors[place].std) for part in parts]
-        values = (math.exp(math.fsum(logs) / len(logs)), own.apart, own.cells, own.own, own.bound)
-        found.append((label, *(f"{one:.2f}" for one in values)))
-    return found
+    results: list[tuple[str, ...]] = []
+    for index, (label, computed) in enumerate(margin.compared.items()):
+        logs = [math.log(part.errors[index].std) for part in parts]
+        values = (
+            math.exp(math.fsum(logs) / len(logs)),
+            computed.apart,
+            computed.cells,
+            computed.own,
+            computed.bound,
+        )
+        results.append((label, *(f"{value:.2f}" for value in values)))
+    return results
 
 
 def main() -> None:
@@ -317,7 +329,7 @@ def main() -> None:
         "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2", "c3"]]),
     }
     heads = ("tables", "noise in", "cells, summed", "a share each", "chosen", "bound")
-    rows = [(name, *chosen_figures(*one)) for name, one in asked.items()]
+    rows = [(name, *chosen_figures(*item)) for name, item in asked.items()]
     print_rows("Tables with margins, what a plan chooses: geometric mean", heads, rows)
     heads = ("91 tables by two of 14 columns", "least", "mean", "rms", "largest", "CPU s")
     print_rows("All tables by two columns, δ = 1e-9: standard deviations", heads, pairs_figures())
@@ -340,7 +352,7 @@ def main() -> None:
     )  # fmt: skip
     rows = [(name, *levels_figures(sizes)) for name, sizes in trees.items()]
     print_rows("Keys with levels: standard deviations, root mean square", heads, rows)
-    trees = {"150 each": [150] * 20, "55 to 245 each": [55 + 10 * one for one in range(20)]}
+    trees = {"150 each": [150] * 20, "55 to 245 each": [55 + 10 * index for index in range(20)]}
     heads = ("3,000 towns in 20 regions", "cells, summed", "a share each", "chosen", "bound")
     rows = [(name, *nested_figures(sizes)) for name, sizes in trees.items()]
     print_rows("Levels beside 10 × 2, all 12 tables: geometric mean", heads, rows)

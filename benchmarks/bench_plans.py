@@ -209,29 +209,29 @@ def measure(index: int) -> tuple[float, str]:
             "x": {"bounds": [0, 100]},
             "y": {"bounds": [0, 1_000], "candidates": [*range(1, 1_001)]},
         },
-        "query": [one | {"name": f"q{place}"} for place, one in enumerate(queries)],
+        "query": [item | {"name": f"q{index}"} for index, item in enumerate(queries)],
     }
     if persons:
         raw["privacy"]["delta"] = "1e-6"
         raw["contribution"] = {"max_rows": 3}
     start = time.process_time()
     try:
-        _, found = find_plan(spec_file.lay_out(raw))
-        list_rows(found)
-        list_sentences(found)
-        found.to_record()
-        told = f"{float(found.budget.epsilon):.6g}"
+        _, result = find_plan(spec_file.lay_out(raw))
+        list_rows(result)
+        list_sentences(result)
+        result.to_record()
+        text = f"{float(result.budget.epsilon):.6g}"
     except Refused as error:
-        told = str(error)
-    return time.process_time() - start, told
+        text = str(error)
+    return time.process_time() - start, text
 
 
 def measured() -> Iterator[tuple[str, ...]]:
     """Yield the row of each plan, each made in a process of its own: nothing is kept of another."""
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for place, (name, epsilon, _) in enumerate(TREES):
-            seconds, told = pool.apply(measure, (place,))
-            yield name, epsilon, told, f"{seconds:.2f} s"
+        for index, (name, epsilon, _) in enumerate(TREES):
+            seconds, text = pool.apply(measure, (index,))
+            yield name, epsilon, text, f"{seconds:.2f} s"
 
 
 def print_trees() -> None:
@@ -262,9 +262,9 @@ def main() -> None:
     rows: list[tuple[str, ...]] = []
     for name, budget, contribution, query, asked in SETTINGS:
         start = time.perf_counter()
-        found = planned(budget, contribution, query)
+        result = planned(budget, contribution, query)
         seconds = time.perf_counter() - start
-        rows.append(_row(name, found, asked, seconds))
+        rows.append(_row(name, result, asked, seconds))
     start = time.perf_counter()
     demo = plan(spec_file.lay_out(spec_file.parse_toml(SPEC)))
     seconds = time.perf_counter() - start
@@ -288,11 +288,11 @@ def print_whole_plans() -> None:
     shown: list[tuple[str, ...]] = []
     for name, budget, most, query, asked in PLANS:
         start = time.perf_counter()
-        found = planned(budget, {"max_rows": most}, query)
+        plan = planned(budget, {"max_rows": most}, query)
         seconds = time.perf_counter() - start
-        stds = [part.errors[0].std for part in found.noisy_parts]
-        plain = [part.errors[0].plain_laplace_std or math.inf for part in found.noisy_parts]
-        draws = dict.fromkeys("+".join(part.group) for part in found.noisy_parts)
+        stds = [part.errors[0].std for part in plan.noisy_parts]
+        plain = [part.errors[0].plain_laplace_std or math.inf for part in plan.noisy_parts]
+        draws = dict.fromkeys("+".join(part.group) for part in plan.noisy_parts)
         shown.append(
             (
                 name,

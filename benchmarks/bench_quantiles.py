@@ -33,8 +33,8 @@ NINETY_NINE = tuple(Fraction(k, 100) for k in range(1, 100))
 _CASES = (
     (MEDIAN, 1_000, FLIP, 400),
     (MEDIAN, 10_000, FLIP, 400),
-    *((NINE, rows, way, 60) for rows in (1_000, 10_000) for way in (FLIP, TREE)),
-    *((NINETY_NINE, rows, way, 20) for rows in (1_000, 10_000) for way in (FLIP, TREE)),
+    *((NINE, rows, route, 60) for rows in (1_000, 10_000) for route in (FLIP, TREE)),
+    *((NINETY_NINE, rows, route, 20) for rows in (1_000, 10_000) for route in (FLIP, TREE)),
 )
 
 
@@ -47,7 +47,10 @@ def _off(counts: list[int], level: Fraction, place: int) -> float:
 def _find(part: QuantilePlan, counts: list[int]) -> list[tuple[int, int, int]]:
     """The place of each quantile, and those of its ends, as a release finds them."""
     if isinstance(part, ByChance):
-        return [(place, place, place) for place in choose_quantiles(part.certificate, counts)]
+        return [
+            (choose_quantile, choose_quantile, choose_quantile)
+            for choose_quantile in choose_quantiles(part.certificate, counts)
+        ]
     assert isinstance(part, ByTree)
     padded = np.zeros(part.tree.noise.dimension, dtype=np.int64)
     padded[: len(counts)] = counts
@@ -67,14 +70,17 @@ def _row(
         "query": [
             {
                 "name": "q",
-                "statistics": [f"quantile(income, {float(one)})" for one in levels],
+                "statistics": [f"quantile(income, {float(level)})" for level in levels],
                 "quantiles_by": way,
             }
         ],
     }
-    laid = spec_file.lay_out(raw)
-    part = plan(laid).quantiles[0]
-    values = [float(one) for one in list_candidates(laid.spec.columns["income"].candidates)]
+    layout = spec_file.lay_out(raw)
+    part = plan(layout).quantiles[0]
+    values = [
+        float(list_candidate)
+        for list_candidate in list_candidates(layout.spec.columns["income"].candidates)
+    ]
     edges = [-np.inf, *((a + b) / 2 for a, b in pairwise(values)), np.inf]
     generator = np.random.default_rng(1)
     off: list[list[float]] = []
@@ -86,10 +92,10 @@ def _row(
         start = time.perf_counter()
         chosen = _find(part, counts)
         seconds += time.perf_counter() - start
-        places = [place for place, _, _ in chosen]
-        off.append([_off(counts, *one) for one in zip(levels, places, strict=True)])
+        places = [index for index, _, _ in chosen]
+        off.append([_off(counts, *item) for item in zip(levels, places, strict=True)])
         missed += [
-            all(_off(counts, level, place) for place in range(low, high + 1))
+            all(_off(counts, level, index) for index in range(low, high + 1))
             for level, (_, low, high) in zip(levels, chosen, strict=True)
         ]
     return (
@@ -110,9 +116,9 @@ def main() -> None:
         "Quantiles: rows from the true rank, lognormal incomes, 1,000 candidates, ε = 1",
         _HEADS,
         [
-            _row(ends, levels, n, way=way, runs=runs)
+            _row(ends, levels, n, way=route, runs=runs)
             for ends in ENDS
-            for levels, n, way, runs in _CASES
+            for levels, n, route, runs in _CASES
         ],
     )
 

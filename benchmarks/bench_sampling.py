@@ -51,8 +51,8 @@ def _ours() -> list[tuple[str, ...]]:
             seconds = median_seconds(lambda v=values, n=noise, g=grid: add_noise(n, g, v), runs=7)
             name = f"leastnoise, {noise.name}, {kind}"
             rows.append((name, _per_coordinate(seconds, DIMENSION), TARGETS[noise.name]))
-    one = Gaussian(scale=SCALE)
-    seconds = median_seconds(lambda: add_noise(one, default_grid(one), 0.5), runs=101)
+    gaussian = Gaussian(scale=SCALE)
+    seconds = median_seconds(lambda: add_noise(gaussian, default_grid(gaussian), 0.5), runs=101)
     rows.append(("leastnoise, gaussian, one number", _per_coordinate(seconds, 1), ""))
     return rows
 
@@ -76,10 +76,10 @@ def _cells() -> list[tuple[str, ...]]:
         bulk = median_seconds(
             lambda n=noise, g=grid: add_noise(n, g, floats, geometry=cells), runs=3
         )
-        one = median_seconds(lambda n=noise, g=grid: add_noise(n, g, 0.5), runs=101)
+        item = median_seconds(lambda n=noise, g=grid: add_noise(n, g, 0.5), runs=101)
         rows += [
             (f"leastnoise, {noise.name}, cells", _per_coordinate(bulk, DIMENSION), "1,000 ns"),
-            (f"leastnoise, {noise.name}, one number", _per_coordinate(one, 1), ""),
+            (f"leastnoise, {noise.name}, one number", _per_coordinate(item, 1), ""),
         ]
     return rows
 

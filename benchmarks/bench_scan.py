@@ -43,10 +43,10 @@ Query = tuple[str, list[str]]
 
 SUMS: dict[str, list[Query]] = {
     "1 query": [(MEAN.format(place=0), ["plan"])],
-    "15 queries": [(MEAN.format(place=place % 8), ["plan"]) for place in range(15)],
-    "50 queries": [(MEAN.format(place=place % 8), ["plan"]) for place in range(50)],
+    "15 queries": [(MEAN.format(place=index % 8), ["plan"]) for index in range(15)],
+    "50 queries": [(MEAN.format(place=index % 8), ["plan"]) for index in range(50)],
     "15 queries, five groupings": [
-        (MEAN.format(place=place % 8), GROUPS[place % 5]) for place in range(15)
+        (MEAN.format(place=index % 8), GROUPS[index % 5]) for index in range(15)
     ],
 }
 VALUE = "sum(floor(least(greatest(CASE WHEN isfinite(v0) THEN v0 END, 0), 30) * 1e6 + .5)::BIGINT)"
@@ -82,10 +82,10 @@ BY_SQL: dict[str, tuple[str, Query, str]] = {
 def make(folder: Path) -> None:
     """Write the rows; a hash stands in for randomness, so that every run sees the same."""
     keys = [
-        f"(hash(i + {place}) % {count})::INTEGER AS {name}"
-        for place, (name, count) in enumerate(KEYS.items(), 77)
+        f"(hash(i + {index}) % {count})::INTEGER AS {name}"
+        for index, (name, count) in enumerate(KEYS.items(), 77)
     ]
-    values = [f"(hash(i * 31 + {place}) % 4000)::DOUBLE / 100 AS v{place}" for place in range(8)]
+    values = [f"(hash(i * 31 + {index}) % 4000)::DOUBLE / 100 AS v{index}" for index in range(8)]
     with duckdb.connect() as connection:
         connection.execute(
             f"""COPY (SELECT (hash(i) % {PERSONS})::BIGINT AS person, {", ".join(keys + values)}
@@ -97,16 +97,16 @@ def ours(folder: Path, queries: list[Query], unit: str, most: int) -> None:
     text = SPEC.format(unit=unit)
     text += f"[contribution]\nmax_rows = {most}\n" if unit == "person" else ""
     grid = "candidates = { from = 0, to = 40, step = 0.4 }\n"
-    for place in range(8):
-        text += f"[columns.v{place}]\nbounds = [0, 30]\n{grid if place == 0 else ''}"
-    for place, (statistics, names) in enumerate(queries):
+    for index in range(8):
+        text += f"[columns.v{index}]\nbounds = [0, 30]\n{grid if index == 0 else ''}"
+    for index, (statistics, names) in enumerate(queries):
         by = ", ".join(f"{name} = {list(range(KEYS[name]))}" for name in names)
-        text += f'[[query]]\nname = "q{place}"\nstatistics = {statistics}\n'
+        text += f'[[query]]\nname = "q{index}"\nstatistics = {statistics}\n'
         text += f"group_by = {{ {by} }}\n" if by else ""
     spec = spec_file.loads(text)
     layouts = [ways[0] for query in spec.query for ways in lay_out_query(spec, query)]
     ranks = (lay_out_ranks(spec, query) for query in spec.query)
-    layouts += [one.histogram for one in itertools.chain(*ranks)]
+    layouts += [item.histogram for item in itertools.chain(*ranks)]
     with source.open_engine(source.find_source(spec, folder), threads=1) as engine:
         bounding.query_vectors(engine, spec, layouts, salt="")
 
@@ -147,10 +147,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder))
         for most in (5, 12):
-            one, _ = measure("1 query", most, folder)
+            item, _ = measure("1 query", most, folder)
             for what in SUMS:
                 seconds, memory = measure(what, most, folder)
-                numbers = (f"{seconds:.2f} s", f"{seconds / one:.2f}", f"{memory:.0f} MiB")
+                numbers = (f"{seconds:.2f} s", f"{seconds / item:.2f}", f"{memory:.0f} MiB")
                 together.append((what, str(most), *numbers))
         for what in BY_SQL:
             sql, _ = measure(what, 0, folder)

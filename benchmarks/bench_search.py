@@ -121,19 +121,19 @@ def design_rows() -> list[tuple[str, ...]]:
     ):
         task = Task(budget=Budget(epsilon=epsilon, delta=delta), loss=loss)
         started = time.process_time()
-        found = refine(task, gap=gap, effort=Effort())
+        result = refine(task, gap=gap, effort=Effort())
         seconds = time.process_time() - started
         target = f"{100 * gap:g} % in {3 if gap == 0.01 else 60} s"
         shown = f"ε = {epsilon}, δ = {delta}, {loss.value}"
-        rows.append((shown, f"{100 * found.gap:.2g} %", show(seconds), target))
+        rows.append((shown, f"{100 * result.gap:.2g} %", show(seconds), target))
     return rows
 
 
 def comparison_rows() -> list[tuple[str, ...]]:
     """Every family compared, where that took up to a minute; CPU seconds, and the memory so far."""
     rows: list[tuple[str, ...]] = []
-    for place, (name, _, target) in enumerate(COMPARED):
-        seconds, noise = compared(place)
+    for index, (name, _, target) in enumerate(COMPARED):
+        seconds, noise = compared(index)
         megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append((name, noise, show(seconds), f"{megabytes:.0f} MB", target))
     return rows
@@ -142,8 +142,8 @@ def comparison_rows() -> list[tuple[str, ...]]:
 def plan_rows() -> list[tuple[str, ...]]:
     """Plans of persons and of many queries, whose noise is searched among all families."""
     rows: list[tuple[str, ...]] = []
-    for place, (name, *_, target) in enumerate(PLANNED):
-        seconds, noise = planned(place)
+    for index, (name, *_, target) in enumerate(PLANNED):
+        seconds, noise = planned(index)
         rows.append((name, noise, show(seconds), target))
     return rows
 

@@ -96,7 +96,7 @@ def list_rows() -> Iterator[tuple[str, ...]]:
         ("noisy counts", "any number", by_noisy_counts(delta="0", held=None)),
         ("OpenDP, noisy top k and Laplace", "any number", by_opendp()),
     ]
-    for name, held, (choose, half) in ways:
+    for name, stored, (choose, half) in ways:
         start = time.process_time()
         hits: NDArray[np.float64] = np.array(
             [sum(item < TOP for item in choose()) / TOP for _ in range(RELEASES)]
@@ -104,7 +104,7 @@ def list_rows() -> Iterator[tuple[str, ...]]:
         seconds = (time.process_time() - start) / RELEASES
         error = hits.std() / RELEASES**0.5
         recall = f"{hits.mean():.3f} ± {2 * error:.3f}"
-        yield name, held, recall, f"±{half:.1f}", f"{1000 * seconds:.1f}"
+        yield name, stored, recall, f"±{half:.1f}", f"{1000 * seconds:.1f}"
 
 
 def main() -> None:

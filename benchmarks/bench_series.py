@@ -128,8 +128,8 @@ def least_squares(branches: tuple[int, ...], count: int) -> float:
         information = sum(w * level.T @ level for w, level in zip(weights, rows, strict=True))
         return float(np.einsum("ij,ij->", prefixes @ np.linalg.inv(information), prefixes)) / count
 
-    found = minimize(mean, np.zeros(len(rows)), method="Nelder-Mead", options={"maxiter": 400})
-    return math.sqrt(found.fun)
+    minimum = minimize(mean, np.zeros(len(rows)), method="Nelder-Mead", options={"maxiter": 400})
+    return math.sqrt(minimum.fun)
 
 
 def least(count: int) -> float:

@@ -36,8 +36,8 @@ FILES = 100
 def make(folder: Path, rows: int, *, parquet_alone: bool) -> None:
     """Write the rows; a hash stands in for randomness, so that every run sees the same."""
     columns = ", ".join(
-        f"(hash(i * {place + 3}) % 4000)::DOUBLE / 100 AS {name}"
-        for place, name in enumerate(NAMES)
+        f"(hash(i * {index + 3}) % 4000)::DOUBLE / 100 AS {name}"
+        for index, name in enumerate(NAMES)
     )
     sql = f"SELECT (hash(i) % {rows // 10})::BIGINT AS person, {columns} FROM range({rows}) t(i)"
     if parquet_alone:
@@ -105,8 +105,8 @@ def child(kind: str, folder: Path) -> None:
     spec = parse(spec_of(**SOURCES[kind]))
     start = time.perf_counter()
     layout = lay_out_query(spec, spec.query[0])[0][0]
-    found = find_source(spec, folder, given)
-    with duckdb_engine.open_engine(found.rows, columns=found.columns) as engine:
+    source = find_source(spec, folder, given)
+    with duckdb_engine.open_engine(source.rows, columns=source.columns) as engine:
         integers = bounding.query_vector(engine, spec, layout, salt="").tolist()
     seconds = time.perf_counter() - start
     print(seconds, most_memory() - before, *integers)

@@ -71,10 +71,10 @@ def main() -> None:
     for name, (target, command) in COMMANDS.items():
         run = [str(folder / command[0]), *command[1:]]
         rows.append((name, *_seconds(run, fails=False), target))
-    with tempfile.TemporaryDirectory() as place:
-        (Path(place) / "rows.csv").write_text("x\n1\n")
-        (Path(place) / "exists").mkdir()
-        spec = Path(place) / "spec.toml"
+    with tempfile.TemporaryDirectory() as temporary_directory:
+        (Path(temporary_directory) / "rows.csv").write_text("x\n1\n")
+        (Path(temporary_directory) / "exists").mkdir()
+        spec = Path(temporary_directory) / "spec.toml"
         for name, text in REFUSED.items():
             spec.write_text(text)
             run = [str(folder / "leastnoise"), "release", str(spec)]

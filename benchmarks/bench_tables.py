@@ -62,18 +62,18 @@ def ours(folder: Path) -> list[int]:
     spec = spec_file.loads(SPEC)
     ((layout,),) = lay_out_query(spec, spec.query[0])
     assert layout.bits == BITS
-    found = source.find_source(spec, folder)
-    with duckdb_engine.open_engine(found.rows, columns=found.columns) as engine:
+    result = source.find_source(spec, folder)
+    with duckdb_engine.open_engine(result.rows, columns=result.columns) as engine:
         return bounding.query_vector(engine, spec, layout, salt="").tolist()
 
 
 def by_sql(folder: Path, *, in_two: bool) -> list[int]:
-    one = 2**BITS
-    limit = most = 5 * one
+    item = 2**BITS
+    limit = most = 5 * item
     per_person = f"""
-        SELECT person, plan, least(count(*) * {one}, {most}) AS i0, least(sum(floor(
+        SELECT person, plan, least(count(*) * {item}, {most}) AS i0, least(sum(floor(
             least(greatest(CASE WHEN isfinite(visits) THEN visits ELSE 0 END, 0), 30)
-            * {one / 30!r}::DOUBLE + 0.5)::BIGINT), {most})::BIGINT AS i1
+            * {item / 30!r}::DOUBLE + 0.5)::BIGINT), {most})::BIGINT AS i1
         FROM '{folder}/visits.parquet'
         WHERE plan IN (1, 2, 3) AND person IS NOT NULL GROUP BY person, plan"""
     totals = f"""
@@ -109,30 +109,30 @@ def child(way: str, folder: Path) -> None:
 
 
 def main() -> None:
-    results: dict[str, list[list[str]]] = {way: [] for way in WAYS}
+    results: dict[str, list[list[str]]] = {method: [] for method in WAYS}
     with tempfile.TemporaryDirectory() as name:
         make(Path(name))
-        for way in list(WAYS) * ROUNDS:  # in turns, so that other work on the machine hits all
-            command = [sys.executable, "-m", "benchmarks.bench_tables", way, name]
+        for route in list(WAYS) * ROUNDS:  # in turns, so that other work on the machine hits all
+            command = [sys.executable, "-m", "benchmarks.bench_tables", route, name]
             text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            results[way].append(text.split())
+            results[route].append(text.split())
     assert len({tuple(run[2:]) for runs in results.values() for run in runs}) == 1, "they differ"
-    seconds = {way: sorted(float(run[0]) for run in runs) for way, runs in results.items()}
-    medians = {way: times[ROUNDS // 2] for way, times in seconds.items()}
-    peaks = {way: max(float(run[1]) for run in runs) for way, runs in results.items()}
-    peer = min(median for way, median in medians.items() if way != "leastnoise")
+    seconds = {method: sorted(float(run[0]) for run in runs) for method, runs in results.items()}
+    medians = {method: times[ROUNDS // 2] for method, times in seconds.items()}
+    peaks = {method: max(float(run[1]) for run in runs) for method, runs in results.items()}
+    peer = min(median for method, median in medians.items() if method != "leastnoise")
     print_rows(
         f"Bounded sums of {ROWS:,} rows of {PERSONS:,} persons, the same integers each way",
         ("", "best", "median", "median / fastest SQL", "peak memory"),
         [
             (
-                way,
-                f"{seconds[way][0]:.2f} s",
-                f"{medians[way]:.2f} s",
-                f"{medians[way] / peer:.2f} (target 1.5)" if way == "leastnoise" else "",
-                f"{peaks[way]:.0f} MiB",
+                method,
+                f"{seconds[method][0]:.2f} s",
+                f"{medians[method]:.2f} s",
+                f"{medians[method] / peer:.2f} (target 1.5)" if method == "leastnoise" else "",
+                f"{peaks[method]:.0f} MiB",
             )
-            for way in WAYS
+            for method in WAYS
         ],
     )
 

@@ -63,14 +63,14 @@ def ours(folder: Path, unit: str, statistics: str) -> list[tuple[object, ...]]:
     limits = "" if unit == "row" else LIMITS
     spec = spec_file.loads(SPEC.format(unit=unit, statistics=statistics) + limits)
     ((layout,),) = lay_out_query(spec, spec.query[0])
-    one = 2**layout.bits
-    found = source.find_source(spec, folder)
-    assert isinstance(found.rows, Input)
-    with duckdb_engine.open_engine(found.rows, columns=found.columns) as engine:
+    value = 2**layout.bits
+    result = source.find_source(spec, folder)
+    assert isinstance(result.rows, Input)
+    with duckdb_engine.open_engine(result.rows, columns=result.columns) as engine:
         groups = exact.group_totals(engine, spec, layout, salt=SALT)
     if unit != "row":
-        return [(key, rows // one) for _, key, rows, _ in groups]
-    return [(key, rows // one, *sums) for _, key, rows, *sums in groups]
+        return [(key, rows // value) for _, key, rows, _ in groups]
+    return [(key, rows // value, *sums) for _, key, rows, *sums in groups]
 
 
 def by_sql(folder: Path, question: str, *, own_hash: bool = False) -> list[tuple[object, ...]]:
@@ -123,30 +123,36 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         make(Path(name))
         for question, ways in WAYS.items():
-            runs: dict[str, list[list[str]]] = {way: [] for way in ways}
-            for way in list(ways) * ROUNDS:  # in turns, so that other work on the machine hits all
-                command = [sys.executable, "-m", "benchmarks.bench_unlisted", question, way, name]
+            runs: dict[str, list[list[str]]] = {method: [] for method in ways}
+            for route in (
+                list(ways) * ROUNDS
+            ):  # in turns, so that other work on the machine hits all
+                command = [sys.executable, "-m", "benchmarks.bench_unlisted", question, route, name]
                 done = subprocess.run(
                     command, check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": "0"}
                 )
-                runs[way].append(done.stdout.split())
-            same = {run[1] for way, these in runs.items() if "own" not in way for run in these}
+                runs[route].append(done.stdout.split())
+            same = {
+                run[1] for method, these in runs.items() if "own" not in method for run in these
+            }
             assert len(same) == 1, "they differ"
             medians = {
-                way: sorted(float(one[0]) for one in these)[ROUNDS // 2]
-                for way, these in runs.items()
+                method: sorted(float(item[0]) for item in these)[ROUNDS // 2]
+                for method, these in runs.items()
             }
-            peer = min(median for way, median in medians.items() if way != "leastnoise")
-            memory = {way: max(float(one[2]) for one in these) for way, these in runs.items()}
+            peer = min(median for method, median in medians.items() if method != "leastnoise")
+            memory = {
+                method: max(float(item[2]) for item in these) for method, these in runs.items()
+            }
             table += [
                 (
                     question,
-                    way,
+                    method,
                     f"{seconds:.2f} s",
                     f"{seconds / peer:.2f}",
-                    f"{memory[way]:.0f} MiB",
+                    f"{memory[method]:.0f} MiB",
                 )
-                for way, seconds in medians.items()
+                for method, seconds in medians.items()
             ]
     print_rows(
         f"Exact integers of groups that nobody listed, {ROWS:,} rows",

@@ -98,14 +98,14 @@ class Cost:
 
 def calls() -> Iterator[Call]:
     """Every call that is compared."""
-    for place, ((name, epsilon, _), target) in enumerate(zip(TREES, TARGETS, strict=True)):
-        code = f"from benchmarks.bench_plans import measure; print(*measure({place}))"
+    for index, ((name, epsilon, _), target) in enumerate(zip(TREES, TARGETS, strict=True)):
+        code = f"from benchmarks.bench_plans import measure; print(*measure({index}))"
         yield Call(name=f"plan: {name}, ε = {epsilon}", target=target, code=code)
-    for place, (name, *_, target) in enumerate(PLANNED):
-        code = f"from benchmarks.searches import planned; print(*planned({place}))"
+    for index, (name, *_, target) in enumerate(PLANNED):
+        code = f"from benchmarks.searches import planned; print(*planned({index}))"
         yield Call(name=f"plan: {name}", target=target, code=code)
-    for place, (name, _, target) in enumerate(COMPARED):
-        code = f"from benchmarks.searches import compared; print(*compared({place}))"
+    for index, (name, _, target) in enumerate(COMPARED):
+        code = f"from benchmarks.searches import compared; print(*compared({index}))"
         yield Call(name=f"compare: {name}", target=target, code=code)
     for name, target in (("Release", "0.7"), ("calibrate", "")):
         code = _IMPORTED.format(name=name)

@@ -170,10 +170,10 @@ class Outcome:
                     os._exit(0)
             os.close(writer)
             with os.fdopen(reader) as pipe:
-                said = pipe.read()
+                text = pipe.read()
             _, _, usage = os.wait4(child, 0)
         # killed by the hard limit: a call into C that let no signal through, or a lack of memory
-        end, where = json.loads(said) if said else ("killed", "")
+        end, where = json.loads(text) if text else ("killed", "")
         return cls(
             seconds=usage.ru_utime + usage.ru_stime,
             memory=usage.ru_maxrss * 1024,

@@ -36,11 +36,11 @@ def _note(value: float) -> None:
 
 def _join() -> None:
     """Begin the notes of a test, of a process or of a fork."""
-    place = Path(os.environ[_PLACE])
+    path = Path(os.environ[_PLACE])
     _entered.clear()
-    _state["test"] = place.read_text(encoding="utf-8")
+    _state["test"] = path.read_text(encoding="utf-8")
     if _state["notes"] is None:
-        _state["notes"] = os.open(f"{place}.notes", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        _state["notes"] = os.open(f"{path}.notes", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.register_at_fork(after_in_child=_join)
 
 
@@ -86,6 +86,6 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         chosen, known = json.loads(Path(path).read_text(encoding="utf-8"))
         ranks = {test: rank for rank, test in enumerate(chosen)}
         others = set(known).difference(chosen)
-        config.hook.pytest_deselected(items=[one for one in items if one.nodeid in others])
-        kept = [one for one in items if one.nodeid not in others]
-        items[:] = sorted(kept, key=lambda one: ranks.get(one.nodeid, -1))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in others])
+        kept = [item for item in items if item.nodeid not in others]
+        items[:] = sorted(kept, key=lambda item: ranks.get(item.nodeid, -1))

@@ -137,13 +137,13 @@ def picture(name: str) -> tuple[Figure, Figure]:
     if name == "agreeing":
         return _tree_picture(problem)
     drawn = [name, *(rival for rival in problem.rivals if rival != name)]
-    shown = {one: problem.calibrated(one, SHOWN).noise for one in drawn}
+    shown = {item: problem.calibrated(item, SHOWN).noise for item in drawn}
     budget = f"δ = {problem.delta}"
     density = Figure(
         title=f"Density, ε = {SHOWN}, {budget}: {problem.title}",
         x_label=_axis(problem),
         y_label="density",
-        lines=tuple(_density(one, law, problem, shown[name]) for one, law in shown.items()),
+        lines=tuple(_density(item, law, problem, shown[name]) for item, law in shown.items()),
     )
     error = Figure(
         title=f"Error against ε, {budget}",
@@ -151,11 +151,11 @@ def picture(name: str) -> tuple[Figure, Figure]:
         y_label="mean squared error",
         lines=tuple(
             Line(
-                name=one,
+                name=item,
                 x=problem.epsilons,
-                y=_short([problem.calibrated(one, epsilon).mse for epsilon in problem.epsilons]),
+                y=_short([problem.calibrated(item, epsilon).mse for epsilon in problem.epsilons]),
             )
-            for one in drawn
+            for item in drawn
         ),
         log_x=True,
         log_y=True,

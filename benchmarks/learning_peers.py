@@ -66,8 +66,8 @@ def data_of(name: str) -> tuple[Floats, Floats]:
         features = np.column_stack(both).clip(-1, 1)
         chances = 1 / (1 + np.exp(2.43 - features @ [2.10, -1.57]))
         return features, np.where(draws.random(_VISITS) < chances, 1.0, -1.0)
-    found = prepare.ALL[name]()
-    return found.features[:, 1:], found.labels
+    result = prepare.ALL[name]()
+    return result.features[:, 1:], result.labels
 
 
 def split_of(name: str, seed: int) -> Split:
@@ -92,7 +92,7 @@ def by_diffprivlib(split: Split, epsilons: tuple[float, ...]) -> list[Floats]:
         np.savez(table, features=split.features, labels=split.labels)
         command = [python, script, table, str(split.norm), json.dumps(epsilons)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [np.array(one) for one in json.loads(done.stdout)]
+    return [np.array(load) for load in json.loads(done.stdout)]
 
 
 def tightly(split: Split, epsilon: float, draws: np.random.Generator) -> Floats:

@@ -121,7 +121,7 @@ def drawn(count: int, seed: str) -> list[Mutation]:
         packages.setdefault(path.relative_to(SOURCES).parts[0], []).extend(mutations(path))
     pools = [packages[name] for name in sorted(packages) if packages[name]]
     order = random.sample(pools, len(pools))
-    return [random.choice(order[place % len(order)]) for place in range(count)]
+    return [random.choice(order[index % len(order)]) for index in range(count)]
 
 
 def first_failure(mutation: Mutation, record: Record) -> tuple[str, str]:
@@ -132,26 +132,28 @@ def first_failure(mutation: Mutation, record: Record) -> tuple[str, str]:
         copy(root)
         mutation.apply(root)
         (root / "chosen.json").write_text(json.dumps([tests, list(record.seconds)]))
-        files = [one for one in dict.fromkeys(map(file_of, tests)) if (root / one).exists()]
+        files = [
+            fromkey for fromkey in dict.fromkeys(map(file_of, tests)) if (root / fromkey).exists()
+        ]
         for kind, marked in KINDS.items():
-            if files and (found := _failure(root, [*files, "-m", marked], kind)) is not None:
-                return kind, found
+            if files and (result := _failure(root, [*files, "-m", marked], kind)) is not None:
+                return kind, result
     return "survives", f"{len(tests)} tests enter it"
 
 
 def _failure(root: Path, arguments: list[str], kind: str) -> str | None:
-    own = environment(root) | {"CHOSEN": str(root / "chosen.json")}
+    computed = environment(root) | {"CHOSEN": str(root / "chosen.json")}
     try:
         done = subprocess.run(
-            [*PYTEST, "-x", *arguments], cwd=root, env=own,
+            [*PYTEST, "-x", *arguments], cwd=root, env=computed,
             capture_output=True, text=True, timeout=LONGEST[kind], check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"(no end within {LONGEST[kind]} s)"
     if done.returncode in {0, pytest.ExitCode.NO_TESTS_COLLECTED}:
         return None
-    found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return found[1] if found else f"(pytest ended with {done.returncode})"
+    match = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return match[1] if match else f"(pytest ended with {done.returncode})"
 
 
 def main() -> None:

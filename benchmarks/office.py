@@ -68,10 +68,10 @@ def merge(text: str) -> str:
     A task with other rows has other columns, too. An empty section drops that of `HEAD`.
     """
     sections = _split(HEAD)
-    own = _split(text)
-    if "[data]" in own:
+    computed = _split(text)
+    if "[data]" in computed:
         del sections["[columns]"]
-    merged = {name: lines for name, lines in (sections | own).items() if lines != [name]}
+    merged = {name: lines for name, lines in (sections | computed).items() if lines != [name]}
     return "\n".join(line for lines in merged.values() for line in lines)
 
 

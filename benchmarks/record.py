@@ -39,17 +39,18 @@ class Record:
 
         If it runs at import, all tests enter it: those of its package are named.
         """
-        found = self.tests.get(function, [])
+        result = self.tests.get(function, [])
         package = Path(function).parts[2].partition(".")[0]
-        near = (f"tests/{package}", f"src/leastnoise/{package}") if IMPORT in found else ()
-        files = {one for one in found if "::" not in one}
-        tests = {one for one in found if "::" in one}
-        tests |= {one for one in self.seconds if one.startswith(near) or file_of(one) in files}
+        near = (f"tests/{package}", f"src/leastnoise/{package}") if IMPORT in result else ()
+        files = {item for item in result if "::" not in item}
+        tests = {item for item in result if "::" in item}
+        tests |= {text for text in self.seconds if text.startswith(near) or file_of(text) in files}
         total = Counter[str]()
-        for one in tests:
-            total[file_of(one)] += round(1000 * self.seconds.get(one, 0.0))
+        for test in tests:
+            total[file_of(test)] += round(1000 * self.seconds.get(test, 0.0))
         return sorted(
-            tests, key=lambda one: (total[file_of(one)], file_of(one), self.seconds.get(one, 0.0))
+            tests,
+            key=lambda item: (total[file_of(item)], file_of(item), self.seconds.get(item, 0.0)),
         )
 
 
@@ -75,7 +76,7 @@ def enclosing(path: Path, line: int) -> str:
     """The name of the innermost function around a line of `path`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     around = functions(tree, path.relative_to(ROOT).as_posix())
-    return [name for name, one in around if one.lineno <= line <= (one.end_lineno or line)][-1]
+    return [name for name, item in around if item.lineno <= line <= (item.end_lineno or line)][-1]
 
 
 def copy(root: Path) -> None:
@@ -118,13 +119,13 @@ def mark(root: Path) -> list[str]:
 def _start(body: list[ast.stmt], *, futures: bool = False) -> tuple[int, int]:
     """The line and column of the first statement after the docstring; a lone docstring's own."""
     rest = [
-        one
-        for one in body
-        if not (futures and isinstance(one, ast.ImportFrom) and one.module == "__future__")
+        item
+        for item in body
+        if not (futures and isinstance(item, ast.ImportFrom) and item.module == "__future__")
     ]
     has_docstring = isinstance(rest[0], ast.Expr) and isinstance(rest[0].value, ast.Constant)
     first = rest[1] if has_docstring and len(rest) > 1 else rest[0]
-    line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))])
+    line = min([first.lineno, *(item.lineno for item in getattr(first, "decorator_list", []))])
     return line - 1, first.col_offset
 
 

@@ -51,7 +51,7 @@ def _columns_of(name: str) -> Floats:
         for line in text.splitlines():
             fields = [field.strip() for field in line.split(",")]
             if len(fields) == 15 and fields[0].isdigit():
-                numbers = [float(fields[place]) for place in (0, 4, 12)]
+                numbers = [float(fields[index]) for index in (0, 4, 12)]
                 married = fields[5].startswith("Married-civ")
                 rows.append([*numbers, fields[9] == "Male", married, fields[14].startswith(">50K")])
     return np.array(rows, dtype=float)
@@ -74,7 +74,7 @@ def _by_diffprivlib(name: str, table: Floats) -> list[Floats]:
         np.savez(file, features=table[:, :-1], target=table[:, -1], low=low, high=high)
         command = [python, script, file, json.dumps(EPSILONS)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [np.array(one) for one in json.loads(done.stdout)]
+    return [np.array(load) for load in json.loads(done.stdout)]
 
 
 def _ours(name: str, table: Floats, epsilon: float, delta: int | None) -> Floats:
@@ -93,19 +93,19 @@ def print_regressions(splits: int = SPLITS) -> None:
     rows = []
     for name in BOUNDS:
         table = _columns_of(name)
-        found = np.empty((splits, len(EPSILONS), len(METHODS)))
+        buffer = np.empty((splits, len(EPSILONS), len(METHODS)))
         for seed in range(splits):
             inside, outside = prepare.split(len(table), seed)
             train, test = table[inside], table[outside]
             theirs = _by_diffprivlib(name, train)
             design = np.column_stack([train[:, :-1], np.ones(len(train))])
             exact = np.asarray(np.linalg.lstsq(design, train[:, -1], rcond=None)[0], np.float64)
-            for place, epsilon in enumerate(EPSILONS):
+            for index, epsilon in enumerate(EPSILONS):
                 ours = (_ours(name, train, epsilon, delta) for delta in (0, None))
-                every = (*ours, theirs[place], exact)
-                found[seed, place] = [_determined(weights, test) for weights in every]
-        for place, epsilon in enumerate(EPSILONS):
-            here = found[:, place]
+                every = (*ours, theirs[index], exact)
+                buffer[seed, index] = [_determined(weights, test) for weights in every]
+        for index, epsilon in enumerate(EPSILONS):
+            here = buffer[:, index]
             cells = [
                 f"{mean:.3f} ({least:.3f})"
                 for mean, least in zip(here.mean(axis=0), here.min(axis=0), strict=True)

@@ -61,8 +61,8 @@ def beside(sheets: list[Image.Image], across: int) -> Image.Image:
     wide, high = (size + 2 for size in sheets[0].size)
     rows = math.ceil(len(sheets) / across)
     whole = Image.new(sheets[0].mode, (wide * min(across, len(sheets)), high * rows), "gray")
-    for place, sheet in enumerate(sheets):
-        whole.paste(sheet, (place % across * wide, place // across * high))
+    for index, sheet in enumerate(sheets):
+        whole.paste(sheet, (index % across * wide, index // across * high))
     return whole
 
 

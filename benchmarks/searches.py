@@ -61,9 +61,9 @@ def count_units(name: str, groups: int) -> dict[str, Any]:
     return query | ({"group_by": {"region": list(range(groups))}} if groups > 1 else {})
 
 
-PERSONS = [count_units(f"q{place}", 20) for place in range(3)]
-TOTALS = [count_units(f"q{place}", 1) for place in range(3)]
-HUNDRED = [MIXED[place % len(MIXED)] | {"name": f"q{place}"} for place in range(100)]
+PERSONS = [count_units(f"q{index}", 20) for index in range(3)]
+TOTALS = [count_units(f"q{index}", 1) for index in range(3)]
+HUNDRED = [MIXED[index % len(MIXED)] | {"name": f"q{index}"} for index in range(100)]
 OPPOSITE = {"epsilon": "60", "neighbours": "replace-one"}
 # name, queries, [privacy], max_rows, and the CPU time asked
 PLANNED: list[tuple[str, list[dict[str, Any]], dict[str, str], int, str]] = [

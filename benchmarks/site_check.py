@@ -48,12 +48,12 @@ def main() -> int:
         )
         frame.write_text(text)
         shown = chromium(Path(folder), frame, "--virtual-time-budget=10000000", "--dump-dom")
-    found = json.loads(html.unescape(shown.split('<pre id="found">')[1].split("</pre>")[0]))
-    print(*found, sep="\n")
+    record = json.loads(html.unescape(shown.split('<pre id="found">')[1].split("</pre>")[0]))
+    print(*record, sep="\n")
     print(
-        f"{len(pages)} pages looked at, {', '.join(map(str, WIDTHS))} px wide: {len(found)} found"
+        f"{len(pages)} pages looked at, {', '.join(map(str, WIDTHS))} px wide: {len(record)} found"
     )
-    return bool(found)
+    return bool(record)
 
 
 if __name__ == "__main__":

@@ -83,13 +83,13 @@ def files_of(commit: str | None) -> dict[Path, str]:
     packed = subprocess.run(
         ["git", "archive", commit, _SOURCE], cwd=ROOT, capture_output=True, check=True
     ).stdout
-    found: dict[Path, str] = {}
+    results: dict[Path, str] = {}
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         for member in archive:
             text = archive.extractfile(member) if member.name.endswith(".py") else None
             if text is not None:
-                found[Path(member.name).relative_to(_SOURCE)] = text.read().decode()
-    return found
+                results[Path(member.name).relative_to(_SOURCE)] = text.read().decode()
+    return results
 
 
 def counts(files: Mapping[Path, str]) -> dict[str, int]:
@@ -163,7 +163,7 @@ def _names_a_kind(truth: ast.expr) -> bool:
     if isinstance(truth, ast.Attribute):
         return truth.attr in _KINDS or getattr(truth.value, "id", "") == "Kind"
     if isinstance(truth, ast.Call) and getattr(truth.func, "id", "") == "isinstance":
-        named = {one.id for one in ast.walk(truth.args[1]) if isinstance(one, ast.Name)}
+        named = {item.id for item in ast.walk(truth.args[1]) if isinstance(item, ast.Name)}
         return bool(named & _OF_A_KIND)
     return False
 
@@ -171,7 +171,10 @@ def _names_a_kind(truth: ast.expr) -> bool:
 def fields(files: Mapping[Path, str], name: str) -> int:
     """How many fields a dataclass declares, wherever it stands; 0 if there is none."""
     return sum(
-        sum(isinstance(one, ast.AnnAssign) and "ClassVar" not in ast.dump(one) for one in node.body)
+        sum(
+            isinstance(item, ast.AnnAssign) and "ClassVar" not in ast.dump(item)
+            for item in node.body
+        )
         for path, text in files.items()
         if path.parts[0] == "tables"
         for node in ast.parse(text).body
@@ -195,8 +198,8 @@ def _functions(tree: ast.Module) -> Iterator[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
             first = node.body[0]
-            told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-            begin = first.end_lineno if told and first.end_lineno else node.lineno
+            text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            begin = first.end_lineno if text and first.end_lineno else node.lineno
             yield node.end_lineno - begin
 
 
@@ -206,7 +209,7 @@ def _constants(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Assign) and _is_number(node.value):
             for target in node.targets:
                 elements = target.elts if isinstance(target, ast.Tuple) else [target]
-                yield from (one.id for one in elements if isinstance(one, ast.Name))
+                yield from (element.id for element in elements if isinstance(element, ast.Name))
 
 
 def _is_number(value: ast.expr) -> bool:
@@ -285,7 +288,7 @@ def checks_in_one_reading() -> int:
 def main(commits: list[str]) -> None:
     states = {commit: counts(files_of(commit)) for commit in commits}
     states["now"] = counts(files_of(None))
-    rows = [(name, *(f"{one[name]:,}" for one in states.values())) for name in states["now"]]
+    rows = [(name, *(f"{state[name]:,}" for state in states.values())) for name in states["now"]]
     print_rows("The source", ("", *states), rows)
     entered = [(name, f"{count:,}") for name, count in release().items()]
     entered.append(("checks of a spec in one reading", f"{checks_in_one_reading()}"))

@@ -160,14 +160,16 @@ QUERIES = (
 def row(query: Query, epsilon: str) -> Row:
     """Return the row of a query at ε."""
     budget = query.budget(epsilon)
-    found = ln.compare(**budget, sensitivity=query.sensitivity)
+    comparison = ln.compare(**budget, sensitivity=query.sensitivity)
     usual = {
         name: ln.calibrate(name, **budget, sensitivity=sensitivity).mse
         for name, sensitivity in (("laplace", query.l1), ("gaussian", query.sensitivity))
         if name == "laplace" or query.delta != "0"
     }
     # Nothing is called better than usual noise for a gain that no reader would see.
-    names = {one.label: one.mechanism.mse for one in found.candidates} | usual
+    names = {
+        candidate.label: candidate.mechanism.mse for candidate in comparison.candidates
+    } | usual
     least = min(names.values())
     best = min(
         names, key=lambda name: (names[name] > 1.0005 * least, name not in usual, names[name])
@@ -193,9 +195,9 @@ def _cell(texts: list[str]) -> str:
 
 def line(query: Query, rows: list[Row]) -> str:
     """Return a line of the table, from the rows at both ε."""
-    names = [f"[{one.best}](noise/{one.family}.md)" for one in rows]
-    laplace = [_less(one.mse, one.laplace) for one in rows]
-    gaussian = [_less(one.mse, one.gaussian) for one in rows]
+    names = [f"[{row.best}](noise/{row.family}.md)" for row in rows]
+    laplace = [_less(row.mse, row.laplace) for row in rows]
+    gaussian = [_less(row.mse, row.gaussian) for row in rows]
     cells = (f"[{query.what}]({query.link})", *map(_cell, (names, laplace, gaussian)))
     return f"| {' | '.join(cells)} |"
 
@@ -205,7 +207,7 @@ def table(rows: dict[Query, list[Row]]) -> str:
         "| query | best noise | less mse than Laplace | less mse than Gaussian |",
         "|---|---|---|---|",
     ]
-    return "\n".join([*head, *(line(query, found) for query, found in rows.items())])
+    return "\n".join([*head, *(line(query, result) for query, result in rows.items())])
 
 
 def picture(rows: dict[Query, list[Row]]) -> bytes:
@@ -213,17 +215,17 @@ def picture(rows: dict[Query, list[Row]]) -> bytes:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    shown = [found[0] for found in rows.values()]
+    shown = [row[0] for row in rows.values()]
     canvas = Figure(figsize=(6.4, 0.34 * len(rows) + 1.1), layout="constrained")
     axes = canvas.subplots()
     places = range(len(rows), 0, -1)
-    colours = looks(["laplace", "gaussian", *(one.family for one in shown)])
+    colours = looks(["laplace", "gaussian", *(item.family for item in shown)])
     axes.axvline(1, color="black", linewidth=0.8)
     for name, mark in (("laplace", "o"), ("gaussian", "s")):
         points = [
-            (getattr(one, name) / one.mse, place)
-            for one, place in zip(shown, places, strict=True)
-            if getattr(one, name) is not None
+            (getattr(item, name) / item.mse, index)
+            for item, index in zip(shown, places, strict=True)
+            if getattr(item, name) is not None
         ]
         x, y = zip(*points, strict=True)
         filled = colours[name][0] if name == "laplace" else "white"

@@ -111,20 +111,20 @@ def told_by_balls(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
     """How many words tell where they are without a further bit; all those must be right."""
     grid = default_grid(noise)
     block = block_of(noise, words, grid)
-    told = 0
+    text = 0
     for index, word in enumerate(words):
         with precision(124):
             enclosure = block.enclose(index, 60)
         if enclosure.is_nan():
             continue
-        told += 1
+        text += 1
         with workdps(60):
             x = truth((mpf(word) + 0.5) / FULL) * _in_steps(noise, grid)
             digits = nstr(-x if is_negative(index) else x, 50)
         with precision(250):
             slack = (abs(arb(digits)) + 1) * arb(2) ** -150
             assert enclosure.overlaps(arb(digits, slack))
-    return told
+    return text
 
 
 def _in_steps(noise: Noise, grid: Fraction) -> Any:

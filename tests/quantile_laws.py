@@ -19,19 +19,19 @@ def permute_and_flip(penalties: Sequence[float]) -> list[float]:
     orders, those before a candidate are a random subset: 1/(k + 1) integrates them.
     """
     best = min(penalties)
-    taken = [math.exp(best - one) for one in penalties]
-    found: list[float] = []
-    for place, own in enumerate(taken):
+    taken = [math.exp(best - penalty) for penalty in penalties]
+    results: list[float] = []
+    for index, computed in enumerate(taken):
         sums = [1.0]  # elementary symmetric sums of the others, with signs
-        for other in taken[:place] + taken[place + 1 :]:
+        for other in taken[:index] + taken[index + 1 :]:
             sums = [a - other * b for a, b in zip([*sums, 0.0], [0.0, *sums], strict=True)]
-        found.append(own * math.fsum(one / (k + 1) for k, one in enumerate(sums)))
-    return found
+        results.append(computed * math.fsum(item / (k + 1) for k, item in enumerate(sums)))
+    return results
 
 
 def score(mass: Mass, part: int, level: Fraction) -> Fraction:
     total = sum(mass.values(), Fraction(0))
-    below = sum((one for place, one in mass.items() if place < part), Fraction(0))
+    below = sum((item for index, item in mass.items() if index < part), Fraction(0))
     at = mass.get(part, Fraction(0))
     return max(Fraction(0), below - level * total, level * total - below - at)
 
@@ -50,11 +50,11 @@ def nested_law(  # noqa: PLR0917 (it calls itself)
     level = (levels[middle] - low) / (high - low)
     parts = range(ends[0], ends[1] + 1)
     chances = permute_and_flip([float(rates[middle] * score(mass, g, level)) for g in parts])
-    found: Law = {}
+    results: Law = {}
     for part, chance in zip(parts, chances, strict=True):
         half = {part: mass.get(part, Fraction(0)) / 2}
-        lower = {g: one for g, one in mass.items() if g < part} | half
-        upper = {g: one for g, one in mass.items() if g > part} | half
+        lower = {g: item for g, item in mass.items() if g < part} | half
+        upper = {g: item for g, item in mass.items() if g > part} | half
         below = nested_law(
             lower, levels[:middle], rates[:middle], (ends[0], part), (low, levels[middle])
         )
@@ -66,31 +66,31 @@ def nested_law(  # noqa: PLR0917 (it calls itself)
             (levels[middle], high),
         )
         for (a, p), (b, q) in itertools.product(below.items(), above.items()):
-            found[(*a, part, *b)] = chance * p * q
-    return found
+            results[(*a, part, *b)] = chance * p * q
+    return results
 
 
 def split_law(
     mass: Mass, levels: Sequence[Fraction], rates: Sequence[Fraction], candidates: int
 ) -> Law:
-    found: Law = {(): 1.0}
+    results: Law = {(): 1.0}
     for level, rate in zip(levels, rates, strict=True):
         chances = permute_and_flip([float(rate * score(mass, g, level)) for g in range(candidates)])
-        found = {
+        results = {
             (*known, g): p * chance
-            for known, p in found.items()
+            for known, p in results.items()
             for g, chance in enumerate(chances)
         }
-    return found
+    return results
 
 
 def mass_of(rows: Sequence[int], parts: int) -> Mass:
     """Return what lies in each part if each row is spread over those of its candidate."""
-    found: Mass = {}
+    results: Mass = {}
     for row in rows:
         for part in range(row * parts, (row + 1) * parts):
-            found[part] = found.get(part, Fraction(0)) + Fraction(1, parts)
-    return found
+            results[part] = results.get(part, Fraction(0)) + Fraction(1, parts)
+    return results
 
 
 def tables(most: int, values: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:

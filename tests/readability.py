@@ -38,22 +38,26 @@ def sentences(page: str) -> list[str]:
     """Return the sentences of a page of Markdown."""
     prose = _ITEM.sub("\n\n", _NO_PROSE.sub("\n\n", page)).replace(" · ", "\n\n")
     prose = _LINK.sub(r"\1", _CODE.sub("Code", prose))
-    found: list[str] = []
+    results: list[str] = []
     for paragraph in re.split(r"\n\s*\n", prose):
         text = _SHORT.sub(r"\1 ", " ".join(paragraph.split()))
-        found += [one for one in _END.split(text) if words(one)]
-    return found
+        results += [part for part in _END.split(text) if words(part)]
+    return results
 
 
 def words(sentence: str) -> int:
     """Return how many words a sentence has; a sign between blanks is none."""
-    return sum(bool(re.search(r"\w", one)) for one in sentence.split())
+    return sum(bool(re.search(r"\w", part)) for part in sentence.split())
 
 
 def pages() -> list[Path]:
     """Return the pages that newcomers read."""
-    found = [ROOT / name for name in PAGES]
-    return [page for one in found for page in ([one] if one.suffix else sorted(one.glob("*.md")))]
+    results = [ROOT / name for name in PAGES]
+    return [
+        page
+        for folder in results
+        for page in ([folder] if folder.suffix else sorted(folder.glob("*.md")))
+    ]
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ def plain_delta(law: Noise, shift: float, epsilon: float, kinks: Sequence[float]
     `kinks` are those of f for x >= 0, the last of them where it is 0 or may be taken for it.
     """
     mirrored = [sign * kink for kink in kinks for sign in (1, -1)]
-    ends = np.unique([one + move for one in mirrored for move in (0.0, shift)])
+    ends = np.unique([item + move for item in mirrored for move in (0.0, shift)])
     nodes, weights = np.polynomial.legendre.leggauss(4)
     total = 0.0
     for left, right in pairwise(ends):

@@ -75,7 +75,7 @@ class Stairs(Route):
         near = Fraction(1, self.unit)
         places = {meet + side for meet in meets for side in (-near, 0, near)}
         all_ = {self.limit, *_multiples(self.limit), *places}
-        return [self.scale * place for place in all_ if 0 < place <= self.limit]
+        return [self.scale * index for index in all_ if 0 < index <= self.limit]
 
     def certain(self, shift: Fraction) -> float:
         unit = self.unit
@@ -304,11 +304,11 @@ ROUTES: dict[str, Callable[[Any, Fraction, Fraction], Route]] = {
 def worst(law: Noise, *, limit: Fraction, epsilon: Fraction) -> tuple[float, Fraction]:
     """Return the largest H that is certain, and its shift: by grid, turning points, polishing."""
     route = ROUTES[law.name](law, limit, epsilon)
-    found = sorted((route.certain(shift), shift) for shift in set(route.turns()))
+    ordered = sorted((route.certain(shift), shift) for shift in set(route.turns()))
     if isinstance(route, Smooth | Slopes):
-        places = sorted(shift for _, shift in found)
-        found += [_polished(route, places, shift) for _, shift in found[-2:]]
-    return max(found)
+        places = sorted(shift for _, shift in ordered)
+        ordered += [_polished(route, places, shift) for _, shift in ordered[-2:]]
+    return max(ordered)
 
 
 def _polished(route: Route, places: list[Fraction], shift: Fraction) -> tuple[float, Fraction]:
@@ -319,8 +319,8 @@ def _polished(route: Route, places: list[Fraction], shift: Fraction) -> tuple[fl
     golden = (math.sqrt(5) - 1) / 2
     best = (route.certain(shift), shift)
     for _ in range(16):
-        one, two = high - golden * (high - low), low + golden * (high - low)
-        tried = [(route.certain(Fraction(place)), Fraction(place)) for place in (one, two)]
+        value, two = high - golden * (high - low), low + golden * (high - low)
+        tried = [(route.certain(Fraction(index)), Fraction(index)) for index in (value, two)]
         best = max(best, *(pair for pair in tried if pair[1] <= places[-1]))
-        low, high = (one, high) if tried[0] < tried[1] else (low, two)
+        low, high = (value, high) if tried[0] < tried[1] else (low, two)
     return best

@@ -34,7 +34,7 @@ def _constants(text: str) -> Iterator[tuple[str, str]]:
 def _is_number(value: ast.expr) -> bool:
     if isinstance(value, ast.Call):
         return isinstance(value.func, ast.Name) and all(
-            map(_is_number, (*value.args, *(one.value for one in value.keywords)))
+            map(_is_number, (*value.args, *(keyword.value for keyword in value.keywords)))
         )
     if isinstance(value, ast.BinOp):
         return _is_number(value.left) and _is_number(value.right)
@@ -47,11 +47,11 @@ def _is_number(value: ast.expr) -> bool:
 
 def _values_of(folder: Path) -> dict[str, dict[str, list[str]]]:
     """Return the modules of a package that give a name a value, by value, by name."""
-    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    result: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.glob("*.py")):
         for name, value in _constants(path.read_text(encoding="utf-8")):
-            found[name][value].append(path.name)
-    return found
+            result[name][value].append(path.name)
+    return result
 
 
 def _with_two_values(folder: Path) -> list[str]:

@@ -38,10 +38,12 @@ def cookbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, text in files_of(page).items():
             (folder / name).write_text(text)
             if name.endswith(".py"):
-                made = subprocess.run(
+                process = subprocess.run(
                     [sys.executable, folder / name], capture_output=True, check=True
                 )
-                (folder / name.removeprefix("make_")).with_suffix(".csv").write_bytes(made.stdout)
+                (folder / name.removeprefix("make_")).with_suffix(".csv").write_bytes(
+                    process.stdout
+                )
     return folder
 
 
@@ -74,7 +76,7 @@ def _words(text: str) -> list[str]:
 
 def _alike(wanted: list[str], found: list[str]) -> bool:
     if wanted[:1] == ["..."]:
-        return any(_alike(wanted[1:], found[place:]) for place in range(len(found) + 1))
+        return any(_alike(wanted[1:], found[index:]) for index in range(len(found) + 1))
     if not wanted or not found:
         return wanted == found
     return _near(wanted[0], found[0]) and _alike(wanted[1:], found[1:])
@@ -82,10 +84,10 @@ def _alike(wanted: list[str], found: list[str]) -> bool:
 
 def _near(wanted: str, found: str) -> bool:
     try:
-        one, other = (float(text.strip("±×%,()[]").replace(",", "")) for text in (wanted, found))
+        item, other = (float(text.strip("±×%,()[]").replace(",", "")) for text in (wanted, found))
     except ValueError:
         return wanted == found
-    return abs(one - other) <= max(abs(one), abs(other)) / 10
+    return abs(item - other) <= max(abs(item), abs(other)) / 10
 
 
 def files_of(page: Path) -> dict[str, str]:
@@ -96,22 +98,22 @@ def files_of(page: Path) -> dict[str, str]:
 
 def commands_of(page: Path) -> list[tuple[str, str]]:
     """Return each console command and the output that the page shows below it."""
-    found: list[tuple[str, str]] = []
+    results: list[tuple[str, str]] = []
     for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
-            found.append((command.partition("#")[0].strip(), output))
-    return found
+            results.append((command.partition("#")[0].strip(), output))
+    return results
 
 
 def _answers(page: Path) -> dict[str, tuple[str, str]]:
     """Return the lines of a spec and the result below them, by the title of their section."""
-    found = re.findall(
+    matches = re.findall(
         r"^## ((?:(?!^## ).)*?)\n.*?```toml\n([^`]*)```\n\n```text\n(.*?)```",
         page.read_text(),
         re.DOTALL | re.MULTILINE,
     )
-    return {title: (answer, shown) for title, answer, shown in found}
+    return {title: (answer, shown) for title, answer, shown in matches}
 
 
 def _checker(page: Path) -> doctest.OutputChecker:

@@ -22,10 +22,12 @@ def _members() -> Iterator[tuple[str, Any]]:
                 continue
             if inspect.isclass(value):
                 yield f"{module.name}.{name}", value
-                own = {one: getattr(value, one) for one in vars(value) if not one.startswith("_")}
-                for one, member in own.items():
-                    if callable(member) or isinstance(vars(value)[one], property):
-                        yield f"{module.name}.{name}.{one}", member
+                computed = {
+                    text: getattr(value, text) for text in vars(value) if not text.startswith("_")
+                }
+                for item, member in computed.items():
+                    if callable(member) or isinstance(vars(value)[item], property):
+                        yield f"{module.name}.{name}.{item}", member
             elif inspect.isfunction(value):
                 yield f"{module.name}.{name}", value
 

@@ -21,9 +21,9 @@ def fresh(tmp_path: Path) -> Path:
 
 def planned(folder: Path, target: str) -> str:
     arguments = ["make", "--dry-run", "--no-print-directory", target]
-    own = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    computed = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
-        arguments, cwd=folder, env=own, capture_output=True, text=True, check=True
+        arguments, cwd=folder, env=computed, capture_output=True, text=True, check=True
     )
     return done.stdout
 

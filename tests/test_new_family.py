@@ -124,7 +124,7 @@ def test_the_command_line_knows_a_family_that_is_installed(folder: Path) -> None
     assert json.loads(done.stdout)["noise"]["name"] == "secant", done.stderr
     assert leastnoise(folder, "verify", "one.json").returncode == 0
     ranked = json.loads(leastnoise(folder, "compare", *PROBLEM).stdout)["candidates"]
-    assert [one["noise"]["name"] for one in ranked] == ["staircase", "laplace", "secant"]
+    assert [item["noise"]["name"] for item in ranked] == ["staircase", "laplace", "secant"]
 
 
 @pytest.mark.dense

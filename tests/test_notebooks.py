@@ -48,10 +48,10 @@ def is_missing(value: Any) -> bool:
 
 
 def html(shown: Any) -> _Tags:
-    found = _Tags(shown._repr_html_())
-    assert set(found.tags) <= TAGS
-    assert found.styles <= {("style", "text-align: right")}
-    return found
+    result = _Tags(shown._repr_html_())
+    assert set(result.tags) <= TAGS
+    assert result.styles <= {("style", "text-align: right")}
+    return result
 
 
 def framed(name: str) -> Framed:
@@ -63,10 +63,13 @@ def framed(name: str) -> Framed:
 @pytest.mark.parametrize("name", [*FRAMED, "Account", "Ledger", "ReleasedTables", "Table"])
 def test_a_notebook_shows_tables(name: str) -> None:
     shown = framed(name) if name in {"Ledger", "Table"} else made(name)
-    found = html(shown)
-    assert found.texts[0] == repr(shown)
-    assert "table" in found.tags
-    assert found.tags.count("td") % found.tags.count("th") == 0 or name in {"Comparison", "Ledger"}
+    result = html(shown)
+    assert result.texts[0] == repr(shown)
+    assert "table" in result.tags
+    assert result.tags.count("td") % result.tags.count("th") == 0 or name in {
+        "Comparison",
+        "Ledger",
+    }
 
 
 def test_hostile_texts_are_escaped(tmp_path: Path) -> None:
@@ -92,17 +95,17 @@ def test_every_block_has_its_table_and_long_ones_end() -> None:
         plan=released().plan,
         path=None,
     )
-    found = html(tables)
-    assert found.tags.count("table") == 2
-    assert found.tags.count("td") == 100
-    assert "… and 10 more rows" in found.texts
+    result = html(tables)
+    assert result.tags.count("table") == 2
+    assert result.tags.count("td") == 100
+    assert "… and 10 more rows" in result.texts
     whole = Table(name="a", columns={"n": list(range(50))})
     assert not any("more rows" in text for text in html(whole).texts)
 
 
 def test_what_is_skipped_is_shown_with_its_reason() -> None:
     texts = html(compared()).texts
-    assert all(one.name in texts and one.why in texts for one in compared().skipped)
+    assert all(item.name in texts and item.why in texts for item in compared().skipped)
 
 
 def test_a_ledger_that_is_gone_says_so(tmp_path: Path) -> None:
@@ -111,22 +114,22 @@ def test_a_ledger_that_is_gone_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*FRAMED, "Ledger", "Table"])
 def test_frames_of_all_libraries_are_alike(name: str) -> None:
-    one = framed(name)
-    arrow = one.to_arrow().to_pydict()
-    assert one.to_polars().to_dict(as_series=False) == arrow
-    assert pa.table(one).to_pydict() == arrow
-    assert pl.DataFrame(one).to_dict(as_series=False) == arrow
-    pandas = one.to_pandas()
+    item = framed(name)
+    arrow = item.to_arrow().to_pydict()
+    assert item.to_polars().to_dict(as_series=False) == arrow
+    assert pa.table(item).to_pydict() == arrow
+    assert pl.DataFrame(item).to_dict(as_series=False) == arrow
+    pandas = item.to_pandas()
     assert list(pandas.columns) == list(arrow)
     for column, values in arrow.items():
-        for found, value in zip(pandas[column].tolist(), values, strict=True):
-            assert found == value or (value is None and is_missing(found))
+        for result, value in zip(pandas[column].tolist(), values, strict=True):
+            assert result == value or (value is None and is_missing(result))
 
 
 def test_a_comparison_has_a_row_a_candidate() -> None:
-    found = compared().to_arrow().to_pydict()
-    assert found["noise"] == [one.noise.name for one in compared().mechanisms]
-    assert found["mae"] == [one.mae for one in compared().candidates]
+    result = compared().to_arrow().to_pydict()
+    assert result["noise"] == [mechanism.noise.name for mechanism in compared().mechanisms]
+    assert result["mae"] == [candidate.mae for candidate in compared().candidates]
 
 
 def test_a_plan_has_a_row_an_error() -> None:
@@ -147,12 +150,12 @@ def test_a_ledger_has_a_row_a_charge_and_what_is_spent_is_no_less(tmp_path: Path
     noise = ln.calibrate("laplace", epsilon="1/3", sensitivity=ln.L1(1))
     ledger.charge(noise.certificate, unit="person", label="first")
     ledger.register([(noise.certificate, 2)], budget=ln.Budget(epsilon=1), unit="person")
-    found = ledger.to_arrow().to_pydict()
-    assert found["kind"] == ["charge", "plan"]
-    assert found["label"] == ["first", ""]
-    assert found["user"] == [pwd.getpwuid(os.getuid()).pw_name] * 2
-    assert found["number"] == [2, 3]
-    for stated, cost in zip(found["epsilon"], (noise.certificate.budget.epsilon, 1), strict=True):
+    result = ledger.to_arrow().to_pydict()
+    assert result["kind"] == ["charge", "plan"]
+    assert result["label"] == ["first", ""]
+    assert result["user"] == [pwd.getpwuid(os.getuid()).pw_name] * 2
+    assert result["number"] == [2, 3]
+    for stated, cost in zip(result["epsilon"], (noise.certificate.budget.epsilon, 1), strict=True):
         assert ln.Budget(epsilon=stated).epsilon >= cost
     (row,) = ln.check_ledger(ledger.path).to_arrow().to_pylist()
     assert (row["dataset"], row["charges"], row["epsilon"]) == ("a", 2, 9.0)
@@ -172,5 +175,5 @@ def test_a_class_that_is_framed_names_its_columns() -> None:
     for kind in (ln.Comparison, ln.Plan, ln.CheckedLedger, ln.Ledger):
         name = kind.__name__
         columns = framed(name).to_arrow().column_names
-        said = (kind.__doc__ or "").replace("\n", " ")
-        assert [one for one in columns if f"`{one}`" not in said] == [], name
+        text = (kind.__doc__ or "").replace("\n", " ")
+        assert [column for column in columns if f"`{column}`" not in text] == [], name

@@ -106,7 +106,7 @@ def test_every_public_type_is_known() -> None:
         name
         for name in unknown
         if not name.startswith(UNTYPED)
-        and any(name == one or name.startswith(f"{one}.") for one in public)
+        and any(name == item or name.startswith(f"{item}.") for item in public)
     ]
     assert wrong == []
     assert report["completenessScore"] > 0.99

@@ -34,12 +34,12 @@ def _found(path: str) -> Any:
     parts = path.split(".")
     for end in range(len(parts), 0, -1):
         try:
-            found: Any = importlib.import_module(".".join(parts[:end]))
+            result: Any = importlib.import_module(".".join(parts[:end]))
         except ModuleNotFoundError:
             continue
         for name in parts[end:]:
-            found = getattr(found, name)
-        return found
+            result = getattr(result, name)
+        return result
     raise ModuleNotFoundError(path)
 
 
@@ -50,10 +50,10 @@ def _listed(package: ModuleType) -> set[str]:
 def _promised() -> Iterator[Any]:
     """Yield what the pages of the API show: a module stands for all that it has or exports."""
     for name in PROMISED:
-        yield (found := _found(name))
-        if isinstance(found, ModuleType):
-            listed = getattr(found, "__all__", [one for one in vars(found) if one[0] != "_"])
-            yield from (getattr(found, one) for one in listed)
+        yield (result := _found(name))
+        if isinstance(result, ModuleType):
+            listed = getattr(result, "__all__", [var for var in vars(result) if var[0] != "_"])
+            yield from (getattr(result, item) for item in listed)
 
 
 @cache
@@ -65,7 +65,7 @@ def _is_promised(thing: Any) -> bool:
     """Say whether a page of the API shows it; of a package, whether it shows anything of it."""
     if isinstance(thing, ModuleType):
         return any(name.startswith(thing.__name__) for name in PROMISED)
-    return any(thing is one for one in _things())
+    return any(thing is item for item in _things())
 
 
 def _told(page: Path) -> Iterator[str]:
@@ -95,7 +95,7 @@ def test_what_the_documentation_imports_is_promised(page: Path) -> None:
         (interop, _listed(interop)),
         (learn, _listed(learn)),
     ],
-    ids=lambda one: getattr(one, "__name__", ""),
+    ids=lambda item: getattr(item, "__name__", ""),
 )
 def test_what_a_package_exports_is_promised(package: ModuleType, names: set[str]) -> None:
     assert names
@@ -106,7 +106,9 @@ def test_the_contents_name_each_promise_and_its_page() -> None:
     of_all = {name.removeprefix("leastnoise.") for name in PROMISED}
     top = {f"{PROMISED[f'leastnoise.{name}']}#leastnoise.{name}" for name in of_all & _listed(ln)}
     linked = set(re.findall(r"\]\((\w+\.md#leastnoise\.\w+)\)", (API / "index.md").read_text()))
-    assert linked == {one for one in top if not one.endswith(tuple(f".{name}" for name in MODULES))}
+    assert linked == {
+        text for text in top if not text.endswith(tuple(f".{name}" for name in MODULES))
+    }
 
 
 def test_no_package_hides_a_public_name() -> None:

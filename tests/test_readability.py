@@ -25,9 +25,9 @@ text = "No sentence. At all."
 
 
 def test_what_a_sentence_is() -> None:
-    found = readability.sentences(PAGE)
-    assert [readability.words(one) for one in found] == [5, 7, 4, 6, 5, 4]
-    assert found[1] == "It links to a page, e.g here!"
+    result = readability.sentences(PAGE)
+    assert [readability.words(item) for item in result] == [5, 7, 4, 6, 5, 4]
+    assert result[1] == "It links to a page, e.g here!"
 
 
 def test_a_long_sentence_is_named_with_its_page(

@@ -48,17 +48,17 @@ class Sample:
 
 
 def test_arguments_are_converted_and_what_follows_from_them_is_kept() -> None:
-    found = Sample(size=3, part="0.5")
-    assert (found.part, found.step, found.rest) == (Fraction(1, 2), None, Fraction(5, 2))
-    assert dataclasses.replace(found, part=1) == Sample(size=3, part=Fraction(1))
-    assert pickle.loads(pickle.dumps(found)) == found
+    sample = Sample(size=3, part="0.5")
+    assert (sample.part, sample.step, sample.rest) == (Fraction(1, 2), None, Fraction(5, 2))
+    assert dataclasses.replace(sample, part=1) == Sample(size=3, part=Fraction(1))
+    assert pickle.loads(pickle.dumps(sample)) == sample
     with pytest.raises(dataclasses.FrozenInstanceError):
-        found.size = 4  # pyright: ignore[reportAttributeAccessIssue]
+        sample.size = 4  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_signature_says_what_is_taken() -> None:
     taken = inspect.signature(Sample).parameters
-    spelled = {name: one.annotation for name, one in taken.items()}
+    spelled = {name: item.annotation for name, item in taken.items()}
     assert spelled == {"size": "int", "part": "Exact", "step": "Exact | None", "note": "str"}
 
 
@@ -91,6 +91,6 @@ def test_arguments_have_their_types_in_the_order_of_json() -> None:
 
 
 def test_what_scales_is_multiplied_and_nothing_else() -> None:
-    found = multiply(Marked(width=1, steps=(1, 2), count=3), Fraction(5))
-    assert found == Marked(width=5, steps=(5, 10), count=3)
-    assert found.total == 15
+    result = multiply(Marked(width=1, steps=(1, 2), count=3), Fraction(5))
+    assert result == Marked(width=5, steps=(5, 10), count=3)
+    assert result.total == 15

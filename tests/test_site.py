@@ -55,8 +55,8 @@ def test_it_builds_without_a_warning_and_has_every_page(site: Path) -> None:
     """mkdocs itself warns of links and anchors that lead nowhere and of pages without a place."""
     pages = [page.relative_to(DOCS) for page in DOCS.rglob("*.md")]
     pages += [page.relative_to(ROOT) for page in (ROOT / "experiments").glob("*/README.md")]
-    made = {page.as_posix().replace("README.md", "index.md") for page in pages}
-    assert {name.replace(".html", ".md") for name in _pages(site)} >= made
+    built = {page.as_posix().replace("README.md", "index.md") for page in pages}
+    assert {name.replace(".html", ".md") for name in _pages(site)} >= built
 
 
 def test_it_has_the_page_that_checks_releases(site: Path) -> None:
@@ -66,8 +66,8 @@ def test_it_has_the_page_that_checks_releases(site: Path) -> None:
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     loads = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)="?([^"\s>]+)')
     for name, text in _pages(site).items():
-        found = [target for target in loads.findall(text) if re.match(r"(https?:)?//", target)]
-        assert not found, (name, found)
+        results = [target for target in loads.findall(text) if re.match(r"(https?:)?//", target)]
+        assert not results, (name, results)
 
 
 def test_every_formula_is_mathml(site: Path) -> None:

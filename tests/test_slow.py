@@ -43,16 +43,16 @@ def history(tmp_path: Path) -> Path:
 
 
 def test_of_what_changed_all_are_run_and_of_the_others_a_tenth() -> None:
-    one, other = (
+    item, other = (
         choose(TESTS, changed={"tables"}, commit=commit, seconds=PLENTY, times={})
         for commit in ("a", "b")
     )
-    for choice in (one, other):
+    for choice in (item, other):
         assert {test for test in TESTS if "tables" in test} <= choice.tests
         assert 20 < sum("noise" in test for test in choice.tests) < 80
-    assert one.tests != other.tests
+    assert item.tests != other.tests
     again = choose(TESTS[::-1], changed={"tables"}, commit="a", seconds=PLENTY, times={})
-    assert again.tests == one.tests
+    assert again.tests == item.tests
 
 
 def test_what_they_take_is_bounded_and_what_is_left_out_is_said() -> None:
@@ -209,13 +209,13 @@ def test_a_run_says_what_was_chosen_and_what_it_took(tmp_path: Path, workers: st
     )
 
     def run(seconds: int) -> str:
-        code, said = gate(tmp_path, "--gate", "-n", workers, "--gate-seconds", str(seconds))
-        assert code == 0, said
-        return said
+        code, text = gate(tmp_path, "--gate", "-n", workers, "--gate-seconds", str(seconds))
+        assert code == 0, text
+        return text
 
-    told = run(10**6)
-    assert " of 30 slow tests, about " in told
-    assert " s of processor time" in told
+    result = run(10**6)
+    assert " of 30 slow tests, about " in result
+    assert " s of processor time" in result
     assert "0 of 30 slow tests" in run(0)  # not a failure
 
 
@@ -229,8 +229,8 @@ def test_a_run_that_found_no_slow_test_fails(
     if not asked:
         source = f"import pytest\npytest.importorskip('not_there_at_all')\n{source}"
     (tmp_path / "test_it.py").write_text(source)
-    code, said = gate(tmp_path, "--gate", "-n", workers, *asked)
-    assert code in {4, 5}, said
+    code, text = gate(tmp_path, "--gate", "-n", workers, *asked)
+    assert code in {4, 5}, text
 
 
 @pytest.mark.dense
@@ -255,8 +255,8 @@ def test_a_share_leaves_out_tests_of_one_marker_alone(
         "@pytest.mark.slow\n@pytest.mark.dense\ndef test_slow():\n    open('slow', 'w')\n"
         "@pytest.mark.dense\ndef test_dense():\n    open('dense', 'w')\n"
     )
-    code, said = gate(tmp_path, "-n", workers, *asked)
-    assert code == 0, said
+    code, text = gate(tmp_path, "-n", workers, *asked)
+    assert code == 0, text
     names = {"plain", "slow", "dense"}
     assert {path.name for path in tmp_path.iterdir()} & names == runs
 

@@ -54,22 +54,24 @@ def test_every_line_works_as_it_is_typed(checkout: Path) -> None:
                 (checkout / name).write_text(text)
                 lines.append(f"mv ../{name} .")
     hidden = {name for name in os.environ if name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    own = {name: text for name, text in os.environ.items() if name not in hidden}
-    own["PATH"] = os.pathsep.join(
-        part for part in own["PATH"].split(os.pathsep) if Path(part) != Path(sys.executable).parent
+    computed = {name: text for name, text in os.environ.items() if name not in hidden}
+    computed["PATH"] = os.pathsep.join(
+        part
+        for part in computed["PATH"].split(os.pathsep)
+        if Path(part) != Path(sys.executable).parent
     )
     done = subprocess.run(
         ["sh"],
         input="\n".join(lines),
         cwd=checkout,
-        env=own | {"COLUMNS": "120"},
+        env=computed | {"COLUMNS": "120"},
         capture_output=True,
         text=True,
         check=False,
     )
     parts = done.stdout.split(MARK)
     assert parts[1::2] == ["0"] * len(typed), done.stderr
-    for (command, shown), found in zip(typed, parts[::2], strict=False):
-        text = found.strip("\n") + "\n"
+    for (command, shown), line in zip(typed, parts[::2], strict=False):
+        text = line.strip("\n") + "\n"
         assert not shown.strip() or Near().check_output(shown, text, FLAGS), (command, text)
     assert done.stderr == ""

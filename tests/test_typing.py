@@ -52,15 +52,15 @@ def test_a_users_program_is_accepted_and_its_mistakes_are_not(
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "wrong.py").write_text(_WRONG, encoding="utf-8")
-    said, status = check(tmp_path, *checker, "program.py")
-    assert status == 0, said
-    said, status = check(tmp_path, *checker, "wrong.py")
+    text, status = check(tmp_path, *checker, "program.py")
+    assert status == 0, text
+    text, status = check(tmp_path, *checker, "wrong.py")
     assert status == 1
-    assert {line for line in range(1, 9) if f"wrong.py:{line}:" in said} == {4, 5, 6, 7}, said
+    assert {line for line in range(1, 9) if f"wrong.py:{line}:" in text} == {4, 5, 6, 7}, text
 
 
 @pytest.mark.slow
 def test_pyright_accepts_the_sources() -> None:
     """Which `ty`, of `make lint`, checks in a twentieth of the time."""
-    said, status = check(ROOT, "pyright", "--pythonpath", sys.executable)
-    assert status == 0, said
+    text, status = check(ROOT, "pyright", "--pythonpath", sys.executable)
+    assert status == 0, text

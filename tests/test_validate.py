@@ -54,7 +54,7 @@ LEGAL: Mapping[tuple[str, str], Callable[[Any], bool]] = {
     ("Family's flags", "enough_bits"): lambda value: type(value) is int,  # few are enough for some
     ("certainly_at_most", "bound"): lambda value: type(value) is Fraction,  # however small
 }
-TRIED = [(name, argument) for name, one in SUBJECTS.items() for argument in one.given]
+TRIED = [(name, argument) for name, item in SUBJECTS.items() for argument in item.given]
 
 
 def _legal(name: str, argument: str, value: Any) -> bool:
@@ -65,16 +65,16 @@ def _legal(name: str, argument: str, value: Any) -> bool:
     return LEGAL.get((name, argument), lambda value: False)(value)
 
 
-@pytest.mark.parametrize(("name", "argument"), TRIED, ids=[" ".join(one) for one in TRIED])
+@pytest.mark.parametrize(("name", "argument"), TRIED, ids=[" ".join(item) for item in TRIED])
 def test_what_is_hostile_is_refused_by_name(name: str, argument: str) -> None:
-    one = SUBJECTS[name]
-    kind, _ = one.given[argument]
+    item = SUBJECTS[name]
+    kind, _ = item.given[argument]
     for value in HOSTILE[kind]:
         if _legal(name, argument, value):
             continue
         with pytest.raises(InvalidInput) as refused:
-            one.call(**one.arguments(**{argument: value}))
-        assert one.named.get(argument, argument) in str(refused.value), repr(value)[:80]
+            item.call(**item.arguments(**{argument: value}))
+        assert item.named.get(argument, argument) in str(refused.value), repr(value)[:80]
         assert len(str(refused.value)) < 500
         if isinstance(refused.value, InvalidArgument):
             assert refused.value.expected
@@ -82,10 +82,10 @@ def test_what_is_hostile_is_refused_by_name(name: str, argument: str) -> None:
 
 def _numbers_in(value: Any) -> list[Any]:
     if is_dataclass(value) and not isinstance(value, type):
-        found = [_numbers_in(getattr(value, one.name)) for one in fields(value)]
-        return [number for numbers in found for number in numbers]
+        results = [_numbers_in(getattr(value, field.name)) for field in fields(value)]
+        return [number for numbers in results for number in numbers]
     if isinstance(value, tuple | list):
-        return [number for one in value for number in _numbers_in(one)]
+        return [number for item in value for number in _numbers_in(item)]
     if isinstance(value, Fraction):
         return [value.numerator, value.denominator]
     return [value]
@@ -110,14 +110,14 @@ RECORDS = [
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_no_numpy_scalar_is_kept(name: str) -> None:
-    one = SUBJECTS[name]
-    plain = one.call(**one.arguments())
+    item = SUBJECTS[name]
+    plain = item.call(**item.arguments())
     friendly = {
         argument: FRIENDLY[kind](value)
-        for argument, (kind, value) in one.given.items()
+        for argument, (kind, value) in item.given.items()
         if kind in FRIENDLY
     }
-    converted = one.call(**one.arguments(**friendly))
+    converted = item.call(**item.arguments(**friendly))
     if name != "ScaledIntegers":
         assert converted == plain
     kept = [value for value in _numbers_in(converted) if type(value) is not np.ndarray]
@@ -126,7 +126,7 @@ def test_no_numpy_scalar_is_kept(name: str) -> None:
 
 def test_every_family_and_every_public_name_is_tried() -> None:
     assert set(NOISE) == set(FAMILIES)
-    tried = {one.call for one in SUBJECTS.values()}
+    tried = {subject.call for subject in SUBJECTS.values()}
     for name in dir(ln):
         # what a Release takes is the spec's to check
         if name not in {"errors", "noise", "Release", *RESULTS}:
@@ -143,8 +143,8 @@ def test_a_count_of_eight_bits_does_not_wrap() -> None:
         sensitivity=ln.Linf(1, l0=2),
         geometry=CellGeometry(count=5),
     )
-    one, eight_bits = ln.Mechanism(claim), cast("int", np.uint8(200))
-    assert one.compose(eight_bits).delta(epsilon=1) == one.compose(200).delta(epsilon=1)
+    mechanism, eight_bits = ln.Mechanism(claim), cast("int", np.uint8(200))
+    assert mechanism.compose(eight_bits).delta(epsilon=1) == mechanism.compose(200).delta(epsilon=1)
     wrapping = ln.Linf(1, l0=eight_bits).radius("l1", dimension=eight_bits)
     assert wrapping == ln.Linf(1, l0=200).radius("l1", dimension=200)
     assert ln.Linf(1, l0=eight_bits).radius("l2", dimension=eight_bits) == ln.Linf(
@@ -318,7 +318,7 @@ def _least_slips(first: str, second: str) -> int:
 
 
 def test_slips_of_typing_are_counted() -> None:
-    words = ["".join(one) for size in range(4) for one in product("ab", repeat=size)]
+    words = ["".join(case) for size in range(4) for case in product("ab", repeat=size)]
     words += ["abab", "acba", "cab"]
     for first in words:
         for second in words:

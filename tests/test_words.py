@@ -123,9 +123,9 @@ def test_an_account_says_what_its_filter_adds_up(tmp_path: Path) -> None:
     for rule in ("sums", "zcdp"):
         ledger.open_account(rule, unit="person", budget=budget, rule=rule)
         ledger.charge(public.mechanism().certificate, unit="person", dataset=rule)
-    said = {name: repr(account) for name, account in ledger.accounts().items()}
-    assert said["sums"] == "<Account: ε 1 and δ 0 spent of (9, 1e-5)-DP by 1 charge; sums>"
-    assert said["zcdp"] == "<Account: ρ 0.5 spent of (9, 1e-5)-DP by 1 charge; zcdp>"
+    text = {name: repr(account) for name, account in ledger.accounts().items()}
+    assert text["sums"] == "<Account: ε 1 and δ 0 spent of (9, 1e-5)-DP by 1 charge; sums>"
+    assert text["zcdp"] == "<Account: ρ 0.5 spent of (9, 1e-5)-DP by 1 charge; zcdp>"
 
 
 def test_hostile_names_stay_on_the_line(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_no_row_of_a_source_is_shown(library: Any) -> None:
         privacy={"unit": "row", "epsilon": "1"},
         query=[{"name": "n", "statistics": ["count"]}],
     )
-    for one in (release, frame_of(frame), SparkRows("the frame", frame)):
-        assert str(_SECRET) not in repr(one)
+    for item in (release, frame_of(frame), SparkRows("the frame", frame)):
+        assert str(_SECRET) not in repr(item)
     values = ScaledIntegers(numerators=np.array([_SECRET]), bits=0)
     assert str(_SECRET) not in repr(values)
 
@@ -155,7 +155,7 @@ def test_no_row_of_a_source_is_shown(library: Any) -> None:
 @given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**12))
 def test_budgets_are_rounded_up_and_bounds_down(value: Fraction) -> None:
     up, down = (
-        Fraction(one(value).replace(",", "")) for one in (_words.round_up, _words.round_down)
+        Fraction(item(value).replace(",", "")) for item in (_words.round_up, _words.round_down)
     )
     assert down <= value <= up
     assert up - down <= value / 999

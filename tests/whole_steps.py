@@ -33,7 +33,7 @@ def _chances(law: Any, dps: int) -> list[Any]:
     with mp.workdps(dps):
         weights = [weight(law, k) for k in range(last(law) + 1)]
         total = 2 * mp.fsum(weights) - weights[0]
-        return [one / total for one in weights]
+        return [weight / total for weight in weights]
 
 
 def chance(law: Any, k: int) -> Any:

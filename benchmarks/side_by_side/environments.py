@@ -63,13 +63,13 @@ def release(library: Library, python: Path, table: Path) -> dict[str, Any]:
         "SIDE_BY_SIDE_STARTED": repr(time.time()),
     }
     module = f"benchmarks.side_by_side.{library.script}"
-    said = _run(
+    text = _run(
         [python, "-m", module, table, *library.arguments],
         RELEASE_SECONDS,
         environment=environment,
         folder=table.parent,
     )
-    return json.loads(said.splitlines()[-1])
+    return json.loads(text.splitlines()[-1])
 
 
 def lines_of_code(path: Path) -> int:

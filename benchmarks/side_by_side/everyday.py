@@ -76,11 +76,11 @@ def write(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     persons = pd.DataFrame(
         {
             "person": np.arange(PERSONS),
-            "region": [f"R{one + 1:02d}" for one in region.tolist()],
+            "region": [f"R{value + 1:02d}" for value in region.tolist()],
             "sex": draw.choice(["f", "m"], PERSONS),
             "age": age,
             "income": income,
-            "postcode": [f"P{one:05d}" for one in (draw.zipf(1.25, PERSONS) % 9_000).tolist()],
+            "postcode": [f"P{value:05d}" for value in (draw.zipf(1.25, PERSONS) % 9_000).tolist()],
             "smoker": (draw.random(PERSONS) < 0.22).astype(int),
         }
     )
@@ -102,9 +102,9 @@ def write(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answers]:
     """Return what is true, by question and by answer."""
-    held = np.sort(persons["income"].dropna())
-    below = np.searchsorted(held, INCOMES[:-1]).tolist()
-    below.append(int(np.searchsorted(held, INCOMES[-1], side="right")))  # its upper edge, too
+    stored = np.sort(persons["income"].dropna())
+    below = np.searchsorted(stored, INCOMES[:-1]).tolist()
+    below.append(int(np.searchsorted(stored, INCOMES[-1], side="right")))  # its upper edge, too
     persons = persons.assign(income=persons["income"].clip(upper=TOP_INCOME))
     income, by_region = persons["income"], persons.groupby("region")
     cells = persons.groupby(["region", "sex"]).size()
@@ -151,8 +151,8 @@ def _counts(rows: pd.DataFrame, by: list[str]) -> pd.Series[float]:
 def error(releases: list[Answers], true: Answers) -> float:
     """Return the root mean square of published less true; of tables its geometric mean."""
     off: dict[str, list[float]] = {}
-    for one in releases:
-        for key, value in one.items():
+    for answers in releases:
+        for key, value in answers.items():
             off.setdefault(key.rpartition("|")[0], []).append(value - true[key])
     return float(np.exp(np.mean([np.log(np.mean(np.square(these))) / 2 for these in off.values()])))
 
@@ -161,10 +161,10 @@ def shown(question: str, releases: list[Answers] | None, true: Answers) -> str:
     """Return an error in words; "–" where the library doesn't answer."""
     if releases is None:
         return "–"
-    found = f"{error(releases, true):,.4g}"
+    text = f"{error(releases, true):,.4g}"
     if question == "postcodes":
-        found += f" ({np.mean([len(one) for one in releases]):.0f} published)"
-    return found
+        text += f" ({np.mean([len(release) for release in releases]):.0f} published)"
+    return text
 
 
 def main() -> None:
@@ -177,12 +177,12 @@ def main() -> None:
         for library in LIBRARIES:
             print(library.name, file=sys.stderr, flush=True)
             try:
-                found = release(library, install(library), Path(folder) / "persons.parquet")
+                result = release(library, install(library), Path(folder) / "persons.parquet")
             except CannotRunError as reason:
                 print(f"{library.name} isn't in the table: {reason}.")
                 continue
-            answers[library.name] = found["answers"]
-            names.append(f"{library.name} {found['version']}")
+            answers[library.name] = result["answers"]
+            names.append(f"{library.name} {result['version']}")
     print_rows(
         f"Root mean square errors of everyday questions about {PERSONS:,} persons",
         ("question", *names),

@@ -54,14 +54,14 @@ def report(*, package: str, delta: str, one_row: str, seconds: float, stds: Stds
         seconds: From the start of the process until all results were there.
         stds: The standard deviations.
     """
-    found = {
+    results = {
         "version": metadata.version(package),
         "delta": delta,
         "one_row": one_row,
         "seconds": seconds,
         "stds": asdict(stds),
     }
-    print(json.dumps(found), flush=True)
+    print(json.dumps(results), flush=True)
 
 
 def report_answers(
@@ -72,5 +72,5 @@ def report_answers(
     runs: int,
 ) -> None:
     """Print what `runs` releases of each question answered, one by one."""
-    answers = {one: [dict(answer(one)) for _ in range(runs)] for one in questions}
+    answers = {question: [dict(answer(question)) for _ in range(runs)] for question in questions}
     print(json.dumps({"version": metadata.version(package), "answers": answers}), flush=True)

@@ -32,9 +32,9 @@ def cells():
 
 
 def mean(rows):
-    held = rows["income"].dropna().clip(0, top)
-    total = of_sum.randomise(float((held - middle).sum()))
-    return middle + total / max(1, of_rate.randomise(len(held)))
+    clipped = rows["income"].dropna().clip(0, top)
+    total = of_sum.randomise(float((clipped - middle).sum()))
+    return middle + total / max(1, of_rate.randomise(len(clipped)))
 
 
 def rate(rows):
@@ -43,8 +43,8 @@ def rate(rows):
 
 
 def quantile(rows, level, epsilon):
-    held = rows["income"].dropna().to_numpy()
-    return tools.quantile(held, level, epsilon=epsilon, bounds=(0, top))
+    stored = rows["income"].dropna().to_numpy()
+    return tools.quantile(stored, level, epsilon=epsilon, bounds=(0, top))
 
 
 def spread():
@@ -52,49 +52,49 @@ def spread():
 
 
 def conditions():
-    held = [persons["age"] >= 65, persons["income"] < 20_000, persons["smoker"] == 1]
-    table, _ = tools.histogramdd(np.column_stack(held), epsilon=1, bins=[halves] * 3)
+    stored = [persons["age"] >= 65, persons["income"] < 20_000, persons["smoker"] == 1]
+    table, _ = tools.histogramdd(np.column_stack(stored), epsilon=1, bins=[halves] * 3)
     counts = table[1].sum(), table[:, 1].sum(), table[:, :, 1].sum()
     return dict(zip(("retired", "low", "smoker"), counts, strict=True))
 
 
 def ages():
     counts, _ = tools.histogram(persons["age"], epsilon=1, bins=edges, range=(0, 105))
-    return {str(k): one for k, one in enumerate(counts)}
+    return {str(k): item for k, item in enumerate(counts)}
 
 
 def sums_of(table, keys):
     """Return each sum of the cells, by the columns that it is by, a bar, and its keys."""
-    found = {}
+    results = {}
     for by in (by for size in range(len(keys) + 1) for by in itertools.combinations(keys, size)):
         away = tuple(axis for axis, name in enumerate(keys) if name not in by)
         rows = itertools.product(*(keys[name] for name in by))
         for key, value in zip(rows, table.sum(axis=away).ravel(), strict=True):
-            found[f"{' '.join(by)}|{' '.join(map(str, key))}"] = value
-    return found
+            results[f"{' '.join(by)}|{' '.join(map(str, key))}"] = value
+    return results
 
 
 def margins():
     region = persons["region"].map({name: k for k, name in enumerate(regions)})
-    held = np.column_stack([region, persons["sex"] == "m", (persons["age"] // 10).clip(upper=9)])
+    stored = np.column_stack([region, persons["sex"] == "m", (persons["age"] // 10).clip(upper=9)])
     bins = [np.arange(-0.5, 20), halves, np.arange(-0.5, 10)]
-    table, _ = tools.histogramdd(held, epsilon=1, bins=bins)
+    table, _ = tools.histogramdd(stored, epsilon=1, bins=bins)
     return sums_of(table, {"region": list(regions), "sex": ["f", "m"], "age": range(10)})
 
 
 def levels():
     counties, _ = tools.histogram(persons["county"], epsilon=1, bins=np.arange(-0.5, 3_000))
     states = counties.reshape(50, 60).sum(axis=1)
-    told = {"county": counties, "state": states}
-    rows = {f"{by}|{key}": one for by, counts in told.items() for key, one in enumerate(counts)}
+    text = {"county": counties, "state": states}
+    rows = {f"{by}|{key}": item for by, counts in text.items() for key, item in enumerate(counts)}
     return rows | {"nation|all": counties.sum()}
 
 
 def cumulative():
     edges = np.linspace(0, top, 1_001)
-    held = persons["income"][persons["income"] <= top]
-    counts, _ = tools.histogram(held, epsilon=1, bins=edges, range=(0, top))
-    return {str(k): one for k, one in enumerate(counts.cumsum())}
+    stored = persons["income"][persons["income"] <= top]
+    counts, _ = tools.histogram(stored, epsilon=1, bins=edges, range=(0, top))
+    return {str(k): item for k, item in enumerate(counts.cumsum())}
 
 
 budget = BudgetAccountant(epsilon=1, delta=1e-6, slack=1e-6)

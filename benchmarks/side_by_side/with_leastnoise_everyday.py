@@ -9,7 +9,7 @@ import leastnoise as ln
 
 persons = Path(sys.argv[1])
 visits = persons.with_name("visits.parquet")
-regions = {"region": [f"R{one:02d}" for one in range(1, 21)]}
+regions = {"region": [f"R{index:02d}" for index in range(1, 21)]}
 bounds = {"income": {"bounds": [0, 150_000]}, "smoker": {"bounds": [0, 1]}}
 grid = {"income": {"candidates": {"from": 0, "to": 150_000, "step": 10}}}
 deciles = [f"quantile(income, 0.{k})" for k in range(1, 10)]
@@ -103,9 +103,9 @@ def named(columns: Any, keys: list[str], value: str) -> dict[str, float]:
 
 def of_table(columns: Any) -> list[tuple[str, float]]:
     parts = ("region", "sex", "age_from", "county", "state", "nation")
-    keys = [one for one in parts if one in columns]
+    keys = [part for part in parts if part in columns]
     if "age_from" in keys:
-        columns = {**columns, "age_from": [int(one) // 10 for one in columns["age_from"]]}
+        columns = {**columns, "age_from": [int(column) // 10 for column in columns["age_from"]]}
     by = " ".join(key.removesuffix("_from") for key in keys)
     rows = named(columns, keys, "count") if keys else {"": columns["count"][0]}
     return [(f"{by}|{key}", value) for key, value in rows.items()]
@@ -117,11 +117,13 @@ def numbered(columns: Any) -> dict[str, float]:
 
 def rates(columns: Any) -> dict[str, float]:
     ratios = columns["ratio_sum_smoker_by_count"]
-    return {key: 1_000 * one for key, one in zip(columns["region"], ratios, strict=True)}
+    return {key: 1_000 * item for key, item in zip(columns["region"], ratios, strict=True)}
 
 
 read = {
-    "deciles": lambda columns: {str(k): one[0] for k, one in enumerate(columns.values(), start=1)},
+    "deciles": lambda columns: {
+        str(k): item[0] for k, item in enumerate(columns.values(), start=1)
+    },
     "spread": lambda columns: {"std": columns["std_income"][0]},
     "patients": lambda columns: {"n": columns["count_units"][0]},
     "ages": numbered,
@@ -139,7 +141,7 @@ def answers(question: str) -> dict[str, float]:
         return read[question](columns)
     keys = ("condition", "region", "sex", "postcode", "month", "work")
     value = {"means": "mean_income", "medians": "median_income"}.get(question, "count")
-    return named(columns, [one for one in keys if one in columns], value)
+    return named(columns, [key for key in keys if key in columns], value)
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ dp.enable_features("contrib")
 file = Path(sys.argv[1])
 persons = pl.read_parquet(file).lazy()
 visits = pl.read_parquet(file.with_name("visits.parquet")).lazy()
-regions = pl.DataFrame({"region": [f"R{one:02d}" for one in range(1, 21)]})
+regions = pl.DataFrame({"region": [f"R{index:02d}" for index in range(1, 21)]})
 sexes = pl.DataFrame({"sex": ["f", "m"]})
 months = pl.DataFrame({"month": list(range(1, 13))})
 labels = [str(band) for band in range(6)]
@@ -59,9 +59,9 @@ def count(query, keys, expected):
 
 
 def means():
-    held = ask(persons).filter(income.is_not_null()).with_columns(above=income - middle)
+    stored = ask(persons).filter(income.is_not_null()).with_columns(above=income - middle)
     table = release(
-        held.group_by("region")
+        stored.group_by("region")
         .agg(
             pl.col("above").fill_null(0.0).fill_nan(0.0).dp.sum((-middle, middle), scale=middle),
             dp.len(signed=True, scale=2.0),  # the scales are relative to each other
@@ -87,27 +87,27 @@ def rates():
 
 def medians():
     chosen = income.fill_nan(0.0).fill_null(0.0).dp.median(candidates=grid)
-    held = ask(persons).filter(income.is_not_null())
-    table = release(held.group_by("region").agg(chosen).with_keys(regions))
+    kept = ask(persons).filter(income.is_not_null())
+    table = release(kept.group_by("region").agg(chosen).with_keys(regions))
     return by_key(table, ["region"], "income")
 
 
 def deciles():
-    held = ask(persons).filter(income.is_not_null())
+    kept = ask(persons).filter(income.is_not_null())
     values = income.fill_nan(0.0).fill_null(0.0)
     tenths = [values.dp.quantile(k / 10, candidates=grid).alias(str(k)) for k in range(1, 10)]
-    return release(held.select(tenths)).row(0, named=True)
+    return release(kept.select(tenths)).row(0, named=True)
 
 
 def spread():
     above = (income - middle).clip(-middle, middle)
-    held = ask(persons).filter(income.is_not_null())
-    held = held.with_columns(above=above, squared=above * above - middle**2 / 2)
+    kept = ask(persons).filter(income.is_not_null())
+    kept = kept.with_columns(above=above, squared=above * above - middle**2 / 2)
     sums = [
         pl.col("above").fill_null(0.0).fill_nan(0.0).dp.sum((-middle, middle)),
         pl.col("squared").fill_null(0.0).fill_nan(0.0).dp.sum((-(middle**2) / 2, middle**2 / 2)),
     ]
-    above, squared, n = release(held.select([*sums, dp.len(signed=True)])).row(0)
+    above, squared, n = release(kept.select([*sums, dp.len(signed=True)])).row(0)
     return {"std": math.sqrt((squared + n * middle**2 / 2 - above**2 / n) / (n - 1))}
 
 
@@ -118,7 +118,7 @@ def postcodes():
     def at(threshold):
         return counts >> dp.m.then_laplace_threshold(scale=1.0, threshold=threshold)
 
-    least = next(one for one in range(1, 100) if at(one).map(1)[1] <= 1e-6)
+    least = next(index for index in range(1, 100) if at(index).map(1)[1] <= 1e-6)
     return at(least + 1)(persons.collect()["postcode"].to_list())
 
 
@@ -142,8 +142,8 @@ def overlapping():
         .agg(dp.len(signed=True))
         .with_keys(cells)
     )
-    held = {name: table.filter(pl.col(name))["len"].sum() for name in conditions}
-    return {"retired": held["retired"], "low": held["low"], "smoker": held["smokes"]}
+    stored = {name: table.filter(pl.col(name))["len"].sum() for name in conditions}
+    return {"retired": stored["retired"], "low": stored["low"], "smoker": stored["smokes"]}
 
 
 one_person = dp.unit_of(contributions=1, identifier=pl.col("person"))
@@ -164,14 +164,14 @@ def margins():
     cells = dp.mbi.Fixed(queries=[dp.mbi.Count(by=tuple(keys), weight=1.0)])
     asked = ask(persons.select("region", "sex", age=ages))
     table = asked.contingency_table(keys=keys, algorithm=cells).release()
-    found = {}
+    results = {}
     for by in (by for size in range(4) for by in itertools.combinations(keys, size)):
         counts = table.project(by) if by else table.project(("sex",)).sum()
         used = np.asarray(counts)[tuple(slice(len(keys[name])) for name in by)]
         rows = itertools.product(*(keys[name] for name in by))
         for key, value in zip(rows, used.ravel(), strict=True):
-            found[f"{' '.join(by)}|{' '.join(map(str, key))}"] = float(value)
-    return found
+            results[f"{' '.join(by)}|{' '.join(map(str, key))}"] = float(value)
+    return results
 
 
 def cumulative():
@@ -195,11 +195,11 @@ def levels():
         margins=[dp.polars.Margin(max_length=1_000_000)],
     )
     sizes = {"county": 3_000, "state": 50}
-    found = {"nation|all": release(context.query().select(dp.len(signed=True)))["len"][0]}
+    results = {"nation|all": release(context.query().select(dp.len(signed=True)))["len"][0]}
     for by, size in sizes.items():
         counts = count(context.query(), [by], pl.DataFrame({by: list(range(size))}))
-        found |= {f"{by}|{key}": value for key, value in counts.items()}
-    return found
+        results |= {f"{by}|{key}": value for key, value in counts.items()}
+    return results
 
 
 kinds = ["none", "part", "full"]
@@ -249,4 +249,4 @@ questions = {
 
 from benchmarks.side_by_side.report import report_answers
 
-report_answers("opendp", questions, lambda one: questions[one](), runs=int(sys.argv[2]))
+report_answers("opendp", questions, lambda item: questions[item](), runs=int(sys.argv[2]))

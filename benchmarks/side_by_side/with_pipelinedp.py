@@ -62,7 +62,7 @@ cells, cells_report = aggregate(
 )
 accountant.compute_budgets()
 people, income, age, cells = dict(people), dict(income), dict(age), dict(cells)
-held = [sum(found.count for cell, found in cells.items() if cell[i]) for i in range(3)]
+held = [sum(result.count for cell, result in cells.items() if cell[i]) for i in range(3)]
 
 # What follows is the benchmark's own: it isn't counted as code of this release.
 

@@ -14,13 +14,13 @@ def google(case: Case, *, pessimistic: bool) -> pld.PrivacyLossDistribution:
         "gaussian": (pld.from_gaussian_mechanism, "standard_deviation"),
         "laplace": (pld.from_laplace_mechanism, "parameter"),
     }[case.noise]
-    one = make(
+    item = make(
         **{scale: case.scale},
         sampling_prob=float(case.rate),
         pessimistic_estimate=pessimistic,
         use_connect_dots=pessimistic,  # the tighter of its two ways, and only for upper bounds
     )
-    return one.self_compose(case.count)
+    return item.self_compose(case.count)
 
 
 def google_epsilons(case: Case, delta: float) -> tuple[float, float]:

@@ -27,16 +27,16 @@ Ends = tuple[float, float] | None
 
 
 def our_epsilons(case: Case, delta: float) -> tuple[float, float]:
-    found = case.ours.epsilon(delta=Fraction(str(delta)), accuracy=0)
-    return found.lower, found.upper
+    interval = case.ours.epsilon(delta=Fraction(str(delta)), accuracy=0)
+    return interval.lower, interval.upper
 
 
 def timed(answer: Callable[[Case, float], Ends], case: Case) -> Row:
     """Return (ε at least, ε at most, seconds), or blanks."""
     start = time.process_time()
-    found = answer(case, DELTA)
+    result = answer(case, DELTA)
     seconds = time.process_time() - start
-    return ["", "", ""] if found is None else [*(f"{end:.9g}" for end in found), f"{seconds:.2g}"]
+    return ["", "", ""] if result is None else [*(f"{end:.9g}" for end in result), f"{seconds:.2g}"]
 
 
 def epsilons(case: Case) -> Row:

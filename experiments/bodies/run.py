@@ -34,11 +34,15 @@ def variances(dimension: int) -> list[float]:
     fitted = ln.compare(
         epsilon="1", delta=DELTA, sensitivity=queries, parameters={"generalized-gamma": {}}
     )
-    found = {one.label: one.mechanism.mse for one in fitted.candidates}
-    found |= {one.label: one.mechanism.mse for one in pure.candidates if one.label in SHAPED}
+    results = {candidate.label: candidate.mechanism.mse for candidate in fitted.candidates}
+    results |= {
+        candidate.label: candidate.mechanism.mse
+        for candidate in pure.candidates
+        if candidate.label in SHAPED
+    }
     bound = pure.best_possible
     assert bound is not None
-    return [*(found[name] / dimension for name in (*SHAPED, *SPHERICAL)), bound.value / dimension]
+    return [*(results[name] / dimension for name in (*SHAPED, *SPHERICAL)), bound.value / dimension]
 
 
 def draw() -> None:

@@ -57,10 +57,10 @@ class Crossing:
     @cached_property
     def ahead(self) -> list[Floats]:
         """After each number of rows, what is to come of a column by the sum that it has so far."""
-        found = [RATIO ** np.abs(np.arange(-REACH * 12.0, REACH * 12.0 + 1))]
+        results = [RATIO ** np.abs(np.arange(-REACH * 12.0, REACH * 12.0 + 1))]
         for _ in range(self.rows):
-            found.insert(0, np.convolve(found[0], self._cell, mode="same"))
-        return found
+            results.insert(0, np.convolve(results[0], self._cell, mode="same"))
+        return results
 
     @property
     def _cell(self) -> Floats:
@@ -73,9 +73,9 @@ class Crossing:
 
     def draw(self, random: Generator) -> NDArray[np.int64]:
         """Return the noise of the cells."""
-        while (found := self._attempt(random)) is None:
+        while (result := self._attempt(random)) is None:
             pass
-        return found
+        return result
 
     def _attempt(self, random: Generator) -> NDArray[np.int64] | None:
         sums = np.zeros(self.columns, dtype=np.int64)
@@ -92,8 +92,8 @@ class Crossing:
         """Return how likely each value of the row's cells is, by column."""
         middle = len(self.ahead[0]) // 2 + sums[:, None]
         after = self.ahead[row + 1][middle + np.arange(-REACH, REACH + 1)]
-        found: Floats = self._cell * after / self.ahead[row][middle]
-        return found
+        value: Floats = self._cell * after / self.ahead[row][middle]
+        return value
 
     def _chance(self, laws: Floats) -> float:
         """Return how likely a row drawn by these laws is kept."""
@@ -116,7 +116,7 @@ class Crossing:
 def table_stds(cells: NDArray[Any], weights: Floats | None = None) -> Floats:
     """Return the std of each of TABLES; draws are the first axis of `cells`."""
     tables = (cells.sum(axis=(1, 2)), cells.sum(axis=2), cells.sum(axis=1), cells)
-    squares = [(one.reshape(len(cells), -1) ** 2.0).mean(axis=1) for one in tables]
+    squares = [(table.reshape(len(cells), -1) ** 2.0).mean(axis=1) for table in tables]
     return np.sqrt(np.average(squares, axis=1, weights=weights))
 
 
@@ -156,19 +156,19 @@ def node_variances(shares: Sequence[float]) -> list[float]:
     counts = np.fft.fftfreq(2 * AROUND, 1 / (2 * AROUND))[:, None]
     wide = 2 * AROUND * STEPS
     norm = np.maximum(np.abs(counts), np.abs(np.fft.fftfreq(wide, 1 / wide) / STEPS))
-    own = [np.exp(-share * norm) for share in shares]
-    below = [own[-1] / own[-1].sum()]
-    for tilt, children in zip(own[-2::-1], TREE[::-1], strict=True):
+    computed = [np.exp(-share * norm) for share in shares]
+    below = [computed[-1] / computed[-1].sum()]
+    for tilt, children in zip(computed[-2::-1], TREE[::-1], strict=True):
         inner = tilt * np.maximum(np.fft.irfft2(np.fft.rfft2(below[0]) ** children, norm.shape), 0)
         below.insert(0, inner / inner.sum())
-    above, found = np.ones_like(norm), list[float]()
+    above, result = np.ones_like(norm), list[float]()
     for level, law in enumerate(below):
-        found.append(float((law * above * counts**2).sum() / (law * above).sum()))
+        result.append(float((law * above * counts**2).sum() / (law * above).sum()))
         if level < len(TREE):
             siblings = np.fft.rfft2(below[level + 1]) ** (TREE[level] - 1)
-            both = np.fft.irfft2(np.fft.rfft2(above * own[level]) * siblings, norm.shape)
+            both = np.fft.irfft2(np.fft.rfft2(above * computed[level]) * siblings, norm.shape)
             above = np.maximum(both, 0) / both.max()
-    return found
+    return result
 
 
 def sums_agree(logs: Floats) -> float:
@@ -177,16 +177,18 @@ def sums_agree(logs: Floats) -> float:
     nodes = node_variances([0.0, *(shares / shares.sum())])
     levels = range(len(TREE))
     pairs = [  # two cells that part at a level
-        (nodes[one] - n * nodes[one + 1]) / (n * (n - 1)) / math.prod(TREE[one + 1 :]) ** 2
-        for one, n in enumerate(TREE)
+        (nodes[item] - n * nodes[item + 1]) / (n * (n - 1)) / math.prod(TREE[item + 1 :]) ** 2
+        for item, n in enumerate(TREE)
     ]
     total = 0.0
-    for free in (one for size in range(4) for one in combinations(levels, size)):
+    for free in (combination for size in range(4) for combination in combinations(levels, size)):
         variance = nodes[-1] + sum(
-            pairs[one] * (TREE[one] - 1) * math.prod(TREE[below] for below in free if below > one)
-            for one in free
+            pairs[item]
+            * (TREE[item] - 1)
+            * math.prod(TREE[below] for below in free if below > item)
+            for item in free
         )
-        total += math.log(variance * math.prod(TREE[one] for one in free))
+        total += math.log(variance * math.prod(TREE[item] for item in free))
     return geometric_mean_std(total, 1 << len(TREE))
 
 
@@ -198,15 +200,15 @@ def page() -> list[str]:
     for (first, second), count in DRAWS.items():
         law = Crossing(rows=first, columns=second)
         begin = time.process_time()
-        found = table_stds(np.stack([law.draw(random) for _ in range(count)]))
+        result = table_stds(np.stack([law.draw(random) for _ in range(count)]))
         seconds = (time.process_time() - begin) / count
-        stds = ", ".join(f"{one:.2f}" for one in found)
+        stds = ", ".join(f"{item:.2f}" for item in result)
         largest, _ = measured((first, second))
         rows.append(
             f"| {first} × {second} | {largest:.2f} | {stds} | {count:,} | {seconds:.1g} "
             f"| {needed * seconds / 3600:.1g} |"
         )
-    exact = ", ".join(f"{one:.2f}" for one in enumerated())
+    exact = ", ".join(f"{item:.2f}" for item in enumerated())
     best = minimize(
         sums_agree, [-1.2, -1.2], method="Nelder-Mead", options={"xatol": 0.05, "fatol": 1e-3}
     )

@@ -53,14 +53,14 @@ def gaussian_error(dimension: int, budget: ln.Budget) -> float:
 
 def l2_sigma(dimension: int, budget: ln.Budget) -> float:
     """Return the least σ, proved; in one dimension the mechanism is Laplace's."""
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "l2",
         epsilon=budget.epsilon,
         delta=budget.delta,
         sensitivity=ln.L2(1),
         dimension=dimension,
     )
-    return float(found.noise.scale)
+    return float(mechanism.noise.scale)
 
 
 def l2_error(dimension: int, sigma: float) -> float:
@@ -117,12 +117,12 @@ def figure_4(dimension: int) -> Row:
     """(d, σ by simulation, by Algorithm 3, the least one, proved)."""
     rng = np.random.default_rng([SEED, dimension])
     epsilon, delta = float(FIGURE_4_BUDGET.epsilon), float(FIGURE_4_BUDGET.delta)
-    found = (
+    results = (
         empirical_sigma(dimension, FIGURE_4_BUDGET, rng),
         algorithm3.least_sigma(dimension, epsilon, delta),
         l2_sigma(dimension, FIGURE_4_BUDGET),
     )
-    return [str(dimension), *(f"{sigma:.9g}" for sigma in found)]
+    return [str(dimension), *(f"{sigma:.9g}" for sigma in results)]
 
 
 def seconds(work: Callable[[], object], *, repeats: int = 5) -> float:
@@ -169,8 +169,8 @@ def figure_6(dimension: int) -> Row:
         ln.calibrate("l2", sensitivity=ln.L2(1), **common),
     )
     times = [
-        seconds(lambda one=one: [one.release(zeros) for _ in range(DRAWS)], repeats=3)
-        for one in mechanisms
+        seconds(lambda item=mechanism: [item.release(zeros) for _ in range(DRAWS)], repeats=3)
+        for mechanism in mechanisms
     ]
     rng, sigma = np.random.default_rng(SEED), float(mechanisms[2].noise.scale)
     times.append(seconds(lambda: plain_draws(dimension, sigma, rng)))
@@ -256,7 +256,7 @@ def error_section() -> list[str]:
                 f"{gains[99]:.1%}",
             ]
         )
-    found = [
+    results = [
         [
             *row,
             f"{float(row[2]) / l2[int(row[0]) - 1]:.4f}",
@@ -293,7 +293,7 @@ def error_section() -> list[str]:
                 "mse / that of l2",
                 "at most above the best",
             ],
-            found,
+            results,
         ),
         "",
     ]

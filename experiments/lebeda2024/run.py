@@ -42,8 +42,8 @@ def figure_2() -> list[tuple[str, float, float, float, float]]:
     queries = ln.CountingQueries(dimension=d, with_total=True)
     rows = []
     for c in np.geomspace(5, 100, 24):
-        found = variances(ellipse.lebeda(d, weight=float(c)), queries)
-        rows.append(("figure 2", float(c), found[0], (d + c * c + d / c**2 + 1) / 4, found[-1]))
+        result = variances(ellipse.lebeda(d, weight=float(c)), queries)
+        rows.append(("figure 2", float(c), result[0], (d + c * c + d / c**2 + 1) / 4, result[-1]))
     return rows
 
 
@@ -91,18 +91,22 @@ def at_one_budget() -> list[list[str]]:
             )
             for with_total in (False, True)
         )
-        found = {one.label: one.mechanism for one in plain.candidates}
-        more = {one.label: one.mechanism for one in counted.candidates}
-        best = next(one.label for one in plain.candidates if one.label.endswith("(ellipse)"))
+        results = {candidate.label: candidate.mechanism for candidate in plain.candidates}
+        more = {candidate.label: candidate.mechanism for candidate in counted.candidates}
+        best = next(
+            candidate.label
+            for candidate in plain.candidates
+            if candidate.label.endswith("(ellipse)")
+        )
         columns = [
-            found["gaussian"],
+            results["gaussian"],
             more["gaussian (algorithm-1)"],
-            found["gaussian (ellipse)"],
-            found["l2"],
-            found["l2 (ellipse)"],
+            results["gaussian (ellipse)"],
+            results["l2"],
+            results["l2 (ellipse)"],
             more["l2 (algorithm-1)"],
-            found.get("spherical-staircase (ellipse)"),
-            found[best],
+            results.get("spherical-staircase (ellipse)"),
+            results[best],
         ]
         values = [f"{m.variances[0]:.6g}" if m else "" for m in columns]
         rows.append([str(d), *values, best])

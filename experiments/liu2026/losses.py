@@ -54,7 +54,7 @@ def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
     as_published = QuasiGaussian(scale=published_scale(budget), spacing=1, decay=budget.epsilon)
     for loss in Loss:
         best, certified = certified_mixture(min(mixtures, key=loss.of), budget)
-        found = find_design(Task(budget=budget, loss=loss), EFFORT)
+        design = find_design(Task(budget=budget, loss=loss), EFFORT)
         yield {
             "delta": delta,
             "epsilon": epsilon,
@@ -65,8 +65,8 @@ def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
             "certified": "yes" if certified else "no",
             "theorem": f"{loss.of(as_published):.9g}",
             **{name: calibrated(name, delta, epsilon, loss) for name in CALIBRATED},
-            "optimal": f"{loss.of(found.law):.9g}" if found.law else "inf",
-            "bound": f"{found.bound.value:.9g}" if found.bound else "0",
+            "optimal": f"{loss.of(design.law):.9g}" if design.law else "inf",
+            "bound": f"{design.bound.value:.9g}" if design.bound else "0",
         }
 
 
@@ -80,7 +80,7 @@ def mixture_of(budget: Budget, modes: int) -> GaussianMixture:
 def certified_mixture(law: GaussianMixture, budget: Budget) -> tuple[Noise, bool]:
     """Return the law with as many modes that is certified, or `law` if none is."""
     try:
-        found = calibrate(
+        mechanism = calibrate(
             law.name,
             epsilon=budget.epsilon,
             delta=budget.delta,
@@ -90,16 +90,18 @@ def certified_mixture(law: GaussianMixture, budget: Budget) -> tuple[Noise, bool
     except Refused as error:
         print(f"{law} at {budget}: {error}", flush=True)
         return law, False
-    return found.noise, True
+    return mechanism.noise, True
 
 
 def calibrated(name: str, delta: str, epsilon: str, loss: Loss) -> str:
     try:
-        found = calibrate(name, epsilon=epsilon, delta=delta, sensitivity=L2(1), loss=loss.value)
+        mechanism = calibrate(
+            name, epsilon=epsilon, delta=delta, sensitivity=L2(1), loss=loss.value
+        )
     except Refused as error:
         print(f"{name} at ({epsilon}, {delta}): {error}", flush=True)
         return "inf"
-    return f"{loss.of(found):.9g}"
+    return f"{loss.of(mechanism):.9g}"
 
 
 def kept(path: Path = PATH) -> Cells:

@@ -135,11 +135,11 @@ def impossible_section(tables: Tables) -> Lines:
     for number in (1, 4):
         rows = [row for row in tables[number] if row.verdict == IMPOSSIBLE]
         lines += [f"Table {number}, {len(rows)} entries:", "", *table(header, rows_of(rows))]
-    for one, other in ((1, 2), (4, 7)):
-        here, there = places(tables[other], IMPOSSIBLE), places(tables[one], IMPOSSIBLE)
+    for item, other in ((1, 2), (4, 7)):
+        here, there = places(tables[other], IMPOSSIBLE), places(tables[item], IMPOSSIBLE)
         lines += prose(
             f"Table {other} has {len(here)} such entries, {len(here & there)} of them at settings"
-            f" of Table {one}'s."
+            f" of Table {item}'s."
         )
     return lines
 
@@ -178,8 +178,8 @@ def benchmark_section(entries: list[Cell], known: Cells) -> Lines:
     values = {(e["table"], e["delta"], e["epsilon"]): e["value"] for e in entries}
     fits, advantages = [], []
     for (delta, epsilon, loss), cell in known.items():
-        one, other = ("1", "2") if loss == Loss.MAE else ("4", "7")
-        first, laplace = values[one, delta, epsilon], float(cell["truncated-laplace"])
+        item, other = ("1", "2") if loss == Loss.MAE else ("4", "7")
+        first, laplace = values[item, delta, epsilon], float(cell["truncated-laplace"])
         if first != "NA":
             least, largest = benchmark_loss(cell, first, values[other, delta, epsilon])
             fits.append(least <= laplace <= largest)

@@ -42,8 +42,8 @@ def published() -> list[Cell]:
 
 def settings(entries: list[Cell]) -> list[tuple[str, str]]:
     """Return every (δ, ε), rising."""
-    found = {(entry["delta"], entry["epsilon"]) for entry in entries}
-    return sorted(found, key=lambda pair: (float(pair[0]), float(pair[1])))
+    results = {(entry["delta"], entry["epsilon"]) for entry in entries}
+    return sorted(results, key=lambda pair: (float(pair[0]), float(pair[1])))
 
 
 def line_of(row: Row) -> list[str]:
@@ -80,14 +80,14 @@ def figure_1() -> None:
     """Draw densities at (1, 0.1)."""
     laws: dict[str, Noise] = {}
     for name in ("gaussian", "truncated-laplace", "optimal", "quasi-gaussian"):
-        found = ln.calibrate(
+        mechanism = ln.calibrate(
             name,
             epsilon=FIGURE_1.epsilon,
             delta=FIGURE_1.delta,
             sensitivity=ln.L2(1),
             loss="mae",
         )
-        laws[name] = found.noise
+        laws[name] = mechanism.noise
     laws["gaussian-mixture"] = gaussian_mixture_search(Question(budget=FIGURE_1, loss=Loss.MAE))
     x = np.linspace(-3.5, 3.5, 1401)
     lines = []

@@ -201,8 +201,8 @@ def _leak(epsilon: float, modes: int | None, sigma: float) -> Leak:
     if sigma < APART:
         shift, log_delta = 0.5, log_divergence(unit, shift=0.5 / sigma, epsilon=epsilon)
     else:
-        found = peaks(unit, shift=1 / sigma, epsilon=epsilon)
-        shift, log_delta = found.worst * sigma, found.log_delta
+        result = peaks(unit, shift=1 / sigma, epsilon=epsilon)
+        shift, log_delta = result.worst * sigma, result.log_delta
     return Leak(
         modes="quasi" if modes is None else str(modes),
         sigma=sigma,

@@ -54,10 +54,10 @@ def cell_of(delta: str, epsilon: str, loss: Loss) -> Cell:
     cell = {"delta": delta, "epsilon": epsilon, "loss": loss.value}
     for name in MECHANISMS:
         try:
-            found = calibrate(
+            mechanism = calibrate(
                 name, epsilon=epsilon, delta=delta, sensitivity=L2(1), loss=loss.value
             )
-            cell[name] = f"{loss.of(found):.9g}"
+            cell[name] = f"{loss.of(mechanism):.9g}"
         except Refused as error:
             print(f"{name} at ({epsilon}, {delta}): {error}", flush=True)
             cell[name] = "inf"
@@ -117,8 +117,8 @@ def draw(found: list[Cell], loss: Loss, delta: str) -> None:
         x_label="ε",
         y_label="per cent",
         lines=tuple(
-            Line(name=one, x=x, y=[gap(cell, one) for cell in part], dashed=one == "optimal")
-            for one in (*MECHANISMS, "optimal")
+            Line(name=item, x=x, y=[gap(cell, item) for cell in part], dashed=item == "optimal")
+            for item in (*MECHANISMS, "optimal")
         ),
         log_x=True,
         log_y=True,
@@ -211,10 +211,10 @@ def page(found: list[Cell]) -> str:
 
 
 def main() -> None:
-    found = cells()
+    result = cells()
     for loss, delta in itertools.product(Loss, SHOWN):
-        draw(found, loss, delta)
-    (HERE / "README.md").write_text(page(found), encoding="utf-8")
+        draw(result, loss, delta)
+    (HERE / "README.md").write_text(page(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

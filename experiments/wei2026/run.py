@@ -64,10 +64,12 @@ def threshold(epsilon: float) -> float:
         return delta + mu * density / 2 - 1
 
     inflection = (math.sqrt(9 + epsilon**2) - 3) / (2 * epsilon**2)
-    found = IncreasingRoot(tolerance=1e-13).between(
+    result = IncreasingRoot(tolerance=1e-13).between(
         intercept_above_1, safe=math.log(1e-3), unsafe=-math.log(inflection) / 2
     )
-    return math.exp(common_profile.gaussian_log_delta(shift_ratio=math.exp(found), epsilon=epsilon))
+    return math.exp(
+        common_profile.gaussian_log_delta(shift_ratio=math.exp(result), epsilon=epsilon)
+    )
 
 
 def table_2(epsilon: str) -> Row:
@@ -128,14 +130,14 @@ def figure_1() -> None:
 def figure_2(dimension: int, delta: Fraction | str, *, with_bound: bool = False) -> Row:
     """(T, δ, mse of Gaussian, ℓ2 and SGG, α, p, the best family, its mse, the lower bound)."""
     budget = ln.Budget(epsilon=FIGURE_2_EPSILON, delta=delta)
-    found = ln.compare(
+    comparison = ln.compare(
         epsilon=budget.epsilon,
         delta=budget.delta,
         sensitivity=ln.L2(1),
         dimension=dimension,
     )
-    by_name = {one.noise.name: one for one in found.mechanisms}
-    sgg, best = by_name["generalized-gamma"], found.mechanisms[0]
+    by_name = {mechanism.noise.name: mechanism for mechanism in comparison.mechanisms}
+    sgg, best = by_name["generalized-gamma"], comparison.mechanisms[0]
     bound = ""
     if with_bound:
         task = VectorTask(budget=budget, dimension=dimension)
@@ -169,7 +171,7 @@ def figure_3(count: int) -> Row:
         for name in ("l2", "gaussian", "generalized-gamma")
     )
     shape = (float(sgg.noise.parameters[name]) for name in ("alpha", "p"))
-    errors = (one.mse for one in (basic, tight, normal, sgg))
+    errors = (item.mse for item in (basic, tight, normal, sgg))
     return [str(count), *(f"{x:.9g}" for x in errors), *(f"{x:.6g}" for x in shape)]
 
 

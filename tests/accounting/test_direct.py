@@ -151,12 +151,12 @@ def test_finitely_many_losses_of_samples(law: Discrete) -> None:
 
 
 def test_two_kinds_of_noise_together() -> None:
-    one, other = DISCRETE[0], DISCRETE[3]
+    item, other = DISCRETE[0], DISCRETE[3]
     with mp.workdps(50):
-        exact = direct.delta_of_masses([(one.masses(), 2), (other.masses(), 1)], "0.8")
+        exact = direct.delta_of_masses([(item.masses(), 2), (other.masses(), 1)], "0.8")
         parts = tuple(
             Releases(noise=law.noise, shifts=ONE, compositions=count)
-            for law, count in ((one, 2), (other, 1))
+            for law, count in ((item, 2), (other, 1))
         )
         interval = prove_composed(parts, Fraction("0.8")).interval
         assert interval.lower <= exact <= interval.upper
@@ -278,10 +278,10 @@ def test_the_integrals_are_those(name: str, case: int) -> None:
 def test_the_routes_agree_with_each_other(count: int) -> None:
     """Steps as a density on the line and as shells, and a Gaussian by its formula."""
     with mp.workdps(30):
-        one = direct.masses_of_lattice((5, 3, 1), 1)
+        item = direct.masses_of_lattice((5, 3, 1), 1)
         cells_wide = direct.masses_of_steps(cells((5, 3, 1), "1"))
-        found = [direct.delta_of_masses([(law, count)], "0.3") for law in (one, cells_wide)]
-        assert abs(found[0] - found[1]) < mpf(10) ** -28
+        results = [direct.delta_of_masses([(law, count)], "0.3") for law in (item, cells_wide)]
+        assert abs(results[0] - results[1]) < mpf(10) ** -28
         mu = mp.sqrt(2)
         closed = mp.ncdf(mu / 2 - mpf("0.2") / mu) - mp.exp(mpf("0.2")) * mp.ncdf(
             -mu / 2 - mpf("0.2") / mu

@@ -51,16 +51,16 @@ def spherical(draw: random.Random) -> Drawn:
 
 
 def falling(draw: random.Random) -> Drawn:
-    found = sorted((draw.randrange(1, 60) for _ in range(draw.randrange(2, 9))), reverse=True)
-    weights, per_unit = tuple(found), draw.randrange(1, 4)
+    ordered = sorted((draw.randrange(1, 60) for _ in range(draw.randrange(2, 9))), reverse=True)
+    weights, per_unit = tuple(ordered), draw.randrange(1, 4)
     family, scale = draw.choice([Cactus, Optimal]), draw.choice(["1", "2", "0.9", "1.5"])
     steps = [(end * Fraction(scale), w, at) for end, w, at in cells(weights, str(per_unit))]
     return family(scale=scale, cells=per_unit, masses=weights), direct.masses_of_steps(steps), ONE
 
 
 def whole(draw: random.Random) -> Drawn:
-    found = sorted((draw.randrange(1, 60) for _ in range(draw.randrange(2, 9))), reverse=True)
-    weights, shift = tuple(found), draw.randrange(1, 4)
+    ordered = sorted((draw.randrange(1, 60) for _ in range(draw.randrange(2, 9))), reverse=True)
+    weights, shift = tuple(ordered), draw.randrange(1, 4)
     noise = DiscreteStaircase(scale=shift, cells=shift, masses=weights)
     return noise, direct.masses_of_lattice(weights, shift), ShiftBounds.of(Integer(shift))
 

@@ -12,7 +12,7 @@ from leastnoise.noise.question import Releases
 
 def test_parts_of_one_law_are_composed_as_one() -> None:
     shifts = ShiftBounds.of(L1(1))
-    one, other = (Releases(noise=Laplace(scale=scale), shifts=shifts) for scale in (5, 7))
-    listed, counted = [one, other, one, one, other], [one.times(3), other.times(2)]
+    item, other = (Releases(noise=Laplace(scale=scale), shifts=shifts) for scale in (5, 7))
+    listed, counted = [item, other, item, item, other], [item.times(3), other.times(2)]
     at = Fraction(1, 2)
     assert prove_composed(listed, at).interval == prove_composed(counted, at).interval

@@ -379,11 +379,11 @@ def test_order_and_grouping_do_not_matter() -> None:
 def test_all_aliases_above_are_counted(tilt: str) -> None:
     """Against a partial sum of Chernoff bounds at ε + jΛ: slow where both tilts are near."""
     law = GaussianMoments(square=Fraction(1))
-    made = MomentSum.near([law], Fraction(1))
-    assert made is not None
+    built = MomentSum.near([law], Fraction(1))
+    assert built is not None
     with precision():
-        made = replace(made, tilt=Fraction(tilt), spacing=Fraction(6), far=(Fraction(2), arb(3)))
-        c, period, e = ball(made.tilt), made._period, 1
+        built = replace(built, tilt=Fraction(tilt), spacing=Fraction(6), far=(Fraction(2), arb(3)))
+        c, period, e = ball(built.tilt), built._period, 1
         alone = (arb(3) - 2 * e).exp() * moment_sum._kappa(arb(2))
         terms = [alone * ((c - 2) * period * j).exp() for j in range(1, 1000)]
-        assert float(made._above(Fraction(e)) / sum(terms, arb(0))) == pytest.approx(1, rel=1e-9)
+        assert float(built._above(Fraction(e)) / sum(terms, arb(0))) == pytest.approx(1, rel=1e-9)

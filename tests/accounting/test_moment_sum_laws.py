@@ -27,9 +27,9 @@ def test_moments_are_those_of_the_angle(dimension: int, ratio: str, tilt: str, h
         expected = log(real / whole), abs(top) / real
     with precision(128):
         (log_moment,) = law.log_moments((Fraction(tilt),))
-        _, one = law.ratios(Fraction(tilt), Fraction(height), 1)
+        _, item = law.ratios(Fraction(tilt), Fraction(height), 1)
         assert abs(log_moment - arb(mp.nstr(expected[0], 35))) < arb("1e-30")
-        assert abs(abs(one) - arb(mp.nstr(expected[1], 35))) < arb("1e-30")
+        assert abs(abs(item) - arb(mp.nstr(expected[1], 35))) < arb("1e-30")
 
 
 @pytest.mark.dense

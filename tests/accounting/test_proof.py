@@ -319,15 +319,15 @@ def test_masses_are_as_close_as_allowed_for(counts: tuple[int, ...]) -> None:
         )
         laws.append(Tilted.of(lattice, count, Fraction(0)))
     window = composition._Window(first=5, size=size, outside=arb(0))
-    found, error = composition._convolve(laws, window)
+    result, error = composition._convolve(laws, window)
     with precision(300):
         square = arb(0)
         product = [acb(1)] * size
         for law in laws:
             x = acb.dft([acb(w) for w in law.weights.tolist()] + [acb(0)] * 12)
-            product = [one * other**law.count for one, other in zip(product, x, strict=True)]
+            product = [item * other**law.count for item, other in zip(product, x, strict=True)]
         exact = acb.dft(product, inverse=True)
-        for i, mass in enumerate(found.tolist()):
+        for i, mass in enumerate(result.tolist()):
             square += (exact[(i + window.first) % size].real - arb(mass)) ** 2
         assert square.sqrt() < error
     assert error < 1e-7

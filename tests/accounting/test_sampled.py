@@ -146,17 +146,17 @@ def cells(noise: Noise, rate: float) -> tuple[np.ndarray, np.ndarray]:
 def test_two_mixed_releases_hold_what_cells_of_both_tell(noise: Noise, epsilon: str) -> None:
     parts = (sampled(noise, "0.4"), sampled(NORMAL, "1"))
     interval = prove_composed(parts, Fraction(epsilon)).interval
-    (one, one_sampled), (other, other_sampled) = cells(noise, 0.4), cells(NORMAL, 1.0)
-    without = np.multiply.outer(one, other)
+    (item, one_sampled), (other, other_sampled) = cells(noise, 0.4), cells(NORMAL, 1.0)
+    without = np.multiply.outer(item, other)
     with_record = np.multiply.outer(one_sampled, other_sampled)
     alpha = math.exp(float(epsilon))
-    told = [
+    lines = [
         float(np.maximum(first - alpha * second, 0).sum())
         for first, second in ((with_record, without), (without, with_record))
     ]
-    assert max(told) <= interval.upper
-    assert interval.lower <= max(told) * 1.002
-    assert max(told) * 0.998 <= interval.upper <= max(told) * 1.01
+    assert max(lines) <= interval.upper
+    assert interval.lower <= max(lines) * 1.002
+    assert max(lines) * 0.998 <= interval.upper <= max(lines) * 1.01
 
 
 def test_another_accountant_agrees_within_its_discretization() -> None:
@@ -254,9 +254,9 @@ def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
     masses = np.array([1, 3, 5, 9, 5, 3, 1]) / 27
     p, q = np.append(masses, [0.0, 0.0]), np.append([0.0, 0.0], masses)
     mixed = 0.4 * p + 0.6 * q
-    one, other = (mixed, q) if removed else (q, mixed)
-    told = float(
-        np.maximum(np.outer(one, one) - math.exp(epsilon) * np.outer(other, other), 0).sum()
+    item, other = (mixed, q) if removed else (q, mixed)
+    value = float(
+        np.maximum(np.outer(item, item) - math.exp(epsilon) * np.outer(other, other), 0).sum()
     )
     part = Releases(
         noise=noise,
@@ -270,10 +270,10 @@ def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
     below = composed_lower(
         make_lower_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
     )
-    assert float(below.lower()) <= told * (1 + 1e-13)
-    assert told <= float(above.upper()) * (1 + 1e-13)
-    assert float(above.upper()) <= told * 1.05 + 1e-4
-    assert float(below.lower()) >= told * 0.95 - 1e-4
+    assert float(below.lower()) <= value * (1 + 1e-13)
+    assert value <= float(above.upper()) * (1 + 1e-13)
+    assert float(above.upper()) <= value * 1.05 + 1e-4
+    assert float(below.lower()) >= value * 0.95 - 1e-4
 
 
 # δ of the pairs together at the ε before samples started from the lattice of the whole

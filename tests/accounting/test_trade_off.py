@@ -140,10 +140,10 @@ def test_where_the_worst_shift_varies_the_upper_end_is_that_of_one_shift() -> No
     cells = np.array([4, 1, 5, 1, 4]) / 15
     pairs = []
     for shift in (1, 2):
-        own = np.append(cells, np.zeros(shift)) + 1e-300
-        pairs.append((own, np.append(np.zeros(shift), cells) + 1e-300))
+        computed = np.append(cells, np.zeros(shift)) + 1e-300
+        pairs.append((computed, np.append(np.zeros(shift), cells) + 1e-300))
     for alpha, interval in zip(ALPHAS, curve, strict=True):
-        errors = [least_type_two(own, moved, alpha) for own, moved in pairs]
+        errors = [least_type_two(expected_value, moved, alpha) for expected_value, moved in pairs]
         assert interval.lower <= min(errors) + 1e-12
         assert min(errors) <= interval.upper + 1e-12
 

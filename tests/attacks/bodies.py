@@ -42,7 +42,7 @@ def leak(noise: Record, sensitivity: Record, dimension: int, epsilon: float) -> 
     steps = _fall(noise["name"], law)
     points, logs = _sample(steps, law, dimension)
     weights = np.exp(-steps(points) - logs)
-    found = 0.0
+    result = 0.0
     for shift in shifts:
         with np.errstate(invalid="ignore"):  # outside both ranges; the weight is 0
             losses = steps(points - shift) - steps(points)
@@ -50,8 +50,8 @@ def leak(noise: Record, sensitivity: Record, dimension: int, epsilon: float) -> 
         gained = -np.expm1(np.minimum(epsilon - losses, 0.0))
         share = float(weights @ gained / weights.sum())
         error = math.sqrt(float((weights**2) @ (gained - share) ** 2)) / float(weights.sum())
-        found = max(found, share - _SURE * error - 1e-6)
-    return max(found, 0.0), least
+        result = max(result, share - _SURE * error - 1e-6)
+    return max(result, 0.0), least
 
 
 def _exact(value: Any) -> Any:
@@ -63,12 +63,12 @@ def _exact(value: Any) -> Any:
 def _shifts(sensitivity: Record, dimension: int) -> list[Floats]:
     kind, few = sensitivity["kind"], min(dimension, LARGEST)
     if kind in ("counting-queries", "vertices"):
-        found = vectors.corners(sensitivity)
-        both = [*found, *([-x for x in row] for row in found)]
+        result = vectors.corners(sensitivity)
+        both = [*result, *([-x for x in row] for row in result)]
         return [np.array(row) for row in {tuple(row) for row in both} if any(row)]
     if kind == "added":
-        found = [np.array(one) for one in _added(sensitivity["of"]) if any(one)]
-        return [sign * one for one in found for sign in (1.0, -1.0)]
+        result = [np.array(item) for item in _added(sensitivity["of"]) if any(item)]
+        return [sign * item for item in result for sign in (1.0, -1.0)]
     bound = float(_exact(sensitivity["bound"]))
     most = {"l1": 1, "l2": 1, "linf": sensitivity.get("l0", 1)}[kind]
     places = itertools.combinations(range(few), min(most, few))
@@ -82,10 +82,10 @@ def _shifts(sensitivity: Record, dimension: int) -> list[Floats]:
 def _added(of: Record) -> list[tuple[float, ...]]:
     """Return 0 and the corners of what a unit adds: of each part of several, any one."""
     if of["kind"] == "jointly":
-        return [sum(one, ()) for one in itertools.product(*map(_added, of["parts"]))]
+        return [sum(case, ()) for case in itertools.product(*map(_added, of["parts"]))]
     bound, queries = float(_exact(of["bound"])), of["queries"]
     return [
-        tuple(bound * one for one in chosen)
+        tuple(bound * item for item in chosen)
         for chosen in itertools.product((0, 1), repeat=queries)
         if sum(chosen) <= of["most"]
     ]
@@ -95,7 +95,7 @@ def _jump(name: str, law: Record, shift: Floats) -> float:
     """Return a loss that is met along the line through 0 and `shift`."""
     scale = float(law["scale"])
     if name.startswith("two-sided"):
-        moves = [float(one[0]) / scale for one in _moves(law["of"])(shift[None, :])]
+        moves = [float(item[0]) / scale for item in _moves(law["of"])(shift[None, :])]
         if name == "two-sided-laplace":
             return sum(moves)
         return float(law["decay"]) * max(math.ceil(move - 1e-14) for move in moves)
@@ -114,7 +114,7 @@ def _fall(name: str, law: Record) -> Steps:
         decay, gamma = float(law["decay"]), float(law["gamma"])
         return lambda x: decay * np.maximum(np.floor(_gauge(law["body"])(x) / scale + 1 - gamma), 0)
     if name == "truncated-k-staircase":
-        decay, gamma, radius = (float(law[one]) for one in ("decay", "gamma", "radius"))
+        decay, gamma, radius = (float(law[item]) for item in ("decay", "gamma", "radius"))
 
         def cut(x: Floats) -> Floats:
             gauges = _gauge(law["body"])(x) / scale
@@ -125,7 +125,7 @@ def _fall(name: str, law: Record) -> Steps:
     core = float(law["core"])
 
     def sides(x: Floats) -> Floats:
-        beyond = [np.maximum(one / scale - core, 0) for one in _moves(law["of"])(x)]
+        beyond = [np.maximum(item / scale - core, 0) for item in _moves(law["of"])(x)]
         if name == "two-sided-staircase":
             return float(law["decay"]) * (np.ceil(beyond[0]) + np.ceil(beyond[1]))
         return beyond[0] + beyond[1]
@@ -170,15 +170,15 @@ def _moves(of: Record) -> Callable[[Floats], tuple[Floats, Floats]]:
 
         return counted
     if of["kind"] == "jointly":
-        sizes = [one["queries"] for one in of["parts"]]
-        parts = [_moves(one) for one in of["parts"]]
-        radii = [float(_exact(one)) for one in of["radii"]]
+        sizes = [item["queries"] for item in of["parts"]]
+        parts = [_moves(item) for item in of["parts"]]
+        radii = [float(_exact(item)) for item in of["radii"]]
         power = math.inf if of["exponent"] == "infinity" else float(_exact(of["exponent"]))
 
         def jointly(x: Floats) -> tuple[Floats, Floats]:
             blocks = np.split(x, np.cumsum(sizes)[:-1], axis=1)
             sides = [
-                [one / r for one in part(b)]
+                [item / r for item in part(b)]
                 for part, b, r in zip(parts, blocks, radii, strict=True)
             ]
             added, removed = (
@@ -203,8 +203,8 @@ def _facets(corners: tuple[tuple[float, ...], ...]) -> Floats:
     points = np.array(corners)
     if points.shape[1] == 1:
         return np.array([[1.0], [-1.0]]) / np.abs(points).max()
-    found = ConvexHull(np.concatenate([points, -points])).equations
-    return -found[:, :-1] / found[:, -1:]
+    equations = ConvexHull(np.concatenate([points, -points])).equations
+    return -equations[:, :-1] / equations[:, -1:]
 
 
 def _corners(body: Record) -> list[list[float]]:
@@ -213,12 +213,12 @@ def _corners(body: Record) -> list[list[float]]:
 
 def _of_cells(body: Record) -> list[list[float]]:
     each = zip(body["bodies"], body["copies"], strict=True)
-    return np.diag([_bound(one) for one, count in each for _ in range(count)]).tolist()
+    return np.diag([_bound(item) for item, count in each for _ in range(count)]).tolist()
 
 
 def _of_at_most(body: Record) -> list[list[float]]:
-    one = _bound(body["of"])
-    signs = itertools.product((-one, 0.0, one), repeat=body["cells"])
+    item = _bound(body["of"])
+    signs = itertools.product((-item, 0.0, item), repeat=body["cells"])
     return [list(x) for x in signs if sum(value != 0 for value in x) == body["most"]]
 
 
@@ -252,7 +252,7 @@ def _rows(of: Record) -> list[list[float]]:
     if of["kind"] == "counts":
         bound = float(_exact(of["bound"]))
         rows = itertools.product((0.0, bound), repeat=of["queries"])
-        return [list(x) for x in rows if sum(one != 0 for one in x) <= of["most"]]
+        return [list(x) for x in rows if sum(item != 0 for item in x) <= of["most"]]
     if of["kind"] == "counted":
         return [[*row, float(_exact(of["bound"]))] for row in _rows(of["of"])]
     raise NotImplementedError(of["kind"])

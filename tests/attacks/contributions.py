@@ -35,8 +35,8 @@ def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way
 def clipped(query: dict[str, Any]) -> bool:
     """Whether the query counts what limits and bounds take away, of all groups together."""
     return any(
-        one.startswith(("count_over", "count_in_no", "count_outside"))
-        for one in query.get("statistics", [])
+        text.startswith(("count_over", "count_in_no", "count_outside"))
+        for text in query.get("statistics", [])
     )
 
 
@@ -45,21 +45,21 @@ def _clipped(
 ) -> Vector:
     if query["statistics"] == ["count_in_no_group"]:
         return [Fraction(any(_cell(row, spec, query) is None for row in rows))]
-    found = [(row, cell) for row in rows if (cell := _cell(row, spec, query)) is not None]
+    results = [(row, cell) for row in rows if (cell := _cell(row, spec, query)) is not None]
     if query["statistics"] == ["count_over_limits"]:
-        each = [sum(one == cell for _, one in found) for cell in {cell for _, cell in found}]
-        held = {
+        each = [sum(item == cell for _, item in results) for cell in {cell for _, cell in results}]
+        stored = {
             "max_rows": sum(each),
             "max_groups": len(each),
             "max_rows_per_group": max([0, *each]),
         }
         limits = spec["contribution"]
-        return [Fraction(any(held[one] > limits[one] for one in held if one in limits))]
+        return [Fraction(any(stored[item] > limits[item] for item in stored if item in limits))]
     outside: Vector = []
     for text in query["statistics"]:
         column = text.removeprefix("count_outside(").rstrip(")")
         low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
-        there = [Fraction(row[column]) for row, _ in found if _there(row[column])]
+        there = [Fraction(row[column]) for row, _ in results if _there(row[column])]
         outside.append(Fraction(sum(not low <= value <= high for value in there)))
     if way is None:
         return outside
@@ -76,15 +76,15 @@ def _ways_of_clipped(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
     if "max_rows_per_group" in limits:
         groups = min(cells, limits.get("max_groups", cells))
         sizes.append(Fraction(limits["max_rows_per_group"] * groups))
-    found: list[Way] = []
+    results: list[Way] = []
     if sizes:
         most = format(Decimal(float(min(sizes))).normalize(), "f")
         most = str(limits["l1"]) if limits.get("l1") == float(min(sizes)) else most
-        found.append({"kind": "cells", "first": None, "per_cell": most, "total": most})
+        results.append({"kind": "cells", "first": None, "per_cell": most, "total": most})
     if "l2" in limits:
         squared = Decimal(str(limits["l2"])) ** 2
-        found.append({"kind": "ball", "squared": format(squared.normalize(), "f")})
-    return found
+        results.append({"kind": "ball", "squared": format(squared.normalize(), "f")})
+    return results
 
 
 def _in_cells(
@@ -101,7 +101,7 @@ def _in_cells(
         seen.add(cell)
         for i, (kind, name, centre, radius) in enumerate(parts):
             column, *others = name.split("&")
-            if not all(_there(row[one]) for one in others):
+            if not all(_there(row[other]) for other in others):
                 continue
             if kind == "units":
                 total[cell][i] = Fraction(1)
@@ -130,8 +130,8 @@ def _bounded(
     if way["kind"] == "first-cells":
         seen = {cell for cell in seen if any(total[cell])}  # a row without a value counts nobody
     cells = list(total)
-    kept = _chosen([place for place, cell in enumerate(cells) if cell in seen], first, who=who)
-    kept = [cells[place] for place in kept]
+    kept = _chosen([index for index, cell in enumerate(cells) if cell in seen], first, who=who)
+    kept = [cells[index] for index in kept]
     if way["kind"] == "first-cells":
         return [Fraction(int(cell in kept)) for cell in total]
     per, limit = Fraction(way["per_cell"]), Fraction(way["total"])
@@ -168,17 +168,17 @@ def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
     in_all, each = limits.get("max_rows"), limits.get("max_rows_per_group")
     groups = min(limits.get("max_groups", cells), cells)
     norms = [Fraction(str(limits[name])) for name in ("l1", "l2") if name in limits]
-    found: list[Way] = []
+    results: list[Way] = []
     if kinds == ["units"] or (kinds == ["count"] and 1 in (in_all, each)):
         if in_all or each or "max_groups" in limits:
-            found.append({"kind": "first-cells", "most": min(groups, in_all or groups)})
+            results.append({"kind": "first-cells", "most": min(groups, in_all or groups)})
         elif cells == 1 and norms and min(norms) >= 1:
-            found.append({"kind": "first-cells", "most": 1})
-        if kinds == ["units"] and cells == 1 and found:
-            return found
+            results.append({"kind": "first-cells", "most": 1})
+        if kinds == ["units"] and cells == 1 and results:
+            return results
     elif in_all or each:
-        per = min(one for one in (in_all, each) if one)
-        found.append(
+        per = min(item for item in (in_all, each) if item)
+        results.append(
             {
                 "kind": "cells",
                 "first": groups if groups < cells else None,
@@ -188,11 +188,11 @@ def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
         )
     if "l1" in limits:
         size = str(limits["l1"])
-        found.append({"kind": "numbers", "first": None, "per_cell": size, "total": size})
+        results.append({"kind": "numbers", "first": None, "per_cell": size, "total": size})
     if "l2" in limits:
         squared = Decimal(str(limits["l2"])) ** 2
-        found.append({"kind": "ball", "squared": format(squared.normalize(), "f")})
-    return found
+        results.append({"kind": "ball", "squared": format(squared.normalize(), "f")})
+    return results
 
 
 def _in_ball(vector: Vector, squared: Fraction) -> Vector:
@@ -206,18 +206,20 @@ def _in_ball(vector: Vector, squared: Fraction) -> Vector:
 def _chosen(places: list[int], most: int | None, *, who: Any) -> list[int]:
     """Return which of a person's cells count; of a row, which is nobody, the first ones."""
     if who is not None and most is not None and most < len(places):
-        places = sorted(places, key=lambda place: rank(who, place))
+        places = sorted(places, key=lambda index: rank(who, index))
     return places[:most]
 
 
 def _conditions(
     rows: list[Row], spec: dict[str, Any], query: dict[str, Any], most: int | None
 ) -> Vector:
-    held = [any(_holds(row, one, spec) for row in rows) for one in query["conditions"].values()]
+    stored = [
+        any(_holds(row, value, spec) for row in rows) for value in query["conditions"].values()
+    ]
     who = rows[0]["person"] if rows and spec["privacy"]["unit"] != "row" else None
-    own = [place for place, one in enumerate(held) if one]
-    kept = _chosen(own, most, who=who)
-    return [Fraction(int(place in kept)) for place in range(len(held))]
+    computed = [index for index, item in enumerate(stored) if item]
+    kept = _chosen(computed, most, who=who)
+    return [Fraction(int(index in kept)) for index in range(len(stored))]
 
 
 def _holds(row: Row, predicates: dict[str, Any], spec: dict[str, Any]) -> bool:
@@ -275,35 +277,35 @@ def _parts(
     each: list[tuple[str, list[_Part]]] = []
     for text in asked:
         texts = text.removeprefix("ratio(").split(", ")
-        made = [_made_of(one, spec, by_row=by_row) for one in texts]
-        each += zip(texts, made if len(texts) == 1 else _of_both(made, texts, spec), strict=True)
-    there = {one for _, own in each for one in own}
+        built = [_made_of(text, spec, by_row=by_row) for text in texts]
+        each += zip(texts, built if len(texts) == 1 else _of_both(built, texts, spec), strict=True)
+    there = {item for _, expected_value in each for item in expected_value}
     divided = [text for text in asked if text.startswith("ratio(")]
     from_zero = bool({"l1", "l2"} & spec.get("contribution", {}).keys())
-    found: list[_Part] = []
-    for text, own in each:
+    results: list[_Part] = []
+    for text, computed in each:
         kind, _, column = text.rstrip(")").partition("(")
-        apart = from_zero or any(f"sum({column})" in one for one in divided)
-        found += own if kind != "sum" or apart else _summed(own, column, spec, there)
-    found = list(dict.fromkeys(found))
+        apart = from_zero or any(f"sum({column})" in item for item in divided)
+        results += computed if kind != "sum" or apart else _summed(computed, column, spec, there)
+    results = list(dict.fromkeys(results))
     divided_by_rows = any(text.endswith(", count)") for text in divided)
     replaced = spec["privacy"].get("neighbours") == "replace-one"
     if divided_by_rows or replaced or from_zero or _fills(spec, query, by_row=by_row):
-        return found
-    return _with_and_without(found)
+        return results
+    return _with_and_without(results)
 
 
-def _of_both(made: list[list[_Part]], texts: list[str], spec: dict[str, Any]) -> list[list[_Part]]:
+def _of_both(built: list[list[_Part]], texts: list[str], spec: dict[str, Any]) -> list[list[_Part]]:
     """Return the parts of a ratio in rows with both values: "a&b" is column a where b is, too."""
     names = [text.rstrip(")").partition("(")[2] for text in texts]
     if not names[1]:
-        return made
-    gaps = sorted({one for one in names if _missing(one, spec) == "skip"})
-    found: list[list[_Part]] = []
-    for ((kind, _, *rest),), name in zip(made, names, strict=True):
-        needed = gaps if kind == "count" else [name, *(one for one in gaps if one != name)]
-        found.append([(kind, "&".join(needed), rest[0], rest[1])])
-    return found
+        return built
+    gaps = sorted({name for name in names if _missing(name, spec) == "skip"})
+    results: list[list[_Part]] = []
+    for ((kind, _, *rest),), name in zip(built, names, strict=True):
+        needed = gaps if kind == "count" else [name, *(gap for gap in gaps if gap != name)]
+        results.append([(kind, "&".join(needed), rest[0], rest[1])])
+    return results
 
 
 def _fills(spec: dict[str, Any], query: dict[str, Any], *, by_row: bool) -> bool:
@@ -320,9 +322,9 @@ def _fills(spec: dict[str, Any], query: dict[str, Any], *, by_row: bool) -> bool
 
 def _with_and_without(found: list[_Part]) -> list[_Part]:
     """Return rows as those with a value and those without, where all else is of these values."""
-    others = [one for one in found if one != _ROWS]
+    others = [item for item in found if item != _ROWS]
     columns = {column for _, column, *_ in others}
-    if len(others) == len(found) or len(columns) != 1 or "filled" in {one[0] for one in others}:
+    if len(others) == len(found) or len(columns) != 1 or "filled" in {other[0] for other in others}:
         return found
     (column,) = columns
     count = ("count", column, *_ROWS[2:])
@@ -379,8 +381,8 @@ def _summed(own: list[_Part], column: str, spec: dict[str, Any], there: set[_Par
 
 def _cells(query: dict[str, Any]) -> list[tuple[Any, ...]]:
     axes = [
-        list(range(len(one["edges"]) - 1)) if isinstance(one, dict) else list(one)
-        for _, one in _grouped(query)
+        list(range(len(item["edges"]) - 1)) if isinstance(item, dict) else list(item)
+        for _, item in _grouped(query)
     ]
     return list(itertools.product(*axes))
 
@@ -388,7 +390,7 @@ def _cells(query: dict[str, Any]) -> list[tuple[Any, ...]]:
 def _grouped(query: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return each column that rows are grouped by, with its keys or its edges."""
     bins = [query["histogram"]] if "histogram" in query else []
-    return [*query.get("group_by", {}).items(), *((one["column"], one) for one in bins)]
+    return [*query.get("group_by", {}).items(), *((item["column"], item) for item in bins)]
 
 
 def _cell(row: Row, spec: dict[str, Any], query: dict[str, Any]) -> tuple[Any, ...] | None:

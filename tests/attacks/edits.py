@@ -38,34 +38,34 @@ def drawn(random: Random, record: Any) -> Edit:
 
 def _fitting(random: Random, value: Any) -> tuple[str, Any]:
     """Return what is done to a value of its kind."""
-    found: tuple[str, Any] = ("set", random.choice((*_OTHER, *_SPELLINGS, *_WHOLES)))
+    results: tuple[str, Any] = ("set", random.choice((*_OTHER, *_SPELLINGS, *_WHOLES)))
     if isinstance(value, int) and not isinstance(value, bool):
         near = (value + 1, value - 1, 2 * value, value // 2)
-        found = "set", random.choice((*near, *near, *_WHOLES, str(value), float(value)))
+        results = "set", random.choice((*near, *near, *_WHOLES, str(value), float(value)))
     elif isinstance(value, str) and _number(value) is None:
-        found = "set", random.choice(_TEXTS)
+        results = "set", random.choice(_TEXTS)
     elif isinstance(value, str) and random.random() < 0.6:
-        found = "scale", (random.choice(_FACTORS), random.choice(("decimal", "hex")))
+        results = "scale", (random.choice(_FACTORS), random.choice(("decimal", "hex")))
     elif isinstance(value, str):
-        found = "set", random.choice(_SPELLINGS)
+        results = "set", random.choice(_SPELLINGS)
     elif isinstance(value, (dict, list)):
-        found = random.choice(("reverse", "drop", "again", "set")), random.choice(_OTHER)
-    return found
+        results = random.choice(("reverse", "drop", "again", "set")), random.choice(_OTHER)
+    return results
 
 
 def _paths(record: Any, here: Path = ()) -> list[Path]:
     """Return the places of all values within, a long list's by its first and last alone."""
-    found: list[Path] = [here] if here else []
+    result: list[Path] = [here] if here else []
     if isinstance(record, dict):
         items: list[tuple[Any, Any]] = [*record.items()]
     elif isinstance(record, list):
         items = [*enumerate(record)]
         items = items if len(items) <= 4 else [*items[:2], *items[-2:]]
     else:
-        return found
+        return result
     for key, value in items:
-        found += _paths(value, (*here, key))
-    return found
+        result += _paths(value, (*here, key))
+    return result
 
 
 def at(record: Any, path: Path) -> Any:

@@ -152,8 +152,8 @@ def _tell(report: int, kind: str, seed: str, cases: range) -> None:
             module.attack(case)
         except BaseException as error:  # noqa: BLE001 (whatever comes out is what was looked for)
             frames = traceback.extract_tb(error.__traceback__)
-            place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
-            why = f"{type(error).__name__} at {place}: {str(error)[:600]}\n    case: {case!r:.3000}"
+            text = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
+            why = f"{type(error).__name__} at {text}: {str(error)[:600]}\n    case: {case!r:.3000}"
         os.write(report, (json.dumps([kind, seed, number, why]) + "\n").encode())
 
 

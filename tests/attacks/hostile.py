@@ -90,9 +90,9 @@ class _Three(IntEnum):
 
 
 def _endless() -> list[Any]:
-    found: list[Any] = []
-    found.append(found)
-    return found
+    results: list[Any] = []
+    results.append(results)
+    return results
 
 
 _SPELLED: dict[str, tuple[Callable[[], Any], Any]] = {

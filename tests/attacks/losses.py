@@ -101,8 +101,8 @@ def of_points(p: oracles.Parameters, cells: Fraction) -> Losses | None:
 
 def composed(parts: Sequence[tuple[Losses, int]], epsilon: float) -> Bounds:
     """Return bounds on δ(ε) of all releases together."""
-    low = _convolved([(one.masses, one.low, count) for one, count in parts], epsilon, up=False)
-    high = _convolved([(one.masses, one.high, count) for one, count in parts], epsilon, up=True)
+    low = _convolved([(item.masses, item.low, count) for item, count in parts], epsilon, up=False)
+    high = _convolved([(item.masses, item.high, count) for item, count in parts], epsilon, up=True)
     return max(0.0, low * (1 - 1e-9) - SLACK), high * (1 + 1e-9) + SLACK
 
 
@@ -128,10 +128,10 @@ def _convolved(parts: Sequence[tuple[Floats, Floats, int]], epsilon: float, *, u
             leaked += float(masses[finite][~inside].sum())
         product *= np.fft.rfft(lattice) ** count
         kept *= (1 - leaked) ** count
-    found = np.fft.irfft(product, POINTS)
+    result = np.fft.irfft(product, POINTS)
     losses = step * np.concatenate([np.arange(POINTS // 2), np.arange(-POINTS // 2, 0)])
     above = losses > epsilon
-    gained = found[above] * -np.expm1(epsilon - losses[above])
+    gained = result[above] * -np.expm1(epsilon - losses[above])
     return 1 - kept + float(gained.sum())
 
 

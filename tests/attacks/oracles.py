@@ -223,15 +223,15 @@ ONE_NUMBER = tuple(_FAMILIES)
 def worst(density: Smooth | Steps, longest: Fraction, eps: Any) -> Bounds:
     """Return bounds on the largest H(s) over 0 < s <= longest."""
     if isinstance(density, Steps):
-        found = max(float(stepped(density, s, eps)) for s in _meets(density, longest))
-        return _around(found)
+        largest = max(float(stepped(density, s, eps)) for s in _meets(density, longest))
+        return _around(largest)
     epsilon = float(eps)
     if density.longest_is_worst:
         return _around(smooth(density, float(longest), epsilon))
     top = float(longest)
     tried = [(smooth(density, top * i / _SHIFTS, epsilon), i) for i in range(1, _SHIFTS + 1)]
-    best, place = max(tried)
-    low, high = top * max(place - 1, 0) / _SHIFTS, top * min(place + 1, _SHIFTS) / _SHIFTS
+    best, index = max(tried)
+    low, high = top * max(index - 1, 0) / _SHIFTS, top * min(index + 1, _SHIFTS) / _SHIFTS
     for _ in range(16):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         at_a, at_b = smooth(density, a, epsilon), smooth(density, b, epsilon)
@@ -267,8 +267,8 @@ def smooth(density: Smooth, shift: float, epsilon: float) -> float:
 
     def gap(x: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
-            found = f(x) - f(x - shift) - epsilon
-        return np.where(np.isnan(found), -np.inf, found)
+            value = f(x) - f(x - shift) - epsilon
+        return np.where(np.isnan(value), -np.inf, value)
 
     width = np.diff(ends)
     left, right = ends[:-1] + 1e-9 * width, ends[1:] - 1e-9 * width
@@ -296,8 +296,8 @@ def _meets(density: Steps, longest: Fraction) -> list[Fraction]:
     if all(a >= b for a, b in pairwise(levels)):
         return [longest]
     edges = density.edges
-    found = {abs(a + sign * b) for a in edges for b in edges for sign in (1, -1)}
-    return [*(s for s in found if 0 < s < longest), longest]
+    results = {abs(a + sign * b) for a in edges for b in edges for sign in (1, -1)}
+    return [*(s for s in results if 0 < s < longest), longest]
 
 
 def stepped(density: Steps, shift: Fraction, epsilon: Any) -> Any:
@@ -311,7 +311,7 @@ def stepped(density: Steps, shift: Fraction, epsilon: Any) -> Any:
             v * real(b - a) for v, (a, b) in zip(values, pairwise(density.edges), strict=True)
         )
         stops = sorted({*ends, *(end + shift for end in ends)})
-        found, here, there = mp.mpf(0), 0, 0
+        value, here, there = mp.mpf(0), 0, 0
         for left, right in pairwise(stops):
             while here < len(ends) - 1 and ends[here + 1] <= left:
                 here += 1
@@ -321,8 +321,8 @@ def stepped(density: Steps, shift: Fraction, epsilon: Any) -> Any:
             other = ends[0] + shift <= left < ends[-1] + shift
             if inside:
                 gain = heights[here] - (c * heights[there] if other else 0)
-                found += max(gain, mp.mpf(0)) * real(right - left)
-        return real(density.atom) + real(1 - density.atom) * found / total
+                value += max(gain, mp.mpf(0)) * real(right - left)
+        return real(density.atom) + real(1 - density.atom) * value / total
 
 
 def steps_of_points(p: Parameters, most: int) -> list[int] | None:
@@ -344,12 +344,12 @@ def whole_steps(p: Parameters, step: Fraction, bound: int, epsilon: Any) -> Boun
     with mp.workdps(_DIGITS):
         masses = [mp.exp(-real(p["decay"]) * level) for level in levels]
         c, total, n = mp.exp(epsilon), 2 * mp.fsum(masses) - masses[0], len(masses) - 1
-        found = mp.mpf(0)
+        value = mp.mpf(0)
         for k in range(-n, n + 1):
             other = abs(k - int(moved))
             gain = masses[abs(k)] - c * masses[other] if other <= n else mp.mpf(0)
-            found += max(mp.mpf(0), gain)
-        return _around(float(found / total))
+            value += max(mp.mpf(0), gain)
+        return _around(float(value / total))
 
 
 def whole_numbers(masses: Sequence[int], step: Fraction, bound: int, epsilon: Any) -> float:
@@ -362,9 +362,9 @@ def whole_numbers(masses: Sequence[int], step: Fraction, bound: int, epsilon: An
             if moved.denominator != 1:
                 return 1.0  # the two supports are disjoint
             j, n = int(moved), len(masses) - 1
-            found = mp.mpf(0)
+            value = mp.mpf(0)
             for k in range(-n, n + 1):
                 other = masses[abs(k - j)] if abs(k - j) <= n else 0
-                found += max(mp.mpf(0), masses[abs(k)] - c * other)
-            worst_found = max(worst_found, found / total)
+                value += max(mp.mpf(0), masses[abs(k)] - c * other)
+            worst_found = max(worst_found, value / total)
         return float(worst_found)

@@ -34,7 +34,7 @@ output = { path = "out", format = "csv" }
 @cache
 def targets() -> tuple[str, ...]:
     """Return the names of all public functions, constructors and methods."""
-    found: list[str] = []
+    results: list[str] = []
     for home, module, names in (
         ("ln", ln, dir(ln)),
         ("interop", interop, interop.__all__),
@@ -42,16 +42,16 @@ def targets() -> tuple[str, ...]:
     ):
         for name in names:
             value = getattr(module, name)
-            own = str(getattr(value, "__module__", "")).startswith("leastnoise")
-            if name.startswith("_") or not own or _is_left_out(value):
+            computed = str(getattr(value, "__module__", "")).startswith("leastnoise")
+            if name.startswith("_") or not computed or _is_left_out(value):
                 continue
             if home == "conversions" and value.__module__ != conversions.__name__:
                 continue
             if name not in RESULTS:
-                found.append(f"{home}.{name}")
+                results.append(f"{home}.{name}")
             if inspect.isclass(value):
-                found += [f"{home}.{name}.{method}" for method in _methods(value)]
-    return tuple(found)
+                results += [f"{home}.{name}.{method}" for method in _methods(value)]
+    return tuple(results)
 
 
 # What is returned and never made by hand; a method that takes what isn't public.
@@ -120,9 +120,9 @@ def instance(name: str, kind: type) -> Any:
 def arguments(signature: inspect.Signature, given: dict[str, Any]) -> dict[str, Any]:
     """Return `given`, and for what must be given besides a value that works."""
     wanted = {
-        name: good(name, str(one.annotation))
-        for name, one in signature.parameters.items()
-        if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+        name: good(name, str(item.annotation))
+        for name, item in signature.parameters.items()
+        if item.default is item.empty and item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)
     }
     return wanted | given
 
@@ -148,10 +148,10 @@ def mechanism() -> ln.Mechanism:
 @cache
 def lower_bound() -> Any:
     """Return a proved lower bound on the loss of noise for one number, by a linear program."""
-    found = ln.compare(
+    comparison = ln.compare(
         epsilon=1, delta="1e-3", sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=1
     )
-    return found.best_possible.bound if found.best_possible else None
+    return comparison.best_possible.bound if comparison.best_possible else None
 
 
 def _ledger() -> ln.Ledger:

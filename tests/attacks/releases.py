@@ -27,11 +27,11 @@ def plan_once() -> None:
     This wraps what a release calls; noise, charge and publication stay as they are.
     """
 
-    def planned(laid: Any, progress: Any = None) -> Any:
-        spec = laid.spec
+    def planned(layout: Any, progress: Any = None) -> Any:
+        spec = layout.spec
         asked = repr((spec.query, spec.privacy.epsilon, spec.contribution, spec.columns))
         if asked not in _plans:
-            _plans[asked] = _make_plan(laid, progress=progress)
+            _plans[asked] = _make_plan(layout, progress=progress)
         elif progress:
             progress("Finding the plan again")
         return _plans[asked]

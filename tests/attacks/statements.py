@@ -122,29 +122,29 @@ def delta(record: Record, epsilon: Fraction) -> Bounds:
 def _together(parts: list[Part], epsilon: Fraction) -> Bounds:
     if all(name == "gaussian" for name, *_ in parts):
         square = sum((length / float(scale)) ** 2 * n for _, _, scale, _, length, n in parts)
-        found = vectors.gaussian(math.sqrt(square), float(epsilon))
-        return found * (1 - 1e-9), found * (1 + 1e-9)
+        result = vectors.gaussian(math.sqrt(square), float(epsilon))
+        return result * (1 - 1e-9), result * (1 + 1e-9)
     if sum(count for *_, count in parts) > _MOST:
         return _NOT_FOUND
-    held: list[tuple[losses.Losses, int]] = []
+    stored: list[tuple[losses.Losses, int]] = []
     for name, dimension, scale, parameters, length, count in parts:
         if name == "l2" and dimension > 1:
             ratio = length / float(scale)
             ends = np.linspace(-ratio, ratio, 4001)
             masses = vectors.losses(dimension, ratio, ends)
-            held.append((losses.Losses(masses=masses, low=ends[:-1], high=ends[1:]), count))
+            stored.append((losses.Losses(masses=masses, low=ends[:-1], high=ends[1:]), count))
         elif name == "geometric":
             points = losses.of_points(parameters, int(length) * parameters["cells"] / scale)
             if points is None:
                 return _NOT_FOUND
-            held.append((points, count))
+            stored.append((points, count))
         elif name in _UNIMODAL:
             density = oracles.law(name, scale, parameters)
             shift = Fraction(length).limit_denominator(10**12)
-            held.append((losses.of_law(density, shift), count))
+            stored.append((losses.of_law(density, shift), count))
         else:
             return _NOT_FOUND
-    return losses.composed(held, float(epsilon))
+    return losses.composed(stored, float(epsilon))
 
 
 def _length(sensitivity: Record, geometry: Record | None, name: str, dimension: int) -> float:

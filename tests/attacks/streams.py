@@ -53,11 +53,11 @@ def draw_files(draw: Random) -> Files:
     number = 0
     for person in range(PERSONS):
         for week in WEEKS:
-            for place in _draw_places(draw):
+            for site in _draw_places(draw):
                 number += 1
                 for file in files:
                     if draw.random() < 0.75:
-                        file.append(_edit(draw, (number, person, week, place)))
+                        file.append(_edit(draw, (number, person, week, site)))
     for file in files:
         draw.shuffle(file)
     return files
@@ -72,12 +72,12 @@ def _draw_places(draw: Random) -> list[str]:
 
 def _edit(draw: Random, row: Row) -> Row:
     """The row as a file shows it: now and then of another person, or in another place or none."""
-    number, person, week, place = row
+    number, person, week, index = row
     if draw.random() < 0.1:
         person = draw.randrange(PERSONS)
     if draw.random() < 0.2:
-        place = draw.choice([*PLACES, "elsewhere", None])
-    return number, person, week, place
+        index = draw.choice([*PLACES, "elsewhere", None])
+    return number, person, week, index
 
 
 def without(files: Files, is_of_unit: Callable[[Row], bool]) -> Files:
@@ -100,8 +100,8 @@ class Counters:
         for release, rows in enumerate(self._files, start=1):
             (self._folder / str(release)).mkdir(exist_ok=True)
             self._write(release, rows)
-            found = source.find_source(self._spec, self._folder / str(release), release=release)
-            self._engines.append(self._stack.enter_context(source.open_engine(found, threads=1)))
+            result = source.find_source(self._spec, self._folder / str(release), release=release)
+            self._engines.append(self._stack.enter_context(source.open_engine(result, threads=1)))
         return self
 
     def __exit__(self, *error: object) -> None:

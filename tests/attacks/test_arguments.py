@@ -38,11 +38,15 @@ _RANDOM = ("release_chunks", "release", "run", "share")  # answers that differ e
 
 def drawn(random: Random) -> Case:
     costly = random.random() < _COSTLY_SHARE
-    names = _COSTLY if costly else [one for one in public.targets() if one not in _COSTLY]
+    names = _COSTLY if costly else [target for target in public.targets() if target not in _COSTLY]
     while True:
         target = random.choice(names)
         parameters = [*public.parameters(target).values()]
-        slots = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
+        slots = [
+            parameter.name
+            for parameter in parameters
+            if parameter.kind is not parameter.VAR_POSITIONAL
+        ]
         if slots:
             break
     chosen = random.sample(slots, min(len(slots), random.choice((1, 1, 1, 2))))
@@ -55,28 +59,28 @@ def attack(case: Case) -> None:
     if "type" in map(slots.get, ("progress", "mechanism", "score")):
         return
     os.chdir(tempfile.mkdtemp())  # a file that is made is made there
-    found, signature = public.found(target)
+    result, signature = public.found(target)
     values = {slot: hostile.made(name) for slot, name in slots.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            answer = found(**public.arguments(signature, values))
+            answer = result(**public.arguments(signature, values))
             answer = list(answer) if inspect.isgenerator(answer) else answer
         except ln.errors.LeastnoiseError:
             return
         _check_kinds(signature, slots)
         _check_twins(case, answer)
-        if inspect.isclass(found):
+        if inspect.isclass(result):
             _use(answer)
 
 
 def _check_kinds(signature: inspect.Signature, slots: dict[str, str]) -> None:
     """Raise where a parameter took what its own annotation excludes."""
     for slot, name in slots.items():
-        one, value = signature.parameters[slot], hostile.made(name)
-        takes = _KINDS.get(str(one.annotation))
-        if takes and value is not one.default:
-            assert takes(value), f"{slot}: {one.annotation} took {name}"
+        item, value = signature.parameters[slot], hostile.made(name)
+        takes = _KINDS.get(str(item.annotation))
+        if takes and value is not item.default:
+            assert takes(value), f"{slot}: {item.annotation} took {name}"
 
 
 def _whole(value: Any) -> bool:
@@ -105,25 +109,25 @@ def _check_twins(case: Case, answer: Any) -> None:
     target, slots = case
     if target.rpartition(".")[2] in _RANDOM or not all(map(hostile.has_twin, slots.values())):
         return
-    found, signature = public.found(target)
+    result, signature = public.found(target)
     plain = {slot: hostile.twin(name) for slot, name in slots.items()}
     kinds = {slot: str(signature.parameters[slot].annotation) for slot in slots}
     if any(isinstance(plain[slot], str) and "float" in kinds[slot] for slot in slots):
         return  # it takes no text for a number: `Interval.contains` compares floats as they are
-    wanted = found(**public.arguments(signature, plain))
+    wanted = result(**public.arguments(signature, plain))
     if isinstance(answer, str | int | float | Fraction | ln.Interval | ln.Budget | tuple):
         assert answer == wanted, f"{answer!r} where the plain value gives {wanted!r}"
 
 
-def _use(made: Any) -> None:
+def _use(built: Any) -> None:
     """Use an object that a constructor let pass: its properties, and its methods rightly."""
-    for name in dir(type(made)):
+    for name in dir(type(built)):
         if name.startswith("_") or name in (*_RANDOM, *public.INTERNAL):
             continue
-        if isinstance(made, ln.Release | ln.Ledger | ln.Comparison):
+        if isinstance(built, ln.Release | ln.Ledger | ln.Comparison):
             continue
         try:
-            value = getattr(made, name)
+            value = getattr(built, name)
             if inspect.ismethod(value):
                 value(**public.arguments(inspect.signature(value), {}))
         except ln.errors.LeastnoiseError:
@@ -140,12 +144,12 @@ def test_long(guard: Guard, part: int) -> None:
 
 def test_for_each_public_function_there_are_arguments_that_are_good() -> None:
     """Else the attacks would all stop at an argument that was not theirs."""
-    found = public.targets()
-    assert {"ln.compose", "ln.Mechanism.compose", "interop.to_pld", "ln.Ledger.charge"} <= {*found}
+    result = public.targets()
+    assert {"ln.compose", "ln.Mechanism.compose", "interop.to_pld", "ln.Ledger.charge"} <= {*result}
     unknown = {
         (target, slot)
-        for target in found
-        for slot, one in public.parameters(target).items()
-        if one.default is one.empty and not public.knows(slot, str(one.annotation))
+        for target in result
+        for slot, item in public.parameters(target).items()
+        if item.default is item.empty and not public.knows(slot, str(item.annotation))
     }
     assert not unknown

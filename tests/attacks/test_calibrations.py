@@ -111,10 +111,10 @@ def _attack_body(case: Case) -> None:
         dimension = asked.coordinates
     budget = {key: case[key] for key in ("epsilon", "delta", "loss")}
     try:
-        found = ln.calibrate(case["name"], sensitivity=asked, dimension=dimension, **budget)
+        mechanism = ln.calibrate(case["name"], sensitivity=asked, dimension=dimension, **budget)
     except ln.errors.Refused:
         return
-    statements.check(json.loads(found.certificate.to_json()))
+    statements.check(json.loads(mechanism.certificate.to_json()))
 
 
 def attack(case: Case) -> None:
@@ -126,7 +126,7 @@ def attack(case: Case) -> None:
     if name == "optimal" and case["dimension"] > 1:
         effort = {"time_limit": 2.0}
     try:
-        found = ln.calibrate(
+        mechanism = ln.calibrate(
             name,
             epsilon=epsilon,
             delta=case["delta"],
@@ -139,7 +139,7 @@ def attack(case: Case) -> None:
         )
     except ln.errors.Refused:  # too much is asked, or too little to be proved
         return
-    noise, certificate = found.noise, found.certificate
+    noise, certificate = mechanism.noise, mechanism.certificate
     parameters = {key: getattr(noise, key) for key in noise.parameters}
 
     def at(x: Any) -> truth.Bounds:

@@ -74,11 +74,11 @@ def mechanism(release: dict[str, Any]) -> ln.Mechanism:
 
 def expected(releases: Sequence[dict[str, Any]], epsilon: float) -> truth.Bounds:
     """Return bounds on δ(ε) of all of them together."""
-    if all(one["name"] == "gaussian" for one in releases):
-        square = sum(Fraction(one["bound"]) ** 2 * one["count"] for one in releases)
-        found = vectors.gaussian(math.sqrt(square), epsilon)
-        return found * (1 - 1e-9), found * (1 + 1e-9)
-    return losses.composed([(_losses(one), one["count"]) for one in releases], epsilon)
+    if all(release["name"] == "gaussian" for release in releases):
+        square = sum(Fraction(release["bound"]) ** 2 * release["count"] for release in releases)
+        scale = vectors.gaussian(math.sqrt(square), epsilon)
+        return scale * (1 - 1e-9), scale * (1 + 1e-9)
+    return losses.composed([(_losses(release), release["count"]) for release in releases], epsilon)
 
 
 def _losses(release: dict[str, Any]) -> losses.Losses:
@@ -101,16 +101,20 @@ def _losses(release: dict[str, Any]) -> losses.Losses:
 def attack(case: Case) -> None:
     number, epsilon = _SPELLINGS[case["spelling"]], case["epsilon"]
     releases = case["releases"]
-    for one in releases:  # what a type can't hold isn't asked of it
-        one["count"] = min(one["count"], 255)
-    together = ln.compose([(mechanism(one), number(one["count"])) for one in releases])
+    for release in releases:  # what a type can't hold isn't asked of it
+        release["count"] = min(release["count"], 255)
+    together = ln.compose([(mechanism(item), number(item["count"])) for item in releases])
     try:
-        found = together.delta(epsilon=epsilon)
+        interval = together.delta(epsilon=epsilon)
     except ln.errors.Refused:
         return
     low, high = expected(releases, float(epsilon))
-    assert found.upper >= low, f"δ is {low!r} at least, the proof says at most {found.upper!r}"
-    assert found.lower <= high, f"δ is {high!r} at most, the proof says at least {found.lower!r}"
+    assert interval.upper >= low, (
+        f"δ is {low!r} at least, the proof says at most {interval.upper!r}"
+    )
+    assert interval.lower <= high, (
+        f"δ is {high!r} at most, the proof says at least {interval.lower!r}"
+    )
     delta = (low + high) / 2
     if not 1e-9 < delta < 0.5 or epsilon == "0":
         return

@@ -89,13 +89,13 @@ def test_no_row_changes_chances_by_more_than_promised(
     release = Published(tmp_path, by=by, neighbours=neighbours, objective=objective)
     losses = [0.0]
     for rows in _ROWS:
-        own = release.bins(rows)
-        units = [release.bins((*rows, one)) for one in _MOVED]
-        pairs = [(own, one) for one in units]
+        computed = release.bins(rows)
+        units = [release.bins((*rows, entry)) for entry in _MOVED]
+        pairs = [(computed, unit) for unit in units]
         if neighbours == "replace-one":
             pairs = [*itertools.combinations(units, 2)]
-        for one, other in pairs:
-            moved = tuple(a - b for a, b in zip(one, other, strict=True))
+        for item, other in pairs:
+            moved = tuple(a - b for a, b in zip(item, other, strict=True))
             losses.append(release.largest_loss(moved))
     assert max(losses) <= _EPSILON * (1 + _SLACK)
     assert max(losses) > 0.99 * _EPSILON  # and no part of it is left over

@@ -46,8 +46,8 @@ _ACCOUNT = {"kind": "account", "dataset": "b", "unit": "u", "neighbours": "add-r
 _BODIES = (
     *("", "null", "[]", "1e999", "9" * 9000, "[" * 20_000, '{"kind":' * 20_000, "{{", "NaN", "\0"),
     *(
-        json.dumps(one)
-        for one in (
+        json.dumps(item)
+        for item in (
             _CHARGE | {"epsilon": "1e9999"},
             _CHARGE | {"epsilon": "-1"},
             _CHARGE | {"rho": 1e308},
@@ -105,10 +105,10 @@ def _verify(base: str, text: str) -> None:
     read = kind.from_json(text)
     fresh = read.verify()
     # what was accepted is written anew, so that its own spelling doesn't matter
-    said = json.loads(read.to_json())
-    statements.check(said)
-    if "delta_interval" in said:  # it may lie beside the truth and within a loose enclosure of it
-        low, high = (float(truth.number(end)) for end in said["delta_interval"])
+    record = json.loads(read.to_json())
+    statements.check(record)
+    if "delta_interval" in record:  # it may lie beside the truth and within a loose enclosure of it
+        low, high = (float(truth.number(end)) for end in record["delta_interval"])
         assert low <= fresh.lower, f"δ may be {fresh.lower!r}, below the interval from {low!r}"
         assert high >= fresh.upper, f"δ may be {fresh.upper!r}, above the interval up to {high!r}"
 
@@ -173,9 +173,9 @@ def _attack_ledger(what: str, where: float, value: int) -> None:
     path = Path(tempfile.mkdtemp()) / "a.ledger"
     pages = bytearray(_pages())
     if what == "byte":
-        place = int(where * len(pages))
-        changed = pages[place] != value
-        pages[place] = value
+        number = int(where * len(pages))
+        changed = pages[number] != value
+        pages[number] = value
         path.write_bytes(pages)
     else:
         path.write_bytes(pages)
@@ -225,8 +225,8 @@ def _add_body(path: Path, what: str, where: float, value: int) -> bool:
     text = _BODIES[int(where * len(_BODIES))]
     with sqlite3.connect(path) as connection:
         (last,) = connection.execute("SELECT hash FROM entry ORDER BY number DESC").fetchone()
-        found = hashlib.sha256((last + text).encode()).hexdigest()
-        connection.execute("INSERT INTO entry (body, hash) VALUES (?, ?)", (text, found))
+        digest = hashlib.sha256((last + text).encode()).hexdigest()
+        connection.execute("INSERT INTO entry (body, hash) VALUES (?, ?)", (text, digest))
     connection.close()
     return True
 
@@ -244,8 +244,8 @@ def _edit_entry(path: Path, what: str, where: float, value: int) -> bool:
         if old is None:
             return False
         digits = [i for i, letter in enumerate(old) if letter.isdigit() == (what == "number")]
-        place = digits[value * 7919 % len(digits)]
-        new = old[:place] + ("7" if what == "number" else "x") + old[place + 1 :]
+        index = digits[value * 7919 % len(digits)]
+        new = old[:index] + ("7" if what == "number" else "x") + old[index + 1 :]
         connection.execute(f"UPDATE entry SET {column} = ? WHERE number = ?", (new, number))
         connection.execute(trigger)
     connection.close()

@@ -92,10 +92,10 @@ def drawn(random: Random) -> Case:
         ]
         return {"kind": "csv", "fields": fields}
     role = random.choice(_ROLES)
-    held = random.choice([*_ARROW])
+    stored = random.choice([*_ARROW])
     return {
         "kind": "parquet",
-        "held": _USUAL | {role: held},
+        "held": _USUAL | {role: stored},
         "declared": {role: random.choice(("int", "float", "text", "bool", ""))},
         "values": [(random.randrange(40), role, random.random()) for _ in range(IN_ONE)],
         "not utf8": random.random() < 0.3,
@@ -104,12 +104,12 @@ def drawn(random: Random) -> Case:
 
 def attack(case: Case) -> None:
     if case["kind"] == "csv":
-        found, wanted = _outcome_csv(tuple(case["fields"])), _harmless_csv()
+        result, wanted = _outcome_csv(tuple(case["fields"])), _harmless_csv()
     else:
         declared = tuple(case["declared"].items())
         wanted = _harmless_parquet(tuple(case["held"].items()), declared)
-        found = _outcome_parquet(case["held"], dict(declared), case["values"], case["not utf8"])
-    assert found == wanted, f"{found!r} where harmless values give {wanted!r}"
+        result = _outcome_parquet(case["held"], dict(declared), case["values"], case["not utf8"])
+    assert result == wanted, f"{result!r} where harmless values give {wanted!r}"
 
 
 @cache
@@ -159,7 +159,7 @@ def _outcome_parquet(
 
 
 def _not_utf8(array: Any) -> Any:
-    texts = [None if one is None else one.encode() + b"\xff" for one in array.to_pylist()]
+    texts = [None if item is None else item.encode() + b"\xff" for item in array.to_pylist()]
     raw = pa.array(texts, pa.binary())
     return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
 
@@ -170,10 +170,10 @@ def _outcome(folder: Path, **spec: str) -> Any:
     (folder / "spec.toml").write_text(_SPEC.format(**spec))
     stages: list[str] = []
     try:
-        made = ln.Release.from_toml(folder / "spec.toml").run(progress=stages.append)
+        result = ln.Release.from_toml(folder / "spec.toml").run(progress=stages.append)
     except ln.errors.LeastnoiseError as error:
         return type(error).__name__, str(error).replace(str(folder), "")
-    tables = [(name, list(t.columns), t.columns["plan"]) for name, t in made.tables.items()]
+    tables = [(name, list(t.columns), t.columns["plan"]) for name, t in result.tables.items()]
     return [stage for stage in stages if not stage.startswith("Finding")], tables
 
 

@@ -66,13 +66,13 @@ class Both:
         nearest = [min(range(3), key=lambda at: (abs(x - _CANDIDATES[at]), -at)) for x in rows]
         levels, rates = self.claim.levels, self.claim.rates
         chosen: Law = split_law(mass_of(nearest, 1), levels, rates, 3)
-        column, found = self.release.spec.columns["x"], dict[_Bounds, float]()
+        column, result = self.release.spec.columns["x"], dict[_Bounds, float]()
         for places, chance in chosen.items():
             pair = found_bounds.pick_bounds(
                 column, [Fraction(_CANDIDATES[at]) for at in sorted(places)]
             )
-            found[pair] = found.get(pair, 0.0) + chance
-        return found
+            result[pair] = result.get(pair, 0.0) + chance
+        return result
 
     def sums(self, rows: _Rows, bounds: _Bounds) -> Sums:
         """The numbers that noise is added to: each row is a unit, whose integers add up."""
@@ -85,8 +85,8 @@ class Both:
         pd.DataFrame({"x": [row]}).to_parquet(self.folder / "rows.parquet")
         spec = found_bounds.set_found_bounds(self.release.spec, {"x": bounds})
         ((layout,),) = lay_out_query(spec, spec.query[0])
-        found = source.find_source(spec, self.folder)
-        with source.open_engine(found, threads=1) as engine:
+        result = source.find_source(spec, self.folder)
+        with source.open_engine(result, threads=1) as engine:
             return bounding.query_vector(engine, spec, layout, salt="") / 2**layout.bits
 
     def worst(self, sums: Callable[[_Rows, _Bounds], Sums]) -> float:
@@ -96,9 +96,9 @@ class Both:
         along = np.linspace(-1, 2, 61)[:, None]
         worst = 0.0
         for rows, more in _neighbours():
-            one, other = self.law(rows), self.law(more)
-            assert one.keys() == other.keys()
-            for bounds, chance in one.items():
+            item, other = self.law(rows), self.law(more)
+            assert item.keys() == other.keys()
+            for bounds, chance in item.items():
                 first = math.log(chance / other[bounds])
                 shift = sums(more, bounds) - sums(rows, bounds)
                 density = self.noise.noise.log_density
@@ -146,6 +146,6 @@ def test_it_would_be_seen_if_values_were_not_limited_to_what_was_found(tmp_path:
 @pytest.mark.dense
 def test_it_would_be_seen_if_bounds_had_half_of_their_noise(tmp_path: Path) -> None:
     both = Both(tmp_path, "0.6")
-    rates = tuple(2 * one for one in both.claim.rates)
+    rates = tuple(2 * rate for rate in both.claim.rates)
     object.__setattr__(both.claim, "rates", rates)
     assert both.worst(both.sums) > 1.1 * _EPSILON

@@ -47,16 +47,16 @@ def attack(case: str) -> None:
 def test_every_case_that_is_not_withstood_is_told() -> None:
     cases = {number: case_of("guard", "1", number) for number in range(_CASES)}
     assert set(cases.values()) == set(_TOLD)
-    told = {one.again: one.why for one in failed([("guard", "1", range(_CASES))])}
+    text = {item.again: item.why for item in failed([("guard", "1", range(_CASES))])}
     wanted = {f"guard 1 {number}": _TOLD[case] for number, case in cases.items() if _TOLD[case]}
-    assert told.keys() == wanted.keys()
-    for again, why in told.items():
+    assert text.keys() == wanted.keys()
+    for again, why in text.items():
         assert why.startswith(wanted[again] or ""), again
 
 
 @pytest.mark.parametrize("case", ["ends", "exits"])
 def test_the_last_case_of_a_batch_is_told_too(case: str) -> None:
     number = next(n for n in range(_CASES) if case_of("guard", "1", n) == case)
-    one = next(n for n in range(_CASES) if case_of("guard", "1", n) == "withstood")
-    batches = [("guard", "1", range(n, n + 1)) for n in (one, number)]
-    assert [found.again for found in failed(batches)] == [f"guard 1 {number}"]
+    item = next(n for n in range(_CASES) if case_of("guard", "1", n) == "withstood")
+    batches = [("guard", "1", range(n, n + 1)) for n in (item, number)]
+    assert [result.again for result in failed(batches)] == [f"guard 1 {number}"]

@@ -61,11 +61,11 @@ class History:
             return [order.index(at) + 1 if at in order else None for at in range(len(rows))]
         if self.word in {"first", "last"}:
             end = _ENDS[self.word == "last"]
-            edge = end((place for place in places if None not in place), default=None)
+            edge = end((site for site in places if None not in site), default=None)
             there = [
                 row[self.value]
-                for row, place in zip(rows, places, strict=True)
-                if place == edge and row[self.value] is not None
+                for row, index in zip(rows, places, strict=True)
+                if index == edge and row[self.value] is not None
             ]
             return [end(there, key=_key, default=None)] * len(rows)
         results = {
@@ -152,7 +152,7 @@ class Histories(Exact):
 
 
 def attack(case: Case) -> None:
-    histories = {name: History(*made) for name, made in case["histories"].items()}
+    histories = {name: History(*built) for name, built in case["histories"].items()}
     attack_exact(case, Histories(case["spec"], histories))
 
 

@@ -30,8 +30,8 @@ def counts(rows: Rows, raw: dict[str, Any], part: KeysPlan, folder: Path) -> Key
     """How many persons have each key, of those keys in which each counts."""
     frame = pd.DataFrame(rows, columns=["person", "code"]).assign(x=1.0, sex=1)
     frame.to_parquet(folder / "rows.parquet")
-    found = totals(raw, folder)
-    return {key: one >> part.layout.bits for key, (one,) in found.items()}
+    result = totals(raw, folder)
+    return {key: item >> part.layout.bits for key, (item,) in result.items()}
 
 
 def largest_gap(one: Keys, other: Keys, part: KeysPlan) -> Fraction:
@@ -74,7 +74,7 @@ def test_no_person_is_told_of_beyond_the_promise(
             for _ in range(3)
         ]
         whole = counts(rows, raw, part, tmp_path)
-        assert all(0 < one <= persons for one in whole.values())
+        assert all(0 < value <= persons for value in whole.values())
         others = [(person, code) for person, code in rows if person]
         if neighbours == "replace-one":
             others += [(0, code) for code in drawn.sample(_CODES, 3)]

@@ -119,7 +119,7 @@ def sensitivity(name: str, bound: str) -> Any:
 @cache
 def blank(name: str, rate: str) -> str:
     """Return a certificate to be filled with a law whose parameters are lists."""
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "gaussian",
         epsilon=1,
         delta="1e-4",
@@ -127,7 +127,7 @@ def blank(name: str, rate: str) -> str:
         dimension=2 if name in _VECTORS else 1,
         sampling_rate=rate,
     )
-    return found.certificate.to_json()
+    return mechanism.certificate.to_json()
 
 
 def claimed(case: Case) -> ln.Interval:
@@ -169,9 +169,13 @@ def attack(case: Case) -> None:
     low, high = expected(case)
     if high > 0.999999:  # about more than a certificate can state
         return
-    found = claimed(case)
-    assert found.upper >= low, f"δ is {low!r} at least, the proof says at most {found.upper!r}"
-    assert found.lower <= high, f"δ is {high!r} at most, the proof says at least {found.lower!r}"
+    interval = claimed(case)
+    assert interval.upper >= low, (
+        f"δ is {low!r} at least, the proof says at most {interval.upper!r}"
+    )
+    assert interval.lower <= high, (
+        f"δ is {high!r} at most, the proof says at least {interval.lower!r}"
+    )
 
 
 @pytest.mark.attack
@@ -181,8 +185,10 @@ def test_long(guard: Guard, part: int) -> None:
 
 
 def test_every_family_has_an_oracle() -> None:
-    found = ln.compare(epsilon=1, sensitivity=ln.L1(1))  # δ = 0: most are skipped, by name
-    names = {one.name for one in found.skipped} | {m.noise.name for m in found.mechanisms}
+    comparison = ln.compare(epsilon=1, sensitivity=ln.L1(1))  # δ = 0: most are skipped, by name
+    names = {item.name for item in comparison.skipped} | {
+        m.noise.name for m in comparison.mechanisms
+    }
     elsewhere = {*bodies.FAMILIES, trees.FAMILY}  # in calibrations and edits
     assert names <= {*truth.KNOWN} | elsewhere
     assert names - elsewhere == set(_WEIGHTS)

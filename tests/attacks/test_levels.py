@@ -55,36 +55,36 @@ def test_no_unit_changes_chances_by_more_than_promised(
     order = key_tree(layout).order
     noise = level.noise
     if shares is not None:  # what a verifier takes as well
-        made = ln.calibrate(
+        mechanism = ln.calibrate(
             "agreeing",
             epsilon=_EPSILON,
             sensitivity=ln.RowCounts(1, neighbours=neighbours),
             dimension=4,
             parameters={"branches": noise.branches, "shares": shares},
         )
-        claims = [("q", made.certificate.on_grid(1))]
+        claims = [("q", mechanism.certificate.on_grid(1))]
         noise = Levels.read(layout, level.budget, claims).noise
     _, weights = enumerated(noise, _REACH)
     log_law = np.log(weights).reshape([2 * _REACH + 1] * 4)
-    found = source.find_source(release.spec, tmp_path)
+    result = source.find_source(release.spec, tmp_path)
 
     def cells(rows: tuple[str, ...]) -> tuple[int, ...]:
         frame = pd.DataFrame({"who": range(len(rows)), "k": pd.Series(rows, dtype="str")})
         frame.to_parquet(file)
-        with source.open_engine(found, threads=1) as engine:
+        with source.open_engine(result, threads=1) as engine:
             vector = bounding.query_vector(engine, release.spec, layout, salt="")
         assert not (vector % 2**layout.bits).any()
         return tuple((vector >> layout.bits)[order].tolist())
 
     losses = [0.0]
     for rows in _ROWS:
-        own, units = cells(rows), [cells((*rows, one)) for one in _MOVED]
-        pairs = [(own, one) for one in units]
+        computed, units = cells(rows), [cells((*rows, entry)) for entry in _MOVED]
+        pairs = [(computed, unit) for unit in units]
         if neighbours == "replace-one":
             pairs = [*itertools.combinations(units, 2)]
-        for one, other in pairs:
+        for item, other in pairs:
             ends = [(_REACH - _INNER - a + b, _REACH + _INNER + 1 - a + b)
-                    for a, b in zip(one, other, strict=True)]  # fmt: skip
+                    for a, b in zip(item, other, strict=True)]  # fmt: skip
             inner = [slice(_REACH - _INNER, _REACH + _INNER + 1)] * 4
             shifted = log_law[tuple(itertools.starmap(slice, ends))]
             losses.append(float(np.abs(log_law[tuple(inner)] - shifted).max()))

@@ -27,7 +27,7 @@ def drawn(random: Random) -> Case:
     limits = {name: random.choice([1, 2, 3, 5, 20]) for name in ("max_rows", "max_rows_per_group")}
     limits["max_groups"] = random.choice([1, 2, 3, 5, 10])
     more = random.choice([*limits])
-    kept = {name: one for name, one in limits.items() if name != more and random.random() < 0.7}
+    kept = {name: item for name, item in limits.items() if name != more and random.random() < 0.7}
     if not kept.keys() & {"max_rows", "max_rows_per_group"}:
         more, kept = "max_groups", {"max_rows_per_group": limits["max_rows_per_group"]}
     return {

@@ -89,11 +89,17 @@ class Published:
         random, losses = np.random.default_rng(1), [0.0]
         for far in (0.0, 1.0, 1e3, -1e3):
             total = 0.0
-            for claim, own, beside in zip(self.whole.measured.values(), one, other, strict=True):
+            for claim, computed, beside in zip(
+                self.whole.measured.values(), one, other, strict=True
+            ):
                 scale = _scales(claim)
-                output = own + far * (own - beside) + random.laplace(size=own.shape, scale=1e-3)
+                output = (
+                    computed
+                    + far * (computed - beside)
+                    + random.laplace(size=computed.shape, scale=1e-3)
+                )
                 near, away = (
-                    (np.abs(output - it) / scale).max(axis=1).sum() for it in (own, beside)
+                    (np.abs(output - it) / scale).max(axis=1).sum() for it in (computed, beside)
                 )
                 total += float(away - near)
             losses.append(abs(total))
@@ -133,13 +139,13 @@ def test_no_unit_changes_chances_by_more_than_promised(
     limits = {} if unit == "row" else {"contribution": {"max_rows": 2}}
     privacy = {"unit": unit, "epsilon": _EPSILON, "neighbours": neighbours}
     published = Published(tmp_path, privacy=privacy, **limits, **given)
-    moved = [one[:1] for one in _MOVED] if unit == "row" else _MOVED
+    moved = [item[:1] for item in _MOVED] if unit == "row" else _MOVED
     losses = [0.0]
     for rows in _ROWS:
         rest = [[row] for row in rows]
-        own = published.tables(rest)
-        units = [published.tables([*rest, one]) for one in moved]
-        pairs = [(own, one) for one in units]
+        computed = published.tables(rest)
+        units = [published.tables([*rest, item]) for item in moved]
+        pairs = [(computed, unit) for unit in units]
         if neighbours == "replace-one":
             pairs = [*itertools.combinations(units, 2)]
         losses += [published.loss(*pair) for pair in pairs]

@@ -77,18 +77,18 @@ def attack(case: Case) -> None:
     layout = release.plan().noisy_parts[0].layout
     for text in case["statistics"]:
         name = text.rstrip(")").partition("(")[2]
-        assert not name or any(name in said for said in layout.missing), layout.missing
+        assert not name or any(name in text for text in layout.missing), layout.missing
     columns = release.run().tables["q"].columns
     for text in case["statistics"]:
         kind, _, name = text.rstrip(")").partition("(")
         label = f"{kind}_{name}" if name else kind
-        found, std = columns[label][0], columns[f"{label}_std"][0]
+        result, std = columns[label][0], columns[f"{label}_std"][0]
         wanted = _wanted(kind, name, case)
         if wanted is None:  # a mean of nothing is the middle, or where the noise has it
             low, high = case["columns"][name]["bounds"]
-            assert low <= found <= high
+            assert low <= result <= high
         else:
-            assert abs(found - wanted) <= 1e-3 + 100 * std, (text, found, float(wanted))
+            assert abs(result - wanted) <= 1e-3 + 100 * std, (text, result, float(wanted))
     ln.verify_directory(folder / "out")
 
 
@@ -157,7 +157,7 @@ def _wanted(kind: str, name: str, case: Case) -> Fraction | None:
         for value in values
         if value is not None or becomes is not None
     ]
-    total = sum((one for one in counted if one is not None), Fraction(0))
+    total = sum((item for item in counted if item is not None), Fraction(0))
     if kind == "count":
         return Fraction(len(counted))
     if kind == "sum":

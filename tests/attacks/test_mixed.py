@@ -85,10 +85,10 @@ def _query(random: Random, number: int, shared: dict[str, Any]) -> dict[str, Any
         "statistics": random.sample(_STATISTICS, random.choice((1, 1, 2))),
         "group_by": {name: groups[name] for name in by},
     }
-    own = _limits(random)
-    if not {"max_rows", "max_rows_per_group"} & {*shared, *own}:
-        own["max_rows"] = random.randint(1, 5)  # else nothing may bound rows
-    return query | ({"contribution": own} if own else {})
+    computed = _limits(random)
+    if not {"max_rows", "max_rows_per_group"} & {*shared, *computed}:
+        computed["max_rows"] = random.randint(1, 5)  # else nothing may bound rows
+    return query | ({"contribution": computed} if computed else {})
 
 
 def _row(random: Random) -> Row:

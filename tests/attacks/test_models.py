@@ -161,11 +161,11 @@ def _fitted(case: Case, x: Floats, y: Floats) -> tuple[bool, float, tuple[float,
         max_iter=case.get("max_iter"),
         **rows,
     )
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always")
         model.fit(x[:, :-1], y)
     plan = model.plan_
-    warned = any(issubclass(one.category, ConvergenceWarning) for one in told)
+    warned = any(issubclass(item.category, ConvergenceWarning) for item in text)
     if model.certificate_.compositions != plan.releases:
         raise AssertionError("the certificate is about another number of releases")
     if warned != _few(case, plan.rounds, warned=warned):
@@ -181,8 +181,8 @@ def _few(case: Case, rounds: int, *, warned: bool) -> bool:
     if rounds < case.get("max_iter", _MOST_ROUNDS) and reached < learnable * _NEAR:
         return False  # so many were chosen, as they are enough
     costs = d * reached * _size(case) ** 2 / 2
-    for one, limit in ((reached, learnable), (costs, max(_SMALL, predicted(case)))):
-        if limit / _NEAR < one < limit * _NEAR:
+    for item, limit in ((reached, learnable), (costs, max(_SMALL, predicted(case)))):
+        if limit / _NEAR < item < limit * _NEAR:
             return warned
     return reached > learnable and costs > max(_SMALL, predicted(case))
 

@@ -184,23 +184,23 @@ def attack_exact(case: Case, exact: Exact) -> None:
             for layout in some:
                 _chain(case, exact, layout, part, None)
             continue
-        told, said = [one.bounding.to_record() for one in some], contributions.ways(spec, part)
-        assert _are_agreed(told, said, some[0].cells), f"bounded as {told}, said to be as {said}"
-        summed = spec if any(way["kind"] in _NORMS for way in told) else _without_norms(spec)
-        for layout, way in zip(some, told, strict=True):
-            _chain(case | {"spec": summed}, exact, layout, part, way)
+        lines, text = [item.bounding.to_record() for item in some], contributions.ways(spec, part)
+        assert _are_agreed(lines, text, some[0].cells), f"bounded as {lines}, said to be as {text}"
+        summed = spec if any(method["kind"] in _NORMS for method in lines) else _without_norms(spec)
+        for layout, route in zip(some, lines, strict=True):
+            _chain(case | {"spec": summed}, exact, layout, part, route)
 
 
-def _are_agreed(told: list[dict[str, Any]], said: list[dict[str, Any]], cells: int) -> bool:
+def _are_agreed(text: list[dict[str, Any]], statement: list[dict[str, Any]], cells: int) -> bool:
     """True if persons are bounded as the limits say, or may fill all cells.
 
     A norm may be left out where limits on rows stand beside it, which may imply it.
     """
-    left = [way for way in said if way not in told]
+    left = [route for route in statement if route not in text]
     return (
-        told[0] in said
-        and all(way["kind"] in _NORMS and told[0]["kind"] not in _NORMS for way in left)
-        and all(_fills_all(way, cells) for way in told if way not in said)
+        text[0] in statement
+        and all(route["kind"] in _NORMS and text[0]["kind"] not in _NORMS for route in left)
+        and all(_fills_all(route, cells) for route in text if route not in statement)
     )
 
 
@@ -220,7 +220,7 @@ def _parts_of(query: dict[str, Any], *, by_row: bool) -> list[dict[str, Any]]:
     """Return the query, or its persons and its other numbers apart: docs/tables-reference.md."""
     asked = query.get("statistics", [])
     once = {"count_units", "count_over_limits"}
-    apart = [[one for one in asked if (one in once) is which] for which in (True, False)]
+    apart = [[item for item in asked if (item in once) is which] for which in (True, False)]
     if by_row or not all(apart):
         return [query]
     return [query | {"statistics": some} for some in sorted(apart, key=lambda x: asked.index(x[0]))]
@@ -289,7 +289,7 @@ class Exact:
         self._write([])
         self.spec = ln.Release(**spec, folder=self.folder).spec
         self.layouts = [
-            one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part
+            item for part in lay_out_query(self.spec, self.spec.query[0]) for item in part
         ]
         self.found = source.find_source(self.spec, self.folder)
 

@@ -45,15 +45,17 @@ def attack(case: Case) -> None:
     path = Path(tempfile.mkdtemp()) / "a.ledger"
     ledger = releases.account(path, str(Fraction(hundredths, 100)), rule=rule)
     ready, go = os.pipe()
-    children = [_charging(ready, go, path, [certificates[i] for i in own]) for own in tries]
+    children = [
+        _charging(ready, go, path, [certificates[i] for i in computed]) for computed in tries
+    ]
     os.close(ready)
     os.close(go)  # all of them start at once
     charged: dict[int, int] = {}
     for child, results in children:
         with os.fdopen(results, "rb") as file:
-            told = file.read()
+            text = file.read()
         assert os.waitpid(child, 0)[1] == 0, "a charge ended by another error than a refusal"
-        charged[child] = told.count(b"y")
+        charged[child] = text.count(b"y")
     account = ledger.accounts()["a"]
     assert account.charges == sum(charged.values()), "other charges than were told"
     checked = ln.check_ledger(path)

@@ -72,13 +72,13 @@ def attack(case: Case) -> None:
     shift = [a - b for a, b in zip(first, second, strict=True)]
     match proof.sensitivity:
         case ln.L2(bound=bound):
-            within = sum((one**2 for one in shift), Fraction(0)) <= bound**2
+            within = sum((item**2 for item in shift), Fraction(0)) <= bound**2
         case ln.Linf(bound=bound, l0=most):
             within = max(map(abs, shift)) <= bound and sum(map(bool, shift)) <= most
         case _:
             within = False
     if not within:
-        far = math.sqrt(sum(one**2 for one in shift)), float(max(map(abs, shift)))
+        far = math.sqrt(sum(item**2 for item in shift)), float(max(map(abs, shift)))
         raise AssertionError(f"moved by {far} in l2 and l∞, under {proof.sensitivity}")
 
 
@@ -88,7 +88,7 @@ def _summed(case: Case, table: NDArray[np.float64]) -> tuple[list[Fraction], ln.
     release = ln.Mechanism.release
 
     def caught(self: ln.Mechanism, values: Any) -> Any:
-        handed.append([Fraction(one) for one in values])
+        handed.append([Fraction(value) for value in values])
         return release(self, values)
 
     model = LinearRegression(

@@ -114,7 +114,7 @@ def mutants(place: Place, values: list[Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: ".".join(map(str, place)))
+@pytest.mark.parametrize("place", PLACES, ids=lambda index: ".".join(map(str, index)))
 def test_every_key_with_every_hostile_value_in_python(place: Place) -> None:
     for raw in mutants(place, IN_TOML + IN_PYTHON):
         try:
@@ -130,8 +130,8 @@ def test_every_key_with_every_hostile_value_in_python(place: Place) -> None:
 
 def test_a_value_of_no_possible_type_is_named() -> None:
     """What is wrong whatever the other keys say is told where it stands."""
-    for place in PLACES:
-        *above, last = place
+    for site in PLACES:
+        *above, last = site
         raw = copy.deepcopy(SPEC)
         inner: Any = raw
         for key in above:
@@ -139,7 +139,7 @@ def test_a_value_of_no_possible_type_is_named() -> None:
         inner[last] = dt.time(1)
         with pytest.raises(SpecError) as caught:
             ln.Release(**raw)
-        name = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place)[1:]
+        name = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in site)[1:]
         keys = [key for key, _ in caught.value.problems]
         assert any(name.startswith(key) or key.startswith(name) for key in keys), (name, keys)
         assert len(keys) <= 3, keys  # and what follows from it isn't told again
@@ -169,8 +169,8 @@ def test_the_command_line_ends_with_2_and_leaves_nothing(
 ) -> None:
     hostile = itertools.cycle([2, "k", [], [1], {}, math.nan, 10**400, [[{}]]])
     tried = 0
-    for place in PLACES:
-        raw = next(mutants(place, [next(hostile)]))
+    for site in PLACES:
+        raw = next(mutants(site, [next(hostile)]))
         try:
             ln.Release(**raw)
         except SpecError:

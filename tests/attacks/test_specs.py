@@ -103,7 +103,7 @@ def drawn(random: Random) -> Case:
 
 
 def attack(case: Case) -> None:
-    base, changes, way = case
+    base, changes, route = case
     raw = _BASES[base]
     for change in changes:
         with contextlib.suppress(LookupError, TypeError, AttributeError, ValueError):
@@ -111,10 +111,10 @@ def attack(case: Case) -> None:
     folder = Path(tempfile.mkdtemp())
     (folder / "rows.csv").write_text(_CSV)
     text = _toml(raw)
-    if text is None or way < 0.2:
+    if text is None or route < 0.2:
         _call(raw, folder)
     else:
-        (folder / "spec.toml").write_bytes(_broken(text, way) if way > 0.95 else text)
+        (folder / "spec.toml").write_bytes(_broken(text, route) if route > 0.95 else text)
         _command(folder / "spec.toml")
 
 
@@ -127,8 +127,8 @@ def _toml(raw: Any) -> bytes | None:
 
 def _broken(text: bytes, way: float) -> bytes:
     """Return the text with one byte more."""
-    place = int((way - 0.95) * 20 * len(text))
-    return text[:place] + bytes([int(way * 1e6) % 256]) + text[place:]
+    number = int((way - 0.95) * 20 * len(text))
+    return text[:number] + bytes([int(way * 1e6) % 256]) + text[number:]
 
 
 def _call(raw: Any, folder: Path) -> None:
@@ -139,14 +139,14 @@ def _call(raw: Any, folder: Path) -> None:
 
 
 def _command(spec: Path) -> None:
-    told = io.StringIO()
+    stream = io.StringIO()
     sys.argv = ["leastnoise", "release", str(spec), "--plan"]
-    with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stderr(stream), contextlib.redirect_stdout(io.StringIO()):
         try:
             main()
         except SystemExit as end:
             code = end.code
-    assert code in (0, 1, 2), f"exit {code}: {told.getvalue()[-300:]}"
+    assert code in (0, 1, 2), f"exit {code}: {stream.getvalue()[-300:]}"
 
 
 @pytest.mark.attack

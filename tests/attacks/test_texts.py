@@ -101,12 +101,12 @@ def attack(case: Case) -> None:
     folder = Path(tempfile.mkdtemp())
     if kind == "spec":
         (folder / "s.toml").write_text(_HEAD + _grown(_MANY[text], size))
-        told = _said("release", str(folder / "s.toml"), "--plan")
-        assert len(told) < 100_000, f"{len(told):,} letters are told"
+        message = _said("release", str(folder / "s.toml"), "--plan")
+        assert len(message) < 100_000, f"{len(message):,} letters are told"
     elif kind == "json":
         (folder / "c.json").write_text(_grown(_JSON[text], size))
-        told = _said("verify", str(folder / "c.json"))
-        assert len(told) < 10_000, f"{len(told):,} letters are told"
+        message = _said("verify", str(folder / "c.json"))
+        assert len(message) < 10_000, f"{len(message):,} letters are told"
     elif kind == "law":
         _prove(dict(zip(_ENDS, more, strict=True)))
     else:
@@ -114,22 +114,22 @@ def attack(case: Case) -> None:
 
 
 def _grown(shape: tuple[str, str, str], size: int) -> str:
-    before, one, after = shape
-    return before + "".join(one.replace("#", str(i)) for i in range(size)) + after
+    before, item, after = shape
+    return before + "".join(item.replace("#", str(i)) for i in range(size)) + after
 
 
 def _said(*command: str) -> str:
     """Return what a command writes; raise AssertionError for an internal error."""
-    told = io.StringIO()
+    stream = io.StringIO()
     sys.argv = ["leastnoise", *command]
     code: object = 0
-    with contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
+    with contextlib.redirect_stderr(stream), contextlib.redirect_stdout(stream):
         try:
             main()
         except SystemExit as end:
             code = end.code
-    assert code in (0, 1, 2), f"exit {code}: {told.getvalue()[-300:]}"
-    return told.getvalue()
+    assert code in (0, 1, 2), f"exit {code}: {stream.getvalue()[-300:]}"
+    return stream.getvalue()
 
 
 def _prove(asked: dict[str, Any]) -> None:
@@ -159,9 +159,9 @@ def _name(folder: Path, name: str, command: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):
         ln.Ledger(folder / "b.ledger").open_account("a", unit="row", budget=ln.Budget(epsilon=1))
     with contextlib.chdir(folder):
-        told = _said(*(part.replace("*", os_name) for part in command))
-    seen = told.replace("\n", "").replace("\x1b[1m", "").replace("\x1b[0m", "")
-    assert all(one.isprintable() for one in seen), ascii(told[:500])
+        message = _said(*(part.replace("*", os_name) for part in command))
+    seen = message.replace("\n", "").replace("\x1b[1m", "").replace("\x1b[0m", "")
+    assert all(item.isprintable() for item in seen), ascii(message[:500])
 
 
 @pytest.mark.attack

@@ -56,15 +56,17 @@ def drawn(random: Random) -> Case:
 def attack(case: Case) -> None:
     data = _database(case) if "collations" in case else {"source": _frame(case)}
     releases.plan_once()
-    made = ln.Release(
+    result = ln.Release(
         data=data,
         privacy={"unit": "person", "epsilon": 1000},
         contribution={"max_rows": 1},
         columns={"x": {"bounds": [0, 9]}},
         query=[{"name": "q", "statistics": ["count", "sum(x)"], "group_by": {"plan": _KEYS}}],
     ).run()
-    found = made.tables["q"].columns
-    read = dict(zip(found["plan"], zip(found["count"], found["sum_x"], strict=True), strict=True))
+    columns = result.tables["q"].columns
+    read = dict(
+        zip(columns["plan"], zip(columns["count"], columns["sum_x"], strict=True), strict=True)
+    )
     wanted = _wanted(case)
     for key in _KEYS:
         for value, true in zip(read[key], wanted[key], strict=True):
@@ -72,14 +74,14 @@ def attack(case: Case) -> None:
 
 
 def _wanted(case: Case) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = dict.fromkeys(_KEYS, (0, 0))
+    result: dict[str, tuple[int, int]] = dict.fromkeys(_KEYS, (0, 0))
     bad: dict[int, tuple[bool, int]] = case.get("bad", {})
     for row, (key, number) in enumerate(case["rows"]):
         text, _ = bad.get(row, (None, 0))
         if text is not True:
-            count, total = found[key]
-            found[key] = (count + 1, total + (0 if text is False else number))
-    return found
+            count, total = result[key]
+            result[key] = (count + 1, total + (0 if text is False else number))
+    return result
 
 
 def _database(case: Case) -> dict[str, str]:

@@ -88,11 +88,11 @@ def test_a_person_moves_whole_rows_within_the_limit(
     cells, moves = part.answered.cells, part.answered.certificate.sensitivity
     assert isinstance(moves, RowCounts)
     assert moves.neighbours == neighbours
-    found = source.find_source(release.spec, tmp_path)
+    result = source.find_source(release.spec, tmp_path)
 
     def count(persons: dict[int, list[tuple[str, int]]]) -> NDArray[np.int64]:
         write(persons)
-        with source.open_engine(found, threads=1) as engine:
+        with source.open_engine(result, threads=1) as engine:
             return bounding.query_vector(engine, release.spec, cells, salt="") >> cells.bits
 
     most = 0

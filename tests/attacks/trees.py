@@ -28,7 +28,7 @@ def _shifts(sensitivity: Record, dimension: int) -> list[list[int]]:
     first = [bound if i < most else 0 for i in range(dimension)]
     if sensitivity.get("neighbours") != "replace-one" or 2 * most > dimension:
         return [first]
-    return [first, [one - other for one, other in zip(first, reversed(first), strict=True)]]
+    return [first, [item - other for item, other in zip(first, reversed(first), strict=True)]]
 
 
 def _cost(shift: list[int], branches: list[int], shares: list[Fraction]) -> Fraction:
@@ -41,7 +41,7 @@ def _cost(shift: list[int], branches: list[int], shares: list[Fraction]) -> Frac
         above = [math.prod(branches[:level]) for level in range(len(branches))]
         children = [b for b, nodes in zip(branches, above, strict=True) for _ in range(nodes)]
     sums = list(shift)
-    found = shares[-1] * sum(map(abs, sums))
+    value = shares[-1] * sum(map(abs, sums))
     for share in shares[-2::-1]:
         parents: list[int] = []
         while sums:  # the last node of what is left has the last cells
@@ -49,6 +49,6 @@ def _cost(shift: list[int], branches: list[int], shares: list[Fraction]) -> Frac
             parents.insert(0, sum(sums[-last:]))
             del sums[-last:]
         sums = parents
-        found += share * sum(map(abs, sums))
+        value += share * sum(map(abs, sums))
     assert not children
-    return found
+    return value

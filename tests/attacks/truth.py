@@ -23,16 +23,16 @@ def delta(
     `eps` is a float, or a number of mpmath where it counts that it is exact.
     """
     if name == "gaussian":
-        found = vectors.gaussian(length / scale, eps)
-        return found * (1 - 1e-14), found * (1 + 1e-14)
+        result = vectors.gaussian(length / scale, eps)
+        return result * (1 - 1e-14), result * (1 + 1e-14)
     if name == "laplace":
-        found = vectors.laplace(length / scale, eps)
-        return found * (1 - 1e-12), found * (1 + 1e-12)
+        result = vectors.laplace(length / scale, eps)
+        return result * (1 - 1e-12), result * (1 + 1e-12)
     if name == "geometric":
         return oracles.whole_steps(p, scale / p["cells"], int(length), eps)
     if name in LATTICES:
-        found = oracles.whole_numbers(p["masses"], scale / p["cells"], int(length), eps)
-        return found * (1 - 1e-12), found * (1 + 1e-12)
+        result = oracles.whole_numbers(p["masses"], scale / p["cells"], int(length), eps)
+        return result * (1 - 1e-12), result * (1 + 1e-12)
     if name in vectors.VECTORS and d > 1:
         return vectors.worst(name, d, scale, p, length=length, epsilon=eps)
     return oracles.worst(oracles.law(name, scale, p), length, eps)

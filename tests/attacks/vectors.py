@@ -42,13 +42,13 @@ def worst(
     """Return bounds on δ of a spherical law at the shift `length`, which is the worst."""
     eps = float(epsilon)
     if name == "l2":
-        found, slack = _spherical_laplace(d, float(length / scale), eps), 1e-8
+        result, slack = _spherical_laplace(d, float(length / scale), eps), 1e-8
     elif name == "generalized-gamma":
-        found, slack = _generalized_gamma(d, float(length / scale), p, eps), 1e-5
+        result, slack = _generalized_gamma(d, float(length / scale), p, eps), 1e-5
     else:
         edges, heights = _shells(name, p)
-        found, slack = _shelled(d, edges, heights, length=float(length / scale), epsilon=eps), 1e-8
-    return max(0.0, found * (1 - slack) - 2e-12), found * (1 + slack) + 2e-12
+        result, slack = _shelled(d, edges, heights, length=float(length / scale), epsilon=eps), 1e-8
+    return max(0.0, result * (1 - slack) - 2e-12), result * (1 + slack) + 2e-12
 
 
 def losses(d: int, ratio: float, ends: Floats) -> Floats:
@@ -200,7 +200,7 @@ def corners(record: dict[str, Any]) -> list[list[float]]:
     rows = [[*row, 1.0] if record["with_total"] else row for row in rows if sum(row) <= most * b]
     if record["neighbours"] == "add-remove":
         return rows
-    return [[x - y for x, y in zip(one, two, strict=True)] for one in rows for two in rows]
+    return [[x - y for x, y in zip(row, two, strict=True)] for row in rows for two in rows]
 
 
 def _number(text: str) -> Fraction:

@@ -144,8 +144,8 @@ def _seeded_for_each_thread(fresh: Fresh) -> Callable[[float, int], Any]:
     first = threading.get_ident()
 
     def mechanism(value: float, n: int) -> Any:
-        own = fresh.numpy() if threading.get_ident() == first else np.random.default_rng(5)
-        return value + two_sided_geometric(own, n)
+        computed = fresh.numpy() if threading.get_ident() == first else np.random.default_rng(5)
+        return value + two_sided_geometric(computed, n)
 
     return mechanism
 
@@ -180,7 +180,7 @@ COUNT = ln.Claim(epsilon="0.5", sensitivity=ln.Integer(1))
 
 
 def _all() -> tuple[Scenario, ...]:
-    made: tuple[tuple[str, str, Callable[[Fresh], Any], ln.Claim, dict[str, Any]], ...] = (
+    built: tuple[tuple[str, str, Callable[[Fresh], Any], ln.Claim, dict[str, Any]], ...] = (
         # the five that an audit has to see in 10^6 draws
         ("5 % less noise", "noise", _small, NAMED, {}),
         ("float Laplace", "precision", _float_laplace, LAPLACE, {}),
@@ -207,8 +207,8 @@ def _all() -> tuple[Scenario, ...]:
          {"draws": 10**5, "also": ("distinguishing", "precision")}),
     )  # fmt: skip
     return tuple(
-        Scenario(name=name, seen_by=seen_by, mechanism=make(Fresh(place)), claim=claim, **rest)
-        for place, (name, seen_by, make, claim, rest) in enumerate(made, 1)
+        Scenario(name=name, seen_by=seen_by, mechanism=make(Fresh(index)), claim=claim, **rest)
+        for index, (name, seen_by, make, claim, rest) in enumerate(built, 1)
     )
 
 

@@ -16,7 +16,7 @@ from leastnoise.audit.claim import Subject
 from leastnoise.errors import InvalidArgument
 from tests.audit.scenarios import SCENARIOS, Scenario, two_sided_geometric
 
-EACH = pytest.mark.parametrize("one", SCENARIOS, ids=lambda one: one.name)
+EACH = pytest.mark.parametrize("one", SCENARIOS, ids=lambda item: item.name)
 
 
 def _audit(one: Scenario, *detectors: str) -> ln.Audit:
@@ -28,11 +28,11 @@ def _audit(one: Scenario, *detectors: str) -> ln.Audit:
 @pytest.mark.dense
 @EACH
 def test_what_breaks_a_claim_is_seen(one: Scenario) -> None:
-    found = _audit(one, one.seen_by)
-    assert found.violated
-    (finding,) = found.findings
-    assert finding.verdict == "violation"
-    assert finding.statement
+    result = _audit(one, one.seen_by)
+    assert result.violated
+    (issue,) = result.findings
+    assert issue.verdict == "violation"
+    assert issue.statement
 
 
 @pytest.mark.dense
@@ -63,15 +63,15 @@ def test_our_own_noise_is_not_accused(name: str) -> None:
     mechanism = ln.calibrate(name, epsilon=1, **problem)
     result = ln.audit_mechanism(mechanism, draws=draws)
     assert not result.violated, str(result)
-    assert [one.verdict for one in result.findings] == ["nothing found"] * len(DETECTORS)
+    assert [item.verdict for item in result.findings] == ["nothing found"] * len(DETECTORS)
 
 
 @pytest.mark.parametrize("epsilon", [12, 20, 60])
 def test_whole_noise_that_is_nearly_always_0_is_not_accused(epsilon: int) -> None:
     honest = ln.calibrate("geometric", epsilon=epsilon, sensitivity=ln.Integer(1))
     result = ln.audit_mechanism(honest, draws=10_000, detectors=["noise", "sensitivity"])
-    assert [one.verdict for one in result.findings] == ["nothing found"] * 2
-    smaller, distance = (one.would_detect for one in result.findings)
+    assert [item.verdict for item in result.findings] == ["nothing found"] * 2
+    smaller, distance = (item.would_detect for item in result.findings)
     assert "No thinner tail" in smaller  # all outputs are alike
     assert "a distance of 2 " in distance  # 1 is claimed
 
@@ -116,7 +116,7 @@ def test_the_largest_violations_are_found(name: str, claim: str) -> None:
     result = ln.audit_mechanism(
         LARGEST[name], NAMED[claim], inputs=(0, 1), draws=2000, detectors=["noise", "sensitivity"]
     )
-    assert [one.verdict for one in result.findings] == ["violation"] * 2
+    assert [item.verdict for item in result.findings] == ["violation"] * 2
     assert "agree" not in str(result)
 
 
@@ -132,7 +132,7 @@ def test_every_detector_takes_any_floats(name: str) -> None:
                     count, d
                 ),
                 claim, inputs=(0, 1), draws=2000,
-                detectors=[one for one in DETECTORS if one != "repeats"],
+                detectors=[detector for detector in DETECTORS if detector != "repeats"],
             )  # fmt: skip
             assert result.violated or claim.noise is None
 
@@ -144,25 +144,25 @@ def test_what_would_have_been_found_is_found() -> None:
     claim = NAMED["laplace"]
 
     def rate(detector: Any, shift: float, share: float) -> float:
-        found = [
+        results = [
             detector(_subject(claim, *(
                 at + share * generator.laplace(0, 10, draws) for at in (0.0, shift)
             ))).verdict == "violation"
             for _ in range(200)
         ]  # fmt: skip
-        return float(np.mean(found))
+        return float(np.mean(results))
 
     for detector, pattern in (
         (noise.detect_sensitivity, r"distance of ([\d.]+)"),
         (noise.detect_noise, r"is ([\d.]+) % sm"),
     ):
         honest = _subject(claim, *(generator.laplace(0, 10, draws) for _ in range(2)))
-        said = re.search(pattern, detector(honest).would_detect)
-        assert said is not None
-        asked = float(said[1])
+        match = re.search(pattern, detector(honest).would_detect)
+        assert match is not None
+        asked = float(match[1])
         scaled = detector is noise.detect_noise
-        found = rate(detector, 0.0 if scaled else asked, 1 - asked / 100 if scaled else 1.0)
-        assert found >= 0.985
+        result = rate(detector, 0.0 if scaled else asked, 1 - asked / 100 if scaled else 1.0)
+        assert result >= 0.985
 
 
 def _subject(claim: ln.Claim, one: Any, other: Any) -> Subject:
@@ -227,9 +227,9 @@ def test_what_it_says() -> None:
     assert "doesn't prove privacy" in str(result)
     record = result.to_record()
     assert (record["violated"], record["epsilon"], record["error"]) == (False, "1", "1e-9")
-    assert [one["detector"] for one in record["findings"]] == list(DETECTORS)
-    assert all(one["would_detect"] for one in record["findings"])
-    assert sum(one.error for one in result.findings) == pytest.approx(1e-9)
+    assert [item["detector"] for item in record["findings"]] == list(DETECTORS)
+    assert all(item["would_detect"] for item in record["findings"])
+    assert sum(item.error for item in result.findings) == pytest.approx(1e-9)
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ def test_what_is_said_to_be_found_is_found(other: float) -> None:
     least = bisect_left(
         range(trials), 1, key=lambda k: int(lower(k, trials, Fraction(level)) > needed)
     )
-    found = binom.sf(least - 1, trials, rate)
-    assert 0.995 - 1e-6 <= found < 0.9965
+    result = binom.sf(least - 1, trials, rate)
+    assert 0.995 - 1e-6 <= result < 0.9965
 
 
 @pytest.mark.parametrize("claimed", [1e-3, 0.1, 0.6])

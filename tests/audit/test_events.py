@@ -36,8 +36,8 @@ def _violations(claimed: str, error: str, detector: str) -> int:
 @pytest.mark.parametrize("error", ["0.5", "0.1"])
 def test_false_findings_are_no_more_than_stated(detector: str, error: str) -> None:
     """ε is exactly what is claimed: at any smaller claim a finding would be true."""
-    found = _violations("0.5", error, detector)
-    assert binom.sf(found - 1, RUNS, float(error)) > 1e-3
+    result = _violations("0.5", error, detector)
+    assert binom.sf(result - 1, RUNS, float(error)) > 1e-3
     assert _violations("0.2", error, detector) > 0.9 * RUNS
 
 
@@ -46,14 +46,14 @@ def test_false_findings_are_no_more_than_stated(detector: str, error: str) -> No
 def test_events_are_not_tested_where_they_were_chosen(detector: str) -> None:
     """Of hundreds of classes some always seem to tell the inputs apart, on the half that chose."""
     claim, runs = ln.Claim(epsilon="0.01", sensitivity=ln.L1(1)), 40
-    found = sum(
+    total = sum(
         ln.audit_mechanism(
             lambda value, count, seed=seed: np.random.default_rng([seed, value]).normal(size=count),
             claim, inputs=(0, 1), draws=2000, error="0.5", detectors=[detector],
         ).violated
         for seed in range(runs)
     )  # fmt: skip
-    assert binom.sf(found - 1, runs, 0.5) > 1e-3
+    assert binom.sf(total - 1, runs, 0.5) > 1e-3
 
 
 def test_lower_bounds_hold_and_come_near() -> None:

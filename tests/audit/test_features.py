@@ -29,7 +29,7 @@ from tests.audit.scenarios import SCENARIOS
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_the_finest_power_of_two(x: float) -> None:
-    exponent, zeros = (int(one[0]) for one in _significand(np.array([x])))
+    exponent, zeros = (int(item[0]) for item in _significand(np.array([x])))
     if x == 0:
         assert zeros == 53
         return
@@ -96,17 +96,17 @@ def test_a_step_that_the_outputs_show_is_tried() -> None:
     ],
 )
 def test_each_repetition_is_seen_by_its_own_test(scenario: str, names: set[str]) -> None:
-    one = next(one for one in SCENARIOS if one.name == scenario)
-    outputs = np.asarray(one.mechanism(one.inputs[0], 100_000)).reshape(100_000, -1)
+    item = next(entry for entry in SCENARIOS if entry.name == scenario)
+    outputs = np.asarray(item.mechanism(item.inputs[0], 100_000)).reshape(100_000, -1)
     subject = Subject(
         claim=ln.Claim(epsilon=1, noise=ln.noise.Gaussian(scale=1, dimension=outputs.shape[1])),
-        inputs=one.inputs, outputs=(outputs, outputs), draw=one.mechanism,
+        inputs=item.inputs, outputs=(outputs, outputs), draw=item.mechanism,
         error=Fraction(1, 10**9),
     )  # fmt: skip
     tests = [*_repeats(subject), *_signs(subject)]
     seen = {test.name for test in tests if test.refutes(Fraction(1, 10**12))}
     for name in names:
-        assert any(found.startswith(name) for found in seen), seen
+        assert any(text.startswith(name) for text in seen), seen
 
 
 def test_sums_that_are_rounded_say_nothing() -> None:
@@ -161,6 +161,6 @@ def test_what_cancels_is_told_only_where_it_is_a_violation(
     for name, value in (("_repeats", []), ("_signs", []), ("_would_detect", "w")):
         monkeypatch.setattr(repeats, name, lambda *_, value=value: value)
     monkeypatch.setattr(repeats, "_test_differences", lambda _: apart if verdict else None)
-    found = detect_repeats(subject)
-    assert (found.statement == "Cancelled.") == (verdict == "violation")
-    assert found.claim == "every draw is fresh"
+    result = detect_repeats(subject)
+    assert (result.statement == "Cancelled.") == (verdict == "violation")
+    assert result.claim == "every draw is fresh"

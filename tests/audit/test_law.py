@@ -22,9 +22,9 @@ POINTS = (-7.3, -1.2, -0.4, 0.0, 0.15, 0.7, 2.9)
 
 
 def _law(**claimed: Any) -> ClaimedLaw:
-    found = claimed_law(ln.Claim(epsilon=1, **claimed), 1)
-    assert isinstance(found, ClaimedLaw)
-    return found
+    result = claimed_law(ln.Claim(epsilon=1, **claimed), 1)
+    assert isinstance(result, ClaimedLaw)
+    return result
 
 
 @pytest.mark.parametrize("t", POINTS)
@@ -60,7 +60,7 @@ def test_laws_with_a_density(noise: Any) -> None:
 
 @pytest.mark.parametrize(
     "noise",
-    [one for one in (*SCALARS, *LATTICE_LAWS) if registered_family(type(one)).beyond],
+    [item for item in (*SCALARS, *LATTICE_LAWS) if registered_family(type(item)).beyond],
     ids=label,
 )
 def test_tails_in_balls_and_quantiles_in_floats_say_the_same(noise: Any) -> None:
@@ -134,9 +134,9 @@ def test_the_centre_is_enclosed(noise: Any, centre: float) -> None:
     )  # fmt: skip
     law = _law(noise=noise)
     sample = Sample.of(outputs, law)
-    found = centre_of(law, sample, Fraction(1, 10**6))
-    assert found.low <= centre - sample.anchor <= found.high
-    assert found.high - found.low < (0.15 if not law.whole else 1e-9)
+    result = centre_of(law, sample, Fraction(1, 10**6))
+    assert result.low <= centre - sample.anchor <= result.high
+    assert result.high - result.low < (0.15 if not law.whole else 1e-9)
     moved = Sample.of(outputs + 1, law)
     assert moved.anchor + centre_of(law, moved, Fraction(1, 10**6)).low > centre
 
@@ -162,9 +162,9 @@ def test_outputs_that_are_no_numbers_are_counted() -> None:
     whole = ln.noise.Geometric(scale=1, cells=1, core=1, decay=1)
     assert Sample.of(outputs, _law(noise=whole)).strange == 4
     for law in (_law(noise=ln.noise.Laplace(scale=1)), _law(noise=whole)):
-        found = centre_of(law, Sample.of(np.full(200, np.nan), law), Fraction(1, 10**9))
-        assert not found.is_empty
-        assert not found.is_known
+        result = centre_of(law, Sample.of(np.full(200, np.nan), law), Fraction(1, 10**9))
+        assert not result.is_empty
+        assert not result.is_known
 
 
 def test_why_a_law_is_not_known() -> None:

@@ -48,7 +48,7 @@ def test_one_by_one_calls_for_each_output() -> None:
 
 def test_default_inputs_are_neighbours() -> None:
     assert default_inputs(ln.Claim(epsilon=1, sensitivity=ln.L1("2.5")), 1) == (0.0, 2.5)
-    found = default_inputs(ln.Claim(epsilon=1, sensitivity=ln.L2("0.1")), 3)
-    assert found is not None
-    assert found[1].tolist() == [0.09999999999999999, 0, 0]  # never further than 1/10
+    result = default_inputs(ln.Claim(epsilon=1, sensitivity=ln.L2("0.1")), 3)
+    assert result is not None
+    assert result[1].tolist() == [0.09999999999999999, 0, 0]  # never further than 1/10
     assert default_inputs(ln.Claim(epsilon=1), 1) is None

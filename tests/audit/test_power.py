@@ -19,10 +19,10 @@ _SAID = r"that ([\d.e-]+) % of the outputs more than ([\d.]+) above"
 
 
 def _subject(claim: ln.Claim, *outputs: Any) -> Subject:
-    one, other = outputs
+    item, other = outputs
     return Subject(
-        claim=claim, inputs=(0, 1), outputs=(one[:, None], other[:, None]),
-        draw=lambda value, count: one[:count], error=Fraction(1, 10**9),
+        claim=claim, inputs=(0, 1), outputs=(item[:, None], other[:, None]),
+        draw=lambda value, count: item[:count], error=Fraction(1, 10**9),
     )  # fmt: skip
 
 
@@ -52,11 +52,11 @@ def _said(claim: ln.Claim, epsilon: float, draws: int) -> tuple[str, float, floa
     """Return the sentence of an honest audit, and its share and point."""
     generator = np.random.default_rng(23)
     honest = _subject(claim, *(_geometric(generator, epsilon, draws) + at for at in (0, 1)))
-    found = noise.detect_noise(honest)
-    assert found.verdict == "nothing found"
-    said = re.search(_SAID, found.would_detect)
-    assert said is not None, found.would_detect
-    return found.would_detect, float(said[1]) / 100, float(said[2])
+    result = noise.detect_noise(honest)
+    assert result.verdict == "nothing found"
+    match = re.search(_SAID, result.would_detect)
+    assert match is not None, result.would_detect
+    return result.would_detect, float(match[1]) / 100, float(match[2])
 
 
 WHOLE = [(0.2, 5000), (0.1, 20_000)]
@@ -81,7 +81,7 @@ def _check(epsilon: float, draws: int, *, audits: int) -> None:
     generator = np.random.default_rng([7, draws])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(noise, "least_thinning", lambda _: None)  # a second of each audit
-        found = sum(
+        total = sum(
             noise.detect_noise(
                 _subject(
                     claim,
@@ -92,7 +92,7 @@ def _check(epsilon: float, draws: int, *, audits: int) -> None:
             == "violation"
             for _ in range(audits)
         )
-    assert found >= 0.99 * audits
+    assert total >= 0.99 * audits
 
 
 @pytest.mark.dense
@@ -100,13 +100,13 @@ def test_it_does_not_depend_on_the_outputs() -> None:
     """So that another audit's sentence holds for this one, too."""
     claim = _claim(0.5)
     generator = np.random.default_rng(5)
-    said = {
+    texts = {
         noise.detect_noise(
             _subject(claim, *(_geometric(generator, 0.5, 3000) + at for at in ends))
         ).would_detect
         for ends in ((0, 1), (10**6, 10**6 + 1))
     }
-    assert len(said) == 1
+    assert len(texts) == 1
 
 
 @pytest.mark.parametrize(

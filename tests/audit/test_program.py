@@ -122,7 +122,7 @@ while len(list(pathlib.Path({str(tmp_path)!r}).glob("*.daemon"))) < 2: time.slee
 for place in range(3): print(place)
 """
     assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
-    daemons = [int(one.stem) for one in tmp_path.glob("*.daemon")]
+    daemons = [int(path.stem) for path in tmp_path.glob("*.daemon")]
     assert len(daemons) == 2
     for daemon in daemons:
         with pytest.raises(ProcessLookupError):
@@ -148,7 +148,7 @@ for place in range(3): print(place, flush=True)
 
     monkeypatch.setattr(os, "kill", refused)
     assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
-    (daemon,) = (int(one.stem) for one in tmp_path.glob("*.daemon"))
+    (daemon,) = (int(path.stem) for path in tmp_path.glob("*.daemon"))
     kill(daemon, signal.SIGKILL)
     os.waitpid(daemon, 0)
 
@@ -192,6 +192,6 @@ folder = pathlib.Path({str(tmp_path)!r})
 while len(list(folder.glob("*.run"))) < 2: time.sleep(0.01)
 for _ in range(int(sys.argv[2])): print(os.getpid(), flush=True)
 """
-    one, other = ProgramUnderTest(command=_python(code, tmp_path), seconds=60).draw_pair(0, 4)
-    assert one.shape == other.shape == (4, 1)
-    assert one[0] != other[0]
+    item, other = ProgramUnderTest(command=_python(code, tmp_path), seconds=60).draw_pair(0, 4)
+    assert item.shape == other.shape == (4, 1)
+    assert item[0] != other[0]

@@ -24,7 +24,7 @@ def _ways(draw: Any, together: Any = None) -> dict[str, bool]:
         claim=ln.Claim(epsilon=1), inputs=(0.0, 1.0), outputs=(zeros, zeros), draw=draw,
         error=Fraction(1, 10), draw_pair=together,
     )  # fmt: skip
-    return {name: np.array_equal(one, other) for name, (one, other) in run_twice(subject, 50)}
+    return {name: np.array_equal(item, other) for name, (item, other) in run_twice(subject, 50)}
 
 
 EVERY = ("two calls", "two threads", "a fork and its parent", "two forks")
@@ -41,8 +41,8 @@ def test_fresh_noise_is_never_the_same() -> None:
 
 @pytest.mark.dense
 def test_a_state_is_forked_and_imported_twice() -> None:
-    found = _ways(seeded_module.seeded)
-    assert [name for name, same in found.items() if same] == [
+    result = _ways(seeded_module.seeded)
+    assert [name for name, same in result.items() if same] == [
         "a fork and its parent", "two forks", "two processes",
     ]  # fmt: skip
 

@@ -16,11 +16,11 @@ def test_transforms_are_as_accurate_as_they_say(power: int, seed: int) -> None:
     rng = np.random.default_rng(seed)  # makes vectors, no noise
     size = 2**power
     x = rng.normal(size=size) * 10.0 ** rng.uniform(-8, 8, size)
-    found = transform(x)
+    result = transform(x)
     exact = np.fft.rfft(x.astype(np.longdouble))
-    error = float(np.linalg.norm(found - exact))
+    error = float(np.linalg.norm(result - exact))
     assert error <= relative_error(size) * float(np.linalg.norm(exact))
-    back = inverse(found)
+    back = inverse(result)
     assert np.linalg.norm(back - x) <= 2 * relative_error(size) * np.linalg.norm(x)
 
 

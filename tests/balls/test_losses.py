@@ -75,10 +75,10 @@ def test_atoms_merged_in_parts_have_no_larger_delta(
     for epsilon in np.linspace(-4, 4, 33):
         alpha = math.exp(epsilon)
         exact = float(np.maximum(p - alpha * q, 0).sum())
-        found = cells.infinity + sum(
+        value = cells.infinity + sum(
             mass * max(0.0, -math.expm1(epsilon - loss)) for loss, mass in cells.atoms if mass
         )
-        assert found <= exact + 1e-15
+        assert value <= exact + 1e-15
     assert cells.infinity <= p[q == 0].sum()
 
 
@@ -110,8 +110,8 @@ def test_cells_of_long_steps_do_not_overlap() -> None:
     cells = losses.lower_cells(profile, losses.upper_lattice(profile, step, 8))
     assert math.fsum(mass for _, mass in cells.atoms) <= 1
     for epsilon in range(0, 200, 7):
-        found = sum(mass * -math.expm1(epsilon - z) for z, mass in cells.atoms if z > epsilon)
-        assert found <= float(profile(Fraction(epsilon)).upper()) * (1 + 1e-14)
+        total = sum(mass * -math.expm1(epsilon - z) for z, mass in cells.atoms if z > epsilon)
+        assert total <= float(profile(Fraction(epsilon)).upper()) * (1 + 1e-14)
 
 
 @pytest.mark.parametrize(
@@ -132,22 +132,22 @@ def test_masses_that_are_hardly_floats_lie_no_higher(
         for epsilon in (-800, -745, -700, -460, -440, -300, 0, 300, 600, 740):
             alpha = mp.exp(epsilon)
             exact = sum(max(mpf(0), mpf(a) - alpha * mpf(b)) for a, b in atoms)
-            found = mpf(0)
+            value = mpf(0)
             for loss, mass in cells.atoms:
                 if mass:
-                    found += max(mpf(0), mpf(mass) - mpf(mass) * mp.exp(epsilon - mpf(loss)))
+                    value += max(mpf(0), mpf(mass) - mpf(mass) * mp.exp(epsilon - mpf(loss)))
             assert cells.infinity == 0
-            assert found <= exact
+            assert value <= exact
 
 
 @pytest.mark.dense
 def test_losses_beyond_all_floats_are_composed() -> None:
     part = releases(Laplace(scale=Fraction(1, 1000)), 2)
     assert prove_composed((part,), Fraction(1000)).interval.lower > 0.999
-    found = prove_composed((part,), Fraction(1999)).interval
+    interval = prove_composed((part,), Fraction(1999)).interval
     # losses are 1000 − X with X = 0 or, as likely, of density e^(−x/2)/2: mpmath's quad of
     # E(1 − e^(X + Y − 1))₊, but for e^(−1000)
-    assert found.lower <= 0.241836675359 <= found.upper < 0.243
+    assert interval.lower <= 0.241836675359 <= interval.upper < 0.243
 
 
 @pytest.mark.parametrize("loss", ["0", "0.3", "-2", "9.5"])
@@ -158,8 +158,8 @@ def test_tails_of_the_gaussian_loss(loss: str) -> None:
     with mp.workdps(40):
         mu = mpf(3) / 2
         t = mpf(z.numerator) / z.denominator / mu
-        for found, exact in ((p, ncdf(mu / 2 - t)), (q, ncdf(-mu / 2 - t))):
-            assert abs(mpf(found.mid().str(35, radius=False)) / exact - 1) < mpf("1e-30")
+        for result, exact in ((p, ncdf(mu / 2 - t)), (q, ncdf(-mu / 2 - t))):
+            assert abs(mpf(result.mid().str(35, radius=False)) / exact - 1) < mpf("1e-30")
 
 
 def test_ten_thousand_laplace_releases() -> None:
@@ -212,16 +212,16 @@ def test_ten_thousand_laplace_releases() -> None:
 def test_enclosures_lie_within_what_they_were(
     parts: tuple[Releases, ...], epsilon: str, lower: float, upper: float
 ) -> None:
-    found = prove_composed(parts, Fraction(epsilon)).interval
-    assert lower * (1 - 1e-12) <= found.lower < found.upper <= upper * (1 + 1e-9)
+    interval = prove_composed(parts, Fraction(epsilon)).interval
+    assert lower * (1 - 1e-12) <= interval.lower < interval.upper <= upper * (1 + 1e-9)
 
 
 @pytest.mark.dense
 @pytest.mark.parametrize(("radius", "count"), [("0.4", 3), ("0.5", 2)])
 def test_disjoint_supports_tell_everything(radius: str, count: int) -> None:
     part = releases(TruncatedLaplace(scale=1, radius=radius), count)
-    found = prove_composed((part,), Fraction(1)).interval
-    assert 1 - 1e-14 <= found.lower <= 1 <= found.upper
+    interval = prove_composed((part,), Fraction(1)).interval
+    assert 1 - 1e-14 <= interval.lower <= 1 <= interval.upper
 
 
 def test_the_largest_loss_of_a_truncated_law_is_found_exactly() -> None:

@@ -32,9 +32,9 @@ def summed(epsilon: float, dimension: int, power: int, gamma: float) -> float:
 def test_the_polynomial_is_the_sum(epsilon: str, dimension: int, power: int) -> None:
     with precision(AMPLE_BITS):
         for gamma in ("0.001", "0.37", "1"):
-            found = moment(epsilon, dimension, power).at(Fraction(gamma))
+            result = moment(epsilon, dimension, power).at(Fraction(gamma))
             known = summed(float(epsilon), dimension, power, float(gamma))
-            assert float(found.mid()) == pytest.approx(known, rel=1e-11)
+            assert float(result.mid()) == pytest.approx(known, rel=1e-11)
 
 
 @pytest.mark.parametrize(("epsilon", "dimension", "power"), CASES)
@@ -42,21 +42,21 @@ def test_no_gamma_has_less_and_one_has_hardly_more(
     epsilon: str, dimension: int, power: int
 ) -> None:
     with precision(AMPLE_BITS):
-        one = moment(epsilon, dimension, power)
-        least = one.prove_least(one.best())
+        item = moment(epsilon, dimension, power)
+        least = item.prove_least(item.best())
         assert least is not None
         for i in range(1, 101):
             for gamma in (Fraction(i, 100), Fraction(1, 2**i)):
-                assert least < one.at(gamma)
-        assert float_above(one.at(one.best()) / least) <= 1 + 1.01 * body_bound.SLACK
+                assert least < item.at(gamma)
+        assert float_above(item.at(item.best()) / least) <= 1 + 1.01 * body_bound.SLACK
 
 
 def test_the_published_optimum_for_one_number() -> None:
     """Geng & Viswanath (2014): E|X| = √q/(1 − q), at γ = √q/(1 + √q)."""
     with precision(AMPLE_BITS):
-        one = moment("1", 1, 1)
-        assert float(one.best()) == pytest.approx(1 / (1 + math.exp(0.5)), rel=1e-9)
-        least = one.prove_least(one.best())
+        item = moment("1", 1, 1)
+        assert float(item.best()) == pytest.approx(1 / (1 + math.exp(0.5)), rel=1e-9)
+        least = item.prove_least(item.best())
         assert least is not None
         assert float_below(least) == pytest.approx(math.exp(-0.5) / -math.expm1(-1), rel=1e-7)
 
@@ -71,17 +71,17 @@ def test_the_table_of_second_moments(dimension: int, ratios: tuple[float, ...]) 
     """Theory of bodies, §1: over those of e^(−εN), D(D + 1)/ε²."""
     with precision(AMPLE_BITS):
         for epsilon, ratio in zip((1, 2, 3, 5, 10), ratios, strict=True):
-            one = moment(str(epsilon), dimension, 2)
-            found = float(one.at(one.best()).mid()) * epsilon**2 / (dimension * (dimension + 1))
-            assert found == pytest.approx(ratio, abs=6e-4)
+            item = moment(str(epsilon), dimension, 2)
+            value = float(item.at(item.best()).mid()) * epsilon**2 / (dimension * (dimension + 1))
+            assert value == pytest.approx(ratio, abs=6e-4)
 
 
 def test_what_is_not_so_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body_bound, "_MOST_PIECES", 300)
     with precision(AMPLE_BITS):
-        one = moment("5", 2, 2)
-        assert one.prove_least(Fraction(1, 2)) is None  # a guess that isn't the best γ
-        best = one.best()
+        item = moment("5", 2, 2)
+        assert item.prove_least(Fraction(1, 2)) is None  # a guess that isn't the best γ
+        best = item.best()
         for slack in (-1e-9, -0.01, -10.0):  # more than the least
             monkeypatch.setattr(body_bound, "SLACK", slack)
-            assert one.prove_least(best) is None
+            assert item.prove_least(best) is None

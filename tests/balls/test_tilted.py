@@ -49,16 +49,16 @@ def test_every_weight_is_as_accurate_as_promised(
         step=Fraction(1, 37), origin=Fraction(1, 3), first=first, masses=masses, infinity=0.0
     )
     with precision(128):
-        found = Tilted.of(lattice, 1, tilt)
-        log_moment = found.log_moment.mid().str(40, radius=False)
-        assert found.log_moment.rad() < 1e-25 * max(1, abs(float(found.log_moment)))
+        result = Tilted.of(lattice, 1, tilt)
+        log_moment = result.log_moment.mid().str(40, radius=False)
+        assert result.log_moment.rad() < 1e-25 * max(1, abs(float(result.log_moment)))
     with mp.workdps(60):
         scale = mp.exp(mpf(log_moment))
         for i in {0, count - 1, *rng.integers(0, count, 30).tolist()}:
-            weight, exact = found.weights[i], mpf(float(masses[i]))
+            weight, exact = result.weights[i], mpf(float(masses[i]))
             exact *= mp.exp(exactly(tilt * lattice.point(i))) / scale
             assert abs(exact - mpf(float(weight))) <= exact * mpf(2) ** -50 + mpf(2) ** -1070
-        assert abs(sum(map(mpf, found.weights.tolist())) - 1) <= mpf(2) ** -50
+        assert abs(sum(map(mpf, result.weights.tolist())) - 1) <= mpf(2) ** -50
 
 
 def test_terms_are_rounded_to_the_nearest_float() -> None:
@@ -66,10 +66,10 @@ def test_terms_are_rounded_to_the_nearest_float() -> None:
     last_bits = [2**60 + 2**7, 2**60 + 2**8 - 1, 2**60 + 2**7 + 2**8, 2**61 - 1, 3**50, 2**200 + 1]
     for mantissa, exponent in itertools.product(last_bits, [0, -900, 700, -1090, -1200, -5000]):
         with precision(256):
-            (found,), (power,) = progression(arb(mantissa) * arb(2) ** exponent, arb(1), 1)
+            (result,), (power,) = progression(arb(mantissa) * arb(2) ** exponent, arb(1), 1)
         size = mantissa.bit_length()
         nearest = float(Fraction(mantissa, 2**size))
-        assert math.ldexp(found, int(power) - exponent - size) == nearest
+        assert math.ldexp(result, int(power) - exponent - size) == nearest
 
 
 @pytest.mark.parametrize("ratio", ["0.003", "-0.4", "9.5", "-80"])
@@ -84,15 +84,15 @@ def test_progressions_are_within_three_units(ratio: str) -> None:
 
 
 def test_far_below_all_floats_is_zero_and_far_above_infinite() -> None:
-    found = join_floats(np.array([0.5, 0.75, 0.5, 0.5]), np.array([1, -1074, -(10**12), 10**12]))
-    assert found.tolist() == [1.0, 2.0**-1074, 0.0, math.inf]
+    result = join_floats(np.array([0.5, 0.75, 0.5, 0.5]), np.array([1, -1074, -(10**12), 10**12]))
+    assert result.tolist() == [1.0, 2.0**-1074, 0.0, math.inf]
 
 
 def test_log_moments_are_bounded_from_above_and_closely() -> None:
     weights = np.array([0.25, 0.0, 0.5, 0.25])
     with precision(128):
-        found = log_moment_above(weights, ball(Fraction(-3, 2)))
-        below, above = float(found.lower()), float(found.upper())
+        interval = log_moment_above(weights, ball(Fraction(-3, 2)))
+        below, above = float(interval.lower()), float(interval.upper())
     with mp.workdps(40):
         exact = log(sum(mpf(float(w)) * mp.exp(mpf(-1.5) * i) for i, w in enumerate(weights)))
         assert exact <= mpf(above) <= exact + mpf("1e-14")

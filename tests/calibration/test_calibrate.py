@@ -25,7 +25,7 @@ PROMISED = Fraction(1, 10**9)  # relative excess over the exact minimum
 def _scale(
     family: str, epsilon: str, delta: str, dimension: int = 1, *, bound: str = "1"
 ) -> Fraction:
-    found = calibrate_family(
+    mechanism = calibrate_family(
         family_named(family),
         Question(
             budget=Budget(epsilon=epsilon, delta=delta),
@@ -33,22 +33,22 @@ def _scale(
             dimension=dimension,
         ),
     )
-    return found.certificate.noise.scale
+    return mechanism.certificate.noise.scale
 
 
 @pytest.mark.parametrize("problem", MINIMAL_SCALES, ids=lambda problem: problem.name)
 def test_reference_scales(problem: MinimalScale) -> None:
     exact = fractions_of(problem)
-    found = _scale(problem.family, problem.epsilon, problem.delta, problem.dimension)
+    result = _scale(problem.family, problem.epsilon, problem.delta, problem.dimension)
     slack = Fraction(problem.relative_error)
-    assert exact["scale"] * (1 - slack) <= found <= exact["scale"] * (1 + PROMISED + slack)
+    assert exact["scale"] * (1 - slack) <= result <= exact["scale"] * (1 + PROMISED + slack)
 
 
 def test_the_scale_is_proportional_to_the_sensitivity() -> None:
     for family, dimension in (("gaussian", 4), ("laplace", 1), ("l2", 4)):
-        one = _scale(family, "0.7", "1e-6", dimension)
+        item = _scale(family, "0.7", "1e-6", dimension)
         many = _scale(family, "0.7", "1e-6", dimension, bound="12.5")
-        assert abs(many / one / Fraction("12.5") - 1) < 1e-14
+        assert abs(many / item / Fraction("12.5") - 1) < 1e-14
 
 
 @pytest.mark.parametrize("family", ["laplace", "l2"])
@@ -63,11 +63,11 @@ def test_delta_zero_is_refused_for_a_gaussian() -> None:
 
 
 def test_l1_sensitivity_serves_iid_laplace_on_vectors() -> None:
-    found = calibrate_family(
+    mechanism = calibrate_family(
         family_named("laplace"),
         Question(budget=Budget(epsilon="1", delta="1e-5"), sensitivities=(L1(2),), dimension=50),
     )
-    assert found.certificate.noise.scale == pytest.approx(2 * 0.9999800002999953)
+    assert mechanism.certificate.noise.scale == pytest.approx(2 * 0.9999800002999953)
 
 
 @pytest.mark.dense
@@ -92,11 +92,11 @@ def test_private_side_and_within_the_promise(
     assert prove_delta(smaller, L2(1), budget.epsilon).certainly_above(budget.delta)
 
 
-@pytest.mark.parametrize(("rest", "served"), [("1.5e-12", True), ("0.5e-12", False)])
-def test_a_delta_next_to_1_is_refused(rest: str, *, served: bool) -> None:
+@pytest.mark.parametrize(("rest", "answered"), [("1.5e-12", True), ("0.5e-12", False)])
+def test_a_delta_next_to_1_is_refused(rest: str, *, answered: bool) -> None:
     budget = Budget(epsilon=1, delta=1 - Fraction(rest))
     asked = Question(budget=budget, sensitivities=(L2(1),), dimension=1)
-    if served:
+    if answered:
         assert calibrate_family(family_named("laplace"), asked).certificate.noise.name == "laplace"
         return
     with pytest.raises(NotApplicable, match="protects nobody"):

@@ -41,16 +41,16 @@ def leaked(law: Noise, shifts: Sequence[float], epsilon: float) -> float:
     But for the error of cells that the edge of a step cuts.
     """
     still = masses_at(law, 0.0, 960)
-    one, two = (masses_at(law, shift, 960) for shift in shifts)
-    gap = np.multiply.outer(still, still) - math.exp(epsilon) * np.multiply.outer(one, two)
+    item, two = (masses_at(law, shift, 960) for shift in shifts)
+    gap = np.multiply.outer(still, still) - math.exp(epsilon) * np.multiply.outer(item, two)
     return float(np.maximum(gap, 0).sum())
 
 
 @pytest.mark.dense
 @pytest.mark.parametrize("noise", ["laplace", *STEPS])
 def test_two_cells_hide_every_shift_of_two_cells(noise: str) -> None:
-    found = ln.calibrate(noise, sensitivity=Linf(1, l0=2), **FEW)
-    law, certificate = found.noise, found.certificate
+    mechanism = ln.calibrate(noise, sensitivity=Linf(1, l0=2), **FEW)
+    law, certificate = mechanism.noise, mechanism.certificate
     assert (certificate.dimension, law.dimension) == (5, 1)
     assert certificate.delta.certainly_at_most(Fraction("0.01"))
     corner = leaked(law, (1.0, 1.0), 3.0)
@@ -63,11 +63,11 @@ def test_two_cells_hide_every_shift_of_two_cells(noise: str) -> None:
 
 @pytest.mark.slow
 def test_cells_beat_vectors_where_few_of_many_move() -> None:
-    found = ln.compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, l0=2), dimension=1000)
+    comparison = ln.compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, l0=2), dimension=1000)
     # theory/noise.md §8: 7.90810 for truncated staircases of any shape, 8 for Laplace noise at ε/2
-    assert found.candidates[0].label == "truncated-staircase (cells)"
-    assert found.mechanisms[0].mse == pytest.approx(7908.1, rel=2e-4)
-    by_label = {one.label: one.mechanism for one in found.candidates}
+    assert comparison.candidates[0].label == "truncated-staircase (cells)"
+    assert comparison.mechanisms[0].mse == pytest.approx(7908.1, rel=2e-4)
+    by_label = {candidate.label: candidate.mechanism for candidate in comparison.candidates}
     assert by_label["laplace (cells)"].mse < 8000 < by_label["l2"].mse
     assert by_label["gaussian"].mse == pytest.approx(27835.2, rel=1e-5)
     assert "gaussian (cells)" not in by_label
@@ -116,12 +116,14 @@ def test_releases_of_several_cells_compose() -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("noise", STEPS)
 def test_several_releases_of_one_number(noise: str) -> None:
-    found = ln.calibrate(noise, sensitivity=ln.L2("0.5"), compositions=4, epsilon="2", delta="1e-3")
-    assert found.certificate.delta.certainly_at_most(Fraction("1e-3"))
+    mechanism = ln.calibrate(
+        noise, sensitivity=ln.L2("0.5"), compositions=4, epsilon="2", delta="1e-3"
+    )
+    assert mechanism.certificate.delta.certainly_at_most(Fraction("1e-3"))
     laplace = ln.calibrate(
         "laplace", sensitivity=ln.L1("0.5"), compositions=4, epsilon="2", delta="1e-3"
     )
-    assert found.mse < 1.02 * laplace.mse
+    assert mechanism.mse < 1.02 * laplace.mse
 
 
 def test_the_others_are_refused() -> None:
@@ -134,11 +136,11 @@ def test_the_others_are_refused() -> None:
     ("count", "mse"), [(2, 227.0640116616), (8, 1142.330480218), (32, 4816.439297033)]
 )
 def test_l2_noise_for_several_releases_ends_next_to_the_budget(count: int, mse: float) -> None:
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "l2", epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=10, compositions=count
     )
-    assert mse * (1 - 1e-11) <= found.mse <= mse * (1 + 1e-9)
-    assert 1e-5 * (1 - 1e-8) < found.certificate.delta.upper <= 1e-5
+    assert mse * (1 - 1e-11) <= mechanism.mse <= mse * (1 + 1e-9)
+    assert 1e-5 * (1 - 1e-8) < mechanism.certificate.delta.upper <= 1e-5
 
 
 # MSE l2/Gaussian at (1, 1e-5) in all: theory/accounting.md §3
@@ -173,7 +175,7 @@ def test_l2_noise_against_gaussian_noise(dimension: int, count: int, ratio: floa
 def test_l2_noise_is_at_most_a_billionth_too_wide(
     dimension: int, epsilon: str, delta: str, count: int
 ) -> None:
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "l2",
         epsilon=epsilon,
         delta=delta,
@@ -181,8 +183,8 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
         dimension=dimension,
         compositions=count,
     )
-    assert found.certificate.delta.certainly_at_most(Fraction(delta))
-    narrow = found.noise.scaled(1 - Fraction(1, 10**9))
+    assert mechanism.certificate.delta.certainly_at_most(Fraction(delta))
+    narrow = mechanism.noise.scaled(1 - Fraction(1, 10**9))
     part = Releases(noise=narrow, shifts=ShiftBounds.of(ln.L2(3)), compositions=count)
     assert prove_composed((part,), Fraction(epsilon)).certainly_above(Fraction(delta))
 
@@ -194,31 +196,31 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
 )
 def test_l2_noise_for_two_releases_of_few_numbers(dimension: int, scale: str, excess: str) -> None:
     """Where the fewest digits are known; the scales from a double integral in mpmath."""
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "l2", epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=dimension, compositions=2
     )
-    assert Fraction(scale) < found.noise.scale < Fraction(scale) * (1 + Fraction(excess))
-    assert found.certificate.delta.certainly_at_most(Fraction("1e-5"))
+    assert Fraction(scale) < mechanism.noise.scale < Fraction(scale) * (1 + Fraction(excess))
+    assert mechanism.certificate.delta.certainly_at_most(Fraction("1e-5"))
 
 
 def test_elliptical_l2_noise_for_several_releases() -> None:
     """Whitened, it is the same problem: the same scale, as closely."""
     budget = {"epsilon": "1", "delta": "1e-5", "dimension": 5, "compositions": 8}
     queries = ln.CountingQueries(dimension=5, max_nonzero=2)
-    found = ln.calibrate("l2", sensitivity=queries, **budget)
-    certificate = found.certificate
+    mechanism = ln.calibrate("l2", sensitivity=queries, **budget)
+    certificate = mechanism.certificate
     assert certificate.geometry is not None
     assert 1e-5 * (1 - 1e-7) < certificate.delta.lower <= certificate.delta.upper <= 1e-5
     assert certificate.delta.upper - certificate.delta.lower < 1e-11 * 1e-5
-    assert found.mse < ln.calibrate("l2", sensitivity=ln.L2("1.41421357"), **budget).mse
-    spent = found.compose(8).epsilon(delta="1e-5")
+    assert mechanism.mse < ln.calibrate("l2", sensitivity=ln.L2("1.41421357"), **budget).mse
+    spent = mechanism.compose(8).epsilon(delta="1e-5")
     assert spent.upper <= 1 + 1e-9
     assert spent.upper - spent.lower < 1e-9
 
 
 def test_a_pure_budget_for_l2_noise_is_shared_out() -> None:
-    found = ln.calibrate("l2", epsilon="1", sensitivity=ln.L2(1), dimension=4, compositions=10)
-    assert found.noise.scale == 10
+    mechanism = ln.calibrate("l2", epsilon="1", sensitivity=ln.L2(1), dimension=4, compositions=10)
+    assert mechanism.noise.scale == 10
     tiny = ln.calibrate(
         "l2", epsilon="1", delta="1e-40", sensitivity=ln.L2(1), dimension=4, compositions=10
     )

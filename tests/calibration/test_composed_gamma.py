@@ -36,10 +36,10 @@ def gamma(question: Question, count: int) -> Noise:
 
 def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
     """δ over that of the budget, from both sides."""
-    found = prove_composed(
+    interval = prove_composed(
         (Releases(noise=law, shifts=ONE, compositions=count),), budget.epsilon
     ).interval
-    return found.lower / float(budget.delta), found.upper / float(budget.delta)
+    return interval.lower / float(budget.delta), interval.upper / float(budget.delta)
 
 
 @pytest.mark.slow
@@ -125,12 +125,12 @@ def test_in_three_dimensions_it_beats_both_of_its_classic_members() -> None:
     """Proved as a certificate, for a sensitivity other than 1."""
     budget = Budget(epsilon=5, delta="0.001")
     question = Question(budget=budget, sensitivities=(L2("2.5"),), dimension=3, compositions=20)
-    found = calibrate_family(GeneralizedGamma, question).certificate
-    assert found.delta.certainly_at_most(budget.delta)
+    mechanism = calibrate_family(GeneralizedGamma, question).certificate
+    assert mechanism.delta.certainly_at_most(budget.delta)
     others = [
         calibrate_family(family, question).certificate for family in (SphericalLaplace, Gaussian)
     ]
-    assert found.noise.mse < 0.992 * min(other.noise.mse for other in others)
+    assert mechanism.noise.mse < 0.992 * min(other.noise.mse for other in others)
 
 
 @pytest.mark.slow
@@ -152,20 +152,20 @@ def test_the_mean_absolute_error_has_its_own_shape() -> None:
 def test_the_float_search_agrees_with_the_gaussian(count: int) -> None:
     law = GeneralizedGamma(scale=1, alpha=2, p=2, dimension=3)
     shift = 0.8 / math.sqrt(count)
-    found = _log_delta(sketch(law, shift), count, 1.0)
+    result = _log_delta(sketch(law, shift), count, 1.0)
     truth = common_profile.gaussian_log_delta(shift_ratio=math.sqrt(2 * count) * shift, epsilon=1)
-    assert found == pytest.approx(truth, abs=2e-3)
+    assert result == pytest.approx(truth, abs=2e-3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fixed", [{}, {"p": Fraction(1)}])
 def test_where_no_shape_is_ahead_of_l2_it_is_l2(fixed: dict[str, Fraction]) -> None:
     question = Question(budget=Budget(epsilon=6, delta="1e-5"), dimension=2, fixed=fixed)
-    found = gamma(question, 2)
-    assert isinstance(found, GeneralizedGamma)
+    result = gamma(question, 2)
+    assert isinstance(result, GeneralizedGamma)
     alone = several(SphericalLaplace, replace(question, fixed={}), 2)
-    assert (found.alpha, found.p, found.scale) == (1, 1, alone.scale)
-    low, high = excess(found, 2, question.budget)
+    assert (result.alpha, result.p, result.scale) == (1, 1, alone.scale)
+    low, high = excess(result, 2, question.budget)
     assert 1 - 1e-4 < low <= high <= 1
 
 

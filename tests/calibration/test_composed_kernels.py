@@ -28,19 +28,19 @@ def calibrated(name: str, epsilon: str, delta: str, count: int) -> ln.Mechanism:
     [("4", "1e-3", 2), ("1", "1e-2", 3), ("1", "1e-5", 20), ("2", "1e-6", 1000)],
 )
 def test_the_budget_is_met_just_so(*, name: str, epsilon: str, delta: str, count: int) -> None:
-    found, budget = calibrated(name, epsilon, delta, count), float(delta)
-    assert budget * (1 - 1e-3) < found.certificate.delta.upper <= budget
-    assert found.certificate.verify().upper <= budget
+    mechanism, budget = calibrated(name, epsilon, delta, count), float(delta)
+    assert budget * (1 - 1e-3) < mechanism.certificate.delta.upper <= budget
+    assert mechanism.certificate.verify().upper <= budget
     gauss = calibrated("gaussian", epsilon, delta, count)
-    assert found.mse <= gauss.mse * (1 + EXCESS)
+    assert mechanism.mse <= gauss.mse * (1 + EXCESS)
     if count == 1000:  # nothing is gained by many kernels
-        assert found.noise.parameters["decay"] == 100
+        assert mechanism.noise.parameters["decay"] == 100
 
 
 @pytest.mark.dense
 def test_less_noise_would_leak_more() -> None:
-    found = calibrated("gaussian-mixture", "1", "1e-2", 2)
-    law = found.noise.scaled("0.999")
+    mechanism = calibrated("gaussian-mixture", "1", "1e-2", 2)
+    law = mechanism.noise.scaled("0.999")
     part = Releases(noise=law, shifts=ShiftBounds.of(ln.L2(3)), compositions=2)
     assert prove_composed((part,), Fraction(1)).interval.upper > 1e-2
 
@@ -54,25 +54,25 @@ def test_less_noise_would_leak_more() -> None:
 def test_where_few_releases_share_much_it_beats_the_gaussian(
     epsilon: str, delta: str, count: int, ratio: float
 ) -> None:
-    found = calibrated("gaussian-mixture", epsilon, delta, count)
+    mechanism = calibrated("gaussian-mixture", epsilon, delta, count)
     gauss = calibrated("gaussian", epsilon, delta, count)
-    assert found.mse <= ratio * gauss.mse
+    assert mechanism.mse <= ratio * gauss.mse
 
 
 @pytest.mark.slow
 def test_more_releases_take_more_noise_and_less_than_basic_composition() -> None:
-    one, two, three = (
+    item, two, three = (
         ln.calibrate(
             "gaussian-mixture", epsilon=e, delta=d, sensitivity=ln.L2(1), compositions=k
         ).mse
         for e, d, k in (("2", "5e-4", 1), ("4", "1e-3", 2), ("4", "1e-3", 3))
     )
-    assert two <= one * (1 + 1e-3)
+    assert two <= item * (1 + 1e-3)
     assert two < three
 
 
 def test_fixed_parameters_are_kept() -> None:
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "gaussian-mixture",
         epsilon="2",
         delta="1e-3",
@@ -80,9 +80,9 @@ def test_fixed_parameters_are_kept() -> None:
         compositions=3,
         parameters={"modes": 2, "decay": "0.9"},
     )
-    assert found.noise.parameters["modes"] == 2
-    assert found.noise.parameters["decay"] == Fraction("0.9")
-    assert 0.999e-3 < found.certificate.delta.upper <= 1e-3
+    assert mechanism.noise.parameters["modes"] == 2
+    assert mechanism.noise.parameters["decay"] == Fraction("0.9")
+    assert 0.999e-3 < mechanism.certificate.delta.upper <= 1e-3
     with pytest.raises(InvalidArgument, match="spacing"):
         ln.calibrate(
             "quasi-gaussian",
@@ -95,11 +95,11 @@ def test_fixed_parameters_are_kept() -> None:
 
 
 def test_no_epsilon_at_all() -> None:
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "gaussian-mixture", epsilon=0, delta="0.1", sensitivity=ln.L2(1), compositions=2
     )
     gauss = ln.calibrate("gaussian", epsilon=0, delta="0.1", sensitivity=ln.L2(1), compositions=2)
-    assert found.mse <= gauss.mse * (1 + EXCESS)
+    assert mechanism.mse <= gauss.mse * (1 + EXCESS)
 
 
 @pytest.mark.dense

@@ -27,7 +27,7 @@ SEVERAL = (
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", SEVERAL)
 def test_samples_meet_the_budget_just_so(noise: str) -> None:
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         noise,
         epsilon="1",
         delta="1e-3",
@@ -35,15 +35,15 @@ def test_samples_meet_the_budget_just_so(noise: str) -> None:
         compositions=4,
         sampling_rate="0.2",
     )
-    certificate = found.certificate
+    certificate = mechanism.certificate
     assert 0.98e-3 < certificate.delta.upper <= 1e-3
     proved = certificate.verify()  # what is stated leaves room on either side of it
     assert certificate.delta.encloses(proved)
     assert proved.lower > 0.9e-3
-    assert found.compose(4, sampling_rate="0.25").delta(epsilon=1).lower > 1e-3
+    assert mechanism.compose(4, sampling_rate="0.25").delta(epsilon=1).lower > 1e-3
     # each record in each sample needs more, and so do shares of the budget
     whole = ln.calibrate(noise, epsilon="1", delta="1e-3", sensitivity=ln.L2("0.5"), compositions=4)
-    assert found.mse < whole.mse
+    assert mechanism.mse < whole.mse
     if noise in {"cactus", "gaussian-mixture", "quasi-gaussian"}:  # theirs is another shape
         return
     shared = ln.calibrate(
@@ -53,7 +53,7 @@ def test_samples_meet_the_budget_just_so(noise: str) -> None:
         sensitivity=ln.L2("0.5"),
         sampling_rate="0.2",
     )
-    assert found.mse <= shared.mse * (1 + 1e-9)
+    assert mechanism.mse <= shared.mse * (1 + 1e-9)
 
 
 @pytest.mark.slow
@@ -76,9 +76,9 @@ def test_steps_for_samples_beat_laplace_where_losses_are_large() -> None:
 def test_a_tiny_delta_is_shared_out() -> None:
     """Then the shares' law is the best, for samples as for all of the data."""
     budget = {"sensitivity": ln.L2(1), "sampling_rate": "0.5"}
-    found = ln.calibrate("tulap", epsilon="0.1", delta="1e-9", compositions=3, **budget)
+    mechanism = ln.calibrate("tulap", epsilon="0.1", delta="1e-9", compositions=3, **budget)
     shared = ln.calibrate("tulap", epsilon=Fraction(1, 30), delta=Fraction(1, 3 * 10**9), **budget)
-    assert found.mse <= shared.mse * (1 + 1e-7)
+    assert mechanism.mse <= shared.mse * (1 + 1e-7)
 
 
 HIDDEN = 1 - Fraction(99, 100) ** 2
@@ -100,13 +100,13 @@ def test_samples_are_released_as_they_are_only_if_a_record_is_hardly_in_any(nois
     of_two = {"epsilon": "1", "sensitivity": ln.L2(1), "compositions": 2, "sampling_rate": "0.01"}
     with pytest.raises(Refused, match=r"1 − \(1 − 0.01\)\^2"):
         ln.calibrate(noise, delta=HIDDEN, **of_two)
-    found = ln.calibrate(noise, delta="0.018", **of_two)
-    assert 0.0175 < found.certificate.delta.upper <= 0.018
+    mechanism = ln.calibrate(noise, delta="0.018", **of_two)
+    assert 0.0175 < mechanism.certificate.delta.upper <= 0.018
 
 
 @pytest.mark.dense
 def test_whole_numbers_for_samples_do_better_than_shares() -> None:
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "discrete-staircase",
         epsilon="2",
         delta="1e-4",
@@ -121,8 +121,8 @@ def test_whole_numbers_for_samples_do_better_than_shares() -> None:
         sensitivity=Integer(2),
         sampling_rate="0.1",
     )
-    assert found.mse < shared.mse
-    assert 0.9e-4 < found.certificate.delta.upper <= 1e-4
+    assert mechanism.mse < shared.mse
+    assert 0.9e-4 < mechanism.certificate.delta.upper <= 1e-4
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_the_gaussian_of_a_thousand_samples_is_within_5e_5_of_the_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A finer lattice than that of certificates proves that 5e-5 less noise leaks more than δ."""
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "gaussian",
         epsilon="1",
         delta="1e-5",
@@ -168,7 +168,7 @@ def test_the_gaussian_of_a_thousand_samples_is_within_5e_5_of_the_least(
         compositions=1000,
         sampling_rate="0.01",
     )
-    part = found.certificate.releases
+    part = mechanism.certificate.releases
     less = replace(part, noise=part.noise.scaled(1 - Fraction(5, 10**5)))
     monkeypatch.setattr(common_lattice, "_MOST_QUICK_POINTS", 48_000)
     proved = prove_composed((less,), Fraction(1), points_per_std=256)

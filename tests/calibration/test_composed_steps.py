@@ -16,53 +16,55 @@ from leastnoise.noise.question import Releases
 @pytest.mark.dense
 @pytest.mark.parametrize(("count", "bound"), [(2, 1), (10, 3)])
 def test_cactus_meets_the_budget_just_so(count: int, bound: int) -> None:
-    one = ln.calibrate(
+    mechanism = ln.calibrate(
         "cactus", sensitivity=ln.L2(bound), compositions=count, epsilon="1", delta="1e-5"
     )
-    assert 0.99999e-5 < one.certificate.delta.upper <= 1e-5
-    assert one.certificate.delta.lower > 0.99e-5
-    assert one.certificate.verify().upper <= 1e-5
+    assert 0.99999e-5 < mechanism.certificate.delta.upper <= 1e-5
+    assert mechanism.certificate.delta.lower > 0.99e-5
+    assert mechanism.certificate.verify().upper <= 1e-5
     part = Releases(
-        noise=one.noise.scaled("0.999"), shifts=ShiftBounds.of(ln.L2(bound)), compositions=count
+        noise=mechanism.noise.scaled("0.999"),
+        shifts=ShiftBounds.of(ln.L2(bound)),
+        compositions=count,
     )
     assert prove_composed((part,), Fraction(1)).interval.upper > 1e-5
     # Gaussians are where its steps come from
     gauss = ln.calibrate(
         "gaussian", sensitivity=ln.L2(bound), compositions=count, epsilon="1", delta="1e-5"
     )
-    assert one.mse == pytest.approx(gauss.mse, rel=0.01)
+    assert mechanism.mse == pytest.approx(gauss.mse, rel=0.01)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "bound"), [(3, 2), (10, 1)])
 def test_whole_numbers_keep_within_the_budget(count: int, bound: int) -> None:
-    one = ln.calibrate(
+    mechanism = ln.calibrate(
         "discrete-staircase",
         sensitivity=Integer(bound),
         compositions=count,
         epsilon="1",
         delta="1e-5",
     )
-    assert 0.9e-5 < one.certificate.delta.upper <= 1e-5
-    assert one.certificate.verify().upper <= 1e-5
+    assert 0.9e-5 < mechanism.certificate.delta.upper <= 1e-5
+    assert mechanism.certificate.verify().upper <= 1e-5
     basic = ln.calibrate(
         "discrete-staircase",
         sensitivity=Integer(bound),
         epsilon=Fraction(1, count),
         delta=Fraction(1, 10**5 * count),
     )
-    assert one.mse < basic.mse * 1.02
+    assert mechanism.mse < basic.mse * 1.02
 
 
 @pytest.mark.dense
 def test_more_releases_take_more_noise() -> None:
-    found = [
+    results = [
         ln.calibrate(
             "cactus", sensitivity=ln.L2(1), compositions=count, epsilon="1", delta="1e-5"
         ).mse
         for count in (3, 4)
     ]
-    assert found[0] < found[1]
+    assert results[0] < results[1]
 
 
 def test_the_optimal_law_is_for_one_release() -> None:

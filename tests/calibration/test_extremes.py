@@ -40,7 +40,7 @@ def test_calibrates_or_refuses(name: str) -> None:
         budget = Budget(epsilon=epsilon, delta=delta)
         for dimension in DIMENSIONS.get(name, (1,)):
             try:
-                found = calibrate_family(
+                mechanism = calibrate_family(
                     family_named(name),
                     Question(budget=budget, sensitivities=(L2(1),), dimension=dimension),
                 )
@@ -50,5 +50,5 @@ def test_calibrates_or_refuses(name: str) -> None:
                 continue
             else:
                 # in balls: near 1 the interval, rounded outward to floats, may be an ulp too high
-                proved = prove_delta(found.certificate.noise, L2(1), budget.epsilon)
+                proved = prove_delta(mechanism.certificate.noise, L2(1), budget.epsilon)
                 assert proved.certainly_at_most(budget.delta)

@@ -40,7 +40,7 @@ def test_gaussians_meet_the_budget_by_the_exact_formula() -> None:
         return math.log(delta / 1e-6)
 
     alone = shared("gaussian")
-    ratios = [(index + 1) / float(one.noise.scale) for index, one in enumerate(alone)]
+    ratios = [(index + 1) / float(mechanism.noise.scale) for index, mechanism in enumerate(alone)]
     exact = math.hypot(*ratios) / root_scalar(log_delta, bracket=(0.05, 1.0)).root
     assert exact == pytest.approx(find_joint_factor(alone, BUDGET), rel=3e-4)
     assert find_joint_factor(alone, BUDGET) >= exact * (1 - 1e-12)
@@ -52,11 +52,11 @@ def test_alike_queries_get_what_calibration_for_as_many_finds() -> None:
     together = calibrate(
         "l2", epsilon=1, delta="1e-6", sensitivity=L2(1), dimension=3, compositions=3
     )
-    one = calibrate(
+    mechanism = calibrate(
         "l2", epsilon=Fraction(1, 3), delta=Fraction(1, 3 * 10**6), sensitivity=L2(1), dimension=3
     )
-    factor = find_joint_factor([one.certificate] * 3, BUDGET)
-    wanted = float(together.noise.scale / one.noise.scale)
+    factor = find_joint_factor([mechanism.certificate] * 3, BUDGET)
+    wanted = float(together.noise.scale / mechanism.noise.scale)
     assert wanted <= factor * (1 + 1e-6)
     assert factor == pytest.approx(wanted, rel=1e-3)
 
@@ -67,7 +67,7 @@ def test_the_scaled_noise_is_proved_together_and_one_percent_less_is_not() -> No
     factor = find_joint_factor(alone, BUDGET)
     for further, proved in ((1.0, True), (0.99, False)):
         draws = tuple(
-            (str(index), rescale(one, factor * further)) for index, one in enumerate(alone)
+            (str(index), rescale(item, factor * further)) for index, item in enumerate(alone)
         )
         if proved:
             assert PlanCertificate.prove(budget=BUDGET, draws=draws).rule == COMPOSED
@@ -100,7 +100,7 @@ def test_a_budget_that_no_lattice_resolves_is_met_by_the_largest_losses() -> Non
     alone = [
         calibrate("l2", epsilon="0.5", delta=tiny.delta / 2, sensitivity=L2(1), dimension=2)
     ] * 2
-    assert 1 <= find_joint_factor([one.certificate for one in alone], tiny) <= 1 + 1e-3
+    assert 1 <= find_joint_factor([mechanism.certificate for mechanism in alone], tiny) <= 1 + 1e-3
 
 
 @pytest.mark.slow
@@ -113,6 +113,6 @@ def test_only_noise_that_is_a_scale_alone_is_scaled() -> None:
     ).certificate
     assert not is_scalable(whole)
     assert not is_scalable(shaped)
-    assert all(is_scalable(one) for one in shared("l2"))
+    assert all(is_scalable(item) for item in shared("l2"))
     sampled = calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=L2(1), sampling_rate="0.1")
     assert not is_scalable(sampled.certificate)

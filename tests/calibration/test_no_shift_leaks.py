@@ -114,7 +114,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check(setting: Setting) -> None:
     budget = setting.budget
-    bound, served = None, 0
+    bound, answered = None, 0
     if budget.epsilon <= 5:
         bound = setting.design().bound
         assert bound is not None
@@ -123,7 +123,7 @@ def check(setting: Setting) -> None:
             certificate = setting.proved(family)
         except NotApplicable:
             continue
-        served += 1
+        answered += 1
         offered = certificate.sensitivity
         limit = offered.radius(family.norm, dimension=1)
         assert limit is not None
@@ -132,7 +132,7 @@ def check(setting: Setting) -> None:
         if bound and not isinstance(offered, Integer):
             least = bound.at_sensitivity(limit)
             assert least <= setting.loss.of(certificate.noise), (family.name, least)
-    assert served >= len(families()) - 2  # cactus isn't searched where ε > 10
+    assert answered >= len(families()) - 2  # cactus isn't searched where ε > 10
 
 
 FEW = [

@@ -21,13 +21,13 @@ SMALL: dict[str, Any] = {"epsilon": "1", "delta": "1e-5", "sampling_rate": "0.1"
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace", "truncated-laplace", "tulap"])
 def test_one_release_is_calibrated_to_the_least(noise: str) -> None:
-    found = ln.calibrate(noise, sensitivity=ln.L2(1), **SMALL)
-    certificate = found.certificate
+    mechanism = ln.calibrate(noise, sensitivity=ln.L2(1), **SMALL)
+    certificate = mechanism.certificate
     assert certificate.delta.upper <= 1e-5
     assert certificate.delta.lower >= 1e-5 * (1 - 1e-8)
     assert certificate.delta.encloses(certificate.verify())
     # the whole data at log(1 + (e − 1)/0.1) and δ/0.1, by the profile alone
-    whole = ln.compose([(found, 1)], sampling_rate=1)
+    whole = ln.compose([(mechanism, 1)], sampling_rate=1)
     base = math.log1p(math.expm1(1) / 0.1)
     assert whole.delta(epsilon=base).upper == pytest.approx(1e-4, rel=1e-7)
 
@@ -43,23 +43,25 @@ def test_a_pure_budget_is_amplified() -> None:
 
 @pytest.mark.dense
 def test_many_releases_are_calibrated_to_the_private_side() -> None:
-    found = ln.calibrate("laplace", sensitivity=ln.L1(1), compositions=40, **SMALL)
-    assert found.certificate.delta.upper <= 1e-5
-    assert found.certificate.delta.lower >= 0.995e-5
-    assert found.certificate.delta.encloses(found.compose(40).delta(epsilon=1))
-    assert found.compose(41).delta(epsilon=1).lower > 1e-5
-    assert found.compose(40, sampling_rate="0.11").delta(epsilon=1).lower > 1e-5
-    assert found.delta_per_release(epsilon=1).upper < 1e-5 / 40
-    assert found.epsilon_per_release(delta="1e-5").upper < 0.2
+    mechanism = ln.calibrate("laplace", sensitivity=ln.L1(1), compositions=40, **SMALL)
+    assert mechanism.certificate.delta.upper <= 1e-5
+    assert mechanism.certificate.delta.lower >= 0.995e-5
+    assert mechanism.certificate.delta.encloses(mechanism.compose(40).delta(epsilon=1))
+    assert mechanism.compose(41).delta(epsilon=1).lower > 1e-5
+    assert mechanism.compose(40, sampling_rate="0.11").delta(epsilon=1).lower > 1e-5
+    assert mechanism.delta_per_release(epsilon=1).upper < 1e-5 / 40
+    assert mechanism.epsilon_per_release(delta="1e-5").upper < 0.2
 
 
 @pytest.mark.slow
 def test_compare_ranks_for_samples() -> None:
-    found = ln.compare(sensitivity=ln.L2(1), **SMALL)
-    assert {one.certificate.sampling_rate for one in found.mechanisms} == {Fraction("0.1")}
-    assert found.best_possible is None
+    comparison = ln.compare(sensitivity=ln.L2(1), **SMALL)
+    assert {mechanism.certificate.sampling_rate for mechanism in comparison.mechanisms} == {
+        Fraction("0.1")
+    }
+    assert comparison.best_possible is None
     whole = ln.calibrate("laplace", epsilon="1", delta="1e-5", sensitivity=ln.L2(1))
-    assert found.mechanisms[0].mse < whole.mse / 4
+    assert comparison.mechanisms[0].mse < whole.mse / 4
 
 
 FALSE = {
@@ -130,11 +132,11 @@ def test_commands_take_a_sampling_rate(tmp_path: object) -> None:
     assert record["sampling_rate"] == 0.1
     scale = repr(record["scale"])
     done = CliRunner().invoke(app, ["compose", path, "--epsilon", "1", "--json"])
-    found = ln.Interval(*json.loads(done.stdout)["points"][0]["delta_interval"])
-    assert ln.Interval(*record["delta_interval"]).encloses(found)
+    interval = ln.Interval(*json.loads(done.stdout)["points"][0]["delta_interval"])
+    assert ln.Interval(*record["delta_interval"]).encloses(interval)
     rate = ["--epsilon", "1", "--sampling-rate", "0.1", "--json"]
     done = CliRunner().invoke(app, ["profile", "--noise", "gaussian", "--scale", scale, *rate])
-    found = json.loads(done.stdout)["points"][0]["delta_interval"]
-    assert found == pytest.approx(record["delta_interval"])
+    interval = json.loads(done.stdout)["points"][0]["delta_interval"]
+    assert interval == pytest.approx(record["delta_interval"])
     done = CliRunner().invoke(app, ["compose", path, "--epsilon", "1", "--sampling-rate", "1"])
     assert "at least" in done.stdout

@@ -186,18 +186,18 @@ def test_a_part_of_a_loose_enclosure_is_rejected() -> None:
 @pytest.mark.parametrize("ulps", [-1, 0, 1])
 def test_a_proof_that_ends_some_ulps_elsewhere_lies_in_what_is_widen(ulps: int) -> None:
     """Sums in floats differ between machines; both enclosures hold the truth."""
-    found = Interval(1e-6, 1.5e-6)
-    stated = certificate_module._widen(found, Fraction(1, 10**5))
-    moved = found.width * ulps
-    elsewhere = Interval(found.lower + moved, found.upper + moved)
+    interval = Interval(1e-6, 1.5e-6)
+    stated = certificate_module._widen(interval, Fraction(1, 10**5))
+    moved = interval.width * ulps
+    elsewhere = Interval(interval.lower + moved, interval.upper + moved)
     assert certificate_module._is_reproduced(elsewhere, stated, Fraction(1, 10**5))
     half = Interval(stated.lower, 1.2e-6)
     assert not certificate_module._is_reproduced(elsewhere, half, Fraction(1, 10**5)) or ulps == -1
 
 
 def test_no_more_is_stated_than_the_budget_allows() -> None:
-    found = Interval(9.5e-6, 9.9e-6)
-    assert certificate_module._widen(found, Fraction(1, 10**5)).certainly_at_most(
+    interval = Interval(9.5e-6, 9.9e-6)
+    assert certificate_module._widen(interval, Fraction(1, 10**5)).certainly_at_most(
         Fraction(1, 10**5)
     )
     assert certificate_module._widen(Interval(0.0, 0.0), Fraction(0)) == Interval(0.0, 0.0)
@@ -295,10 +295,12 @@ def test_what_sums_do_not_prove_is_proved_by_composition() -> None:
 
 
 def test_gaussians_compose_by_the_exact_formula() -> None:
-    one = _certificate("gaussian")
+    mechanism = _certificate("gaussian")
     budget = Budget(epsilon="1.5", delta="2e-5")
-    total = PlanCertificate.prove(budget=budget, draws=(("a", one), ("b", one))).verify()
-    mu = math.sqrt(2) / float(one.noise.scale)
+    total = PlanCertificate.prove(
+        budget=budget, draws=(("a", mechanism), ("b", mechanism))
+    ).verify()
+    mu = math.sqrt(2) / float(mechanism.noise.scale)
     delta = norm.cdf(mu / 2 - 1.5 / mu) - math.exp(1.5) * norm.cdf(-mu / 2 - 1.5 / mu)
     assert total.lower <= delta * (1 + 1e-9)
     assert total.upper >= delta * (1 - 1e-9)
@@ -336,13 +338,13 @@ def test_true_blocks_do_not_make_a_composed_plan_true() -> None:
 
 
 def test_draws_of_one_sample_are_not_composed() -> None:
-    one = Certificate.prove(
+    proof = Certificate.prove(
         budget=Budget(epsilon="1", delta="1e-5"),
         noise=family_named("gaussian")(scale=2, dimension=1),
         sensitivity=L2(1),
         sampling_rate=Fraction(1, 100),
     )
-    draws = (("a", one), ("b", one))
+    draws = (("a", proof), ("b", proof))
     budget = Budget(epsilon="1.9", delta="2e-5")
     with pytest.raises(NotCertified, match="one sample"):
         PlanCertificate.prove(budget=budget, draws=draws)

@@ -45,8 +45,8 @@ EVEN = [law for law in LAWS if isinstance(law, SphericalStaircase | Staircase | 
 @pytest.mark.parametrize("law", EVEN, ids=label)
 def test_losses_that_are_multiples_of_one_are_composed_exactly(law: Noise) -> None:
     part = Releases(noise=law, shifts=ShiftBounds.of(L2(1)), compositions=20)
-    found = prove_composed((part,), Fraction(5)).interval
-    assert found.upper - found.lower <= 1e-9 * found.upper
+    interval = prove_composed((part,), Fraction(5)).interval
+    assert interval.upper - interval.lower <= 1e-9 * interval.upper
 
 
 KNOWN = [law for law in LAWS if largest_loss(law, Fraction(1)) is not None]
@@ -56,15 +56,15 @@ KNOWN = [law for law in LAWS if largest_loss(law, Fraction(1)) is not None]
 @pytest.mark.parametrize("shift", ["0.4", "0.7", "1.9"])
 def test_no_finite_loss_is_larger(law: Noise, shift: str) -> None:
     """From there on δ is a constant: what has an infinite loss."""
-    found = largest_loss(law, Fraction(shift))
-    assert found is not None
+    result = largest_loss(law, Fraction(shift))
+    assert result is not None
     method = method_of(law)
-    here, beyond = (method(law, shift=Fraction(shift), epsilon=at) for at in (found, found + 3))
+    here, beyond = (method(law, shift=Fraction(shift), epsilon=at) for at in (result, result + 3))
     assert here.overlaps(beyond)
-    told = enclose_infinite(
+    text = enclose_infinite(
         law,
         shift=Fraction(shift),
         profile=lambda at: method(law, shift=Fraction(shift), epsilon=at),
     )
-    assert told is not None
-    assert told.overlaps(beyond)
+    assert text is not None
+    assert text.overlaps(beyond)

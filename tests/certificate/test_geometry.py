@@ -39,19 +39,23 @@ PROBLEMS: dict[str, tuple[str, Sensitivity, int]] = {
 def certificate(name: str) -> Certificate:
     family, sensitivity, dimension = PROBLEMS[name]
     question = Question(budget=BUDGET, sensitivities=(sensitivity,), dimension=dimension)
-    ways = [way for way in list_constructions(question) if way.geometry is not None]
-    found = fit_family(family_named(family), question, ways)
-    return found[0].mechanism.certificate
+    ways = [
+        list_construction
+        for list_construction in list_constructions(question)
+        if list_construction.geometry is not None
+    ]
+    result = fit_family(family_named(family), question, ways)
+    return result[0].mechanism.certificate
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_round_trip_and_verify(name: str) -> None:
-    found = certificate(name)
-    assert found.geometry is not None
-    assert found.dimension == PROBLEMS[name][2]
-    read = Certificate.from_json(found.to_json())
-    assert read == found
-    assert found.delta.encloses(read.verify())
+    result = certificate(name)
+    assert result.geometry is not None
+    assert result.dimension == PROBLEMS[name][2]
+    read = Certificate.from_json(result.to_json())
+    assert read == result
+    assert result.delta.encloses(read.verify())
     assert read.delta.certainly_at_most(Fraction("1e-5"))
 
 
@@ -127,6 +131,6 @@ def test_a_geometry_for_something_else_proves_nothing() -> None:
 
 def test_the_interval_reaches_below_what_the_rounded_radius_gives() -> None:
     # √3 is no float: δ lies between those of the floats beside it
-    found = certificate("ellipse")
-    assert found.shifts.inner != found.shifts.outer
-    assert found.delta.lower < found.delta.upper
+    result = certificate("ellipse")
+    assert result.shifts.inner != result.shifts.outer
+    assert result.delta.lower < result.delta.upper

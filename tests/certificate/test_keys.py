@@ -21,7 +21,7 @@ def largest_delta(chances: Sequence[int], epsilon: Fraction, steps: Sequence[int
     """Return the largest Σ (P − e^ε·Q)₊ over all counts; a step is a unit that comes, or goes."""
     with precision(128):
         factor = Fraction(float_above(ball(epsilon).exp()))
-    pi = [Fraction(one, CERTAIN) for one in (0, *chances)]
+    pi = [Fraction(entry, CERTAIN) for entry in (0, *chances)]
     worst = Fraction(0)
     for counts in itertools.combinations_with_replacement(range(len(pi) - 1), len(steps)):
         for order in set(itertools.permutations(counts)):
@@ -30,8 +30,8 @@ def largest_delta(chances: Sequence[int], epsilon: Fraction, steps: Sequence[int
             total = Fraction(0)
             for kept in itertools.product((0, 1), repeat=len(pairs)):
                 p = q = Fraction(1)
-                for (one, other), bit in zip(pairs, kept, strict=True):
-                    p *= one if bit else 1 - one
+                for (item, other), bit in zip(pairs, kept, strict=True):
+                    p *= item if bit else 1 - item
                     q *= other if bit else 1 - other
                 total += max(p - factor * q, Fraction(0))
             worst = max(worst, total)
@@ -48,17 +48,17 @@ def test_no_table_of_units_has_more(groups: int, rises: bool) -> None:
             parts = [drawn.choice([1, 30, 300, 700, 999]) for _ in range(4)]
             parts = sorted(parts) if rises else parts
             chances = [CERTAIN * part // 1000 for part in parts] + [CERTAIN]
-            found = Fraction(bound_delta(chances, groups, Fraction(epsilon), 9))
+            fraction = Fraction(bound_delta(chances, groups, Fraction(epsilon), 9))
             ways = [(1,) * m for m in range(1, groups + 1)] + [(-1,) * groups]
-            exact = max(largest_delta(chances, Fraction(epsilon), way) for way in ways)
-            assert exact <= found
+            exact = max(largest_delta(chances, Fraction(epsilon), route) for route in ways)
+            assert exact <= fraction
             if groups == 1:
-                assert found <= exact + Fraction(1, 10**12)
+                assert fraction <= exact + Fraction(1, 10**12)
 
 
 def test_it_is_near_what_is_true() -> None:
     chances = [CERTAIN * part // 1000 for part in (1, 4, 12, 34, 90, 220, 500)]
-    chances += [CERTAIN - one for one in chances[-2::-1]] + [CERTAIN]
+    chances += [CERTAIN - chance for chance in chances[-2::-1]] + [CERTAIN]
     exact = largest_delta(chances, Fraction(2), (1, 1))
     assert exact <= Fraction(bound_delta(chances, 2, Fraction(2), 12)) < Fraction(11, 10) * exact
 
@@ -66,10 +66,10 @@ def test_it_is_near_what_is_true() -> None:
 def test_a_key_of_one_unit_counts_in_full() -> None:
     for groups in (1, 2, 3):
         alone = 1 - (1 - Fraction(1, 2**10)) ** groups
-        found = Fraction(bound_delta([CERTAIN >> 10, CERTAIN], groups, Fraction(50), 4))
+        fraction = Fraction(bound_delta([CERTAIN >> 10, CERTAIN], groups, Fraction(50), 4))
         with precision(128):
             least = Fraction(float_below(ball(alone)))
-        assert least <= found
+        assert least <= fraction
 
 
 def test_replaced_units_have_half_of_it() -> None:

@@ -53,8 +53,8 @@ MIXED = [(ADDED, REPLACED), (REPLACED, _sampled())]
 @pytest.mark.parametrize("pair", MIXED)
 def test_different_neighbours_are_not_composed(pair: tuple[Mechanism, Mechanism]) -> None:
     with pytest.raises(NotApplicable, match="replaced"):
-        ln.compose([(one, 1) for one in pair])
-    draws = tuple((str(i), one.certificate) for i, one in enumerate(pair))
+        ln.compose([(item, 1) for item in pair])
+    draws = tuple((str(i), mechanism.certificate) for i, mechanism in enumerate(pair))
     with pytest.raises(NotCertified, match="replaced"):
         PlanCertificate.prove(budget=WIDE, draws=draws)
     for rule in (RULE, COMPOSED):
@@ -63,7 +63,7 @@ def test_different_neighbours_are_not_composed(pair: tuple[Mechanism, Mechanism]
     with pytest.raises(NotCertified, match="replaced"):
         Preregistered(budget=WIDE, releases=tuple((c, 1) for _, c in draws)).prove()
     with pytest.raises(NotApplicable, match="replaced"):
-        ln.calibrate_jointly([(one, 1) for one in pair], epsilon=3, delta="1e-5")
+        ln.calibrate_jointly([(item, 1) for item in pair], epsilon=3, delta="1e-5")
 
 
 @pytest.mark.parametrize("own", [ADDED, REPLACED])
@@ -124,9 +124,9 @@ def test_a_certificate_names_neighbours_that_its_sensitivity_does_not() -> None:
 
 
 def test_neighbours_are_named_once_and_without_contradiction() -> None:
-    own = ADDED.certificate
-    assert own.about("add-remove") == own
-    for certificate in (own, _sampled().certificate):
+    computed = ADDED.certificate
+    assert computed.about("add-remove") == computed
+    for certificate in (computed, _sampled().certificate):
         with pytest.raises(InvalidArgument, match="neighbours"):
             certificate.about("replace-one")
     record = json.loads(PLAIN.certificate.to_json())

@@ -43,13 +43,13 @@ def test_levels_are_halved_in_as_few_depths_as_can_be() -> None:
     for count in range(1, 40):
         levels = tuple(Fraction(k, count + 1) for k in range(1, count + 1))
         choices = list_choices(levels, nested=True)
-        assert max(one.depth for one in choices) + 1 == count.bit_length()
-        for place, one in enumerate(choices):
-            low = Fraction(0) if one.below is None else levels[one.below]
-            high = Fraction(1) if one.above is None else levels[one.above]
-            assert low + one.level * (high - low) == levels[place]
-            parents = [end for end in (one.below, one.above) if end is not None]
-            assert one.depth == max((choices[end].depth + 1 for end in parents), default=0)
+        assert max(choice.depth for choice in choices) + 1 == count.bit_length()
+        for index, item in enumerate(choices):
+            low = Fraction(0) if item.below is None else levels[item.below]
+            high = Fraction(1) if item.above is None else levels[item.above]
+            assert low + item.level * (high - low) == levels[index]
+            parents = [end for end in (item.below, item.above) if end is not None]
+            assert item.depth == max((choices[end].depth + 1 for end in parents), default=0)
 
 
 _HALVED = ["1/2"] * 9

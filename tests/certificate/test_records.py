@@ -25,21 +25,21 @@ def test_round_trip(name: str) -> None:
 
 def edits(record: Any) -> list[Any]:
     """Every copy of `record` with one value, at any depth, replaced by one of another type."""
-    found = []
+    results = []
     for key in list(record) if isinstance(record, dict) else range(len(record)):
         for wrong in (None, True, 1.5, -1, "", "x", "0", "nan", "1e9999", [], {}, [[]], "infinity"):
             copied = copy.deepcopy(record)
             copied[key] = wrong
-            found.append(copied)
+            results.append(copied)
         if isinstance(record[key], (dict, list)):
             for inner in edits(record[key]):
                 copied = copy.deepcopy(record)
                 copied[key] = inner
-                found.append(copied)
+                results.append(copied)
     if isinstance(record, dict):
-        found.append(record | {"unknown": "1"})
-        found += [{k: v for k, v in record.items() if k != key} for key in record]
-    return found
+        results.append(record | {"unknown": "1"})
+        results += [{k: v for k, v in record.items() if k != key} for key in record]
+    return results
 
 
 @pytest.mark.parametrize("name", ["nested", "skew polygon", "signed three halves", "2 of 3 discs"])
@@ -50,11 +50,11 @@ def test_what_is_damaged_is_refused_or_another_body(name: str) -> None:
         if edited == record:
             continue
         try:
-            found: Body = read_record(edited, Body, where="body")
+            result: Body = read_record(edited, Body, where="body")
         except (CertificateRejected, InvalidInput):
             continue
         # the few that read: a parameter that has become another one, never the same body
-        assert found != body
+        assert result != body
 
 
 @pytest.mark.parametrize(

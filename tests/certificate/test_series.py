@@ -55,8 +55,8 @@ def test_a_draw_spends_what_its_certificate_says_of_all_releases() -> None:
 
 
 def test_what_has_no_law_spends_its_budget_each_time() -> None:
-    one = Fraction(1, 4 * TIMES)
-    draws = (("a", draw("0.75")), ("b", chosen(one)))
+    fraction = Fraction(1, 4 * TIMES)
+    draws = (("a", draw("0.75")), ("b", chosen(fraction)))
     plan = PlanCertificate.prove(budget=Budget(epsilon=1), draws=draws, releases=TIMES)
     plan.verify()
     # by hand: 3/4 for the draws, a quarter for twelve choices at 1/48
@@ -66,27 +66,29 @@ def test_what_has_no_law_spends_its_budget_each_time() -> None:
         PlanCertificate.prove(budget=less, draws=draws, releases=TIMES)
     with pytest.raises(CertificateRejected, match="spend epsilon=1 in all"):
         replace(plan, budget=less).verify()
-    assert Cost.of(plan).rho == pytest.approx(float(Cost.of(draw("0.75")).rho + TIMES * one**2 / 2))
+    assert Cost.of(plan).rho == pytest.approx(
+        float(Cost.of(draw("0.75")).rho + TIMES * fraction**2 / 2)
+    )
 
 
 def test_what_groups_may_leak_is_leaked_each_time() -> None:
-    one = Budget(epsilon="0.25", delta="1e-5")
-    law = calibrate("geometric", epsilon=one.epsilon, sensitivity=Integer(1)).certificate.noise
-    noise = proved(law, one, groups=1, neighbours="add-remove")
-    groups = ThresholdCertificate(budget=one, noise=noise, threshold=Fraction(60)).prove()
-    budget = Budget(epsilon=TIMES * one.epsilon, delta=TIMES * one.delta)
+    item = Budget(epsilon="0.25", delta="1e-5")
+    law = calibrate("geometric", epsilon=item.epsilon, sensitivity=Integer(1)).certificate.noise
+    noise = proved(law, item, groups=1, neighbours="add-remove")
+    groups = ThresholdCertificate(budget=item, noise=noise, threshold=Fraction(60)).prove()
+    budget = Budget(epsilon=TIMES * item.epsilon, delta=TIMES * item.delta)
     plan = PlanCertificate.prove(budget=budget, draws=(("g", groups),), releases=TIMES)
-    assert Cost.of(plan).leak == TIMES * one.delta
+    assert Cost.of(plan).leak == TIMES * item.delta
     assert plan.verify().upper <= float(budget.delta)
-    less = Budget(epsilon=budget.epsilon, delta=budget.delta - one.delta / 2)
+    less = Budget(epsilon=budget.epsilon, delta=budget.delta - item.delta / 2)
     with pytest.raises(NotCertified, match="spend delta"):
         PlanCertificate.prove(budget=less, draws=(("g", groups),), releases=TIMES)
 
 
 def test_draws_of_all_releases_compose_tightly_beside_choices() -> None:
-    one = Fraction(1, 4 * TIMES)
+    fraction = Fraction(1, 4 * TIMES)
     alone = [draw("0.5", "5e-7"), draw("0.5", "5e-7")]
-    draws = (("a", alone[0]), ("b", alone[1]), ("c", chosen(one)))
+    draws = (("a", alone[0]), ("b", alone[1]), ("c", chosen(fraction)))
     budget = Budget(epsilon="1.1", delta="1e-6")  # by sums it would be 1.25
     plan = PlanCertificate.prove(budget=budget, draws=draws, releases=TIMES)
     assert plan.rule == COMPOSED

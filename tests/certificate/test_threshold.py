@@ -34,13 +34,13 @@ def row(count: int, noise: dict[int, float], threshold: int, coin: float = 0.0) 
     """Return the law of what is published of a group with so many units: a number, or nothing."""
     if count == 0:
         return {_SILENT: 1.0}
-    found: Law = {_SILENT: 0.0}
+    results: Law = {_SILENT: 0.0}
     for k, mass in noise.items():
         shown = 1.0 if count + k >= threshold else coin if count + k == threshold - 1 else 0.0
         for value, part in ((count + k, shown), (_SILENT, 1 - shown)):
             if part:
-                found[value] = found.get(value, 0.0) + part * mass
-    return found
+                results[value] = results.get(value, 0.0) + part * mass
+    return results
 
 
 def largest_delta(
@@ -64,28 +64,28 @@ def largest_delta(
             joint = {(1.0, 1.0): 1}
             for p, q in ((b, a) if sign else (a, b) for a, b in chosen):
                 values = {*p, *q}
-                found: dict[tuple[float, float], int] = {}
-                for (one, two), times in joint.items():
+                results: dict[tuple[float, float], int] = {}
+                for (item, two), times in joint.items():
                     for value in values:
-                        both = (one * p.get(value, 0.0), two * q.get(value, 0.0))
-                        found[both] = found.get(both, 0) + times
-                joint = found
+                        both = (item * p.get(value, 0.0), two * q.get(value, 0.0))
+                        results[both] = results.get(both, 0) + times
+                joint = results
             gap = sum(t * max(a - math.exp(epsilon) * b, 0.0) for (a, b), t in joint.items())
             largest = max(largest, gap)
     return largest
 
 
 def proved(noise: Any, budget: Budget, *, groups: int, neighbours: Any) -> Certificate:
-    found = Certificate.prove(
+    proof = Certificate.prove(
         budget=budget, noise=noise, sensitivity=Integer(1), compositions=groups
     )
-    return found.about(neighbours).on_grid(1)
+    return proof.about(neighbours).on_grid(1)
 
 
 def least(
     noise: Certificate, budget: Budget, *, neighbours: Any = "add-remove"
 ) -> tuple[int, float]:
-    found = find_threshold(
+    threshold = find_threshold(
         budget=budget,
         noise=noise,
         reach=Fraction(1),
@@ -95,9 +95,9 @@ def least(
     )
     with pytest.raises(NotCertified):
         ThresholdCertificate(
-            budget=budget, noise=noise, threshold=found.threshold - 1, neighbours=neighbours
+            budget=budget, noise=noise, threshold=threshold.threshold - 1, neighbours=neighbours
         ).prove()
-    return int(found.threshold), float(found.chance_below)
+    return int(threshold.threshold), float(threshold.chance_below)
 
 
 _SMALL = DiscreteStaircase(scale=1, cells=1, masses=(16, 8, 4, 2, 1))
@@ -151,10 +151,10 @@ def test_how_many_units_a_group_needs(
     """The table of theory/workloads.md §1 at (1, 1e-5): published with probability ½ from here."""
     family, sensitivity, groups, delta = problem
     more: dict[str, Any] = {} if groups == 1 else {"compositions": groups}
-    made = ln.calibrate(family, epsilon=1, delta=delta, sensitivity=sensitivity, **more)
-    claim = made.certificate.about("add-remove").on_grid(Fraction(grid))
+    mechanism = ln.calibrate(family, epsilon=1, delta=delta, sensitivity=sensitivity, **more)
+    claim = mechanism.certificate.about("add-remove").on_grid(Fraction(grid))
     budget = Budget(epsilon=1, delta="1e-5")
-    assert made.std[0] <= std
+    assert mechanism.std[0] <= std
     ThresholdCertificate(budget=budget, noise=claim, threshold=Fraction(count)).prove()
     with pytest.raises(NotCertified):
         ThresholdCertificate(budget=budget, noise=claim, threshold=Fraction(count - 1)).prove()
@@ -162,8 +162,8 @@ def test_how_many_units_a_group_needs(
 
 def test_what_is_written_is_read_and_verified_again() -> None:
     budget = Budget(epsilon=1, delta="1e-5")
-    made = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1))
-    claim = made.certificate.about("add-remove").on_grid(1)
+    mechanism = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1))
+    claim = mechanism.certificate.about("add-remove").on_grid(1)
     proof = ThresholdCertificate(budget=budget, noise=claim, threshold=Fraction(13)).prove()
     again = ThresholdCertificate.from_json(proof.to_json())
     assert again.to_json() == proof.to_json()
@@ -190,8 +190,8 @@ def test_what_is_written_is_read_and_verified_again() -> None:
     ],
 )
 def test_a_changed_certificate_is_rejected(change: dict[str, Any], says: str) -> None:
-    made = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1))
-    claim = made.certificate.about("add-remove").on_grid(1)
+    mechanism = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1))
+    claim = mechanism.certificate.about("add-remove").on_grid(1)
     proof = ThresholdCertificate(
         budget=Budget(epsilon=1, delta="1e-5"), noise=claim, threshold=Fraction(13)
     ).prove()
@@ -201,10 +201,10 @@ def test_a_changed_certificate_is_rejected(change: dict[str, Any], says: str) ->
 
 
 def test_who_neighbours_are_has_to_be_said() -> None:
-    made = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1)).certificate.on_grid(1)
+    built = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1)).certificate.on_grid(1)
     with pytest.raises(NotCertified, match="add-remove neighbours"):
         ThresholdCertificate(
-            budget=Budget(epsilon=1, delta="1e-5"), noise=made, threshold=Fraction(13)
+            budget=Budget(epsilon=1, delta="1e-5"), noise=built, threshold=Fraction(13)
         ).prove()
 
 

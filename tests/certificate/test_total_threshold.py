@@ -60,13 +60,13 @@ def classes(first: Cells, second: Cells, threshold: int) -> Classes:
 
     Outputs far from both counts are left out, so that sums over classes are lower bounds.
     """
-    found: Classes = {}
+    results: Classes = {}
 
     def add(p: Fraction, q: Fraction) -> None:
         if p or q:
             ratio = p / q if q else None
-            before = found.get(ratio, (Fraction(0), Fraction(0)))
-            found[ratio] = before[0] + p, before[1] + q
+            before = results.get(ratio, (Fraction(0), Fraction(0)))
+            results[ratio] = before[0] + p, before[1] + q
 
     silent = [1 - shown(sum(v), threshold) if v != _NONE else Fraction(1) for v in (first, second)]
     add(*silent)
@@ -77,7 +77,7 @@ def classes(first: Cells, second: Cells, threshold: int) -> Classes:
                 for v in (first, second)
             ]
             add(*both)
-    return found
+    return results
 
 
 def gap(pairs: list[tuple[Cells, Cells]], threshold: int, factor: int) -> Fraction:

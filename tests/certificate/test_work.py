@@ -120,17 +120,17 @@ def test_quadratures_end_after_so_many_evaluations(
 
     monkeypatch.setattr(Curve, "integrand", counted)
     law = GeneralizedGamma(scale=1, alpha=alpha, p=p, dimension=dimension)
-    shift, found = 1 / Fraction(scale), list[int]()
+    shift, result = 1 / Fraction(scale), list[int]()
     places = (
         [(Fraction(epsilon), -1.0)] if count == 1 else choose_losses(law, shift, Fraction(1, 10))
     )
-    for place, _ in places[:: max(1, len(places) // 4)]:
+    for index, _ in places[:: max(1, len(places) // 4)]:
         tried[0] = 0
         with precision(256):
-            all_of_it = tails(law, shift=shift, epsilon=place, evaluations=2000)
-        found.append(tried[0])
-        assert all_of_it.delta.is_finite() or found[-1] > 1000
-    assert max(found) < 2000 + 1000  # beside it a first guess, and what a piece is split into
+            all_of_it = tails(law, shift=shift, epsilon=index, evaluations=2000)
+        result.append(tried[0])
+        assert all_of_it.delta.is_finite() or result[-1] > 1000
+    assert max(result) < 2000 + 1000  # beside it a first guess, and what a piece is split into
 
 
 def test_fewer_evaluations_enclose_what_more_of_them_do() -> None:
@@ -159,7 +159,7 @@ OURS: tuple[tuple[Noise, str, int], ...] = (
 )
 
 
-@pytest.mark.parametrize(("noise", "epsilon", "count"), OURS, ids=lambda one: str(one)[:30])
+@pytest.mark.parametrize(("noise", "epsilon", "count"), OURS, ids=lambda item: str(item)[:30])
 def test_what_is_calibrated_is_never_refused(noise: Noise, epsilon: str, count: int) -> None:
     check_work(
         Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), compositions=count), Fraction(epsilon)
@@ -184,7 +184,7 @@ def test_more_draws_than_are_accounted_for_are_rejected() -> None:
 def test_the_most_releases_are_answered() -> None:
     """Powers overflow there: nothing is known of δ, and no number is made up."""
     tulap = Tulap(scale=1, radius=3, decay=1)
-    found = prove_composed(
+    composed = prove_composed(
         (Releases(noise=tulap, shifts=ShiftBounds.of(L2(1)), compositions=2**53),), ONE
     )
-    assert found.interval == Interval(0.0, 1.0)
+    assert composed.interval == Interval(0.0, 1.0)

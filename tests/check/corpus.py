@@ -134,34 +134,44 @@ CAPS: dict[Fraction, tuple[Fraction, Fraction]] = {}
 @cache
 def laws() -> list[tuple[str, tuple[Any, ...], arb]]:
     """Arguments of the checker's laws, and the δ that the proofs of leastnoise enclose."""
-    half, one, epsilon = Fraction(1, 2), Fraction(1), Fraction(1, 3)
+    half, unit, third = Fraction(1, 2), Fraction(1), Fraction(1, 3)
     known: list[tuple[str, tuple[Any, ...], arb]] = []
     with ctx.workprec(400):
-        cut = [(one, 3, one), (one, 3, epsilon), (2 * one, half, half), (one, half, one)]
-        cut += [(one, Fraction(3, 5), epsilon), (one, Fraction(11, 20), epsilon)]
+        cut = [
+            (unit, 3, unit),
+            (unit, 3, third),
+            (2 * unit, half, half),
+            (unit, half, unit),
+        ]
+        cut += [(unit, Fraction(3, 5), third), (unit, Fraction(11, 20), third)]
         for t, a, e in cut:
             law = TruncatedLaplace(scale=1, radius=a)
             delta = classic.truncated_laplace_delta_ball(law, shift=t, epsilon=e)
             known.append(("truncated_laplace", (t, Fraction(a), e), delta))
-        for t, r, e, w in ((one, 4, one, 0), (half, "3.3", epsilon, "0.01"), (one, "0.7", one, 0),
-                           (one, "0.6", epsilon, 0), (half, "0.4", epsilon, 0)):  # fmt: skip
+        for t, r, e, w in ((unit, 4, unit, 0), (half, "3.3", third, "0.01"), (unit, "0.7", unit, 0),
+                           (unit, "0.6", third, 0), (half, "0.4", third, 0)):  # fmt: skip
             steps = TruncatedStaircase(scale=1, gamma="0.3", radius=r, decay=1, atom=w)
-            p = {"gamma": steps.gamma, "radius": steps.radius, "decay": one, "atom": steps.atom}
+            p = {
+                "gamma": steps.gamma,
+                "radius": steps.radius,
+                "decay": unit,
+                "atom": steps.atom,
+            }
             delta = in_steps.step_delta_ball(steps, shift=t, epsilon=e)
             known.append(("truncated_steps", (t, p, e), delta))
         for masses in ((9, 5, 2, 1), (9, 5, 7, 1), (3,)):
             for shift in (1, 2, 3, 9):
                 weights = DiscreteStaircase(scale=2, cells=2, masses=masses)
                 p = {"masses": masses, "cells": 2, "scale": Fraction(2)}
-                delta = in_lattice.delta_ball(weights, shift=Fraction(shift), epsilon=epsilon)
-                known.append(("lattice", (Fraction(shift), p, epsilon), delta))
+                delta = in_lattice.delta_ball(weights, shift=Fraction(shift), epsilon=third)
+                known.append(("lattice", (Fraction(shift), p, third), delta))
         for d in (2, 3, 4, 9, 40):
             ball = SphericalLaplace(scale=half, dimension=d)
-            delta = spherical_laplace.delta_ball(ball, shift=one, epsilon=epsilon)
-            known.append(("l2", (4 * one, d, epsilon), delta))
-        for r in (half, one, 3 * one):
-            delta = classic.gaussian_delta_ball(Gaussian(scale=1), shift=r, epsilon=epsilon)
-            known.append(("gaussian", (r * r, epsilon), delta))
+            delta = spherical_laplace.delta_ball(ball, shift=unit, epsilon=third)
+            known.append(("l2", (4 * unit, d, third), delta))
+        for r in (half, unit, 3 * unit):
+            delta = classic.gaussian_delta_ball(Gaussian(scale=1), shift=r, epsilon=third)
+            known.append(("gaussian", (r * r, third), delta))
     return known
 
 

@@ -144,8 +144,8 @@ class Terminal:
 
     def _read(self) -> None:
         with suppress(OSError):  # how Linux says that nobody writes any more
-            while found := os.read(self._own, 65536):
-                self._seen.append(found)
+            while text := os.read(self._own, 65536):
+                self._seen.append(text)
 
 
 def answer(*arguments: str) -> dict[str, Any]:

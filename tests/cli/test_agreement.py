@@ -51,8 +51,8 @@ def test_a_delta_above_one_in_the_population_is_asked_about(
 ) -> None:
     write(tmp_path, "1")
     spec = tmp_path / "spec.toml"
-    told = f'epsilon = "1", delta = "1e-3", population = {population}'
-    spec.write_text(spec.read_text().replace('epsilon = "1"', told))
+    text = f'epsilon = "1", delta = "1e-3", population = {population}'
+    spec.write_text(spec.read_text().replace('epsilon = "1"', text))
     done = run("release", "spec.toml", cwd=tmp_path)
     assert done.returncode == code
     assert (f"above 1 in {population:,}, it would allow" in done.stderr) == bool(code)
@@ -72,12 +72,12 @@ def test_up_to_10_nothing_is_asked_and_no_ledger_is_said(tmp_path: Path) -> None
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize(("said", "code"), [("y", 0), ("n", 1), ("", 1)])
-def test_somebody_at_a_terminal_is_asked(tmp_path: Path, said: str, code: int) -> None:
+@pytest.mark.parametrize(("text", "code"), [("y", 0), ("n", 1), ("", 1)])
+def test_somebody_at_a_terminal_is_asked(tmp_path: Path, text: str, code: int) -> None:
     write(tmp_path, "20")
-    own, theirs = os.openpty()
+    computed, theirs = os.openpty()
     try:
-        os.write(own, f"{said}\n".encode())
+        os.write(computed, f"{text}\n".encode())
         done = subprocess.run(
             [PROGRAM, "release", "spec.toml"],
             cwd=tmp_path,
@@ -87,9 +87,9 @@ def test_somebody_at_a_terminal_is_asked(tmp_path: Path, said: str, code: int) -
             text=True,
             check=False,
         )
-        shown = os.read(own, 10_000).decode()
+        shown = os.read(computed, 10_000).decode()
     finally:
-        os.close(own)
+        os.close(computed)
         os.close(theirs)
     assert "Release it? [y/N]" in shown
     assert done.returncode == code

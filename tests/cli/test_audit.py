@@ -72,7 +72,7 @@ def test_a_violation_is_exit_code_1(folder: Path) -> None:
     record = json.loads(asked.stdout)
     assert record["violated"]
     assert record["epsilon_lower"] > 3
-    assert [one["detector"] for one in record["findings"] if one["verdict"] == "violation"] == [
+    assert [item["detector"] for item in record["findings"] if item["verdict"] == "violation"] == [
         "precision"
     ]
 

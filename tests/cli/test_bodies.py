@@ -40,7 +40,7 @@ def test_calibrate_writes_the_body_exactly(name: str, tmp_path: Path) -> None:
 
 def test_compare_puts_null_where_an_error_is_unknown() -> None:
     record = answer("compare", *QUERIES, "--epsilon", "1", "--release-n")
-    by_name = {one["noise"]["name"]: one for one in record["candidates"]}
+    by_name = {item["noise"]["name"]: item for item in record["candidates"]}
     assert by_name["two-sided-staircase"]["mae"] is None
     assert by_name["k-norm"]["mae"] > 0
     text = run("compare", *QUERIES, "--epsilon", "1", "--release-n").stdout

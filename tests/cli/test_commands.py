@@ -51,18 +51,18 @@ def test_the_record_has_the_fields_that_were_agreed() -> None:
 
 def test_compare_ranks_l2_before_the_gaussian() -> None:
     record = answer("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7")
-    ranked = [(one["noise"]["name"], round(one["mse"], 3)) for one in record["candidates"]]
-    assert [one for one in ranked if one[0] in {"l2", "gaussian"}] == [
+    ranked = [(item["noise"]["name"], round(item["mse"], 3)) for item in record["candidates"]]
+    assert [item for item in ranked if item[0] in {"l2", "gaussian"}] == [
         ("l2", 48.814), ("gaussian", 97.423)
     ]  # fmt: skip
     assert record["lower_bound"] is None
-    assert "laplace" in [one["name"] for one in record["skipped"]]
+    assert "laplace" in [item["name"] for item in record["skipped"]]
 
 
 @pytest.mark.dense
 def test_compare_says_what_cannot_serve() -> None:
     record = answer("compare", "--epsilon", "0", "--delta", "0.1", "--dimension", "1")
-    assert "l2" in {one["name"] for one in record["skipped"]}
+    assert "l2" in {item["name"] for item in record["skipped"]}
 
 
 def test_compare_with_nothing_that_serves_is_refused() -> None:
@@ -119,19 +119,21 @@ def test_compare_counts_what_it_skips_and_says_why_if_asked() -> None:
     short, long = run(*asked).stdout, " ".join(run(*asked, "--verbose").stdout.split())
     assert f"\n{len(skipped)} families are skipped; --verbose shows why.\n" in short
     assert "laplace" not in short
-    assert [one for one in skipped if f"{one['name']} is skipped: {one['why']}." not in long] == []
+    assert [
+        item for item in skipped if f"{item['name']} is skipped: {item['why']}." not in long
+    ] == []
     assert "--verbose shows why" not in long
 
 
 def test_calibrate_says_first_what_it_does_to_a_number() -> None:
-    found = ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1))
+    mechanism = ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1))
     shown = run("calibrate", "--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5").stdout
     facts = [tuple(re.split(" {2,}", line.strip())) for line in shown.splitlines()]
     assert facts[:4] == [
-        ("std", f"{found.std[0]:.4g}"),
-        ("95 % of the noise", f"±{found.accuracy(0.95)[0]:.4g}"),
+        ("std", f"{mechanism.std[0]:.4g}"),
+        ("95 % of the noise", f"±{mechanism.accuracy(0.95)[0]:.4g}"),
         ("noise", "gaussian"),
-        ("scale", f"{float(found.noise.scale):.12g}"),
+        ("scale", f"{float(mechanism.noise.scale):.12g}"),
     ]
     assert facts[0][1] == "3.731"  # of the Gaussian, the scale itself
     assert facts[-1] == ("Proved: δ ≤ 1e-5 at ε = 1. It is at least 9.999e-6.",)
@@ -263,9 +265,9 @@ def test_the_module_is_the_command() -> None:
 
 def test_certificates_verify_and_tampered_ones_do_not(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    made = run("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5",
+    process = run("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5",
                "--dimension", "7", "--certificate", str(path))  # fmt: skip
-    assert made.returncode == 0
+    assert process.returncode == 0
     good = run("verify", str(path), "--json")
     assert good.returncode == 0
     assert json.loads(good.stdout)["verified"] is True
@@ -303,7 +305,7 @@ def test_the_bound_is_shown_and_below_every_loss() -> None:
     bound = record["lower_bound"]
     assert (bound["loss"], bound["certified"], bound["scope"]) == ("mae", True, "real")
     assert 0.9060 < bound["value"] <= 0.90713
-    assert all(one["mae"] >= bound["value"] for one in record["candidates"])
+    assert all(item["mae"] >= bound["value"] for item in record["candidates"])
     shown = run("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae")
     assert "above the best possible mae" in shown.stdout
 

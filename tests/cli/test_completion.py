@@ -34,7 +34,7 @@ def bash(folder: Path, *words: str) -> list[str]:
         cwd=folder, env=_environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    return [one for one in done.stdout.splitlines() if one]
+    return [splitline for splitline in done.stdout.splitlines() if splitline]
 
 
 def _environment() -> dict[str, str]:

@@ -37,17 +37,17 @@ SPEC = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which all that can be called so has a hostile name."""
-    found = tmp_path_factory.mktemp("names") / NAME
-    found.mkdir()
+    folder = tmp_path_factory.mktemp("names") / NAME
+    folder.mkdir()
     town = pa.array([NAME] * 9 + ["b"])
     struct = pa.array([{NAME: 1}] * 10)
     rows = pa.table({"town": town, NAME: struct, f"{NAME}2": pa.array(range(10))})
-    pq.write_table(rows, found / "rows.parquet")
-    (found / "rows.csv").write_text(f'town,"{NAME}"\n1,2\n')
-    (found / "keys.csv").write_text(f'"{NAME}"\n1\n1\n')
-    (found / NAME).write_text(json.dumps({NAME: 1, "kind": NAME}))
-    (found / "twice").write_text(f'{{"{CODE}": 1, "{CODE}": 2}}'.replace("\x1b", "\\u001b"))
-    ledger = ln.Ledger(found / "b.ledger")
+    pq.write_table(rows, folder / "rows.parquet")
+    (folder / "rows.csv").write_text(f'town,"{NAME}"\n1,2\n')
+    (folder / "keys.csv").write_text(f'"{NAME}"\n1\n1\n')
+    (folder / NAME).write_text(json.dumps({NAME: 1, "kind": NAME}))
+    (folder / "twice").write_text(f'{{"{CODE}": 1, "{CODE}": 2}}'.replace("\x1b", "\\u001b"))
+    ledger = ln.Ledger(folder / "b.ledger")
     ledger.open_account("a", unit="row", budget=ln.Budget(epsilon=9))
     noise = ln.calibrate("laplace", epsilon="0.1", sensitivity=ln.L1(1)).certificate
     ledger.charge(noise, unit="row", dataset="a", label=NAME)
@@ -70,10 +70,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "keys.toml": SPEC
         | {"query": [SPEC["query"][0] | {"group_by": {NAME: "keys.csv", "town": NAME}}]},
     }.items():
-        (found / name).write_text(tomli_w.dumps(spec))
-    assert run("release", "spec.toml", cwd=found).returncode == 0
-    (found / "out" / NAME).touch()
-    return found
+        (folder / name).write_text(tomli_w.dumps(spec))
+    assert run("release", "spec.toml", cwd=folder).returncode == 0
+    (folder / "out" / NAME).touch()
+    return folder
 
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -119,14 +119,14 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: " ".join(map(ascii, one))[:70])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda item: " ".join(map(ascii, item))[:70])
 def test_nothing_that_a_command_writes_is_obeyed(folder: Path, command: tuple[str, ...]) -> None:
     done = run_in_terminal(*command, cwd=folder)
     assert done.returncode in {0, 1, 2}, done.stderr
     for shown in (done.stdout, done.stderr):
-        said = OURS.sub("", shown)
-        assert all(letter.isprintable() or letter == "\n" for letter in said), ascii(said)
-        assert "\nleastnoise: verified" not in said
+        text = OURS.sub("", shown)
+        assert all(letter.isprintable() or letter == "\n" for letter in text), ascii(text)
+        assert "\nleastnoise: verified" not in text
 
 
 def test_a_first_spec_holds_no_hidden_letter_and_no_line_of_others(folder: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_first_spec_holds_no_hidden_letter_and_no_line_of_others(folder: Path)
 
 def errors_of(kind: type[Exception]) -> list[type[Exception]]:
     """Return a kind of error and all kinds of it."""
-    return [kind, *(one for inner in kind.__subclasses__() for one in errors_of(inner))]
+    return [kind, *(item for inner in kind.__subclasses__() for item in errors_of(inner))]
 
 
 def test_no_error_carries_what_a_terminal_obeys() -> None:
@@ -207,7 +207,7 @@ def test_there_is_one_door_to_terminals_and_pages() -> None:
         "html import escape": {"_words.py"},
         "Console(": {"cli/terminal.py"},  # of texts that are `plain`
     }
-    files = {str(one.relative_to(SOURCE)): one.read_text() for one in SOURCE.rglob("*.py")}
+    files = {str(path.relative_to(SOURCE)): path.read_text() for path in SOURCE.rglob("*.py")}
     for door, known in doors.items():
-        found = {name for name, text in files.items() if door in text}
-        assert found == known, door
+        results = {name for name, text in files.items() if door in text}
+        assert results == known, door

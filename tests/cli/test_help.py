@@ -68,7 +68,7 @@ def test_every_summary_is_whole() -> None:
         listed = shown.partition("Commands:\n")[2].partition("\n\n")[0]
         summaries = re.sub(r"\n {4,}", " ", listed).splitlines()
         assert len(summaries) >= 5
-        assert [one for one in summaries if not one.endswith(".") or one.endswith("..")] == []
+        assert [text for text in summaries if not text.endswith(".") or text.endswith("..")] == []
 
 
 @pytest.mark.parametrize("command", [(), ("ledger",)])
@@ -82,7 +82,7 @@ COMPARE = ("compare", "--delta", "1e-5")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (("compare", "--epsilom", "1"), "No such option: --epsilom. Did you mean --epsilon?"),
         (("--verson",), "No such option: --verson. Did you mean --version?"),
@@ -128,11 +128,11 @@ COMPARE = ("compare", "--delta", "1e-5")
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip
 def test_a_mistake_is_named_with_what_to_do(
-    tmp_path: Path, arguments: tuple[str, ...], said: str
+    tmp_path: Path, arguments: tuple[str, ...], text: str
 ) -> None:
     (tmp_path / "empty").write_text("")
     (tmp_path / "empty.csv").write_text("")
     done = run(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.startswith("leastnoise: ")
-    assert said in done.stderr
+    assert text in done.stderr

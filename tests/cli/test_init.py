@@ -72,7 +72,7 @@ def test_it_is_refused_until_it_is_filled_in(tmp_path: Path, kind: str) -> None:
     line = text.splitlines().index("[privacy]") + 1
     assert early.returncode == 2
     _, *problems = early.stderr.splitlines()
-    assert [one.split(" Missing")[0] for one in problems] == [
+    assert [problem.split(" Missing")[0] for problem in problems] == [
         f"spec.toml:{line}: privacy.unit:",
         f"spec.toml:{line}: privacy.epsilon:",
     ]
@@ -87,15 +87,15 @@ def test_it_is_refused_until_it_is_filled_in(tmp_path: Path, kind: str) -> None:
         assert "query[0].statistics[1]: Expected a number column" in undeclared.stderr
         text = text.replace('visits = "text"', 'visits = "float"')
     path.write_text(text)
-    commands = [one.split("    (")[0].split() for one in done.stdout.splitlines()]
-    told = [words[2:] for words in commands if words[1:2] == ["leastnoise"]]
-    assert told == [
+    commands = [splitline.split("    (")[0].split() for splitline in done.stdout.splitlines()]
+    lines = [words[2:] for words in commands if words[1:2] == ["leastnoise"]]
+    assert lines == [
         ["release", "spec.toml", "--plan"],
         ["release", "spec.toml"],
         ["verify", "out"],
         ["report", "out"],
     ]
-    for words in told if kind == "csv" else told[:1]:  # to plan is to look at the source
+    for words in lines if kind == "csv" else lines[:1]:  # to plan is to look at the source
         ran = run(*words, cwd=tmp_path)
         assert ran.returncode == 0, ran.stderr
 

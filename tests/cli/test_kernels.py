@@ -15,14 +15,14 @@ BUDGET = ("--epsilon", "1", "--delta", "0.25")
 @pytest.mark.dense
 def test_quasi_gaussian_calibrates_certifies_and_verifies(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    found = answer(
+    result = answer(
         "calibrate", "--noise", "quasi-gaussian", *BUDGET, "--sensitivity", "2",
         "--certificate", str(path),
     )  # fmt: skip
-    assert found["scale"] == pytest.approx(2 * 0.2620144084, rel=1e-7)
-    assert found["noise"]["parameters"] == {"spacing": 2.0, "decay": 1.0}
-    assert found["certified"] is True
-    assert found["delta_interval"][1] <= 0.25
+    assert result["scale"] == pytest.approx(2 * 0.2620144084, rel=1e-7)
+    assert result["noise"]["parameters"] == {"spacing": 2.0, "decay": 1.0}
+    assert result["certified"] is True
+    assert result["delta_interval"][1] <= 0.25
     assert run("verify", str(path)).returncode == 0
     record = json.loads(path.read_text())
     record["noise"]["parameters"]["spacing"] = "2.2"
@@ -61,9 +61,9 @@ def test_a_search_that_was_cut_off_says_so() -> None:
 
 @pytest.mark.slow
 def test_compare_lists_it_and_says_why_not() -> None:
-    names = {one["noise"]["name"] for one in answer("compare", *BUDGET)["candidates"]}
+    names = {item["noise"]["name"] for item in answer("compare", *BUDGET)["candidates"]}
     assert "quasi-gaussian" in names
-    skipped = {one["name"]: one["why"] for one in answer("compare", "--epsilon", "1")["skipped"]}
+    skipped = {item["name"]: item["why"] for item in answer("compare", "--epsilon", "1")["skipped"]}
     assert "delta=0" in skipped["quasi-gaussian"]
 
 

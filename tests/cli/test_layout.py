@@ -43,10 +43,10 @@ RULE = re.compile("[─ ]+")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ledger, a release, a certificate and a plan of three releases."""
-    made = tmp_path_factory.mktemp("layout")
+    folder = tmp_path_factory.mktemp("layout")
     rows = "".join(f"{i},{i % 20},Llanfairpwllgwyngyll\n" for i in range(90))
-    (made / "rows.csv").write_text("person,x,town\n" + rows)
-    (made / "spec.toml").write_text(SPEC)
+    (folder / "rows.csv").write_text("person,x,town\n" + rows)
+    (folder / "spec.toml").write_text(SPEC)
     commands = (
         ("ledger", "init", "b.ledger", "--dataset", "visits-of-every-year-that-there-were-any",
          "--unit", "person", "--epsilon", "20", "--delta", "1e-5", "--filter", "zcdp"),
@@ -57,9 +57,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
          "--fit", "plan.json"),
     )  # fmt: skip
     for command in commands:
-        done = run(*command, cwd=made)
+        done = run(*command, cwd=folder)
         assert done.returncode == 0, done.stderr
-    return made
+    return folder
 
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-5")

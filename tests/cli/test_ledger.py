@@ -67,9 +67,9 @@ def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
     planned = run("release", third, "--plan", cwd=folder)
     assert planned.returncode == 1
     assert "0.4" in planned.stdout  # it is shown all the same
-    found = spent(folder)
-    assert found.pop("last")["label"] == "n"
-    assert found == {
+    result = spent(folder)
+    assert result.pop("last")["label"] == "n"
+    assert result == {
         "dataset": "visits",
         "unit": "row",
         "neighbours": "add-remove",
@@ -157,8 +157,8 @@ def test_a_registered_plan_is_used_by_its_releases(folder: Path) -> None:
     register = ("ledger", "register", "b.ledger", f"{free}=2", "--epsilon", "0.8", "--json")
     done = run(*register, cwd=folder)
     releases = [{"spec": free, "count": 2, "epsilon": "0.4"}]
-    found = {"plan": 2, "dataset": "visits", "filter": "sums", "releases": releases}
-    assert json.loads(done.stdout) == found
+    results = {"plan": 2, "dataset": "visits", "filter": "sums", "releases": releases}
+    assert json.loads(done.stdout) == results
     for name, code in (("a", 0), ("b", 0), ("c", 1)):
         spec = write_spec(
             folder, name, ledger='{ path = "b.ledger", dataset = "visits", plan = 2 }'
@@ -179,17 +179,17 @@ def test_fit_finds_the_largest_epsilon_that_is_proved(folder: Path) -> None:
     text = (folder / write_spec(folder, "out", ledger=wanted)).read_text()
     register = ("ledger", "register", "d.ledger", "out.toml=60", "--epsilon", "1")
     fitted = run(*register, "--delta", "1e-6", "--fit", "--json", cwd=folder)
-    (found,) = json.loads(fitted.stdout)["releases"]
-    assert found["count"] == 60
+    (result,) = json.loads(fitted.stdout)["releases"]
+    assert result["count"] == 60
 
     def together(epsilon: Fraction) -> float:
-        one = ln.calibrate("geometric", epsilon=epsilon, delta=0, sensitivity=ln.Integer(1))
-        return ln.compose([(one, 60)]).delta(epsilon=1).upper
+        mechanism = ln.calibrate("geometric", epsilon=epsilon, delta=0, sensitivity=ln.Integer(1))
+        return ln.compose([(mechanism, 60)]).delta(epsilon=1).upper
 
-    epsilon = Fraction(found["epsilon"])
+    epsilon = Fraction(result["epsilon"])
     assert together(epsilon) <= 1e-6 < together(epsilon * Fraction("1.01"))
     assert epsilon > Fraction(1, 52)
-    written = text.replace('"0.4"', f'"{found["epsilon"]}"').replace(
+    written = text.replace('"0.4"', f'"{result["epsilon"]}"').replace(
         wanted, wanted[:-2] + ", plan = 2 }"
     )
     (folder / "out.toml").write_text(written)

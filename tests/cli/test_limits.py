@@ -23,7 +23,7 @@ def test_the_command_says_loudly_that_nothing_is_private(tmp_path: Path) -> None
     assert "least" in shown.stdout
     record: dict[str, Any] = json.loads(run(*asked, "--json", cwd=tmp_path).stdout)
     assert record["private"] is False
-    assert {one["statistic"] for one in record["tried"]} == {
+    assert {item["statistic"] for item in record["tried"]} == {
         "count", "sum_x", "mean_x", "count_units"
     }  # fmt: skip
     wrong = run(*asked[:3], "max_rows=0", *asked[4:], cwd=tmp_path)

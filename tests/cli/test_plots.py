@@ -27,8 +27,8 @@ def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -
     done = run("compare", *QUERY, "--plot", "errors.svg", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    found = json.loads(done.stdout)["candidates"]
-    assert {one["noise"]["name"] for one in found} == {*NAMES, "k-staircase"}
+    result = json.loads(done.stdout)["candidates"]
+    assert {item["noise"]["name"] for item in result} == {*NAMES, "k-staircase"}
     root = ET.fromstring((tmp_path / "errors.svg").read_text(encoding="utf-8"))
     assert root.tag.endswith("svg")
     labels = "".join(root.itertext())

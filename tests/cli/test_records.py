@@ -45,12 +45,12 @@ def test_the_demo_says_what_no_interval_holds() -> None:
     source = demo.find_table()
     frame = pd.read_csv(source)
     visits = frame.loc[frame["plan"] == 11, "mdvis"].to_numpy(dtype=float)
-    found = demo._means_of_plan_11(source)
-    assert found == {
+    result = demo._means_of_plan_11(source)
+    assert result == {
         "mean": pytest.approx(visits.mean()),
         "cut": pytest.approx(np.minimum(visits, 20).mean()),
     }
-    assert found["mean"] - found["cut"] > 0.15
+    assert result["mean"] - result["cut"] > 0.15
 
 
 SPEC = """\

@@ -26,12 +26,12 @@ def test_a_count_without_a_delta(tmp_path: Path) -> None:
     record = answer("compare", "--epsilon", "1", "--integer")["candidates"][0]
     assert record["noise"]["name"] == "geometric"
     assert record["mse"] == pytest.approx(2 / math.e / (1 - 1 / math.e) ** 2, rel=1e-12)
-    one = answer(
+    item = answer(
         "calibrate", "--noise", "geometric", "--epsilon", "2", "--integer", "--sensitivity", "2",
         "--certificate", str(path),
     )  # fmt: skip
-    assert one["noise"]["parameters"] == {"cells": 2, "core": 1, "decay": 2}
-    assert one["mse"] == pytest.approx(1.6406335924475586, rel=1e-12)
+    assert item["noise"]["parameters"] == {"cells": 2, "core": 1, "decay": 2}
+    assert item["mse"] == pytest.approx(1.6406335924475586, rel=1e-12)
     assert answer("verify", str(path))["verified"]
     at = ("--scale", "1", "--param", "cells=1", "--param", "core=1", "--param", "decay=1")
     for integer in (("--norm", "integer"), ("--integer",)):
@@ -53,44 +53,48 @@ def test_counting_queries_are_fitted_with_an_ellipse() -> None:
     budget = ("--epsilon", "1", "--delta", "1e-5", "--counting-queries", "--dimension", "5")
     record = answer("compare", *budget)["candidates"]
     plain = next(
-        one for one in record if one["noise"]["name"] == "gaussian" and "geometry" not in one
+        entry
+        for entry in record
+        if entry["noise"]["name"] == "gaussian" and "geometry" not in entry
     )
     assert plain["mse"] / 5 == pytest.approx(69.588, rel=1e-5)
     assert record[0]["noise"]["name"] == "two-sided-staircase"
     assert record[0]["variances"] == pytest.approx([8.1896] * 5, rel=1e-4)
     ellipse = next(
-        one for one in record if one["noise"]["name"] == "l2" and one.get("geometry") is not None
+        entry
+        for entry in record
+        if entry["noise"]["name"] == "l2" and entry.get("geometry") is not None
     )
     assert ellipse["variances"][0] == pytest.approx(14.5424, rel=1e-5)
     counted = answer("compare", *budget, "--max-nonzero", "2", "--release-n")["candidates"]
-    assert all(one["dimension"] == 6 and one["certified"] for one in counted)
-    assert {one["geometry"]["name"] for one in counted if "geometry" in one} == {
+    assert all(entry["dimension"] == 6 and entry["certified"] for entry in counted)
+    assert {entry["geometry"]["name"] for entry in counted if "geometry" in entry} == {
         "ellipse",
         "algorithm-1",
     }
-    one = answer("calibrate", "--noise", "gaussian", *budget, "--neighbours", "replace-one")
-    assert one["sensitivity"]["neighbours"] == "replace-one"
+    item = answer("calibrate", "--noise", "gaussian", *budget, "--neighbours", "replace-one")
+    assert item["sensitivity"]["neighbours"] == "replace-one"
 
 
 def test_cells_of_a_histogram() -> None:
     options = ("--norm", "linf", "--integer", "--dimension", "30")
-    one = answer(
+    item = answer(
         "calibrate", "--noise", "discrete-staircase", "--epsilon", "1", "--delta", "0.01", *options
     )
-    assert one["geometry"] == {"name": "cells", "kind": "cells", "count": 30}
-    assert one["mae"] == pytest.approx(30 * 0.7984977697, rel=1e-9)
+    assert item["geometry"] == {"name": "cells", "kind": "cells", "count": 30}
+    assert item["mae"] == pytest.approx(30 * 0.7984977697, rel=1e-9)
 
 
 @pytest.mark.dense
 def test_cells_of_which_several_move(tmp_path: Path) -> None:
     path = tmp_path / "two.json"
-    one = answer(
+    item = answer(
         "calibrate", "--noise", "laplace", "--epsilon", "1", "--delta", "1e-5", "--norm", "linf",
         "--l0", "2", "--dimension", "30", "--certificate", str(path),
     )  # fmt: skip
-    assert one["geometry"]["kind"] == "cells"
-    assert one["sensitivity"] == {"kind": "linf", "bound": "1", "l0": 2, "whole": False}
-    assert 7.99 < one["variances"][0] < 8
+    assert item["geometry"]["kind"] == "cells"
+    assert item["sensitivity"] == {"kind": "linf", "bound": "1", "l0": 2, "whole": False}
+    assert 7.99 < item["variances"][0] < 8
     assert answer("verify", str(path))["verified"]
     path.write_text(path.read_text().replace('"l0": 2', '"l0": 3'))
     assert run("verify", str(path)).returncode == 1

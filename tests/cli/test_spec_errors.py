@@ -36,7 +36,7 @@ def test_each_problem_starts_with_its_file_and_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     header, *problems = done.stderr.splitlines()
     assert header == "leastnoise: The spec has 4 problems:"
-    assert [one.partition(": ")[::2] for one in problems] == [
+    assert [problem.partition(": ")[::2] for problem in problems] == [
         ("spec.toml:6", f"privacy.epsilon: {_NUMBER}"),
         ("spec.toml:14", "query[0].importence: Unknown key. Did you mean importance?"),
         ("  contribution", f"Missing: {_LIMIT}"),

@@ -133,11 +133,11 @@ def test_hulls_of_counts(dimension: int, known: float) -> None:
 
 
 def test_many_sensitivities_scale_alike() -> None:
-    for one, three in (
+    for item, three in (
         (L2(1), L2(3)), (L1(1), L1(3)), (Linf(1, l0=2), Linf(3, l0=2)),
         (CountingQueries(dimension=3), CountingQueries(dimension=3, bound=3)),
     ):  # fmt: skip
-        assert made(three, 3).value == pytest.approx(9 * made(one, 3).value)
+        assert made(three, 3).value == pytest.approx(9 * made(item, 3).value)
 
 
 def edited(change: Callable[[Any], object]) -> str:

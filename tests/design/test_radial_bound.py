@@ -271,10 +271,10 @@ def test_tail_encloses_the_distribution_of_the_cosine(dimension: int) -> None:
     inner = nodes[0] * (1 / nodes[0]) ** rng.random(20)
     t = np.concatenate([inner, nodes[[0, 1, 2, 40, -2, -1]], nodes[:1] / 2])
     with mpmath.workdps(60):
-        half, exact_t = mpmath.mpf(1) / 2, [mpmath.mpf(float(one)) for one in t]
+        half, exact_t = mpmath.mpf(1) / 2, [mpmath.mpf(float(item)) for item in t]
         exact = [
-            mpmath.betainc((dimension - 1) * half, half, 0, one * (2 - one), regularized=True) / 2
-            for one in exact_t
+            mpmath.betainc((dimension - 1) * half, half, 0, item * (2 - item), regularized=True) / 2
+            for item in exact_t
         ]
     below, above = distribution.below(t), distribution.above(t)
     assert all(low <= truth <= high for low, truth, high in zip(below, exact, above, strict=True))

@@ -69,8 +69,8 @@ def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPa
         (5, "1", "0.001"),
         (60, "2", "1e-6"),
         *(
-            pytest.param(*one, marks=pytest.mark.slow)
-            for one in ((2, "0.3", "0.01"), (3, "3", "1e-5"), (12, "1", "1e-6"))
+            pytest.param(*item, marks=pytest.mark.slow)
+            for item in ((2, "0.3", "0.01"), (3, "3", "1e-5"), (12, "1", "1e-6"))
         ),
     ],
 )

@@ -86,16 +86,16 @@ def test_no_matrix_is_better_and_one_is_as_good(children: Any, root: bool) -> No
 def test_the_price_is_that_of_the_dense_matrix(children: Any, root: bool) -> None:
     """m are the row sums of |M|, so that diag(m) − M has no eigenvalue below 0."""
     tree = variance_bound._BoundTree.of(children, root=root)
-    sums, around, own = variance_bound._whole_vectors(tree)
-    own[0] += own[0] // 7  # none of which is needed for it to hold
+    sums, around, computed = variance_bound._whole_vectors(tree)
+    computed[0] += computed[0] // 7  # none of which is needed for it to hold
     parent = np.repeat(np.arange(len(tree.below)), tree.below)
     vectors = [np.array(vector, dtype=float)[parent] for vector in sums]
     for cell, k in enumerate(parent):
         vectors.append(np.array(around[k], dtype=float)[parent])
-        vectors[-1][cell] += own[k]
+        vectors[-1][cell] += computed[k]
     matrix = np.array(vectors).T @ np.array(vectors)
     m = np.abs(matrix).sum(axis=1)
-    assert variance_bound._price(tree, sums, around, own) == pytest.approx(m.sum(), rel=1e-12)
+    assert variance_bound._price(tree, sums, around, computed) == pytest.approx(m.sum(), rel=1e-12)
     assert np.linalg.eigvalsh(np.diag(m) - matrix).min() > -1e-9 * m.max()
 
 

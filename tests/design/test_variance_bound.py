@@ -58,8 +58,8 @@ def program(epsilon: float, delta: float, reach: int) -> float:
     left, right = eye_array(size + 1, size, k=-1), eye_array(size + 1, size)  # p_{k−1}, p_k
     count, over = len(OFFSETS), len(OFFSETS) * (size + 1)
     gaps = [
-        kron(eye_array(count), diags_array(1 / edge) @ one @ diags_array(unit))
-        for one in (left - c * right, right - c * left)
+        kron(eye_array(count), diags_array(1 / edge) @ item @ diags_array(unit))
+        for item in (left - c * right, right - c * left)
     ]
     spent = np.tile(edge, count)[None] / delta
     rows = vstack([
@@ -134,8 +134,8 @@ def test_the_noise_that_has_it(epsilon: str, size: int, part: str) -> None:
     with mp.workdps(60):
         (delta, square), (less, wider) = (truncated(epsilon, size + i) for i in (0, 1))
         delta, square = (
-            mp.nstr(mp.mpf(part) * one + (1 - mp.mpf(part)) * other, 50)
-            for one, other in ((delta, less), (square, wider))
+            mp.nstr(mp.mpf(part) * item + (1 - mp.mpf(part)) * other, 50)
+            for item, other in ((delta, less), (square, wider))
         )
     if mp.mpf(delta) < 1:  # one point alone is no noise
         with precision(200):

@@ -17,8 +17,8 @@ def _started(
     if why := spark.missing():
         pytest.fail(why)
     kind = str(request.config.getoption("--spark") or "classic")
-    with spark.session(kind, tmp_path_factory.mktemp("spark")) as found:
-        yield found
+    with spark.session(kind, tmp_path_factory.mktemp("spark")) as result:
+        yield result
 
 
 @pytest.fixture(scope="session")

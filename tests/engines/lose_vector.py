@@ -29,9 +29,9 @@ def main(folder: Path) -> None:
         )
         released = ln.release_vector(noise, vector, folder / "out").orderBy("position")
         first, second = released.collect(), released.collect()
-    found = {"positions": [row[0] for row in first]}
-    found |= {"first": [row[1] for row in first], "second": [row[1] for row in second]}
-    print(json.dumps(found))  # noqa: T201
+    results = {"positions": [row[0] for row in first]}
+    results |= {"first": [row[1] for row in first], "second": [row[1] for row in second]}
+    print(json.dumps(results))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pathlib import Path
 
 def programs() -> Path | None:
     """The folder with initdb, which Debian doesn't put on the path."""
-    if found := shutil.which("initdb"):
-        return Path(found).resolve().parent
+    if result := shutil.which("initdb"):
+        return Path(result).resolve().parent
     installed = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
     return Path(installed[-1]).parent if installed else None
 
@@ -24,8 +24,8 @@ def programs() -> Path | None:
 @contextmanager
 def server(encoding: str) -> Iterator[str]:
     """The address of a server whose texts are in that encoding; it is stopped on leaving."""
-    found = programs()
-    if found is None:
+    directory = programs()
+    if directory is None:
         raise RuntimeError("PostgreSQL isn't installed: Debian's package is postgresql")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -37,9 +37,9 @@ def server(encoding: str) -> Iterator[str]:
         if as_user:
             shutil.chown(folder, "postgres")
         data = folder / "data"
-        made = [str(found / "initdb"), "-D", str(data), "-A", "trust", "-U", "tester"]
-        _run([*as_user, *made, f"--encoding={encoding}", "--locale=C"], folder)
-        control = [str(found / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log")]
+        built = [str(directory / "initdb"), "-D", str(data), "-A", "trust", "-U", "tester"]
+        _run([*as_user, *built, f"--encoding={encoding}", "--locale=C"], folder)
+        control = [str(directory / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log")]
         _run([*as_user, *control, "-o", f"-h 127.0.0.1 -p {port} -k {folder}", "start"], folder)
         try:
             yield f"postgresql://tester@127.0.0.1:{port}/postgres"

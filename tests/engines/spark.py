@@ -116,14 +116,14 @@ def session(kind: str, folder: Path) -> Iterator[tuple[Any, str]]:
     One of them a process, as Spark has it.
     """
     if kind == "classic":
-        with classic() as found:
-            yield found, "spark"
+        with classic() as result:
+            yield result, "spark"
         return
     with server(folder) as address:
         from pyspark.sql import SparkSession  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-        found = SparkSession.builder.remote(address).getOrCreate()
+        result = SparkSession.builder.remote(address).getOrCreate()
         try:
-            yield found, address
+            yield result, address
         finally:
-            found.stop()
+            result.stop()

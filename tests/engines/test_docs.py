@@ -20,8 +20,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 
 
 def blocks(language: str) -> list[str]:
-    found = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    return [block for block in found if ">>>" not in block]
+    matches = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return [block for block in matches if ">>>" not in block]
 
 
 def test_the_page(

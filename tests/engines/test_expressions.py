@@ -52,11 +52,11 @@ def test_random_expressions_mean_what_they_mean_in_python(
     expressions = [
         random_expression(rng, rng.choice(kinds), rng.randrange(1, 5)) for _ in range(50)
     ]
-    columns = {name: f"c{place}" for place, name in enumerate(TYPES)}
+    columns = {name: f"c{position}" for position, name in enumerate(TYPES)}
     declared = ", ".join(f"{columns[name]} {_SQL[kind]}" for name, kind in TYPES.items())
     listed = [
         (
-            place,
+            position,
             *(
                 None
                 if row[name] is None
@@ -66,7 +66,7 @@ def test_random_expressions_mean_what_they_mean_in_python(
                 for name, kind in TYPES.items()
             ),
         )
-        for place, row in enumerate(rows)
+        for position, row in enumerate(rows)
     ]
     frame = session.createDataFrame(listed, f"place int, {declared}")
     f = functions_of(frame)
@@ -79,18 +79,18 @@ def test_random_expressions_mean_what_they_mean_in_python(
         if kind in {"timestamp", "instant"}:
             seconds = Casts(f).as_seconds(f.col(columns[name]), _SQL[kind])
             frame = frame.withColumn(columns[name], seconds)
-    trees = [parse(one.text, TYPES) for one in expressions]
+    trees = [parse(expression.text, TYPES) for expression in expressions]
     compiled = SparkColumns(f, trees, names)
-    values = [value.alias(f"found{place}") for place, value in enumerate(compiled.values)]
-    found = compiled.wrap(frame).select("place", *values).collect()
-    for place, *got in map(tuple, found):
-        for one, value in zip(expressions, got, strict=True):
-            assert value == one.value(rows[place]), (one.text, rows[place])
+    values = [value.alias(f"found{position}") for position, value in enumerate(compiled.values)]
+    result = compiled.wrap(frame).select("place", *values).collect()
+    for index, *got in map(tuple, result):
+        for item, value in zip(expressions, got, strict=True):
+            assert value == item.value(rows[index]), (item.text, rows[index])
 
 
 def test_logarithms_have_the_bits_of_python_and_no_product_is_fused(session: Any) -> None:
     rows = near_turns()
-    listed = [(place, x, y) for place, (x, y) in enumerate(rows)]
+    listed = [(index, x, y) for index, (x, y) in enumerate(rows)]
     frame = session.createDataFrame(listed, "place int, x double, y double").repartition(2)
     f = functions_of(frame)
     words = ["ln(x)", "log2(x)", "log10(x)", "exp(y)", "power(x, y)"]
@@ -98,7 +98,7 @@ def test_logarithms_have_the_bits_of_python_and_no_product_is_fused(session: Any
     compiled = SparkColumns(
         f, [parse(word, {"x": "float", "y": "float"}) for word in words], columns
     )
-    values = [value.alias(f"v{place}") for place, value in enumerate(compiled.values)]
+    values = [value.alias(f"v{index}") for index, value in enumerate(compiled.values)]
     sums = (f.col("x") * f.col("y") + f.col("y")).alias("sum")
     results = sorted(map(tuple, compiled.wrap(frame).select("place", sums, *values).collect()))
     for (x, y), (_, total, *got) in zip(rows, results, strict=True):

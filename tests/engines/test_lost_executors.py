@@ -25,8 +25,8 @@ def test_a_killed_executor(tmp_path: Path, when: str) -> None:
     command = [sys.executable, "-m", "tests.engines.lose_executors", str(tmp_path), when]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     assert (tmp_path / "killed").exists()
-    said = done.stdout.strip().splitlines()[-1]
+    text = done.stdout.strip().splitlines()[-1]
     if when == "while reading":
-        assert json.loads(said) == integers(RAW, tmp_path)
+        assert json.loads(text) == integers(RAW, tmp_path)
     else:  # what is lost is not computed again: a source may not be the same twice
-        assert said == "SourceError"
+        assert text == "SourceError"

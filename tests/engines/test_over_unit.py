@@ -46,7 +46,7 @@ def test_random_functions_over_a_unit_mean_what_they_mean_in_python(
     rng = random.Random(100 + seed)
     rows = rows_of_units(rng, rng.choice([1, 8, 40]))
     histories = [random_history(rng, rng.choice(KINDS), 2) for _ in range(15)]
-    columns = {name: f"c{place}" for place, name in enumerate(TYPES)}
+    columns = {name: f"c{position}" for position, name in enumerate(TYPES)}
     declared = ", ".join(f"{columns[name]} {_SQL[kind]}" for name, kind in TYPES.items())
     numbers = {name for name, kind in TYPES.items() if kind in {"int", "float"}}
     listed = [
@@ -72,10 +72,10 @@ def test_random_functions_over_a_unit_mean_what_they_mean_in_python(
     refs = {ColumnRef(name, kind): columns[name] for name, kind in TYPES.items()}
     refs[ColumnRef("at", "date")] = at
     compiled = SparkColumns(f, trees, refs, unit="u0", ties=ties)
-    values = [value.alias(f"v{place}") for place, value in enumerate(compiled.values)]
+    values = [value.alias(f"v{position}") for position, value in enumerate(compiled.values)]
     results = sorted(map(tuple, compiled.wrap(frame).select("place", *values).collect()))
-    for place, history in enumerate(histories, 1):
-        got = [result[place] for result in results]
+    for index, history in enumerate(histories, 1):
+        got = [result[index] for result in results]
         assert counted(rows, got) == expected(history, rows), history.text
 
 

@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
 @pytest.fixture(scope="module", params=["UTF8", "LATIN1"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    with postgres.server(request.param) as found:
-        yield found
+    with postgres.server(request.param) as result:
+        yield result
 
 
 def run(address: str, *statements: str) -> None:
@@ -97,14 +97,14 @@ def test_what_a_server_holds_is_never_an_error(address: str, tmp_path: Path) -> 
             "group_by": {"id": ["00000000-0000-0000-0000-000000000001"]},
         },
     ]
-    found = {name.split()[0]: vector for name, vector in integers(raw, tmp_path).items()}
+    results = {name.split()[0]: vector for name, vector in integers(raw, tmp_path).items()}
     stamped = raw | {"derive": {"year": "year(at)"}}
     stamped["query"] = [{"name": "q", "statistics": ["count"], "group_by": {"year": [2026, -43]}}]
     assert list(integers(stamped, tmp_path).values()) == [[1, 0]]
-    one = found["ids"][0]
-    assert found["pads"] == [3 * one, 0]
-    assert found["days"] == [one, 0]
-    assert found["towns"][0] == 3 * 2**28
+    item = results["ids"][0]
+    assert results["pads"] == [3 * item, 0]
+    assert results["days"] == [item, 0]
+    assert results["towns"][0] == 3 * 2**28
     for column in ("price", "at", "free", "few"):
         raw["query"] = [{"name": "q", "statistics": [f"sum({column})"]}]
         raw["columns"] = {column: {"bounds": [0, 1]}}
@@ -164,8 +164,8 @@ def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) 
 
 def test_every_byte_of_the_encodings_that_are_taken_is_a_letter(address: str) -> None:
     """By the server's own maps, from which no text of such a database can be missing."""
-    for one in ENCODINGS - {"UTF8"}:
-        letters = f"length(convert(set_byte('\\x00'::bytea, 0, n), '{one}', 'UTF8'))"
+    for item in ENCODINGS - {"UTF8"}:
+        letters = f"length(convert(set_byte('\\x00'::bytea, 0, n), '{item}', 'UTF8'))"
         counted = f"SELECT sum({letters}) FROM generate_series(1, 255) n"
         run(address, f"DO $$ BEGIN EXECUTE $x$ {counted} $x$; END $$")
 

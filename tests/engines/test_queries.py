@@ -85,8 +85,8 @@ def rows() -> pd.DataFrame:
     )
     odd = [np.nan, np.inf, -np.inf, -0.0, 44.99999999999999, 1e300]
     days = [
-        datetime(2023, 12, 1) + timedelta(seconds=int(one))
-        for one in rng.integers(2**24, size=count)
+        datetime(2023, 12, 1) + timedelta(seconds=int(integer))
+        for integer in rng.integers(2**24, size=count)
     ]
     stamps = [*STAMPS * 3, *days[9:]]
     return pd.DataFrame(
@@ -161,8 +161,8 @@ def test_no_timestamp_is_an_error(session: Any, tmp_path: Path) -> None:
     days = ["1969-12-30", "1969-12-31", "1970-01-01"]
     query = {"name": "q", "statistics": ["count"], "group_by": {"day": days}}
     raw = spec_of(None, [query]) | {"derive": {"day": "date(seen)"}, "columns": {}}
-    (found,) = integers(raw, tmp_path, engine="spark").values()
-    assert [count >> 28 for count in found] == [1, 2, 3]
+    (result,) = integers(raw, tmp_path, engine="spark").values()
+    assert [count >> 28 for count in result] == [1, 2, 3]
 
 
 def release_of(frame: Any, folder: Path, **data: Any) -> ln.Release:

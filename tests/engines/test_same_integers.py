@@ -135,16 +135,16 @@ def test_persons_over_a_limit_count_in_whole_rows(session: Any, tmp_path: Path) 
 
 def test_limits_of_single_queries_and_what_candidates_cut_off(session: Any, tmp_path: Path) -> None:
     rows(400, seed=9).to_parquet(tmp_path / "rows.parquet")
-    own = [{"max_groups": 1}, {"max_rows": 2}, {"l2": 2}]
+    computed = [{"max_groups": 1}, {"max_rows": 2}, {"l2": 2}]
     queries = [
         QUERIES[1] | {"name": f"q{index}", "contribution": limits}
-        for index, limits in enumerate(own)
+        for index, limits in enumerate(computed)
     ]
     raw = spec_of(contribution={"max_rows": 5}, query=queries)
     assert integers(raw, tmp_path, engine="spark", together=True) == integers(raw, tmp_path)
     for name in ("max_rows", "max_groups"):
-        found = spec_of(query=[QUERIES[1] | {"contribution": {name: finds()}}])
-        assert cut_off(found, tmp_path, "spark") == cut_off(found, tmp_path, "duckdb")
+        result = spec_of(query=[QUERIES[1] | {"contribution": {name: finds()}}])
+        assert cut_off(result, tmp_path, "spark") == cut_off(result, tmp_path, "duckdb")
 
 
 def cut_off(raw: dict[str, Any], folder: Path, engine: str) -> list[int]:

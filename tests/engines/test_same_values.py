@@ -40,22 +40,22 @@ def typed_rows(
     raw["privacy"] = {"unit": "row", "unit_is": "each-row", "epsilon": 1}
     raw["query"] = [{"name": "q", "statistics": ["count"]}]
     raw["data"] |= {"engine": engine} if engine else {}
-    found = source.find_source(spec_file.parse(raw), folder)
-    known = source.list_columns(found.rows)
+    result = source.find_source(spec_file.parse(raw), folder)
+    known = source.list_columns(result.rows)
     kept: dict[str, ColumnType] = {
         name: kind for name, kind in columns.items() if kind in known[name].declarable_types()
     }
     typed: dict[str, ColumnType] = {"row": "int", **kept}
-    found = source.Source(rows=found.rows, columns=typed)
-    with source.open_engine(found) as opened:
+    result = source.Source(rows=result.rows, columns=typed)
+    with source.open_engine(result) as opened:
         uses: list[tuple[str, Use]] = [
             (name, use) for name, kind in kept.items() for use in USES[kind]
         ]
         listed = ["row", *(f"{name} {use}" for name, use in uses)]
-        at = [opened.column("row", "k"), *(opened.column(*one) for one in uses)]
+        at = [opened.column("row", "k"), *(opened.column(*use) for use in uses)]
         frame = opened.frame.select(**dict(zip(listed, map(_column, at), strict=True)))
         rows = sorted(opened.rows(frame))
-    return {one: [row[place + 1] for row in rows] for place, one in enumerate(uses)}
+    return {item: [row[index + 1] for row in rows] for index, item in enumerate(uses)}
 
 
 def _column(name: str) -> Any:
@@ -68,26 +68,28 @@ def comparable(use: Use, values: list[Any]) -> list[Any]:
     """Persons as who is the same; numbers as they are, what isn't finite as missing."""
     if use == "u":
         first: dict[Any, int] = {}
-        return [None if one is None else first.setdefault(one, len(first)) for one in values]
+        return [None if value is None else first.setdefault(value, len(first)) for value in values]
     if use == "v":
-        return [None if one is None or not math.isfinite(one) else one.hex() for one in values]
+        return [
+            None if value is None or not math.isfinite(value) else value.hex() for value in values
+        ]
     return values
 
 
 def check(folder: Path, columns: dict[str, ColumnType]) -> set[str]:
     """Compare the two; return the columns that both read."""
     expected = typed_rows(folder, columns, None)
-    found = typed_rows(folder, columns, "spark")
-    for (name, use), values in found.items():
-        told = (name, use, list(zip(values, expected[name, use], strict=True)))
-        assert comparable(use, values) == comparable(use, expected[name, use]), told
-    return {name for name, _ in found}
+    result = typed_rows(folder, columns, "spark")
+    for (name, use), values in result.items():
+        lines = (name, use, list(zip(values, expected[name, use], strict=True)))
+        assert comparable(use, values) == comparable(use, expected[name, use]), lines
+    return {name for name, _ in result}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_type_of_a_file(session: Any, tmp_path: Path, kind: ColumnType) -> None:
     # Decimals past their digits are to Spark what a damaged file is.
-    columns = {name: one for name, one in hostile.columns().items() if "decimal" not in name}
+    columns = {name: item for name, item in hostile.columns().items() if "decimal" not in name}
     most = max(len(column) for column in columns.values())
     table = pa.table(
         {
@@ -107,7 +109,7 @@ def _decimals(rng: random.Random, precision: int, scale: int) -> list[Decimal | 
     units += [rng.randint(-most, most) // 10 ** rng.randrange(precision) for _ in range(60)]
     units += [rng.randint(-most, most) for _ in range(200)]  # of all digits
     with localcontext(prec=60):
-        return [None, *(Decimal(one).scaleb(-scale) for one in units)]
+        return [None, *(Decimal(unit).scaleb(-scale) for unit in units)]
 
 
 @pytest.mark.parametrize("kind", ["int", "float", "bool"])
@@ -131,9 +133,9 @@ def test_numbers_at_the_ends(session: Any, tmp_path: Path) -> None:
     """Beside 2^63, 10^38 and the smallest floats, where casts differ."""
     powers = [2.0**power for power in (-1074, -1022, 31, 32, 52, 53, 62, 63, 64, 126, 127)]
     powers += [10.0**power for power in (15, 16, 17, 22, 23, 37, 38, 39, 308)]
-    near = [math.nextafter(one, end) for one in powers for end in (0.0, math.inf)]
+    near = [math.nextafter(power, end) for power in powers for end in (0.0, math.inf)]
     values = [*powers, *near, 0.0, 0.5, 1.5, 2.5, math.nan, math.inf, 9007199254740993.0]
-    values = [sign * one for one in values for sign in (1.0, -1.0)]
+    values = [sign * value for value in values for sign in (1.0, -1.0)]
     columns = {"doubles": pa.array(values), "floats": pa.array(values).cast(pa.float32())}
     table = pa.table(columns)
     pq.write_table(
@@ -155,14 +157,14 @@ LETTERS = [*" \t\n\x0b\x0c\r+-._eEdfx0179,", "\x00", "\u00a0", "\u0667", "\u2003
 
 def texts() -> list[str | None]:
     rng = random.Random(1)
-    found = {"", *LETTERS, *(first + second for first in LETTERS for second in LETTERS)}
-    found |= {"".join(rng.choices(LETTERS, k=rng.randint(3, 6))) for _ in range(20_000)}
+    results = {"", *LETTERS, *(first + second for first in LETTERS for second in LETTERS)}
+    results |= {"".join(rng.choices(LETTERS, k=rng.randint(3, 6))) for _ in range(20_000)}
     blanks = ["", *" \t\n\x0b\x0c\r\x00\x1c", "\u00a0"]
-    found |= {
+    results |= {
         before + core + after for core in CORES.split() for before in blanks for after in blanks
     }
-    found |= {"x" * 4096, "x" * 4097, "é" * 2048, "é" * 2049, "e\u0301", "\u00e9", "a ", "A", "a"}
-    return [None, *sorted(found)]
+    results |= {"x" * 4096, "x" * 4097, "é" * 2048, "é" * 2049, "e\u0301", "\u00e9", "a ", "A", "a"}
+    return [None, *sorted(results)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -118,9 +118,9 @@ def test_a_collation_makes_no_one_of_two(session: Any, tmp_path: Path) -> None:
         {"name": "q", "statistics": ["count_units"], "group_by": {"year": ["A", "a", "a "]}},
         {"name": "r", "statistics": ["count_units"]},
     ]
-    found = integers(raw, tmp_path, frame=alike)
-    assert found == integers(raw, tmp_path, frame=frame)
-    assert all(len(set(vector)) == 1 for vector in found.values())
+    result = integers(raw, tmp_path, frame=alike)
+    assert result == integers(raw, tmp_path, frame=frame)
+    assert all(len(set(vector)) == 1 for vector in result.values())
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,14 @@ def workers() -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", ["gaussian", "l2"])
 def test_what_is_read_is_what_was_written(tmp_path: Path, name: str) -> None:
-    found = ln.release_vector(noise(name), ones(), tmp_path / "out")
-    first, second = found.compute(), found.compute()
+    released = ln.release_vector(noise(name), ones(), tmp_path / "out")
+    first, second = released.compute(), released.compute()
     assert np.array_equal(first, second)
     errors = first - 2.0**20
     assert errors.std() == pytest.approx(noise(name).std[0], rel=0.15)
     assert np.array_equal(np.load(tmp_path / "out" / "000001.npy"), first[BLOCK : 2 * BLOCK])
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
-        f"00000{place}.npy" for place in range(4)
+        f"00000{index}.npy" for index in range(4)
     ]
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
     assert oct((tmp_path / "out").stat().st_mode)[-3:] == oct(0o777 & ~umask())[-3:]
@@ -70,12 +70,12 @@ def test_a_law_whose_coordinates_depend_on_each_other(tmp_path: Path) -> None:
 
     law = ln.noise.GeneralizedGamma(scale=3, alpha=SIZE - 1, p=1, dimension=SIZE)  # as l2 has it
     budget = ln.Budget(epsilon=3, delta="0.5")
-    made = ln.Mechanism(ln.Certificate.prove(budget=budget, noise=law, sensitivity=ln.L2(1)))
+    mechanism = ln.Mechanism(ln.Certificate.prove(budget=budget, noise=law, sensitivity=ln.L2(1)))
     vector = array.concatenate([ones(0), ones()])  # an empty block, too
-    found = ln.release_vector(made, vector, tmp_path / "out").compute()
-    errors = found - 2.0**20
+    value = ln.release_vector(mechanism, vector, tmp_path / "out").compute()
+    errors = value - 2.0**20
     for part in np.split(errors, 4):
-        assert part.std() == pytest.approx(made.std[0], rel=0.15)
+        assert part.std() == pytest.approx(mechanism.std[0], rel=0.15)
     assert np.unique(errors).size > 0.99 * SIZE
     assert len(list((tmp_path / "out").iterdir())) == 4
 
@@ -102,10 +102,10 @@ def test_killed_workers_draw_no_second_noise(tmp_path: Path) -> None:
         pids = client.run(os.getpid).values()
         (tmp_path / "pids").write_text(" ".join(map(str, pids)))
         vector = ones().map_blocks(_dies_once(str(tmp_path)), dtype=float)
-        found = ln.release_vector(noise(), vector, tmp_path / "out").compute()
-    assert np.array_equal(np.load(tmp_path / "first.npy"), found[:BLOCK])
-    assert found.size == SIZE
-    assert np.unique(found).size > SIZE * 0.99
+        value = ln.release_vector(noise(), vector, tmp_path / "out").compute()
+    assert np.array_equal(np.load(tmp_path / "first.npy"), value[:BLOCK])
+    assert value.size == SIZE
+    assert np.unique(value).size > SIZE * 0.99
 
 
 KILLED = """
@@ -155,9 +155,9 @@ def test_what_fails_on_a_worker_tells_no_value(
     vector = ones(BLOCK).map_blocks(removes, dtype=float)
     with pytest.raises(SourceError, match="can't write to") as caught:
         ln.release_vector(noise(size=BLOCK), vector, tmp_path / "gone" / "out")
-    said = str(caught.value) + "".join(capfd.readouterr())
-    assert "1.04857" not in said
-    assert "1048576" not in said
+    text = str(caught.value) + "".join(capfd.readouterr())
+    assert "1.04857" not in text
+    assert "1048576" not in text
     assert not list((tmp_path / "gone").iterdir())
 
 

@@ -35,8 +35,8 @@ def values_of(frame: Any) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("name", ["gaussian", "l2"])
 def test_what_is_read_is_what_was_written(session: Any, tmp_path: Path, name: str) -> None:
-    found = ln.release_vector(noise(name), vector(session), tmp_path / "out")
-    first, second = values_of(found), values_of(found)
+    released = ln.release_vector(noise(name), vector(session), tmp_path / "out")
+    first, second = values_of(released), values_of(released)
     assert np.array_equal(first, second)
     assert (first - 2.0**20).std() == pytest.approx(noise(name).std[0], rel=0.05)
     assert np.array_equal(values_of(session.read.parquet(str(tmp_path / "out"))), first)
@@ -45,10 +45,10 @@ def test_what_is_read_is_what_was_written(session: Any, tmp_path: Path, name: st
 def test_no_value_is_an_error(session: Any, tmp_path: Path) -> None:
     odd = "CASE WHEN id = 0 THEN NULL WHEN id = 1 THEN double('NaN') ELSE double('inf') END"
     frame = session.range(3).selectExpr("int(id) AS position", f"{odd} AS value")
-    found = values_of(ln.release_vector(noise(size=3), frame, tmp_path / "out"))
-    assert np.abs(found[:2]).max() < 1000 * noise(size=3).std[0]
-    assert np.isfinite(found).all()
-    assert found[2] > 1e6
+    result = values_of(ln.release_vector(noise(size=3), frame, tmp_path / "out"))
+    assert np.abs(result[:2]).max() < 1000 * noise(size=3).std[0]
+    assert np.isfinite(result).all()
+    assert result[2] > 1e6
 
 
 def test_what_is_no_vector_is_refused_and_nothing_is_written(session: Any, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_killed_executors_draw_no_second_noise(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.engines.lose_vector", str(tmp_path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     assert (tmp_path / "killed").exists()
-    said = json.loads(done.stdout.strip().splitlines()[-1])
-    assert said["positions"] == list(range(1000))
-    assert said["first"] == said["second"]
+    record = json.loads(done.stdout.strip().splitlines()[-1])
+    assert record["positions"] == list(range(1000))
+    assert record["first"] == record["second"]
     assert "1048576" not in done.stderr

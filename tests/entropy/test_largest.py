@@ -25,9 +25,9 @@ def permute_and_flip(penalties: list[float]) -> list[float]:
     orders = list(itertools.permutations(range(len(penalties))))
     for order in orders:
         still = 1.0
-        for place in order:
-            taken = exp(best - penalties[place])
-            chances[place] += still * taken / len(orders)
+        for index in order:
+            taken = exp(best - penalties[index])
+            chances[index] += still * taken / len(orders)
             still *= 1 - taken
     return chances
 
@@ -38,12 +38,14 @@ def permute_and_flip(penalties: list[float]) -> list[float]:
     [["0", "0"], ["0", "1/2", "3"], ["7", "6.5", "6", "9"], ["1e9", "1e9", "1000000001"]],
 )
 def test_the_largest_is_drawn_with_the_chances_of_permute_and_flip(penalties: list[str]) -> None:
-    given = [Fraction(one) for one in penalties]
+    given = [Fraction(penalty) for penalty in penalties]
     entropy = InsecureSeededEntropy(1)
     counts = [0] * len(given)
     for _ in range(_DRAWS):
         counts[index_of_largest(given, entropy)] += 1
-    for count, chance in zip(counts, permute_and_flip([float(one) for one in given]), strict=True):
+    for count, chance in zip(
+        counts, permute_and_flip([float(item) for item in given]), strict=True
+    ):
         spread = (chance * (1 - chance) / _DRAWS) ** 0.5
         assert abs(count / _DRAWS - chance) <= 4.5 * spread + 1e-12
 

@@ -107,8 +107,8 @@ def test_a_comparison_that_could_go_either_way_is_none() -> None:
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(10) ** 250 / 7, Fraction(10) ** -600])
 def test_a_factor_is_near_its_float(value: Fraction) -> None:
-    found = nearest_positive_float(LazyRational(value))
-    assert abs(Fraction(found) - value) <= value / 2**50 + Fraction(1, 2**1000)
+    result = nearest_positive_float(LazyRational(value))
+    assert abs(Fraction(result) - value) <= value / 2**50 + Fraction(1, 2**1000)
 
 
 @pytest.mark.parametrize("shape", [Fraction(1), Fraction(3, 2), Fraction(7), Fraction(1000)])

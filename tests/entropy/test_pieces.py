@@ -82,7 +82,7 @@ def _points(*, cells: int, core: int, decay: str, last: int) -> Reference:
     weights = [exp(-mpf(decay) * step) * (2 if k else 1) for k, step in enumerate(steps)]
     total = sum(weights)
     places = [Fraction(k, cells) for k in range(last)]
-    return [(at, at, one / total) for at, one in zip(places, weights, strict=True)]
+    return [(at, at, item / total) for at, item in zip(places, weights, strict=True)]
 
 
 def _real(number: Fraction) -> Any:
@@ -210,8 +210,8 @@ def test_little_is_left_to_balls(name: str) -> None:
 def test_balls_agree_with_the_oracle(name: str) -> None:
     noise, reference = LAWS[name]
     words = _adversarial(reference) + random_words(200, seed=5)
-    told = told_by_balls(noise, lambda u: _truth(reference, u), words)
-    assert told > 0.7 * len(words)
+    text = told_by_balls(noise, lambda u: _truth(reference, u), words)
+    assert text > 0.7 * len(words)
 
 
 @pytest.mark.dense

@@ -143,9 +143,9 @@ def test_words_find_their_own_cell() -> None:
         half = middle & -middle
         last = middle + half - max(1, (middle >> 53) * 2)  # rounds down within the cell
         words = np.array([middle - half, middle, last], dtype=np.uint64)
-        found = numbered.look_up(words)
-        assert found.values.tolist() == [column] * 3
-        assert not found.beyond.any()
+        entry = numbered.look_up(words)
+        assert entry.values.tolist() == [column] * 3
+        assert not entry.beyond.any()
 
 
 def _cell_number(u: arb) -> arb:
@@ -158,9 +158,9 @@ def _cell_number(u: arb) -> arb:
 
 def test_words_outside_the_table_are_marked() -> None:
     edges = [0, 1, 2**46 - 1, 2**46, 2**63 - 513, 2**63 - 512, 2**63 - 1]
-    found = HALF_NORMAL.look_up(np.array(edges, dtype=np.uint64))
-    assert found.beyond.tolist() == [True, True, True, False, False, True, True]
-    assert np.isfinite(found.values).all()
+    entry = HALF_NORMAL.look_up(np.array(edges, dtype=np.uint64))
+    assert entry.beyond.tolist() == [True, True, True, False, False, True, True]
+    assert np.isfinite(entry.values).all()
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_random_words_agree_with_arb(quantile: SmoothQuantile) -> None:
     words = source.words(3000) >> np.uint64(1)
     words >>= source.words(3000) % np.uint64(17)
     words |= np.uint64(1 << 46)
-    found = quantile.look_up(words)
-    keep = ~found.beyond
+    entry = quantile.look_up(words)
+    keep = ~entry.beyond
     assert keep.mean() > 0.99
     worst = arb(0)
     with precision(160):
-        for word, value in zip(words[keep].tolist(), found.values[keep].tolist(), strict=True):
+        for word, value in zip(words[keep].tolist(), entry.values[keep].tolist(), strict=True):
             for later in (0, 1):
                 error = abs(quantile.enclose(arb((word + later, -63))) - arb(value))
                 worst = worst.max(error)
@@ -207,8 +207,8 @@ def test_derivatives_agree_with_mpmath(u: str) -> None:
             EXPONENTIAL: lambda x: -mpmath.log(x),
         }
         for quantile, function in functions.items():
-            found = quantile.derivatives(arb(u), DEGREE + 1)
-            for order, derivative in enumerate(found, start=1):
+            result = quantile.derivatives(arb(u), DEGREE + 1)
+            for order, derivative in enumerate(result, start=1):
                 step = mpmath.mpf(u) * mpmath.mpf(10) ** -12
                 other = mpmath.diff(function, mpmath.mpf(u), order, h=step, direction=0)
                 value = mpmath.mpf(derivative.str(60, radius=False))

@@ -53,8 +53,8 @@ def test_a_coordinate_refines_from_the_same_bits(noise: Noise) -> None:
     fine = [_enclose(block, index, LEVELS[3]) for index in range(30)]
     finer = [_enclose(block, index, LEVELS[5]) for index in range(29, -1, -1)][::-1]
     with precision(4000):
-        for one, two, three in zip(rough, fine, finer, strict=True):
-            assert one.overlaps(two)
+        for item, two, three in zip(rough, fine, finer, strict=True):
+            assert item.overlaps(two)
             assert two.contains(three.mid())
             assert three.rad() < arb(2) ** -1800
 

@@ -36,10 +36,10 @@ def table(experiment: str, name: str) -> dict[str, list[str]]:
 
 def numbers(row: list[str]) -> list[float]:
     """Return the entries of a row that are numbers, in order."""
-    found = []
+    results = []
     for text in row:
         try:
-            found.append(float(text))
+            results.append(float(text))
         except ValueError:
             continue
-    return found
+    return results

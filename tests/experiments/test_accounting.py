@@ -39,11 +39,11 @@ def gaussian_delta(sigma: float, count: int, epsilon: str) -> Any:
 def test_our_ends_are_computed_again(index: int) -> None:
     case, row = CASES.CASES[index], EPSILONS[index]
     assert (row["noise"], row["k"], row["q"]) == (case.noise, str(case.count), case.rate)
-    found = case.ours.epsilon(delta="1e-5", accuracy=0)
+    interval = case.ours.epsilon(delta="1e-5", accuracy=0)
     committed = [float(row[f"ours_{end}"]) for end in ("lower", "upper")]
     # an interval that got narrower with the code is as good
-    assert committed[0] <= found.lower * (1 + 1e-8)
-    assert found.upper <= committed[1] * (1 + 1e-8)
+    assert committed[0] <= interval.lower * (1 + 1e-8)
+    assert interval.upper <= committed[1] * (1 + 1e-8)
 
 
 def test_our_ends_hold_what_is_known() -> None:
@@ -69,12 +69,12 @@ def test_the_others_agree_where_delta_is_not_small() -> None:
 
 def test_small_deltas_are_reported_too_small_and_by_how_much() -> None:
     case = CASES.IN_THE_TAIL
-    found = rows("tails.csv")
-    for row in found:
+    result = rows("tails.csv")
+    for row in result:
         true = gaussian_delta(case.scale, case.count, row["epsilon"])
         assert true == pytest.approx(float(row["true_lower"]), rel=1e-5)
         assert true == pytest.approx(float(row["true_upper"]), rel=1e-5)
         assert float(row["over_delta"]) == pytest.approx(
             float(true) / float(row["delta"]), rel=1e-4
         )
-    assert [float(row["over_delta"]) > 5 for row in found] == [False, False, True, True]
+    assert [float(row["over_delta"]) > 5 for row in result] == [False, False, True, True]

@@ -21,7 +21,7 @@ def test_variances_are_computed_again(dimension: int) -> None:
 
 @pytest.mark.parametrize("dimension", RUN.DIMENSIONS)
 def test_every_variance_is_above_the_bound(dimension: int) -> None:
-    _, *found, bound = numbers(ROWS[str(dimension)])
-    pure = found[: len(RUN.SHAPED)]
+    _, *result, bound = numbers(ROWS[str(dimension)])
+    pure = result[: len(RUN.SHAPED)]
     assert bound < min(pure) <= BEST.get(dimension, 300)
     assert pure[0] == pytest.approx((dimension + 2) * (dimension + 3) / 6, rel=1e-5)

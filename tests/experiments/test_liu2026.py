@@ -92,8 +92,8 @@ def test_the_page_counts_the_verdicts_of_the_table(table: int) -> None:
     text = (FOLDER / "liu2026" / "README.md").read_text(encoding="utf-8").splitlines()
     (row,) = (line for line in text if line.startswith(f"| [{table}]("))
     counts = [int(part) for part in row.strip("| ").split(" | ")[2:]]
-    found = [line["verdict"] for line in lines(table)]
-    assert counts == [found.count(verdict) for verdict in VERDICTS.VERDICTS]
+    results = [line["verdict"] for line in lines(table)]
+    assert counts == [results.count(verdict) for verdict in VERDICTS.VERDICTS]
     assert sum(counts) == 150
 
 
@@ -145,7 +145,7 @@ def test_what_an_entry_means() -> None:
 
 
 @pytest.mark.parametrize(
-    ("published", "ours", "most", "said"),
+    ("published", "ours", "most", "text"),
     [
         ("NA", 0.0, 10.0, "no improvement, as published"),
         ("NA", 1.0, 10.0, "an improvement exists"),
@@ -155,8 +155,8 @@ def test_what_an_entry_means() -> None:
         ("39.32", 38.03, 39.3, "impossible"),
     ],
 )
-def test_verdicts(published: str, ours: float, most: float, said: str) -> None:
-    assert VERDICTS.verdict(published, ours, most) == said
+def test_verdicts(published: str, ours: float, most: float, text: str) -> None:
+    assert VERDICTS.verdict(published, ours, most) == text
 
 
 def test_the_benchmark_of_table_2_was_truncated_laplace() -> None:
@@ -183,8 +183,8 @@ PUBLISHED = (
 
 @pytest.mark.parametrize(("epsilon", "delta", "first", "second"), PUBLISHED)
 def test_theorem_4_2(*, epsilon: str, delta: str, first: str, second: str) -> None:
-    found = THEOREM.published_scale(Budget(epsilon=epsilon, delta=delta))
-    assert float(found) == pytest.approx(max(float(first), float(second)), rel=1e-11)
+    result = THEOREM.published_scale(Budget(epsilon=epsilon, delta=delta))
+    assert float(result) == pytest.approx(max(float(first), float(second)), rel=1e-11)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "0.01"), ("2", "0.25"), ("20", "1e-9")])

@@ -17,8 +17,8 @@ PAGE = FOLDER / "selvi2025" / "README.md"
 
 def committed() -> list[dict[str, str]]:
     with (FOLDER / "selvi2025" / "losses.csv").open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
-    return sorted(found, key=lambda cell: (float(cell["delta"]), float(cell["epsilon"])))
+        items = list(csv.DictReader(file))
+    return sorted(items, key=lambda cell: (float(cell["delta"]), float(cell["epsilon"])))
 
 
 CELLS = committed()

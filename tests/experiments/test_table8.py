@@ -31,11 +31,11 @@ def scripts() -> Any:
     names = ("page", "prepare", "run")
     kept = {name: sys.modules.pop(name, None) for name in names}
     sys.path.insert(0, str(HERE))
-    found: dict[str, ModuleType] = {}
+    results: dict[str, ModuleType] = {}
     try:
         for name in names:
-            found[name] = __import__(name)
-        yield type("Scripts", (), found)
+            results[name] = __import__(name)
+        yield type("Scripts", (), results)
     finally:
         sys.path.remove(str(HERE))
         for name, module in kept.items():
@@ -52,9 +52,11 @@ def lines() -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", SIZES)
 def test_the_data_are_those_of_their_source(name: str) -> None:
     folder = HERE / "data" / name
-    told = re.findall(r"\| (\S+) \| (\d+) \| ([0-9a-f]{64}) \|", (folder / "SOURCE.md").read_text())
-    assert told
-    for file, size, digest in told:
+    matches = re.findall(
+        r"\| (\S+) \| (\d+) \| ([0-9a-f]{64}) \|", (folder / "SOURCE.md").read_text()
+    )
+    assert matches
+    for file, size, digest in matches:
         content = (folder / file).read_bytes()
         assert len(content) == int(size)
         assert hashlib.sha256(content).hexdigest() == digest
@@ -95,7 +97,8 @@ def test_the_page_says_where_the_default_loses(scripts: Any) -> None:
     assert "best of leastnoise" not in page
     assert "on ecoli and spect Gaussian noise" in page
     better = [
-        one | {"in": "50", "out": "50"} if one["method"] == "gaussian" else one for one in lines()
+        line | {"in": "50", "out": "50"} if line["method"] == "gaussian" else line
+        for line in lines()
     ]
     assert scripts.page._lost(better) == ""
 
@@ -105,9 +108,9 @@ def test_the_benchmark_has_the_same_splits_and_reads_a_set_once(
 ) -> None:
     data = scripts.prepare.spect()
     inside, outside = scripts.prepare.split(len(data.labels), 3)
-    found = learning_peers.split_of("spect", 3)
-    assert (found.features == data.features[inside, 1:]).all()
-    assert (found.answers == data.labels[outside]).all()
+    result = learning_peers.split_of("spect", 3)
+    assert (result.features == data.features[inside, 1:]).all()
+    assert (result.answers == data.labels[outside]).all()
     monkeypatch.setattr(learning_peers.prepare, "ALL", {})
     assert len(learning_peers.split_of("spect", 4).labels) == len(inside)
 
@@ -122,6 +125,6 @@ def test_verdicts_follow_from_the_errors(scripts: Any) -> None:
 
 def test_the_theorem_gives_more_noise_than_is_needed_and_its_epsilon_says_so() -> None:
     for name in SIZES:
-        found = {x["method"]: x for x in lines() if x["data"] == name}
-        assert float(found["theorem 3.1"]["scale"]) > float(found["gaussian"]["scale"])
-        assert 1 < float(found["theorem 3.1"]["epsilon"]) < 5
+        results = {x["method"]: x for x in lines() if x["data"] == name}
+        assert float(results["theorem 3.1"]["scale"]) > float(results["gaussian"]["scale"])
+        assert 1 < float(results["theorem 3.1"]["epsilon"]) < 5

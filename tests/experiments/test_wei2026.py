@@ -103,7 +103,7 @@ def test_the_gain_where_gaussian_and_l2_cross(dimension: int) -> None:
 
 def test_one_point_of_figure_2_is_computed_again() -> None:
     row = next(r for r in figure_2() if (r["T"], r["delta"]) == ("10", "0.01"))
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "generalized-gamma",
         epsilon="0.1",
         delta=row["delta"],
@@ -111,7 +111,7 @@ def test_one_point_of_figure_2_is_computed_again() -> None:
         dimension=10,
         parameters={"alpha": row["alpha"], "p": row["p"]},
     )
-    assert found.mse == pytest.approx(float(row["sgg"]), rel=1e-5)
+    assert mechanism.mse == pytest.approx(float(row["sgg"]), rel=1e-5)
 
 
 def test_more_is_gained_beyond_where_the_paper_looks() -> None:
@@ -168,30 +168,30 @@ ADVANTAGES = (
 def test_the_greatest_advantage_is_where_the_classics_cross(
     dimension: int, delta: float, mse: float
 ) -> None:
-    found = RUN.greatest_advantage(dimension=dimension, epsilon=Fraction(1, 10))
-    assert float(found.delta) == pytest.approx(delta, rel=3e-5)
-    assert found.law.mse == pytest.approx(mse, rel=5e-5)
+    result = RUN.greatest_advantage(dimension=dimension, epsilon=Fraction(1, 10))
+    assert float(result.delta) == pytest.approx(delta, rel=3e-5)
+    assert result.law.mse == pytest.approx(mse, rel=5e-5)
     gaussian, l2 = (
         float(scale) ** 2 * factor
         for scale, factor in (
-            (common_fit.gaussian(dimension, Budget(epsilon="0.1", delta=found.delta)), dimension),
+            (common_fit.gaussian(dimension, Budget(epsilon="0.1", delta=result.delta)), dimension),
             (
-                common_fit.spherical_laplace(dimension, Budget(epsilon="0.1", delta=found.delta)),
+                common_fit.spherical_laplace(dimension, Budget(epsilon="0.1", delta=result.delta)),
                 dimension * (dimension + 1),
             ),
         )
     )
     assert gaussian == pytest.approx(l2, rel=1e-6)
-    assert found.gain == pytest.approx(1 - found.law.mse / gaussian, abs=1e-9)
+    assert result.gain == pytest.approx(1 - result.law.mse / gaussian, abs=1e-9)
 
 
 @pytest.mark.slow
 def test_beside_the_greatest_advantage_there_is_less() -> None:
-    found = RUN.greatest_advantage(dimension=2, epsilon=Fraction(1, 10))
-    assert found.gain == pytest.approx(0.156, abs=5e-4)
+    result = RUN.greatest_advantage(dimension=2, epsilon=Fraction(1, 10))
+    assert result.gain == pytest.approx(0.156, abs=5e-4)
     for factor in ("0.9", "1.1"):
-        budget = Budget(epsilon="0.1", delta=found.delta * Fraction(factor))
+        budget = Budget(epsilon="0.1", delta=result.delta * Fraction(factor))
         law = generalized_gamma_search(Question(budget=budget, dimension=2))
         gaussian = float(common_fit.gaussian(2, budget)) ** 2 * 2
         l2 = float(common_fit.spherical_laplace(2, budget)) ** 2 * 6
-        assert 1 - law.mse / min(gaussian, l2) < found.gain - 1e-3
+        assert 1 - law.mse / min(gaussian, l2) < result.gain - 1e-3

@@ -43,17 +43,17 @@ def _plan(epsilon: str, *kinds: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _bound_of_a_program() -> Any:
-    found = ln.compare(
+    comparison = ln.compare(
         epsilon=1, delta="1e-3", sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=1
     )
-    assert found.best_possible is not None
-    return found.best_possible.bound
+    assert comparison.best_possible is not None
+    return comparison.best_possible.bound
 
 
 def _bound_of_a_volume() -> Any:
-    found = ln.compare(epsilon=2, sensitivity=ln.CountingQueries(dimension=3)).best_possible
-    assert found is not None
-    return found.bound
+    best_possible = ln.compare(epsilon=2, sensitivity=ln.CountingQueries(dimension=3)).best_possible
+    assert best_possible is not None
+    return best_possible.bound
 
 
 _GAUSSIAN = _made("gaussian", ln.L2(1), dimension=3)

@@ -60,13 +60,13 @@ def test_a_spec_is_read_and_planned_alike(name: str, tmp_path: Path) -> None:
     release = ln.Release.from_toml(tmp_path / f"{name}.toml")
     text = (RELEASES / name / "spec.toml").read_text(encoding="utf-8")
     # what a release has found: its bounds and its ε, which its spec states
-    told = spec_file.loads(text).columns
-    found = {name: one.limits for name, one in told.items() if one.finds and one.limits}
-    written = spec_file.dumps(found_bounds.set_found_bounds(release.spec, found))
+    columns = spec_file.loads(text).columns
+    results = {name: item.limits for name, item in columns.items() if item.finds and item.limits}
+    written = spec_file.dumps(found_bounds.set_found_bounds(release.spec, results))
     assert written.replace('"least"', '"4.32376"') == text
     kept = json.loads((RELEASES / name / "plan.json").read_text(encoding="utf-8"))
     plan = release.plan()
-    plan = plan_with_bounds(release._layout, plan, found) if found else plan
+    plan = plan_with_bounds(release._layout, plan, results) if results else plan
     _check_like(plan.to_record(), kept)
 
 
@@ -74,23 +74,23 @@ _LONG = re.compile(r"-?[0-9.]{15,}(/[0-9]+)?|-?[0-9]+/[0-9]{6,}")
 """A number with so many digits that a search found it: another machine finds other ones."""
 
 
-def _check_like(made: Any, kept: Any) -> None:
+def _check_like(built: Any, kept: Any) -> None:
     """Compare JSON values: floats and long exact texts to eight digits.
 
     A search in floats ends at a slightly different point on another processor.
     """
     if isinstance(kept, dict):
-        assert made.keys() == kept.keys()
+        assert built.keys() == kept.keys()
         for key, value in kept.items():
-            _check_like(made[key], value)
+            _check_like(built[key], value)
     elif isinstance(kept, list):
-        assert len(made) == len(kept)
-        for one, other in zip(made, kept, strict=True):
-            _check_like(one, other)
+        assert len(built) == len(kept)
+        for item, other in zip(built, kept, strict=True):
+            _check_like(item, other)
     elif isinstance(kept, str) and _LONG.fullmatch(kept):
-        assert float(Fraction(made)) == pytest.approx(float(Fraction(kept)), rel=1e-8)
+        assert float(Fraction(built)) == pytest.approx(float(Fraction(kept)), rel=1e-8)
     else:
-        assert made == (pytest.approx(kept, rel=1e-8) if isinstance(kept, float) else kept)
+        assert built == (pytest.approx(kept, rel=1e-8) if isinstance(kept, float) else kept)
 
 
 def test_a_ledger_holds_and_takes_more(tmp_path: Path) -> None:

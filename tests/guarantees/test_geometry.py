@@ -163,23 +163,23 @@ def test_groups_against_every_corner(
             vector = np.zeros((groups, queries + 1))
             vector[group] = (*(float(bound) * np.array(x)), 1)
             corners.append(vector.reshape(-1))
-    found = np.array(corners)
+    values = np.array(corners)
     if neighbours == "replace-one":
-        found = (found[:, None, :] - found[None, :, :]).reshape(-1, found.shape[1])
-    images = found @ matrix_of(geometry).T
+        values = (values[:, None, :] - values[None, :, :]).reshape(-1, values.shape[1])
+    images = values @ matrix_of(geometry).T
     check(geometry.shifts(sensitivity), float(np.linalg.norm(images, axis=1).max()))
     radius = sensitivity.radius("l2", dimension=sensitivity.coordinates)
     assert radius is not None
-    assert float(radius) == pytest.approx(np.linalg.norm(found, axis=1).max(), rel=1e-12)
+    assert float(radius) == pytest.approx(np.linalg.norm(values, axis=1).max(), rel=1e-12)
 
 
 def test_a_matrix_and_its_points() -> None:
     points = [["1", "0", "0"], ["1", "1", "0.5"], ["-2", "0.25", "1"]]
     rows = [["2", "1", "0"], ["0", "1", "0.5"], ["1", "0", "3"]]
-    geometry, one = Matrix(rows=rows), Vertices(points)
+    geometry, vertices = Matrix(rows=rows), Vertices(points)
     w = np.array(rows, dtype=float)
     images = np.array(points, dtype=float) @ w.T
-    check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
+    check(geometry.shifts(vertices), float(np.linalg.norm(images, axis=1).max()))
     assert geometry.shifts(Vertices([["1", "0"]])) is None
 
 

@@ -21,9 +21,9 @@ def added(size: int) -> Cells:
 def replaced(size: int, most: int) -> Cells:
     """All x − y that fill cubes: x lives on at most k coordinates, and y does."""
     subsets = [
-        frozenset(one)
+        frozenset(combination)
         for count in range(most + 1)
-        for one in itertools.combinations(range(size), count)
+        for combination in itertools.combinations(range(size), count)
     ]
     cells: Cells = set()
     for grown, fallen in itertools.product(subsets, subsets):
@@ -110,8 +110,8 @@ def test_only_as_many_numbers_as_one_unit_moves() -> None:
     """A set of shifts that move k numbers has no volume in k + 1."""
     largest = {
         projections.largest
-        for one in (Linf(1, l0=2), CountingQueries(dimension=6, max_nonzero=2))
-        if (projections := projections_of(one, dimension=6)) is not None
+        for item in (Linf(1, l0=2), CountingQueries(dimension=6, max_nonzero=2))
+        if (projections := projections_of(item, dimension=6)) is not None
     }
     assert largest == {2}
     assert projections_of(Linf(1), dimension=6) is not None

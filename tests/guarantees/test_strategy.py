@@ -28,7 +28,7 @@ MATRICES = [
 
 def units(cells: int, rows: int) -> list[tuple[int, ...]]:
     """All that a unit of so many rows adds to the cells."""
-    return [one for one in itertools.product(range(rows + 1), repeat=cells) if sum(one) <= rows]
+    return [case for case in itertools.product(range(rows + 1), repeat=cells) if sum(case) <= rows]
 
 
 def moved(
@@ -39,8 +39,8 @@ def moved(
     nobody = [(0,) * cells]
     others = units(cells, rows) if neighbours == "replace-one" else nobody
     lengths: list[Fraction] = []
-    for one, other in itertools.product(units(cells, rows), others):
-        shift = [Fraction(a - b) for a, b in zip(one, other, strict=True)]
+    for item, other in itertools.product(units(cells, rows), others):
+        shift = [Fraction(a - b) for a, b in zip(item, other, strict=True)]
         parts = strategy.image(shift)
         lengths.append(sum((abs(x) if norm == "l1" else x * x for x in parts), Fraction(0)))
     return max(lengths)

@@ -38,8 +38,8 @@ def shifts(strategy: StrategyMatrix, neighbours: Neighbours, rows: int) -> list[
         count for count in itertools.product(range(rows + 1), repeat=cells) if sum(count) <= rows
     ]
     pairs = itertools.product(counts, counts) if neighbours == "replace-one" else ()
-    moved = [*counts, *(tuple(np.subtract(one, other)) for one, other in pairs)]
-    return [strategy.image([Fraction(int(number)) for number in one]) for one in moved]
+    moved = [*counts, *(tuple(np.subtract(item, other)) for item, other in pairs)]
+    return [strategy.image([Fraction(int(number)) for number in item]) for item in moved]
 
 
 @pytest.mark.parametrize("matrix", STRATEGIES)
@@ -58,7 +58,8 @@ def test_the_radius_is_the_longest_shift(
     assert sums.radius(norm, dimension=len(matrix) + 1) is None
     order = 1 if norm == "l1" else 2
     longest = max(
-        sum(abs(number) ** order for number in one) for one in shifts(strategy, neighbours, rows)
+        sum(abs(number) ** order for number in shift)
+        for shift in shifts(strategy, neighbours, rows)
     )
     if norm == "l1":
         assert radius == longest
@@ -113,7 +114,7 @@ def test_other_values_are_refused(change: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda c: c["sensitivity"]["rows"].__setitem__(2, "8388608 8388609"), "claims|delta"),
         (lambda c: c["sensitivity"]["rows"].pop(), None),
@@ -128,7 +129,7 @@ def test_other_values_are_refused(change: Any) -> None:
     ],
 )
 def test_a_certificate_with_less_noise_than_its_strategy_asks_for_is_rejected(
-    change: Any, said: str | None
+    change: Any, text: str | None
 ) -> None:
     strategy = StrategyMatrix.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]]))
     sums = SumsOfCells.of(strategy, "l1", "add-remove", 1)
@@ -137,7 +138,7 @@ def test_a_certificate_with_less_noise_than_its_strategy_asks_for_is_rejected(
     assert ln.Certificate.from_json(certificate.to_json()) == certificate
     record = json.loads(certificate.to_json())
     change(record)
-    with pytest.raises((CertificateRejected, InvalidArgument), match=said):
+    with pytest.raises((CertificateRejected, InvalidArgument), match=text):
         ln.Certificate.from_json(json.dumps(record)).verify()
 
 

@@ -47,25 +47,25 @@ def exact_delta(laws: list[tuple[dict[int, float], float]], epsilon: str | float
 
 @pytest.mark.parametrize("epsilon", ["0", "0.1", "0.5", "1.2", "1.25", "3"])
 def test_delta_of_masses(epsilon: str) -> None:
-    found, truth = from_pld(SMALL).delta(epsilon=epsilon), exact_delta([(MASSES, 0.05)], epsilon)
-    assert found.lower <= truth <= found.upper
-    assert found.width <= 1e-12
+    interval, truth = from_pld(SMALL).delta(epsilon=epsilon), exact_delta([(MASSES, 0.05)], epsilon)
+    assert interval.lower <= truth <= interval.upper
+    assert interval.width <= 1e-12
 
 
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "1.2", "4"])
 def test_compositions_of_masses(epsilon: str) -> None:
-    found = from_plds([(SMALL, 3), (OTHER, 2)]).delta(epsilon=epsilon)
+    interval = from_plds([(SMALL, 3), (OTHER, 2)]).delta(epsilon=epsilon)
     three = [(MASSES, 0.05)] * 3
     removed = exact_delta([*three, *[({-1: 0.5, 1: 0.5}, 0.0)] * 2], epsilon)
     added = exact_delta([*three, *[({-2: 0.1, 3: 0.875}, 0.025)] * 2], epsilon)
-    assert found.lower <= max(removed, added) <= found.upper
-    assert found.width <= 1e-12
+    assert interval.lower <= max(removed, added) <= interval.upper
+    assert interval.width <= 1e-12
 
 
 def test_epsilon_and_delta_are_inverse() -> None:
     losses = from_plds([(SMALL, 2), (OTHER, 1)])
-    found = losses.epsilon(delta="0.3")
-    assert found.upper - found.lower <= 1e-8
+    interval = losses.epsilon(delta="0.3")
+    assert interval.upper - interval.lower <= 1e-8
 
     def truth(epsilon: float) -> mpmath.mpf:
         two = [(MASSES, 0.05)] * 2
@@ -74,7 +74,7 @@ def test_epsilon_and_delta_are_inverse() -> None:
 
     with mpmath.workdps(40):
         wanted = mpmath.mpf("0.3")
-        assert truth(found.upper) <= wanted <= truth(found.lower)
+        assert truth(interval.upper) <= wanted <= truth(interval.lower)
     with pytest.raises(NotApplicable, match="identify the input"):
         losses.epsilon(delta="0.05")
 
@@ -99,20 +99,20 @@ def test_ours_and_theirs_compose_with_a_proof() -> None:
 def test_where_a_fourier_transform_is_no_bound() -> None:
     """The same masses, composed here: δ far below the 1e-16 of dp-accounting's transform."""
     law = Releases(noise=Gaussian(scale=20), shifts=ShiftBounds.of(ln.L2(1)))
-    one = to_pld(Composition(parts=(law,)), interval=1e-3)
+    item = to_pld(Composition(parts=(law,)), interval=1e-3)
     truth = Composition(parts=(law.times(1000),)).epsilon(delta="1e-22")
-    proved = from_plds([(one, 1000)]).epsilon(delta="1e-22")
+    proved = from_plds([(item, 1000)]).epsilon(delta="1e-22")
     assert truth.lower <= proved.upper <= 1.005 * truth.upper
     with pytest.warns(NotABound):
-        composed = one.self_compose(1000, tail_mass_truncation=0)
+        composed = item.self_compose(1000, tail_mass_truncation=0)
     rounding = composed.get_delta_for_epsilon(proved.upper) - 1e-22  # -4e-14 was met
     assert abs(rounding) > 1e4 * 1e-22
 
 
 def test_negative_masses_only_raise_delta() -> None:
     pmf = pld_pmf.DensePLDPmf(0.25, -1, np.array([0.5, -1e-17, 0.5]), 0.0, True)
-    found = from_pld(peer.PrivacyLossDistribution(pmf)).delta(epsilon=0)
-    assert found.lower <= 0.5 * -math.expm1(-0.25) <= found.upper
+    interval = from_pld(peer.PrivacyLossDistribution(pmf)).delta(epsilon=0)
+    assert interval.lower <= 0.5 * -math.expm1(-0.25) <= interval.upper
 
 
 def test_refusals() -> None:

@@ -46,11 +46,11 @@ def test_the_space_and_the_release(noise: str, changes: dict[str, Any], metric: 
     wrapped = to_opendp(mechanism)
     assert wrapped.input_metric == metric
     data = [1e6, -2e6, 3e6] if mechanism.noise.dimension > 1 else 1e6
-    found, grid = wrapped(data), mechanism.grid
-    for value, truth in zip(np.atleast_1d(found), np.atleast_1d(data), strict=True):
+    result, grid = wrapped(data), mechanism.grid
+    for value, truth in zip(np.atleast_1d(result), np.atleast_1d(data), strict=True):
         assert 0 < abs(value - truth) < 1000
         assert (Fraction(value) / grid).denominator == 1
-    assert wrapped(data) != found
+    assert wrapped(data) != result
 
 
 def test_the_map_of_a_pair() -> None:

@@ -38,11 +38,11 @@ def test_the_accountant_agrees(releases: Composition) -> None:
 
 
 def test_the_form_of_events() -> None:
-    one = events.LaplaceDpEvent(float(Fraction(LAPLACE.noise.scale) / Fraction("2.5")))
-    assert to_dp_event(LAPLACE) == one
-    assert to_dp_event(LAPLACE.compose(7)) == events.SelfComposedDpEvent(one, 7)
+    laplace_dp_event = events.LaplaceDpEvent(float(Fraction(LAPLACE.noise.scale) / Fraction("2.5")))
+    assert to_dp_event(LAPLACE) == laplace_dp_event
+    assert to_dp_event(LAPLACE.compose(7)) == events.SelfComposedDpEvent(laplace_dp_event, 7)
     sampled = to_dp_event(ln.compose([(LAPLACE, 2), (LAPLACE, 1)], sampling_rate="0.25"))
-    part = events.PoissonSampledDpEvent(0.25, one)
+    part = events.PoissonSampledDpEvent(0.25, laplace_dp_event)
     assert sampled == events.ComposedDpEvent([events.SelfComposedDpEvent(part, 2), part])
 
 

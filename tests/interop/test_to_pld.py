@@ -73,20 +73,23 @@ def test_one_release(noise: Noise) -> None:
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_epsilon_of_one_release(delta: float) -> None:
     mechanism = ln.calibrate("l2", epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=10)
-    found, truth = to_pld(mechanism).get_epsilon_for_delta(delta), mechanism.epsilon(delta=delta)
-    assert found >= truth.lower
-    assert found == pytest.approx(truth.upper, rel=2e-4)
+    epsilon_for_delta, truth = (
+        to_pld(mechanism).get_epsilon_for_delta(delta),
+        mechanism.epsilon(delta=delta),
+    )
+    assert epsilon_for_delta >= truth.lower
+    assert epsilon_for_delta == pytest.approx(truth.upper, rel=2e-4)
 
 
 def test_more_points_are_tighter_and_all_are_on_the_private_side() -> None:
     ours = releases(Gaussian(scale=2))
     truth = ours.delta(epsilon="0.7").upper
-    found = [
+    results = [
         from_pld(to_pld(ours, interval=1e-3, points=n)).delta(epsilon="0.7").upper
         for n in (4, 40, 400)
     ]
-    assert found[0] > found[1] > found[2] >= truth
-    assert found[2] <= 1.002 * truth
+    assert results[0] > results[1] > results[2] >= truth
+    assert results[2] <= 1.002 * truth
 
 
 @pytest.mark.dense
@@ -127,7 +130,7 @@ def test_a_mechanism_for_several_releases_is_all_of_them() -> None:
     several = ln.calibrate(
         "gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1), compositions=9
     )
-    alone, together = (to_pld(one, interval=1e-2) for one in (several.compose(1), several))
+    alone, together = (to_pld(item, interval=1e-2) for item in (several.compose(1), several))
     assert together.get_delta_for_epsilon(1.0) == to_pld(
         several.compose(9), interval=1e-2
     ).get_delta_for_epsilon(1.0)
@@ -141,14 +144,14 @@ def test_a_gaussian_composition_is_one_gaussian() -> None:
 
 @pytest.mark.parametrize("noise", [Gaussian(scale=10), Laplace(scale=10)])
 def test_composed_by_dp_accounting_it_agrees_and_warns(noise: Noise) -> None:
-    one, many = to_pld(releases(noise)), releases(noise, count=50)
+    item, many = to_pld(releases(noise)), releases(noise, count=50)
     with pytest.warns(NotABound, match="1e-16"):
-        composed = one.self_compose(50)
+        composed = item.self_compose(50)
     truth = many.epsilon(delta="1e-6")
     assert truth.lower <= composed.get_epsilon_for_delta(1e-6) <= 1.002 * truth.upper
     assert type(composed) is peer.PrivacyLossDistribution  # it warns once, not for ever
     with pytest.warns(NotABound):
-        pair = one.compose(peer.from_gaussian_mechanism(10))
+        pair = item.compose(peer.from_gaussian_mechanism(10))
     both = Composition(parts=(*releases(noise).parts, *releases(Gaussian(scale=10)).parts))
     assert pair.get_epsilon_for_delta(1e-6) >= both.epsilon(delta="1e-6").lower
     assert pair.get_epsilon_for_delta(1e-6) <= 1.002 * both.epsilon(delta="1e-6").upper
@@ -156,9 +159,9 @@ def test_composed_by_dp_accounting_it_agrees_and_warns(noise: Noise) -> None:
 
 def test_sampled_releases_composed_by_dp_accounting() -> None:
     """Both directions are composed, each alone: theory/accounting.md §4."""
-    one = to_pld(releases(Laplace(scale=1), rate="0.1"))
+    item = to_pld(releases(Laplace(scale=1), rate="0.1"))
     with pytest.warns(NotABound):
-        composed = one.self_compose(50)
+        composed = item.self_compose(50)
     truth = releases(Laplace(scale=1), count=50, rate="0.1").epsilon(delta="1e-5")
     assert truth.lower <= composed.get_epsilon_for_delta(1e-5) <= 1.005 * truth.upper
     theirs = peer.from_laplace_mechanism(1, sampling_prob=0.1).self_compose(50)

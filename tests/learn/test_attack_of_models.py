@@ -72,9 +72,9 @@ def test_more_is_lost_than_is_predicted_where_a_label_is_rare() -> None:
     assert 0.02 < lost - models.least_loss(x, y) < 0.1
 
 
-@pytest.mark.parametrize("said", [True, False])
+@pytest.mark.parametrize("text", [True, False])
 def test_a_warning_that_is_missing_or_false_is_told(
-    said: bool, monkeypatch: pytest.MonkeyPatch
+    text: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is of a loss: so few rounds lose more than noise alone may."""
     (case,) = LIMITED
@@ -82,6 +82,6 @@ def test_a_warning_that_is_missing_or_false_is_told(
     warned, lost, (noise, _) = models._fitted(case, x, y)
     assert warned
     assert lost - models.least_loss(x, y) > models.bar(noise)
-    monkeypatch.setattr(TrainingPlan, "converged", property(lambda _: not said))
-    with pytest.raises(AssertionError, match="a warning of" if said else "no warning of"):
-        models.attack(FREE[-1] | {"max_iter": 900} if said else case)
+    monkeypatch.setattr(TrainingPlan, "converged", property(lambda _: not text))
+    with pytest.raises(AssertionError, match="a warning of" if text else "no warning of"):
+        models.attack(FREE[-1] | {"max_iter": 900} if text else case)

@@ -44,13 +44,13 @@ def test_a_sensitivity_that_is_a_tenth_too_small_is_told(
     right: Any = Moments.sensitivity.fget  # pyright: ignore[reportAttributeAccessIssue]
 
     def wrong(self: Moments) -> tuple[Sensitivity, ...]:
-        one = right(self)[kept]
-        if isinstance(one, ln.L2):
-            return (ln.L2(one.bound * 9 / 10),)
-        return (ln.Linf(one.bound * 9 / 10, l0=one.l0),)
+        item = right(self)[kept]
+        if isinstance(item, ln.L2):
+            return (ln.L2(item.bound * 9 / 10),)
+        return (ln.Linf(item.bound * 9 / 10, l0=item.l0),)
 
     monkeypatch.setattr(Moments, "sensitivity", property(wrong))
-    assert any(one.startswith("moved by") for one in told(neighbours))
+    assert any(text.startswith("moved by") for text in told(neighbours))
 
 
 @pytest.mark.dense

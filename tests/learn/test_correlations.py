@@ -73,8 +73,8 @@ def test_some_boxes_by_hand(box: MomentBox, largest: float) -> None:
 def columns(rows: int) -> Floats:
     draws = np.random.default_rng(7)
     common = draws.normal(0, 1, (rows, 1))
-    own = draws.normal(0, 1, (rows, 3))
-    return np.clip(common * [1.0, 0.6, -0.3] + own * [0.5, 0.8, 0.9] + [1, 0, -1], *BOUNDS)
+    computed = draws.normal(0, 1, (rows, 3))
+    return np.clip(common * [1.0, 0.6, -0.3] + computed * [0.5, 0.8, 0.9] + [1, 0, -1], *BOUNDS)
 
 
 @pytest.mark.slow

@@ -43,11 +43,11 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
 @BOTH
 def test_without_noise_to_speak_of_it_is_the_rows_covariance(more: dict[str, Any]) -> None:
     x = data()
-    found = model(epsilon=10**5, delta="0.1", **more).fit(x)
+    noise = model(epsilon=10**5, delta="0.1", **more).fit(x)
     expected = Exact().fit(x)
-    assert found.location_ == pytest.approx(expected.location_, rel=1e-5)
-    assert found.covariance_ == pytest.approx(expected.covariance_, rel=1e-3, abs=1e-2)
-    assert found.correlation_ == pytest.approx(np.corrcoef(x.T), abs=1e-3)
+    assert noise.location_ == pytest.approx(expected.location_, rel=1e-5)
+    assert noise.covariance_ == pytest.approx(expected.covariance_, rel=1e-3, abs=1e-2)
+    assert noise.correlation_ == pytest.approx(np.corrcoef(x.T), abs=1e-3)
 
 
 @BOTH
@@ -58,10 +58,10 @@ def test_errors_are_as_large_as_is_said(more: dict[str, Any]) -> None:
     above = np.triu_indices(3)
     squares: list[Floats] = []
     for _ in range(200):
-        found = model(**more).fit(x)
+        noise = model(**more).fit(x)
         off = np.append(
-            (found.location_ - means) / found.location_standard_errors_,
-            ((found.covariance_ - covariance) / found.standard_errors_)[above],
+            (noise.location_ - means) / noise.location_standard_errors_,
+            ((noise.covariance_ - covariance) / noise.standard_errors_)[above],
         )
         squares.append(off**2)
     assert 0.6 < np.mean(squares) < 1.45
@@ -75,19 +75,19 @@ def test_standard_errors_are_what_moving_each_number_moves(counted: bool) -> Non
     values = moments.sums(whole).astype(float)
     variances = np.random.default_rng(1).uniform(1, 2, moments.dimension)
     rows = None if counted else 500
-    found = estimate(moments.read(values, variances, rows=rows))
+    result = estimate(moments.read(values, variances, rows=rows))
     totals = np.zeros(3), np.zeros((3, 3))
-    for place, variance in enumerate(variances):
+    for index, variance in enumerate(variances):
         ends = []
         for sign in (-1, 1):
             moved = values.copy()
-            moved[place] += sign * 1e-3
+            moved[index] += sign * 1e-3
             ends.append(estimate(moments.read(moved, variances, rows=rows)))
         slope = (ends[1].means - ends[0].means) / 2e-3
         totals[0][:] += variance * slope**2
         totals[1][:] += variance * ((ends[1].covariance - ends[0].covariance) / 2e-3) ** 2
-    assert found.mean_errors**2 == pytest.approx(totals[0], rel=1e-4)
-    assert found.errors**2 == pytest.approx(totals[1], rel=1e-3)
+    assert result.mean_errors**2 == pytest.approx(totals[0], rel=1e-4)
+    assert result.errors**2 == pytest.approx(totals[1], rel=1e-3)
 
 
 @BOTH
@@ -97,12 +97,12 @@ def test_where_there_is_only_noise_it_is_a_covariance_still(
 ) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = model(epsilon="0.01", **more).fit(data(rows))
-    scaled = found.covariance_ / np.outer([5, 6, 50], [5, 6, 50])
+        noise = model(epsilon="0.01", **more).fit(data(rows))
+    scaled = noise.covariance_ / np.outer([5, 6, 50], [5, 6, 50])
     assert (np.linalg.eigvalsh(scaled) > -1e-9).all()
     assert (np.linalg.eigvalsh(scaled) < 3 + 1e-9).all()
-    assert (np.abs(found.correlation_) <= 1).all()
-    assert ((found.location_ >= 0) & (found.location_ <= [10, 12, 100])).all()
+    assert (np.abs(noise.correlation_) <= 1).all()
+    assert ((noise.location_ >= 0) & (noise.location_ <= [10, 12, 100])).all()
 
 
 def test_what_makes_no_sense_is_refused_and_numbers_are_not_quoted() -> None:
@@ -124,8 +124,8 @@ def test_a_ledger_is_charged(tmp_path: Path) -> None:
     ledger = ln.Ledger(tmp_path / "rows.ledger")
     budget = ln.Budget(epsilon="1.5", delta="1e-5")
     ledger.open_account("rows", unit="row", budget=budget, neighbours="replace-one")
-    found = model(ledger=ledger).fit(data(20))
-    assert found.privacy_.charged is not None
-    assert found.certificate_.verify().certainly_at_most("1e-6")
+    noise = model(ledger=ledger).fit(data(20))
+    assert noise.privacy_.charged is not None
+    assert noise.certificate_.verify().certainly_at_most("1e-6")
     with pytest.raises(OverBudget):
         model(ledger=ledger).fit(data(20))

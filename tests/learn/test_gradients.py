@@ -27,11 +27,11 @@ def test_no_row_is_longer_than_the_norm_in_exact_arithmetic(rows: Any, norm: Any
 
 def test_short_rows_stay_and_long_ones_keep_their_direction() -> None:
     rows = np.random.default_rng(1).normal(size=(50, 30)) * 10.0 ** np.arange(-25, 25)[:, None]
-    found = clip(rows, 1)
+    clipped = clip(rows, 1)
     lengths = np.linalg.norm(rows, axis=1)
-    assert (found[lengths < 0.999] == rows[lengths < 0.999]).all()
+    assert (clipped[lengths < 0.999] == rows[lengths < 0.999]).all()
     long = lengths > 1
-    assert found[long] == pytest.approx(rows[long] / lengths[long][:, None], rel=1e-12)
+    assert clipped[long] == pytest.approx(rows[long] / lengths[long][:, None], rel=1e-12)
 
 
 def test_rows_that_are_not_finite_are_nothing() -> None:

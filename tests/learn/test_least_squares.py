@@ -40,17 +40,19 @@ def published(moments: Moments, values: Floats, variance: float) -> NoisyMoments
 def test_without_noise_it_is_least_squares(constant: bool, ridge: float) -> None:
     x, y = data()
     moments = layout(constant=constant)
-    found = solve(published(moments, sums_of(moments, x, y), 1e-12), constant=constant, ridge=ridge)
+    solution = solve(
+        published(moments, sums_of(moments, x, y), 1e-12), constant=constant, ridge=ridge
+    )
     expected = Ridge(alpha=ridge, fit_intercept=constant).fit(x, y)
-    assert found.weights[1:] == pytest.approx(expected.coef_, abs=1e-4)
-    assert found.weights[0] == pytest.approx(expected.intercept_, abs=1e-4)
-    assert found.hidden == 0
+    assert solution.weights[1:] == pytest.approx(expected.coef_, abs=1e-4)
+    assert solution.weights[0] == pytest.approx(expected.intercept_, abs=1e-4)
+    assert solution.hidden == 0
     if not ridge:
         design = np.column_stack([np.ones(len(x)), x])[:, not constant :]
         weights, left, *_ = np.linalg.lstsq(design, y, rcond=None)
-        assert found.weights[not constant :] == pytest.approx(weights, abs=1e-4)
+        assert solution.weights[not constant :] == pytest.approx(weights, abs=1e-4)
         usual = left / (len(y) - design.shape[1]) * np.linalg.inv(design.T @ design)
-        assert found.covariance[not constant :, not constant :] == pytest.approx(usual, rel=1e-3)
+        assert solution.covariance[not constant :, not constant :] == pytest.approx(usual, rel=1e-3)
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -67,11 +69,11 @@ def test_what_noise_moves_is_what_moving_each_number_moves(
     small, variance = 1e-3, 0.04
     before = solve(published(moments, values, variance), constant=constant, ridge=ridge)
     total = np.zeros((4, 4))
-    for place in range(moments.dimension):
+    for index in range(moments.dimension):
         both = []
         for sign in (-1, 1):
             moved = values.copy()
-            moved[place] += sign * small
+            moved[index] += sign * small
             there = solve(published(moments, moved, variance), constant=constant, ridge=ridge)
             both.append(there.weights)
         slope = (both[1] - both[0]) / (2 * small)
@@ -86,9 +88,9 @@ def test_directions_that_noise_hides_are_drawn_to_0() -> None:
     x[:, 1] = x[:, 0] + 0.01 * x[:, 1]  # nearly the same
     moments = layout(constant=True)
     values = sums_of(moments, x, y)
-    found = solve(published(moments, values, 9.0), constant=True, ridge=0)
-    assert found.hidden == 1
-    assert abs(found.weights[1] - found.weights[2]) < 0.05
+    solution = solve(published(moments, values, 9.0), constant=True, ridge=0)
+    assert solution.hidden == 1
+    assert abs(solution.weights[1] - solution.weights[2]) < 0.05
     everything = solve(published(moments, values, 1e6), constant=True, ridge=0)
     assert everything.hidden == 3
     assert np.abs(everything.weights[1:]).max() < 0.1
@@ -100,7 +102,7 @@ def test_a_count_that_noise_made_small_gives_numbers(count: float) -> None:
     moments = layout(constant=True, counted=True)
     values = np.random.default_rng(1).normal(size=moments.dimension) * 10
     values[0] = count
-    found = solve(published(moments, values, 100.0), constant=True, ridge=0)
-    assert found.hidden == 3
-    assert np.isfinite(found.weights).all()
-    assert (np.diag(found.covariance) > 0).all()
+    solution = solve(published(moments, values, 100.0), constant=True, ridge=0)
+    assert solution.hidden == 3
+    assert np.isfinite(solution.weights).all()
+    assert (np.diag(solution.covariance) > 0).all()

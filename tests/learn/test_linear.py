@@ -65,34 +65,34 @@ def test_it_learns(more: dict[str, Any]) -> None:
     x, y = data(20_000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = model(**more).fit(x, y)
-    assert found.score(x, y) > 0.8
-    assert (np.abs(found.coef_ - WEIGHTS) < 6 * found.standard_errors_).all()
-    assert abs(found.intercept_ - INTERCEPT) < 6 * found.intercept_standard_error_
-    assert (found.standard_errors_ < [0.2, 0.05]).all()
-    assert found.predict(x) == pytest.approx(x @ found.coef_ + found.intercept_)
-    assert found.hidden_directions_ == 0
-    assert found.certificate_.compositions == 1
-    assert found.certificate_.verify().certainly_at_most(Fraction(more.get("delta", "1e-6")))
+        noise = model(**more).fit(x, y)
+    assert noise.score(x, y) > 0.8
+    assert (np.abs(noise.coef_ - WEIGHTS) < 6 * noise.standard_errors_).all()
+    assert abs(noise.intercept_ - INTERCEPT) < 6 * noise.intercept_standard_error_
+    assert (noise.standard_errors_ < [0.2, 0.05]).all()
+    assert noise.predict(x) == pytest.approx(x @ noise.coef_ + noise.intercept_)
+    assert noise.hidden_directions_ == 0
+    assert noise.certificate_.compositions == 1
+    assert noise.certificate_.verify().certainly_at_most(Fraction(more.get("delta", "1e-6")))
 
 
 @pytest.mark.parametrize("more", [{}, {"fit_intercept": False}, COUNTED], ids=str)
 def test_without_noise_to_speak_of_it_is_least_squares(more: dict[str, Any]) -> None:
     """Bounds that no value exceeds, and features as fine as 2^−20 of them."""
     x, y = data()
-    found = model(epsilon=10**5, delta="0.1", **more).fit(x, y)
+    noise = model(epsilon=10**5, delta="0.1", **more).fit(x, y)
     expected = Exact(fit_intercept=more.get("fit_intercept", True)).fit(x, y)
-    assert found.coef_ == pytest.approx(expected.coef_, rel=1e-4)
-    assert found.intercept_ == pytest.approx(expected.intercept_, rel=1e-3, abs=1e-9)
-    assert found.score(x, y) == pytest.approx(expected.score(x, y), abs=1e-6)
+    assert noise.coef_ == pytest.approx(expected.coef_, rel=1e-4)
+    assert noise.intercept_ == pytest.approx(expected.intercept_, rel=1e-3, abs=1e-9)
+    assert noise.score(x, y) == pytest.approx(expected.score(x, y), abs=1e-6)
 
 
 def test_alpha_is_that_of_a_ridge_on_scaled_columns() -> None:
     x, y = data()
-    found = model(epsilon=10**5, delta="0.1", alpha=300).fit(x, y)
+    noise = model(epsilon=10**5, delta="0.1", alpha=300).fit(x, y)
     expected = Ridge(alpha=300).fit(x / [5, 50] - 1, y / 60)
-    assert found.coef_ * [5, 50] / 60 == pytest.approx(expected.coef_, rel=1e-4)
-    assert found.predict(x) == pytest.approx(60 * expected.predict(x / [5, 50] - 1), rel=1e-3)
+    assert noise.coef_ * [5, 50] / 60 == pytest.approx(expected.coef_, rel=1e-4)
+    assert noise.predict(x) == pytest.approx(60 * expected.predict(x / [5, 50] - 1), rel=1e-3)
 
 
 def test_what_lies_outside_is_cut_off_in_training_without_a_word() -> None:
@@ -100,9 +100,9 @@ def test_what_lies_outside_is_cut_off_in_training_without_a_word() -> None:
     x[:3], y[:2] = [1e300, -1e300], -1e300
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = model(epsilon=10**5, delta="0.1").fit(x, y)
+        noise = model(epsilon=10**5, delta="0.1").fit(x, y)
     expected = Exact().fit(x.clip(0, [10, 100]), y.clip(-60, 60))
-    assert found.coef_ == pytest.approx(expected.coef_, rel=1e-4)
+    assert noise.coef_ == pytest.approx(expected.coef_, rel=1e-4)
 
 
 @pytest.mark.parametrize("more", [{}, COUNTED], ids=str)
@@ -112,13 +112,13 @@ def test_standard_errors_are_how_far_coefficients_are_off(more: dict[str, Any]) 
     And 95 % of errors are within 1.96 standard errors, found to ±1.1 %.
     """
     draws = np.random.default_rng(4)
-    found: list[Floats] = []
+    results: list[Floats] = []
     for _ in range(200):
         x = draws.uniform([0, 20], [10, 80], (3000, 2))
-        one = model(**more).fit(x, x @ WEIGHTS + INTERCEPT + draws.normal(0, 3, 3000))
-        off = np.append(one.coef_ - WEIGHTS, one.intercept_ - INTERCEPT)
-        found.append(off / np.append(one.standard_errors_, one.intercept_standard_error_))
-    squares = np.array(found) ** 2
+        noise = model(**more).fit(x, x @ WEIGHTS + INTERCEPT + draws.normal(0, 3, 3000))
+        off = np.append(noise.coef_ - WEIGHTS, noise.intercept_ - INTERCEPT)
+        results.append(off / np.append(noise.standard_errors_, noise.intercept_standard_error_))
+    squares = np.array(results) ** 2
     assert 0.65 < squares.mean() < 1.4
     assert 0.9 < (squares < 1.96**2).mean() < 0.995
 
@@ -173,12 +173,12 @@ def test_what_is_no_finite_number_is_an_error_that_quotes_none(
     secret: Any, in_target: bool
 ) -> None:
     kind = complex if isinstance(secret, complex) else object
-    x, y = (one.astype(kind) for one in data(50))
+    x, y = (item.astype(kind) for item in data(50))
     (y if in_target else x)[3] = secret
-    held = [(x, y)]
+    stored = [(x, y)]
     if isinstance(secret, str):
-        held += [(x.astype(str), y.astype(str)), (x.tolist(), y.tolist())]
-    for features, target in held:
+        stored += [(x.astype(str), y.astype(str)), (x.tolist(), y.tolist())]
+    for features, target in stored:
         with pytest.raises(ValueError, match=r"NaN|infinity|float|Complex|complex") as caught:
             model().fit(features, target)
         for quoted in ("s3cret", "123.456"):
@@ -195,20 +195,20 @@ def test_no_door_quotes_what_is_no_number(secret: Any, kind: type) -> None:
     odd[3, 0] = secret
     fitted = model().fit(x, y)
     scaler = BoundedScaler(bounds=(0, 1)).fit(x)
-    for door in (fitted.predict, scaler.transform, scaler.fit, lambda one: model().fit(one, y)):
-        for held in (odd, odd.astype(str)) if isinstance(secret, str) else (odd,):
+    for door in (fitted.predict, scaler.transform, scaler.fit, lambda item: model().fit(item, y)):
+        for stored in (odd, odd.astype(str)) if isinstance(secret, str) else (odd,):
             with pytest.raises((ValueError, TypeError)) as caught:
-                door(held)
+                door(stored)
             assert "s3cret" not in str(caught.value)
 
 
 def test_no_standard_error_is_stated_where_noise_hides_a_direction() -> None:
     x, y = data(50)
     with pytest.warns(ConvergenceWarning, match="standard errors are infinite"):
-        found = model(epsilon="0.01").fit(x, y)
-    assert found.hidden_directions_
-    assert np.isinf([*found.standard_errors_, found.intercept_standard_error_]).all()
-    assert np.isfinite(found.coef_).all()
+        noise = model(epsilon="0.01").fit(x, y)
+    assert noise.hidden_directions_
+    assert np.isinf([*noise.standard_errors_, noise.intercept_standard_error_]).all()
+    assert np.isfinite(noise.coef_).all()
 
 
 def test_noise_that_cannot_serve_is_refused() -> None:
@@ -218,8 +218,8 @@ def test_noise_that_cannot_serve_is_refused() -> None:
 
 @SILENT
 def test_delta_is_one_over_the_square_of_the_rows() -> None:
-    found = model(delta=None).fit(*data(200))
-    assert found.certificate_.budget.delta == Fraction(1, 200**2)
+    noise = model(delta=None).fit(*data(200))
+    assert noise.certificate_.budget.delta == Fraction(1, 200**2)
 
 
 @SILENT
@@ -245,33 +245,33 @@ def test_a_ledger_is_charged_before_any_noise_is_drawn(
         return release(self, values)
 
     monkeypatch.setattr(ln.Mechanism, "release", seen)
-    found = model(ledger=path, **more).fit(x, y)
-    assert [one.certificate for one in drawn] == [found.certificate_]
-    assert found.privacy_.charged is not None
-    assert ("added or removed" if more else "replaced") in str(found.privacy_)
-    assert "releases" not in str(found.privacy_)
-    before = found.predict(x)
+    noise = model(ledger=path, **more).fit(x, y)
+    assert [mechanism.certificate for mechanism in drawn] == [noise.certificate_]
+    assert noise.privacy_.charged is not None
+    assert ("added or removed" if more else "replaced") in str(noise.privacy_)
+    assert "releases" not in str(noise.privacy_)
+    before = noise.predict(x)
     with pytest.raises(OverBudget):
-        found.fit(x, y)
+        noise.fit(x, y)
     assert len(drawn) == 1
-    assert (found.predict(x) == before).all()
+    assert (noise.predict(x) == before).all()
 
 
 def test_clones_and_pickles() -> None:
     x, y = data()
-    found = model().fit(x, y)
-    again: Any = clone(found)
-    assert str(again.get_params()) == str(found.get_params())
-    kept: Any = pickle.loads(pickle.dumps(found))
-    assert (kept.predict(x) == found.predict(x)).all()
-    assert kept.certificate_ == found.certificate_
+    noise = model().fit(x, y)
+    again: Any = clone(noise)
+    assert str(again.get_params()) == str(noise.get_params())
+    kept: Any = pickle.loads(pickle.dumps(noise))
+    assert (kept.predict(x) == noise.predict(x)).all()
+    assert kept.certificate_ == noise.certificate_
 
 
 def test_noise_that_is_tiny_cuts_nothing_off() -> None:
     """2^61 steps of its own grid are at ε = 1,000 far below the sums of a thousand rows."""
-    found = model(epsilon=1000, bounds=(-1, 1), target_bounds=(-1, 1)).fit(
+    noise = model(epsilon=1000, bounds=(-1, 1), target_bounds=(-1, 1)).fit(
         np.linspace(-1, 1, 1001)[:, None], np.linspace(-0.5, 0.5, 1001)
     )
-    assert found.coef_ == pytest.approx([0.5], rel=1e-3)
-    assert found.certificate_.grid is not None
-    assert found.certificate_.grid * 2**61 > MOST_ROWS
+    assert noise.coef_ == pytest.approx([0.5], rel=1e-3)
+    assert noise.certificate_.grid is not None
+    assert noise.certificate_.grid * 2**61 > MOST_ROWS

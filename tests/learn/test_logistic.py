@@ -76,8 +76,8 @@ def test_the_defaults_converge_where_curvature_is_small() -> None:
     x, y = visits(200_000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = LogisticRegression(classes=(0, 1)).fit(x, y)
-    plan = found.plan_
+        noise = LogisticRegression(classes=(0, 1)).fit(x, y)
+    plan = noise.plan_
     rows = np.column_stack([x, np.ones(len(x))])
     exact, curved = np.array([2.10, -1.57, -2.43]), np.eye(3)
     for _ in range(8):  # Newton's steps
@@ -85,7 +85,7 @@ def test_the_defaults_converge_where_curvature_is_small() -> None:
         curved = (rows * (chances * (1 - chances))[:, None]).T @ rows / len(x)
         exact -= np.linalg.solve(curved, rows.T @ (chances - y) / len(x))
     spread = plan.noise * np.sqrt(np.diag(np.linalg.matrix_power(np.linalg.inv(curved), 2)))
-    weights = np.append(found.coef_[0], found.intercept_)
+    weights = np.append(noise.coef_[0], noise.intercept_)
     assert (np.abs(weights - exact) < 6 * spread + 0.05).all()
     assert weights == pytest.approx([2.10, -1.57, -2.43], abs=0.4)
 
@@ -102,14 +102,14 @@ def test_rounds_that_are_too_few_are_told_before_anything_is_spent(
     asked = model(ledger=ledger, **few)
     with pytest.warns(ConvergenceWarning, match="too few"):
         asked.set_params(ledger=None).fit(x, y)
-    told: list[str] = []
+    lines: list[str] = []
     for rows in (x, 0 * x):  # of public numbers alone
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(ConvergenceWarning) as caught:
                 asked.set_params(ledger=ledger).fit(rows, y)
-        told.append(str(caught.value))
-    assert told[0] == told[1]
+        lines.append(str(caught.value))
+    assert lines[0] == lines[1]
     assert ledger.accounts()["rows"].spent.epsilon == 0
 
 
@@ -118,18 +118,18 @@ def test_rounds_that_are_too_few_are_told_before_anything_is_spent(
 @pytest.mark.parametrize("neighbours", [{}, {"neighbours": "add-remove", "n_rows": 4000}])
 def test_it_learns(updates: str, neighbours: dict[str, Any]) -> None:
     x, y = data()
-    found = model(updates=updates, **neighbours).fit(x, y)
-    assert found.score(x, y) > 0.85
-    assert found.coef_[0, 0] > 0 > found.coef_[0, 1]
-    plan = found.plan_
-    assert found.n_iter_ == [plan.rounds]
-    assert found.certificate_.compositions == plan.releases
-    assert found.certificate_.verify()
-    assert found.certificate_.delta.certainly_at_most("1e-6")
-    probabilities = found.predict_proba(x)
+    noise = model(updates=updates, **neighbours).fit(x, y)
+    assert noise.score(x, y) > 0.85
+    assert noise.coef_[0, 0] > 0 > noise.coef_[0, 1]
+    plan = noise.plan_
+    assert noise.n_iter_ == [plan.rounds]
+    assert noise.certificate_.compositions == plan.releases
+    assert noise.certificate_.verify()
+    assert noise.certificate_.delta.certainly_at_most("1e-6")
+    probabilities = noise.predict_proba(x)
     assert probabilities.sum(axis=1) == pytest.approx(1)
-    assert (probabilities[:, 1] > 0.5).astype(int) == pytest.approx(found.predict(x))
-    assert np.exp(found.predict_log_proba(x)) == pytest.approx(probabilities)
+    assert (probabilities[:, 1] > 0.5).astype(int) == pytest.approx(noise.predict(x))
+    assert np.exp(noise.predict_log_proba(x)) == pytest.approx(probabilities)
 
 
 @TOO_FEW
@@ -147,10 +147,10 @@ def test_as_many_releases_are_drawn_as_the_certificate_is_about(
     monkeypatch.setattr(ln.Mechanism, "release", counted)
     for updates in ("coordinates", "vectors"):
         drawn.clear()
-        found = model(updates=updates, max_iter=30).fit(x, y)
-        assert len(drawn) == found.plan_.releases
+        noise = model(updates=updates, max_iter=30).fit(x, y)
+        assert len(drawn) == noise.plan_.releases
         assert {bits for _, bits in drawn} == {BITS}
-        assert {one.certificate for one, _ in drawn} == {found.certificate_}
+        assert {mechanism.certificate for mechanism, _ in drawn} == {noise.certificate_}
 
 
 @pytest.mark.dense
@@ -183,8 +183,8 @@ def test_labels_are_named_by_the_user_or_read_with_a_warning() -> None:
     with pytest.warns(PrivacyWarning, match="classes"):
         assert list(model(classes=None).fit(x, y).classes_) == [0, 1]
     words = np.array(["no", "yes"])[y]
-    found = model(classes=("no", "yes")).fit(x, words)
-    assert set(found.predict(x)) <= {"no", "yes"}
+    noise = model(classes=("no", "yes")).fit(x, words)
+    assert set(noise.predict(x)) <= {"no", "yes"}
     with pytest.raises(ValueError, match="aren't in classes"):
         model(classes=(0, 2)).fit(x, y)
     with pytest.raises(ValueError, match="Only binary"):
@@ -202,8 +202,8 @@ def test_what_lies_outside_is_cut_off_without_a_word() -> None:
     x[0] = 1e9
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = model().fit(x, y)
-    assert (found.decision_function(x[:1]) == found.decision_function(np.ones((1, 3)))).all()
+        noise = model().fit(x, y)
+    assert (noise.decision_function(x[:1]) == noise.decision_function(np.ones((1, 3)))).all()
 
 
 @pytest.mark.parametrize(
@@ -234,10 +234,10 @@ def test_what_makes_no_sense_is_refused_by_name(wrong: dict[str, Any], name: str
 
 @TOO_FEW
 def test_parameters_of_the_noise_stay() -> None:
-    found = model(
+    noise = model(
         noise="gaussian-mixture", noise_parameters={"modes": 10}, max_iter=3, updates="coordinates"
     ).fit(*data(100))
-    assert found.plan_.mechanism.noise.parameters["modes"] == 10
+    assert noise.plan_.mechanism.noise.parameters["modes"] == 10
 
 
 @TOO_FEW
@@ -257,10 +257,10 @@ def test_a_ledger_is_charged_before_any_noise_is_drawn(
         return release(self, values)
 
     monkeypatch.setattr(ln.Mechanism, "release", seen)
-    found = model(ledger=path, max_iter=5).fit(x, y)
-    assert found.privacy_.charged is not None
-    assert "replaced" in str(found.privacy_)
-    assert "δ ≤" in str(found.privacy_)
+    noise = model(ledger=path, max_iter=5).fit(x, y)
+    assert noise.privacy_.charged is not None
+    assert "replaced" in str(noise.privacy_)
+    assert "δ ≤" in str(noise.privacy_)
     with pytest.raises(OverBudget):
         model(ledger=str(path), max_iter=5).fit(x, y)
     with pytest.raises(Refused):  # another relation than the account's
@@ -271,19 +271,19 @@ def test_a_ledger_is_charged_before_any_noise_is_drawn(
 
 @TOO_FEW
 def test_delta_is_one_over_the_square_of_the_rows() -> None:
-    found = model(delta=None, max_iter=3).fit(*data(200))
-    assert found.certificate_.budget.delta == Fraction(1, 200**2)
+    noise = model(delta=None, max_iter=3).fit(*data(200))
+    assert noise.certificate_.budget.delta == Fraction(1, 200**2)
 
 
 @TOO_FEW
 def test_a_refused_refit_leaves_the_model_as_it_was() -> None:
     x, y = data(200)
-    found = model(max_iter=3).fit(x, y)
-    before = found.predict(x)
-    found.set_params(classes=(1, 0), noise="geometric")
+    noise = model(max_iter=3).fit(x, y)
+    before = noise.predict(x)
+    noise.set_params(classes=(1, 0), noise="geometric")
     with pytest.raises(Refused):
-        found.fit(x, y)
-    assert (found.predict(x) == before).all()
+        noise.fit(x, y)
+    assert (noise.predict(x) == before).all()
 
 
 @pytest.mark.parametrize("secret", ["s3cret", 123.456 + 1j], ids=str)
@@ -313,25 +313,25 @@ def test_features_are_shortened_to_max_norm_and_the_constant_is_not(
     x, y = np.array([[3.0, 4.0], [0.9, -0.9], [0.3, 0.4]]), np.array([0, 1, 1])
     short = np.array([[0.5, 0.5], [0.5, -0.5], [0.3, 0.4]])
     for norm in (Fraction(1, 2), Fraction("0.70710678118")):
-        found = model(max_norm=norm, max_iter=3).fit(x, y)
+        noise = model(max_norm=norm, max_iter=3).fit(x, y)
         whole = seen.pop()
         assert (whole[:, 2] == 2**BITS).all()
         squares = (whole[:, :2].astype(np.int64).astype(object) ** 2).sum(axis=1)
         assert max(squares) <= norm**2 * 2 ** (2 * BITS)
-        scores = whole[:, :2] / 2**BITS @ found.coef_[0] + found.intercept_
-        assert found.decision_function(x) == pytest.approx(scores, abs=1e-4)
+        scores = whole[:, :2] / 2**BITS @ noise.coef_[0] + noise.intercept_
+        assert noise.decision_function(x) == pytest.approx(scores, abs=1e-4)
     assert whole[:, :2] / 2**BITS == pytest.approx(short, abs=1e-5)
-    assert found.predict_proba(x) == pytest.approx(found.predict_proba(short), abs=1e-5)
+    assert noise.predict_proba(x) == pytest.approx(noise.predict_proba(short), abs=1e-5)
 
 
 @TOO_FEW
 @pytest.mark.parametrize("norm", ["1e200", 1e10, 7])
 def test_a_norm_that_no_row_has_changes_nothing(norm: Any) -> None:
     x, y = data(100)
-    found, other = (model(max_norm=one, max_iter=3).fit(x, y) for one in (norm, None))
-    assert found.plan_.mechanism.noise == other.plan_.mechanism.noise
-    assert found.decision_function(2 * x) == pytest.approx(
-        (2 * x).clip(-1, 1) @ found.coef_[0] + found.intercept_
+    result, other = (model(max_norm=item, max_iter=3).fit(x, y) for item in (norm, None))
+    assert result.plan_.mechanism.noise == other.plan_.mechanism.noise
+    assert result.decision_function(2 * x) == pytest.approx(
+        (2 * x).clip(-1, 1) @ result.coef_[0] + result.intercept_
     )
 
 

@@ -21,14 +21,14 @@ Row = tuple[Fraction, ...]
 
 def numbers_of(row: Row, *, constant: bool, counted: bool) -> list[Fraction]:
     """What one row adds, from the definition."""
-    one = Fraction(1)
-    z = [one, *row] if constant else list(row)
+    fraction = Fraction(1)
+    z = [fraction, *row] if constant else list(row)
     products = [a * b for a, b in itertools.combinations(z, 2)]
-    return [one] * counted + products + [2 * x * x - 1 for x in row]
+    return [fraction] * counted + products + [2 * x * x - 1 for x in row]
 
 
 def every(variables: int, values: tuple[str, ...]) -> list[Row]:
-    return list(itertools.product(*[[Fraction(one) for one in values]] * variables))
+    return list(itertools.product(*[[Fraction(value) for value in values]] * variables))
 
 
 def in_units(rows: list[Row]) -> NDArray[np.float64]:
@@ -167,15 +167,15 @@ def test_what_was_released_is_read_as_a_matrix(constant: bool, counted: bool) ->
     public = None if counted else 40
     values = moments.sums(rows.astype(float)).astype(float)
     variances = draws.uniform(1, 2, moments.dimension)
-    found = moments.read(values, variances, rows=public)
-    assert found.sums == pytest.approx(z.T @ z, abs=1e-9)
-    assert found.rows == 40
+    text = moments.read(values, variances, rows=public)
+    assert text.sums == pytest.approx(z.T @ z, abs=1e-9)
+    assert text.rows == 40
     inner = draws.normal(size=(moments.size, moments.size))
     inner = inner + inner.T
     total = np.zeros_like(inner)
-    for place, variance in enumerate(variances):
+    for index, variance in enumerate(variances):
         moved = values.copy()
-        moved[place] += 1
-        one = moments.read(moved, variances, rows=public).sums - found.sums
-        total += variance * one @ inner @ one
-    assert found.spread(inner) == pytest.approx(total, abs=1e-9)
+        moved[index] += 1
+        value = moments.read(moved, variances, rows=public).sums - text.sums
+        total += variance * value @ inner @ value
+    assert text.spread(inner) == pytest.approx(total, abs=1e-9)

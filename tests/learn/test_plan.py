@@ -63,15 +63,15 @@ def test_vectors_cost_by_the_length_of_a_row() -> None:
 
 
 def test_rounds_cost_no_noise_and_are_as_many_as_its_curvature_asks_for() -> None:
-    found = plan_training(problem(rows=10_000, features=5, rounds=None))
-    assert found.converged
-    assert found.reached <= found.learnable
-    largest = 5 / 4 + found.ridge
-    assert found.step == pytest.approx(1 / largest)
-    assert found.rounds == math.ceil(3 * math.sqrt(largest / found.learnable))
+    mechanism = plan_training(problem(rows=10_000, features=5, rounds=None))
+    assert mechanism.converged
+    assert mechanism.reached <= mechanism.learnable
+    largest = 5 / 4 + mechanism.ridge
+    assert mechanism.step == pytest.approx(1 / largest)
+    assert mechanism.rounds == math.ceil(3 * math.sqrt(largest / mechanism.learnable))
     limited = plan_training(problem(rows=10_000, features=5, rounds=12))
     assert limited.rounds == 12
-    assert limited.noise == pytest.approx(found.noise, rel=1e-6)
+    assert limited.noise == pytest.approx(mechanism.noise, rel=1e-6)
     assert not limited.converged
     assert "max_iter" in limited.advice
     assert "vectors" in plan_training(problem(), updates="coordinates").advice
@@ -111,14 +111,14 @@ def test_what_is_predicted_is_no_less_than_the_worst_curvature_loses(
     asked = problem(
         budget=Budget(epsilon=epsilon, delta="1e-6"), rows=rows, features=features, rounds=None
     )
-    found = plan_training(asked)
-    curvatures = np.geomspace(found.learnable / 1e4, features / 4, 60)
-    left, variance = filtered(found, curvatures)
-    worst = float((curvatures / 2 * ((left * found.size) ** 2 + variance)).max())
-    assert features * worst <= found.predicted_noise
+    mechanism = plan_training(asked)
+    curvatures = np.geomspace(mechanism.learnable / 1e4, features / 4, 60)
+    left, variance = filtered(mechanism, curvatures)
+    worst = float((curvatures / 2 * ((left * mechanism.size) ** 2 + variance)).max())
+    assert features * worst <= mechanism.predicted_noise
     # a third isn't had by any ridge, were the loss with it minimized exactly
     ridges = np.geomspace(1e-7, 100, 200)[:, None]
-    lost = (ridges * found.size) ** 2 + found.noise**2
+    lost = (ridges * mechanism.size) ** 2 + mechanism.noise**2
     least = (curvatures * lost / 2 / (curvatures + ridges) ** 2).max(axis=1).min()
     assert worst < 3 * least
     few = plan_training(replace(asked, rounds=10))
@@ -153,18 +153,18 @@ def test_the_table_of_the_theory() -> None:
         losses = curvatures / 2 * (left**2 + variance / curvatures**2)
         worst = int(losses.argmax())
         most_left = np.abs(left[curvatures >= 4]).max()
-        found = (losses[worst], left[worst], most_left, variance.max())
-        assert found[:2] == pytest.approx(printed[:2], abs=0.006)
-        for one, bound, digits in zip(found[2:], printed[2:], (0.001, 0.01), strict=True):
-            assert bound - 1.2 * digits < one <= bound
+        results = (losses[worst], left[worst], most_left, variance.max())
+        assert results[:2] == pytest.approx(printed[:2], abs=0.006)
+        for item, bound, digits in zip(results[2:], printed[2:], (0.001, 0.01), strict=True):
+            assert bound - 1.2 * digits < item <= bound
 
 
 def test_without_delta_rounds_are_fewer_as_each_costs() -> None:
     pure = problem(budget=Budget(epsilon=5), rows=20_000, features=3, rounds=None, noise="auto")
-    found = plan_training(pure)
-    assert found.mechanism.certificate.budget.delta == 0
-    assert found.rounds < plan_training(replace(pure, budget=BUDGET)).rounds
-    assert found.converged
+    plan = plan_training(pure)
+    assert plan.mechanism.certificate.budget.delta == 0
+    assert plan.rounds < plan_training(replace(pure, budget=BUDGET)).rounds
+    assert plan.converged
 
 
 @pytest.mark.parametrize(("rounds", "taken"), [(3, 3), (10, 10), (10**6, 1213), (None, 1000)])
@@ -191,8 +191,8 @@ def test_without_delta_a_gaussian_is_refused_and_another_is_found() -> None:
     pure = problem(budget=Budget(epsilon=1), rounds=5)
     with pytest.raises(Refused):
         plan_training(pure)
-    found = plan_training(problem(budget=Budget(epsilon=1), rounds=5, noise="auto"))
-    assert found.mechanism.certificate.budget.delta == 0
+    plan = plan_training(problem(budget=Budget(epsilon=1), rounds=5, noise="auto"))
+    assert plan.mechanism.certificate.budget.delta == 0
 
 
 def test_too_many_releases_are_refused() -> None:

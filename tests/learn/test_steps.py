@@ -32,14 +32,14 @@ def test_it_agrees_with_dp_accounting() -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("rate", [1, "0.1"])
 def test_exactly_so_many_more_steps_fit(rate: Any) -> None:
-    made = StepAccountant(noise_multiplier=4, sampling_rate=rate, steps=7)
-    more = made.more_steps(epsilon=3, delta="1e-5")
+    accountant = StepAccountant(noise_multiplier=4, sampling_rate=rate, steps=7)
+    more = accountant.more_steps(epsilon=3, delta="1e-5")
     assert more > 0
-    assert made.after(more).delta(epsilon=3).certainly_at_most("1e-5")
-    assert not made.after(more + 1).delta(epsilon=3).certainly_at_most("1e-5")
-    assert made.after(more).more_steps(epsilon=3, delta="1e-5") == 0
-    assert made.after(more + 9).more_steps(epsilon=3, delta="1e-5") == 0
-    assert made.after(1).more_steps(epsilon=3, delta="1e-5") == more - 1
+    assert accountant.after(more).delta(epsilon=3).certainly_at_most("1e-5")
+    assert not accountant.after(more + 1).delta(epsilon=3).certainly_at_most("1e-5")
+    assert accountant.after(more).more_steps(epsilon=3, delta="1e-5") == 0
+    assert accountant.after(more + 9).more_steps(epsilon=3, delta="1e-5") == 0
+    assert accountant.after(1).more_steps(epsilon=3, delta="1e-5") == more - 1
 
 
 def test_of_a_large_budget_all_that_are_counted_fit() -> None:
@@ -47,12 +47,12 @@ def test_of_a_large_budget_all_that_are_counted_fit() -> None:
 
 
 def test_no_step_costs_nothing_and_no_delta_admits_none() -> None:
-    made = StepAccountant(noise_multiplier=1)
-    assert made.epsilon(delta="1e-5").upper == 0
-    assert made.delta(epsilon=1).upper == 0
-    assert made.more_steps(epsilon=100, delta=0) == 0
+    budget = StepAccountant(noise_multiplier=1)
+    assert budget.epsilon(delta="1e-5").upper == 0
+    assert budget.delta(epsilon=1).upper == 0
+    assert budget.more_steps(epsilon=100, delta=0) == 0
     with pytest.raises(NotApplicable):
-        made.after(1).epsilon(delta=0)
+        budget.after(1).epsilon(delta=0)
 
 
 @pytest.mark.dense
@@ -65,28 +65,28 @@ def test_the_multiplier_is_enough_and_hardly_more() -> None:
 
 
 def test_samples_have_the_rate() -> None:
-    made = StepAccountant(noise_multiplier=1, sampling_rate="0.03")
-    sizes = np.array([len(made.sample(10_000)) for _ in range(200)])
+    accountant = StepAccountant(noise_multiplier=1, sampling_rate="0.03")
+    sizes = np.array([len(accountant.sample(10_000)) for _ in range(200)])
     assert sizes.mean() == pytest.approx(300, abs=6 * (300 * 0.97 / 200) ** 0.5)
     assert sizes.var() == pytest.approx(291, rel=0.6)
     assert list(StepAccountant(noise_multiplier=1).sample(3)) == [0, 1, 2]
-    assert len(made.sample(0)) == 0
+    assert len(accountant.sample(0)) == 0
 
 
 def test_the_noise_of_a_step_has_the_standard_deviation_it_says() -> None:
-    made = StepAccountant(noise_multiplier="1.5", sampling_rate="0.01")
+    accountant = StepAccountant(noise_multiplier="1.5", sampling_rate="0.01")
     gradients = np.full((3, 20_000), 0.25 / 20_000**0.5)  # each of length 1/4
-    found = made.noisy_sum(gradients, norm="0.5")
-    assert found.std() == pytest.approx(0.75, rel=0.03)
-    assert found.mean() == pytest.approx(3 * gradients[0, 0], abs=6 * 0.75 / 20_000**0.5)
-    nothing = made.noisy_sum(np.zeros((0, 5)), norm=1)
+    noisy_sum = accountant.noisy_sum(gradients, norm="0.5")
+    assert noisy_sum.std() == pytest.approx(0.75, rel=0.03)
+    assert noisy_sum.mean() == pytest.approx(3 * gradients[0, 0], abs=6 * 0.75 / 20_000**0.5)
+    nothing = accountant.noisy_sum(np.zeros((0, 5)), norm=1)
     assert nothing.shape == (5,)
 
 
 def test_gradients_are_clipped_before_they_are_summed() -> None:
     quiet = StepAccountant(noise_multiplier="1e-9")
-    found = quiet.noisy_sum([[30.0, 40.0], [0.03, 0.04]], norm=1)
-    assert found == pytest.approx([0.63, 0.84], abs=1e-6)
+    noisy_sum = quiet.noisy_sum([[30.0, 40.0], [0.03, 0.04]], norm=1)
+    assert noisy_sum == pytest.approx([0.63, 0.84], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_a_norm_out_of_range_is_named() -> None:
-    made = StepAccountant(noise_multiplier=1)
+    accountant = StepAccountant(noise_multiplier=1)
     with pytest.raises(InvalidArgument, match="norm"):
-        made.noisy_sum([[1.0]], norm="1e300")
-    assert made.noisy_sum(np.zeros((3, 0)), norm=1).shape == (0,)
+        accountant.noisy_sum([[1.0]], norm="1e300")
+    assert accountant.noisy_sum(np.zeros((3, 0)), norm=1).shape == (0,)

@@ -62,8 +62,8 @@ def minimum(x: Floats, y: Floats, penalty: float = 0.0) -> Any:
         h = both[:size] - both[size:]
         return float(np.logaddexp(0, -y * (x @ h)).mean() + penalty * both.sum())
 
-    found = minimize(loss, np.zeros(2 * size), bounds=[(0, None)] * 2 * size, tol=1e-12)
-    return found.x[:size] - found.x[size:]
+    minimum = minimize(loss, np.zeros(2 * size), bounds=[(0, None)] * 2 * size, tol=1e-12)
+    return minimum.x[:size] - minimum.x[size:]
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.03])
@@ -116,38 +116,38 @@ def test_as_many_rounds_as_planned_come_near_the_minimum(epsilon: str) -> None:
     """Without noise; where curvature is small, too, as two columns are nearly one."""
     x, y = data(2000)
     x[:, 1] = 0.97 * x[:, 2]
-    made = planned(x, epsilon)
+    plan = planned(x, epsilon)
 
     def loss(h: Floats) -> float:
         return float(np.logaddexp(0, -y * (x @ h)).mean())
 
-    left = loss(by_vectors(x, y, made, exactly)) - loss(minimum(x, y))
-    assert 0 <= left < made.predicted_noise / 10
-    assert made.converged
+    left = loss(by_vectors(x, y, plan, exactly)) - loss(minimum(x, y))
+    assert 0 <= left < plan.predicted_noise / 10
+    assert plan.converged
 
 
 @pytest.mark.dense
 def test_noise_moves_the_coefficients_as_far_as_linear_algebra_says() -> None:
     """σ of all rounds, through the inverse of curvature at the minimum; 4/3 for the average."""
     x, y = data(300)
-    made = planned(x, "60")
+    mechanism = planned(x, "60")
     draws = np.random.default_rng(9)
-    deviation = made.noise * math.sqrt(made.rounds) * len(x)
+    deviation = mechanism.noise * math.sqrt(mechanism.rounds) * len(x)
 
     def noisy(sums: Floats) -> Floats:
         return sums / UNIT + deviation * draws.normal(size=sums.shape)
 
-    middle = by_vectors(x, y, made, exactly)
-    found = np.array([by_vectors(x, y, made, noisy) for _ in range(150)])
+    middle = by_vectors(x, y, mechanism, exactly)
+    values = np.array([by_vectors(x, y, mechanism, noisy) for _ in range(150)])
     chances = 1 / (1 + np.exp(-x @ middle))
     curved = (x * (chances * (1 - chances))[:, None]).T @ x / len(x)
-    curvature, directions = np.linalg.eigh(curved + made.ridge * np.eye(len(middle)))
-    assert curvature[0] > 4 * made.learnable
-    spread = ((found - middle) @ directions).std(axis=0)
-    assert spread == pytest.approx(np.sqrt(4 / 3) * made.noise / curvature, rel=0.25)
-    losses = [np.logaddexp(0, -y * (x @ h)).mean() for h in found]
+    curvature, directions = np.linalg.eigh(curved + mechanism.ridge * np.eye(len(middle)))
+    assert curvature[0] > 4 * mechanism.learnable
+    spread = ((values - middle) @ directions).std(axis=0)
+    assert spread == pytest.approx(np.sqrt(4 / 3) * mechanism.noise / curvature, rel=0.25)
+    losses = [np.logaddexp(0, -y * (x @ h)).mean() for h in values]
     least = np.logaddexp(0, -y * (x @ minimum(x, y))).mean()
-    assert np.mean(losses) - least < made.predicted_noise
+    assert np.mean(losses) - least < mechanism.predicted_noise
 
 
 def test_features_are_cut_to_their_box_and_their_norm_exactly() -> None:
@@ -214,8 +214,8 @@ def test_a_row_adds_the_same_whoever_else_is_there(size: int) -> None:
     whole = whole_features(draws.uniform(-1, 1, (size, 57)), squared_norm=Fraction(57))
     weights, labels = draws.normal(size=57) * 40, draws.choice([-1.0, 1.0], size)
     every = training._slopes(training._margins(np.asfortranarray(whole), weights), labels)
-    for place in {0, size // 2, size - 1}:
-        kept = np.arange(size) != place
+    for index in {0, size // 2, size - 1}:
+        kept = np.arange(size) != index
         columns = np.asfortranarray(whole[kept])
         others = training._slopes(training._margins(columns, weights), labels[kept])
         assert (others == every[kept]).all()
@@ -245,7 +245,7 @@ def test_coefficients_that_overflowed_leave_each_part_within_its_bound(far: floa
 def test_a_callers_errstate_turns_no_row_into_an_error(noise: float) -> None:
     """Margins of 1e5 overflow exp on one side and underflow it on the other."""
     with np.errstate(all="raise"):
-        found = vector_rounds(
+        result = vector_rounds(
             whole_features(np.ones((2, 1)), squared_norm=Fraction(1)),
             np.array([1.0, -1.0]),
             plan=plan(3, 1, 1.0),
@@ -253,7 +253,7 @@ def test_a_callers_errstate_turns_no_row_into_an_error(noise: float) -> None:
             penalty=0,
             noisy=lambda sums: sums / UNIT + noise,
         )
-    assert np.isfinite(found).all()
+    assert np.isfinite(result).all()
 
 
 @pytest.mark.parametrize("squared_norm", [None, Fraction(2)])

@@ -33,6 +33,6 @@ def account(path: Path, epsilon: str, delta: str = "0", rule: str | None = None)
 
 def sampled(name: str, epsilon: str, delta: str) -> Certificate:
     """What such a certificate would say of Poisson samples; not proved, for costs alone."""
-    found = copy(certificate(name, epsilon, delta))
-    object.__setattr__(found, "sampling_rate", Fraction(1, 20))
-    return found
+    result = copy(certificate(name, epsilon, delta))
+    object.__setattr__(result, "sampling_rate", Fraction(1, 20))
+    return result

@@ -94,8 +94,8 @@ def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> N
         "unknown kind": [honest | {"kind": "gift"}],
         "Entry 2": [honest | {"dataset": "claims"}],
     }
-    for place, (why, bodies) in enumerate(forgeries.items()):
-        folder = tmp_path / str(place)
+    for index, (why, bodies) in enumerate(forgeries.items()):
+        folder = tmp_path / str(index)
         folder.mkdir()
         ledger = account(folder, "1", "1e-6")
         with ledger._store.appending() as (_, log):
@@ -206,8 +206,8 @@ def test_what_is_no_entry_is_unreadable_whatever_its_hash(tmp_path: Path, name: 
     text = UNREADABLE[name]
     with sqlite3.connect(ledger.path) as connection:
         (last,) = connection.execute("SELECT hash FROM entry").fetchone()
-        found = hashlib.sha256((last + text).encode()).hexdigest()
-        connection.execute("INSERT INTO entry (body, hash) VALUES (?, ?)", (text, found))
+        digest = hashlib.sha256((last + text).encode()).hexdigest()
+        connection.execute("INSERT INTO entry (body, hash) VALUES (?, ?)", (text, digest))
     for use in (
         ledger.accounts,
         ledger.history,
@@ -282,14 +282,14 @@ def test_a_database_of_others_stays_as_it_is(
     tmp_path: Path, application: int, *, logged: bool
 ) -> None:
     """In the mode that it has, and with what a program that was killed left in its log."""
-    made, path = tmp_path / "made", tmp_path / "found/budget.ledger"
-    made.mkdir()
+    folder, path = tmp_path / "made", tmp_path / "found/budget.ledger"
+    folder.mkdir()
     statements = ("CREATE TABLE entry (number INT)", f"PRAGMA application_id = {application}")
-    held = in_wal(made / path.name, *statements)
+    stored = in_wal(folder / path.name, *statements)
     if not logged:
-        held.close()
-    shutil.copytree(made, path.parent, ignore=shutil.ignore_patterns("*-shm"))
-    held.close()
+        stored.close()
+    shutil.copytree(folder, path.parent, ignore=shutil.ignore_patterns("*-shm"))
+    stored.close()
     before = contents(path.parent)
     assert len(before) == 1 + logged
     for use in (Ledger(path).accounts, lambda: check_ledger(path), lambda: account_in(path)):
@@ -362,16 +362,16 @@ def test_no_damaged_byte_is_taken_for_a_budget(tmp_path: Path) -> None:
     draw, errors = random.Random(3), 0
     for _ in range(150):
         damaged = bytearray(whole)
-        for place in draw.sample(range(len(whole)), draw.choice((1, 1, 20))):
-            damaged[place] ^= 1 << draw.randrange(8)
+        for index in draw.sample(range(len(whole)), draw.choice((1, 1, 20))):
+            damaged[index] ^= 1 << draw.randrange(8)
         Path(ledger.path).write_bytes(damaged)
         try:
-            found = ledger.accounts()
+            result = ledger.accounts()
             check_ledger(ledger.path)
         except (InvalidInput, Refused):
             errors += 1
         else:
-            assert found == wanted
+            assert result == wanted
     assert errors > 30
 
 

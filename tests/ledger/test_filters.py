@@ -49,9 +49,9 @@ def conversion(rho: Fraction, epsilon: Fraction) -> float:
     ("rho", "epsilon"), [("0.02", "1"), ("1e-6", "0.01"), ("3", "10"), ("0.5", "0.1")]
 )
 def test_the_conversion_of_zcdp_is_the_best_of_its_orders(rho: str, epsilon: str) -> None:
-    found = float(zcdp_delta(Fraction(rho), Fraction(epsilon)))
+    value = float(zcdp_delta(Fraction(rho), Fraction(epsilon)))
     on_grid = conversion(Fraction(rho), Fraction(epsilon))
-    assert on_grid * (1 - GRID_ERROR) <= found <= on_grid * (1 + 1e-9)
+    assert on_grid * (1 - GRID_ERROR) <= value <= on_grid * (1 + 1e-9)
 
 
 @given(
@@ -128,10 +128,10 @@ def test_every_cell_that_a_person_moves_is_charged(noise: Noise, budget: Budget)
 def test_gaussian_rho_covers_its_exact_composition() -> None:
     """Σρ at the filter's limit, for Gaussians alone, really is within the budget."""
     budget = Budget(epsilon=1, delta="1e-6")
-    one = certificate("gaussian", "0.1", "1e-7")
-    count = count_fitting(Cost.of(one), budget, ZCDP)
+    mechanism = certificate("gaussian", "0.1", "1e-7")
+    count = count_fitting(Cost.of(mechanism), budget, ZCDP)
     assert count > 10  # more than sums hold
-    law = Releases(noise=one.noise, shifts=one.shifts, compositions=count)
+    law = Releases(noise=mechanism.noise, shifts=mechanism.shifts, compositions=count)
     assert Composition(parts=(law,)).delta(epsilon=1).upper <= 1e-6
 
 
@@ -185,9 +185,9 @@ def test_the_first_charge_chooses_the_filter_that_holds_more(
     budget = Budget(epsilon=1, delta="1e-6")
     cost = Cost.of(certificate(name, epsilon, delta))
     assert choose_rule(cost, budget) == best
-    held = {rule: count_fitting(cost, budget, rule) for rule in (SUMS, ZCDP)}
-    assert held[best] == max(held.values()) > 0
-    for rule, count in held.items():
+    stored = {rule: count_fitting(cost, budget, rule) for rule in (SUMS, ZCDP)}
+    assert stored[best] == max(stored.values()) > 0
+    for rule, count in stored.items():
         assert not fits(cost.times(count + 1), budget, rule)
         assert count == 0 or fits(cost.times(count), budget, rule)
 

@@ -47,8 +47,8 @@ def test_a_budget_is_spent_to_the_last_and_no_further(tmp_path: Path) -> None:
 
 
 def test_a_release_of_the_whole_budget_fits_by_default(tmp_path: Path) -> None:
-    for place, name in enumerate(("gaussian", "truncated-laplace", "tulap")):
-        folder = tmp_path / str(place)
+    for index, name in enumerate(("gaussian", "truncated-laplace", "tulap")):
+        folder = tmp_path / str(index)
         folder.mkdir()
         ledger = account(folder, "1", "1e-6")
         assert ledger.charge(certificate(name, "1", "1e-6"), unit="person").rule == SUMS
@@ -72,13 +72,13 @@ def test_adaptive_charges_are_admitted_as_a_brute_recomputation_says(tmp_path: P
         ledger = account(folder, "1", "1e-6", rule)
         budget = ledger.accounts()["visits"].budget
         for _ in range(50):
-            one = draw.choice(kinds)
+            item = draw.choice(kinds)
             # sums in another order than the ledger's, from the certificates
-            wanted = fits(Cost.of(one) + spent, budget, rule)
+            wanted = fits(Cost.of(item) + spent, budget, rule)
             try:
-                ledger.charge(one, unit="person")
+                ledger.charge(item, unit="person")
                 assert wanted
-                spent = Cost.of(one) + spent
+                spent = Cost.of(item) + spent
             except OverBudget:
                 assert not wanted
                 refused += 1
@@ -89,9 +89,9 @@ def test_adaptive_charges_are_admitted_as_a_brute_recomputation_says(tmp_path: P
 
 def test_many_gaussians_go_further_by_zcdp(tmp_path: Path) -> None:
     ledger = account(tmp_path, "1", "1e-6")
-    one = certificate("gaussian", "0.1", "1e-7")
+    item = certificate("gaussian", "0.1", "1e-7")
     for _ in range(30):  # sums hold 10
-        assert ledger.charge(one, unit="person").rule == ZCDP
+        assert ledger.charge(item, unit="person").rule == ZCDP
 
 
 @pytest.mark.parametrize(
@@ -119,11 +119,11 @@ def test_a_sensitivity_of_other_neighbours_is_refused(tmp_path: Path) -> None:
 
 
 def test_sampling_is_for_records_added_or_removed(tmp_path: Path) -> None:
-    held = account(tmp_path, "1").accounts()["visits"]
+    stored = account(tmp_path, "1").accounts()["visits"]
     release = sampled("gaussian", "0.5", "1e-7")
-    held.check_statement(release, unit="person", neighbours="add-remove")
+    stored.check_statement(release, unit="person", neighbours="add-remove")
     with pytest.raises(Refused, match="add-remove neighbours"):
-        replace(held, neighbours="replace-one").check_statement(
+        replace(stored, neighbours="replace-one").check_statement(
             release, unit="person", neighbours="replace-one"
         )
 
@@ -145,16 +145,16 @@ def test_a_false_certificate_is_refused_and_costs_nothing(tmp_path: Path) -> Non
 def test_accounts_are_apart_and_named(tmp_path: Path) -> None:
     ledger = account(tmp_path, "1")
     ledger.open_account("claims", unit="row", budget=Budget(epsilon=2))
-    one = certificate("laplace", "1")
-    ledger.charge(one, unit="row", dataset="claims")
-    ledger.charge(one, unit="person", dataset="visits")
-    assert {name: held.spent.epsilon for name, held in ledger.accounts().items()} == {
+    item = certificate("laplace", "1")
+    ledger.charge(item, unit="row", dataset="claims")
+    ledger.charge(item, unit="person", dataset="visits")
+    assert {name: stored.spent.epsilon for name, stored in ledger.accounts().items()} == {
         "visits": 1,
         "claims": 1,
     }
     for name in (None, "visit"):
         with pytest.raises(InvalidArgument, match="'visits', 'claims'"):
-            ledger.charge(one, unit="row", dataset=name)
+            ledger.charge(item, unit="row", dataset=name)
     with pytest.raises(Refused, match="already"):
         ledger.open_account("claims", unit="row", budget=Budget(epsilon=5))
     with pytest.raises(InvalidArgument):
@@ -165,13 +165,13 @@ def test_accounts_are_apart_and_named(tmp_path: Path) -> None:
 
 def test_draws_of_one_sample_are_no_plan() -> None:
     """Together such draws have log(1 + γ(e^(2·3) − 1)) = 0.338, above twice the 0.1 of each."""
-    one = Certificate.prove(
+    proof = Certificate.prove(
         budget=Budget(epsilon="0.1"),
         noise=Laplace(scale=Fraction(1, 3), dimension=1),
         sensitivity=L1(1),
         sampling_rate=Fraction(1, 1000),
     )
-    budget, draws = Budget(epsilon="0.2"), (("a", one), ("b", one))
+    budget, draws = Budget(epsilon="0.2"), (("a", proof), ("b", proof))
     with pytest.raises(NotCertified, match="one sample"):
         PlanCertificate.prove(budget=budget, draws=draws)
     with pytest.raises(CertificateRejected, match="one sample"):
@@ -216,15 +216,15 @@ def test_a_plan_of_several_queries_and_of_noise_without_tight_composition(tmp_pa
 
 def test_every_order_of_two_charges_gives_the_same_sums(tmp_path: Path) -> None:
     releases = [certificate("laplace", "0.1"), certificate("gaussian", "0.3", "1e-7")]
-    found: list[Cost] = []
-    for place, order in enumerate(itertools.permutations(releases)):
-        folder = tmp_path / str(place)
+    results: list[Cost] = []
+    for index, order in enumerate(itertools.permutations(releases)):
+        folder = tmp_path / str(index)
         folder.mkdir()
         ledger = account(folder, "1", "1e-6", SUMS)
-        for one in order:
-            ledger.charge(one, unit="person")
-        found.append(ledger.accounts()["visits"].spent)
-    assert found[0] == found[1]
+        for item in order:
+            ledger.charge(item, unit="person")
+        results.append(ledger.accounts()["visits"].spent)
+    assert results[0] == results[1]
 
 
 def test_a_ledger_that_another_process_holds_is_refused_in_the_end(
@@ -258,8 +258,8 @@ def test_a_charge_that_cannot_be_written_is_none(
         patch.setattr(store.Store, "_open", small)
         with pytest.raises(InvalidInput, match="can't be written to"):
             _ = [ledger.charge(certificate("laplace", "0.01"), unit="person") for _ in range(10)]
-    held = ledger.accounts()["visits"]
-    assert held.spent.epsilon == held.charges * Fraction(1, 100)
+    stored = ledger.accounts()["visits"]
+    assert stored.spent.epsilon == stored.charges * Fraction(1, 100)
     check_ledger(ledger.path)
 
 
@@ -275,8 +275,8 @@ def test_a_cost_that_could_not_be_read_again_is_not_charged(tmp_path: Path) -> N
 
 def test_what_is_known_without_a_certificate_is_said_before(tmp_path: Path) -> None:
     ledger = account(tmp_path, "1", rule=SUMS)
-    one = Budget(epsilon=1)
-    ledger.check_account(unit="person", budget=one)
+    budget = Budget(epsilon=1)
+    ledger.check_account(unit="person", budget=budget)
     for why, wrong in (
         ("unit", {"unit": "row"}),
         ("neighbours", {"unit": "person", "neighbours": "replace-one"}),
@@ -289,7 +289,7 @@ def test_what_is_known_without_a_certificate_is_said_before(tmp_path: Path) -> N
         ledger.check_account(unit="person", dataset="other")
     ledger.charge(certificate("laplace", "1"), unit="person")
     with pytest.raises(OverBudget):
-        ledger.check_account(unit="person", budget=one)
+        ledger.check_account(unit="person", budget=budget)
 
 
 @pytest.mark.parametrize(("bits", "short"), [(10_000, True), (10_001, False)])

@@ -101,12 +101,12 @@ def test_a_pure_release_of_the_epsilon_that_is_left_fits(tmp_path: Path, rule: s
 
 def test_before_the_first_charge_all_is_left(tmp_path: Path) -> None:
     ledger = opened(tmp_path, None)
-    found = account(ledger)
-    assert found.last is None
-    assert found.remaining == Remaining(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    result = account(ledger)
+    assert result.last is None
+    assert result.remaining == Remaining(epsilon=Fraction(1), delta=Fraction(1, 10**6))
     small, large = Cost.of(certificate("laplace", "0.01")), Cost.of(certificate("laplace", "0.5"))
-    assert found.more_like(small) == count_fitting(small, BUDGET, ZCDP) > 100
-    assert found.more_like(large) == 2
+    assert result.more_like(small) == count_fitting(small, BUDGET, ZCDP) > 100
+    assert result.more_like(large) == 2
 
 
 def test_words_are_rounded_down() -> None:
@@ -174,11 +174,11 @@ def test_every_charge_on_the_way_fits(spent: Fraction, each: Fraction, rule: str
 
 def test_what_is_said_to_be_left_of_no_epsilon_is_what_fits(tmp_path: Path) -> None:
     """It said that ρ 0 of 0 was left, where three of these fit."""
-    found = account(opened(tmp_path, ZCDP, Budget(epsilon=0, delta="1e-9")))
-    assert found.more_like(Cost(rho=Fraction(1, 10**20))) >= 3
-    assert found.remaining.rho is not None
-    assert found.remaining.rho > Fraction(3, 10**20)
-    assert not str(found.remaining).startswith("ρ 0 of 0")
+    result = account(opened(tmp_path, ZCDP, Budget(epsilon=0, delta="1e-9")))
+    assert result.more_like(Cost(rho=Fraction(1, 10**20))) >= 3
+    assert result.remaining.rho is not None
+    assert result.remaining.rho > Fraction(3, 10**20)
+    assert not str(result.remaining).startswith("ρ 0 of 0")
 
 
 def test_counts_end() -> None:

@@ -36,11 +36,11 @@ def made(name: str) -> ln.Mechanism:
 @pytest.mark.parametrize("epsilons", [("1", "1"), ("1", "0.3"), ("0.3", "1"), ("3", "0.1")])
 def test_differences_of_gaussians_by_their_formula(epsilons: tuple[str, str]) -> None:
     each = [
-        ln.calibrate("gaussian", epsilon=one, delta="1e-5", sensitivity=L2).certificate
-        for one in epsilons
+        ln.calibrate("gaussian", epsilon=epsilon, delta="1e-5", sensitivity=L2).certificate
+        for epsilon in epsilons
     ]
     half_width = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
-    exact = 1.959963984540054 * math.hypot(*(float(one.noise.scale) for one in each))
+    exact = 1.959963984540054 * math.hypot(*(float(mechanism.noise.scale) for mechanism in each))
     assert exact <= half_width < 1.05 * exact
 
 
@@ -48,22 +48,22 @@ def test_differences_of_gaussians_by_their_formula(epsilons: tuple[str, str]) ->
 @pytest.mark.parametrize("epsilons", [("1", "1"), ("0.5", "2")])
 def test_differences_of_whole_numbers_by_exact_convolution(epsilons: tuple[str, str]) -> None:
     each = [
-        ln.calibrate("geometric", epsilon=one, sensitivity=ln.Integer(1)).certificate
-        for one in epsilons
+        ln.calibrate("geometric", epsilon=item, sensitivity=ln.Integer(1)).certificate
+        for item in epsilons
     ]
     reach = 80
     laws: list[list[Fraction]] = []
-    for one in epsilons:  # p^|k|·(1 − p)/(1 + p), p = e^−ε
-        p = Fraction(math.exp(-float(one)))
+    for epsilon in epsilons:  # p^|k|·(1 − p)/(1 + p), p = e^−ε
+        p = Fraction(math.exp(-float(epsilon)))
         laws.append([p ** abs(k) * (1 - p) / (1 + p) for k in range(-reach, reach + 1)])
     masses = {gap: Fraction(0) for gap in range(2 * reach + 1)}
     for k, first in enumerate(laws[0]):
         for m, second in enumerate(laws[1]):
             masses[abs(k - m)] += first * second
-    held, exact = masses[0], 0
-    while held < Fraction(95, 100):
+    stored, exact = masses[0], 0
+    while stored < Fraction(95, 100):
         exact += 1
-        held += masses[exact]
+        stored += masses[exact]
     half_width = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
     assert exact - 1e-9 <= half_width <= exact + 1
 
@@ -84,9 +84,9 @@ def test_differences_of_releases_are_within_it_as_often_as_it_says() -> None:
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, 0.99995, math.nan])
 def test_a_probability_too_near_1_is_refused(probability: float) -> None:
-    own = (made("laplace").certificate, {0: 1.0})
+    computed = (made("laplace").certificate, {0: 1.0})
     with pytest.raises(InvalidArgument, match="probability"):
-        difference_half_width(own, own, probability)
+        difference_half_width(computed, computed, probability)
 
 
 def test_laplace_by_its_formula() -> None:
@@ -165,7 +165,7 @@ def test_the_least_epsilon_is_found_where_errors_grow_with_epsilon_by_a_step() -
     coarse = ln.calibrate("geometric", epsilon=5, sensitivity=ln.Integer(10))
     for half_width in sorted(set(errors)):
         least = coarse.at_accuracy(half_width).certificate.budget.epsilon
-        first = tried[next(i for i, one in enumerate(errors) if one <= half_width)]
+        first = tried[next(i for i, item in enumerate(errors) if item <= half_width)]
         assert least <= first
         if first > tried[0]:
             assert least > first - Fraction(1, 100)
@@ -173,11 +173,11 @@ def test_the_least_epsilon_is_found_where_errors_grow_with_epsilon_by_a_step() -
 
 @pytest.mark.dense
 def test_whole_numbers_with_delta_get_the_least_too() -> None:
-    made = {"delta": "1e-3", "sensitivity": ln.Integer(1)}
-    mechanism = ln.calibrate("discrete-staircase", epsilon=1, **made).at_accuracy(2)
+    built = {"delta": "1e-3", "sensitivity": ln.Integer(1)}
+    mechanism = ln.calibrate("discrete-staircase", epsilon=1, **built).at_accuracy(2)
     assert mechanism.accuracy(0.95) == 2
     less = mechanism.certificate.budget.epsilon * (1 - Fraction(1, 10**5))
-    assert ln.calibrate("discrete-staircase", epsilon=less, **made).accuracy(0.95) == 3
+    assert ln.calibrate("discrete-staircase", epsilon=less, **built).accuracy(0.95) == 3
 
 
 @pytest.mark.parametrize(("scale", "grid"), [("0.1", "default"), ("0.5", "1"), ("1/3", "1/4")])
@@ -233,12 +233,12 @@ def test_a_law_whose_coordinates_are_not_known_is_refused() -> None:
 
 def test_cells_of_an_uneven_tree_have_each_its_own_half_width() -> None:
     tree = {"branches": [2, 1, 5], "shares": ["0.2", "0.4", "0.4"]}
-    found = ln.calibrate(
+    mechanism = ln.calibrate(
         "agreeing", epsilon=1, sensitivity=ln.RowCounts(1), dimension=6, parameters=tree
     )
-    drawn = np.abs(draw_cells(found.noise, InsecureSeededEntropy(3), count=4000))
+    drawn = np.abs(draw_cells(mechanism.noise, InsecureSeededEntropy(3), count=4000))
     for probability in (0.9, 0.95):
-        widths = found.accuracy(probability)
+        widths = mechanism.accuracy(probability)
         assert widths[0] < widths[1]
         assert ((drawn <= widths).mean(axis=0) > probability - 0.02).all()
         assert ((drawn <= widths - 1).mean(axis=0) < probability + 0.02).all()

@@ -33,7 +33,7 @@ def test_a_quantile_is_the_first_candidate_whose_regression_reaches_it(seed: int
     fitted = isotonic(list(accumulate(counts)))
     chosen = read_quantiles(counts, LEVELS, total=total)
     for level, position in zip(LEVELS, chosen, strict=True):
-        reached = [at for at, one in enumerate(fitted) if one >= level * max(total, 0)]
+        reached = [at for at, item in enumerate(fitted) if item >= level * max(total, 0)]
         assert position == (reached[0] if reached else 11)
     assert chosen == sorted(chosen)
 

@@ -41,12 +41,12 @@ def test_each_draw_has_bits_of_its_own(law: Noise) -> None:
     grid = default_grid(law) / 2**8
     draws = prepare_draws(law, grid=grid)
     first, second = (draws(InsecureSeededEntropy(seed)) for seed in (1, 2))
-    kept = [one.draw(law.dimension) for one in (first, second)]
+    kept = [item.draw(law.dimension) for item in (first, second)]
     new = [
         make_sampler(law, grid=grid, entropy=InsecureSeededEntropy(seed)).draw(law.dimension)
         for seed in (1, 2)
     ]
-    middles = [[one.enclose(i, 120).mid() for i in range(law.dimension)] for one in (*kept, *new)]
+    middles = [[item.enclose(i, 120).mid() for i in range(law.dimension)] for item in (*kept, *new)]
     assert middles[:2] == middles[2:]
     if not law.for_whole_numbers:
         assert not set(map(str, middles[0])) & set(map(str, middles[1]))

@@ -46,13 +46,13 @@ def worst_loss(claim: QuantileCertificate, *, most: int) -> float:
     laws: dict[Any, Law] = {}
 
     def laws_of(table: tuple[tuple[int, int], ...]) -> list[Law]:
-        found: list[Law] = []
+        results: list[Law] = []
         for group in range(claim.groups):
             rows = tuple(sorted(value for at, value in table if at == group))
             if rows not in laws:
                 laws[rows] = law_of(claim, list(rows))
-            found.append(laws[rows])
-        return found
+            results.append(laws[rows])
+        return results
 
     worst = 0.0
     for table in tables(most - 1, values):
@@ -63,7 +63,7 @@ def worst_loss(claim: QuantileCertificate, *, most: int) -> float:
             if claim.neighbours == "replace-one"
             else ((ends[0], more) for more in ends[1:])
         )
-        worst = max([worst, *(largest_loss(one, other) for one, other in pairs)])
+        worst = max([worst, *(largest_loss(item, other) for item, other in pairs)])
     return worst
 
 
@@ -96,9 +96,9 @@ def test_draws_have_the_law_of_the_definition(levels: int, parts: int, rows: lis
     claim = best(_LEVELS[levels], parts=parts, epsilon=Fraction(4))
     wanted: Counter[tuple[int, ...]] = Counter()
     for parts_chosen, chance in law_of(claim, rows).items():
-        wanted[tuple(sorted(place // claim.parts for place in parts_chosen))] += chance  # type: ignore[assignment]
+        wanted[tuple(sorted(index // claim.parts for index in parts_chosen))] += chance  # type: ignore[assignment]
     entropy = InsecureSeededEntropy(7)
-    counts = [5 * rows.count(place) for place in range(3)]
+    counts = [5 * rows.count(index) for index in range(3)]
     frequencies = Counter(
         tuple(choose_quantiles(claim, counts, unit=5, entropy=entropy)) for _ in range(_DRAWS)
     )

@@ -248,7 +248,7 @@ def test_values_beyond_the_range_keep_the_shape_of_their_shifts() -> None:
     here, there = (
         np.array([mechanism.release([top + a, a]).values for _ in range(40)]) for a in (10, 11)
     )
-    across = np.concatenate([one[:, 1] - (one[:, 0] - top) for one in (here, there)])
+    across = np.concatenate([item[:, 1] - (item[:, 0] - top) for item in (here, there)])
     assert np.abs(across).max() < 1  # the noise itself: the body is a hundredth wide there
 
 

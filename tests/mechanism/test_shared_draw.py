@@ -37,14 +37,14 @@ def elsewhere(draw: SharedDraw) -> SharedDraw:
 @pytest.mark.parametrize("name", LAWS)
 def test_parts_have_the_law_of_the_vector(name: str) -> None:
     noise, _ = drawn(name, 4)
-    found = []
+    results = []
     for _ in range(2000):
         draw = SharedDraw.of(noise.certificate, noise.grid)
         parts = [draw.add_to_part(np.zeros(1)), elsewhere(draw).add_to_part(np.zeros(3))]
-        found.append(np.concatenate(parts))
+        results.append(np.concatenate(parts))
     whole = np.array([noise.release(np.zeros(4)).values for _ in range(2000)])
     for size in (np.abs, lambda x: np.linalg.norm(x, axis=1)):
-        here, there = np.ravel(size(np.array(found))), np.ravel(size(whole))
+        here, there = np.ravel(size(np.array(results))), np.ravel(size(whole))
         assert stats.kstest(here, there).pvalue > 1e-4
 
 
@@ -71,16 +71,16 @@ def radial(dimension: int, *, alpha: str = "3.5", p: str = "1.3") -> ln.Mechanis
 def test_parts_of_known_sizes_have_the_law_of_the_vector() -> None:
     """Generalized gamma in R^6 as 1 + 2 + 3 coordinates: lengths, coordinates and parts' shares."""
     noise, sizes = radial(6), (1, 2, 3)
-    found = []
+    results = []
     for _ in range(3000):
         draws = SharedDraw.in_parts(noise.certificate, noise.grid, sizes)
         parts = [
             elsewhere(draw).add_to_part(np.zeros(n)) for draw, n in zip(draws, sizes, strict=True)
         ]
-        found.append(np.concatenate(parts))
-    here = np.array(found)
+        results.append(np.concatenate(parts))
+    here = np.array(results)
     there = np.array([noise.release(np.zeros(6)).values for _ in range(3000)])
-    norms = [np.linalg.norm(one, axis=1) for one in (here, there)]
+    norms = [np.linalg.norm(item, axis=1) for item in (here, there)]
     assert stats.kstest(*norms).pvalue > 1e-4
     for index in range(6):
         assert stats.kstest(here[:, index], there[:, index]).pvalue > 1e-4
@@ -105,9 +105,9 @@ def test_the_lengths_of_parts_make_the_length_of_the_vector() -> None:
 
 def test_a_part_of_a_known_size_is_asked_for_whole() -> None:
     noise = radial(5)
-    one, other = SharedDraw.in_parts(noise.certificate, noise.grid, (2, 3))
+    item, other = SharedDraw.in_parts(noise.certificate, noise.grid, (2, 3))
     with pytest.raises(InvalidArgument, match="2 of them"):
-        one.add_to_part(np.zeros(3))
+        item.add_to_part(np.zeros(3))
     assert other.add_to_part(np.zeros(3)).shape == (3,)
 
 

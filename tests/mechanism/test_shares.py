@@ -57,8 +57,8 @@ def test_one_share_is_a_difference_of_polya_numbers(count: int, decay: Fraction)
     """Against scipy's negative binomial, convolved with its mirror image."""
     law = ln.noise.Geometric(scale=1, cells=1, core=1, decay=decay)
     middle = 200
-    one = stats.nbinom.pmf(np.arange(middle + 1), 1 / count, -np.expm1(-float(decay)))
-    both = np.convolve(one, one[::-1])
+    item = stats.nbinom.pmf(np.arange(middle + 1), 1 / count, -np.expm1(-float(decay)))
+    both = np.convolve(item, item[::-1])
     assert fits(drawn(law, count, DRAWS), both, middle) > 1e-4
 
 
@@ -131,15 +131,15 @@ def test_a_client_whose_values_are_beyond_all_bounds_hides_as_well() -> None:
     assert len(alone) == 50
     whole = ln.Shares(mechanism=geometric(), clients=3)
     far = [2**63 - 1, -(2**63) + 1, 5]
-    totals = [int(whole.add(whole.share(one) for one in far)) for _ in range(500)]
+    totals = [int(whole.add(whole.share(item) for item in far)) for _ in range(500)]
     assert np.var(totals) == pytest.approx(geometric().noise.variance, rel=0.4)
 
 
 def test_shares_add_up_modulo_two_to_the_64() -> None:
     shares = ln.Shares(mechanism=gaussian(3), clients=4)
     sent = [shares.share([2.0**30, -5.0, 0.25]) for _ in range(4)]
-    exact = [sum(int(one[index]) for one in sent) for index in range(3)]
-    assert [int(one) % 2**64 for one in shares.add(sent)] == [one % 2**64 for one in exact]
+    exact = [sum(int(item[index]) for item in sent) for index in range(3)]
+    assert [int(item) % 2**64 for item in shares.add(sent)] == [item % 2**64 for item in exact]
 
 
 def test_too_few_shares_are_no_release() -> None:

@@ -39,7 +39,7 @@ def law_of(epsilon: float, reach: int) -> dict[int, float]:
 
 
 def within(law: dict[float, float], end: float) -> float:
-    return math.fsum(p for place, p in law.items() if abs(place) <= end + 1e-12)
+    return math.fsum(p for index, p in law.items() if abs(index) <= end + 1e-12)
 
 
 def summed(terms: list[tuple[float, dict[int, float]]]) -> dict[float, float]:
@@ -72,16 +72,16 @@ def test_whole_sums_have_the_least_whole_half_width(epsilon: str, count: int) ->
 
 
 def test_weighted_sums_hold_and_are_hardly_wider_than_need_be() -> None:
-    one, other = noise_of("geometric", "1"), noise_of("geometric", "0.4")
+    item, other = noise_of("geometric", "1"), noise_of("geometric", "0.4")
     terms = [
-        Term(certificate=one, coefficient=0.7, times=2),
-        Term(certificate=one, coefficient=-0.1, times=1),
+        Term(certificate=item, coefficient=0.7, times=2),
+        Term(certificate=item, coefficient=-0.1, times=1),
         Term(certificate=other, coefficient=0.25, times=1),
     ]
     law = summed([
         (0.7, law_of(1, 25)), (0.7, law_of(1, 25)), (-0.1, law_of(1, 25)), (0.25, law_of(0.4, 50)),
     ])  # fmt: skip
-    deviation = math.sqrt(math.fsum(p * place**2 for place, p in law.items()))
+    deviation = math.sqrt(math.fsum(p * index**2 for index, p in law.items()))
     assert deviation_of_sum(terms) == pytest.approx(deviation, rel=1e-6)
     for probability, end in zip(
         PROBABILITIES, half_widths_of_sum(terms, PROBABILITIES), strict=True

@@ -49,7 +49,7 @@ def image(geometry: Geometry, values: list[Fraction]) -> list[Fraction]:
     if isinstance(geometry, Blocks):
         size = geometry.block.dimension
         groups = (values[i : i + size] for i in range(0, len(values), size))
-        return [one for group in groups for one in image(geometry.block, group)]
+        return [item for group in groups for item in image(geometry.block, group)]
     assert isinstance(geometry, CountEllipse)
     d, n = geometry.queries, values[-1] if geometry.with_total else Fraction(0)
     common = geometry.shared * sum(values[:d]) + geometry.offset * n
@@ -109,10 +109,10 @@ def test_values_beyond_the_range_are_mapped_exactly(geometry: CountEllipse | Blo
     values = [Fraction(2 * i - 3, 4) for i in range(geometry.dimension)]
     near, far = values.copy(), values.copy()
     far[-1] = Fraction(2) ** 70
-    for one in (near, far):
-        mapped = whiten(geometry, as_exact(one), 0)
-        wanted = image(geometry, one)
-        if one is far:
+    for item in (near, far):
+        mapped = whiten(geometry, as_exact(item), 0)
+        wanted = image(geometry, item)
+        if item is far:
             assert isinstance(mapped, Rationals)
             assert mapped.values.tolist() == wanted
         else:
@@ -158,7 +158,7 @@ def test_errors_have_the_covariance_that_the_geometry_says(geometry: Geometry) -
         noise = Gaussian(scale=2, dimension=1)
     entropy = InsecureSeededEntropy(7)
     values = np.arange(size) * 10.0
-    found = np.array(
+    result = np.array(
         [
             add_noise(noise, Fraction(1, 1024), values, geometry=geometry, entropy=entropy) - values
             for _ in range(draws)
@@ -166,7 +166,7 @@ def test_errors_have_the_covariance_that_the_geometry_says(geometry: Geometry) -
     )
     expected = noise.variance * geometry.covariance()
     roots = np.sqrt(np.diag(expected))
-    errors = np.abs(np.cov(found.T) - expected) / np.outer(roots, roots)
+    errors = np.abs(np.cov(result.T) - expected) / np.outer(roots, roots)
     # a covariance of 4000 draws is off by 2.5 % at one sigma (heavier tails than normal)
     assert errors.max() < 0.12
-    assert np.abs(found.mean(axis=0) / roots).max() < 5 / math.sqrt(draws)
+    assert np.abs(result.mean(axis=0) / roots).max() < 5 / math.sqrt(draws)

@@ -131,13 +131,13 @@ def test_coordinates_that_depend_on_each_other_are_no_product(
 
 @pytest.mark.parametrize("law", UNLIKE, ids=repr)
 def test_coordinates_that_are_alike_have_one_quantile_and_others_another(law: VectorNoise) -> None:
-    each = [find_quantile(law, 0.95, one) for one in range(law.dimension)]
+    each = [find_quantile(law, 0.95, index) for index in range(law.dimension)]
     alike = list_alike(law)
     np.testing.assert_allclose(np.array(each)[alike], each, rtol=1e-12)
     np.testing.assert_allclose(law.variances[alike], law.variances, rtol=1e-9)
     groups = len(np.unique(alike))
     assert groups == len(np.unique(law.variances.round(6)))
-    assert all(alike[one] == one for one in np.unique(alike))
+    assert all(alike[item] == item for item in np.unique(alike))
 
 
 @pytest.mark.parametrize("law", EVERY, ids=label)
@@ -162,10 +162,10 @@ def test_all_values_are_multiples_of_the_step_of_a_lattice(law: Noise) -> None:
         assert np.exp(law.log_density(places)).sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("law", [one for one in EVERY if one.dimension == 2], ids=label)
+@pytest.mark.parametrize("law", [item for item in EVERY if item.dimension == 2], ids=label)
 def test_coordinates_are_independent_where_the_density_is_a_product(law: Any) -> None:
     """Then ln f(x, y) − ln f(x, 0) − ln f(0, y) + ln f(0, 0) is 0 at all x and y."""
-    x, y = (one.ravel() for one in np.meshgrid(*[np.linspace(0.1, 1.6, 7)] * 2))
+    x, y = (item.ravel() for item in np.meshgrid(*[np.linspace(0.1, 1.6, 7)] * 2))
     both, first, second, neither = (
         law.log_density(np.column_stack(pair)) for pair in ((x, y), (x, 0 * y), (0 * x, y), (0, 0))
     )
@@ -179,4 +179,4 @@ def test_coordinates_are_independent_where_the_density_is_a_product(law: Any) ->
 
 def test_gaussian_and_laplace_noise_alone_have_independent_coordinates() -> None:
     assert not has_independent_coordinates(None)
-    assert {name for name, one in FAMILIES.items() if one.independent} == {"gaussian", "laplace"}
+    assert {name for name, item in FAMILIES.items() if item.independent} == {"gaussian", "laplace"}

@@ -36,11 +36,11 @@ def test_behind_cells_every_cell_that_moves_is_a_draw() -> None:
 
 def test_one_release_of_all_rows_may_spend_more_than_one_of_a_sample() -> None:
     asked = Question(budget=BUDGET, compositions=9, sampling_rate=Fraction(1, 10))
-    one = asked.one_at(Budget(epsilon="0.1", delta="1e-6"))
-    assert one.once
+    item = asked.one_at(Budget(epsilon="0.1", delta="1e-6"))
+    assert item.once
     assert not asked.once
-    assert one.budget.delta == Fraction("1e-5")
-    assert float(one.budget.epsilon) == pytest.approx(0.71867, abs=1e-5)  # ln(1 + 10(e^0.1 − 1))
+    assert item.budget.delta == Fraction("1e-5")
+    assert float(item.budget.epsilon) == pytest.approx(0.71867, abs=1e-5)  # ln(1 + 10(e^0.1 − 1))
     assert asked.one_at(Budget(epsilon="0.1", delta="0.1")).budget.delta == Fraction(1, 2)
     with pytest.raises(Refused, match="9 samples"):
         asked.one_at(Budget(epsilon="0.1", delta=1 - Fraction(9, 10) ** 9))

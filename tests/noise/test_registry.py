@@ -124,22 +124,22 @@ def test_every_part_is_there_and_in_the_layer_that_may_have_it(name: str) -> Non
     family = FAMILIES[name]
     room = family.part("law").__module__.split(".")[2]
     for part, role in ROLES.items():
-        place = getattr(family, part)
-        if place is None:
+        index = getattr(family, part)
+        if index is None:
             continue
-        where = place.partition(":")[0].split(".")
+        where = index.partition(":")[0].split(".")
         if part == "design":
-            assert where[:2] == ["leastnoise", "design"], place
+            assert where[:2] == ["leastnoise", "design"], index
         else:
-            assert where[:2] == ["leastnoise", "noise"], place
-            assert where[2] in {room, "common"}, place
-            assert where[3] in {role, *APART.intersection({part})}, place
+            assert where[:2] == ["leastnoise", "noise"], index
+            assert where[2] in {room, "common"}, index
+            assert where[3] in {role, *APART.intersection({part})}, index
         part_object = family.part(part)
         if part not in NOT_OF_A_LAW:  # then it says of which, so that another law is refused
-            served = laws_served(
+            answered = laws_served(
                 part_object.upper if isinstance(part_object, OwnLosses) else part_object
             )
-            assert all(issubclass(kind, Noise) for kind in served)
+            assert all(issubclass(kind, Noise) for kind in answered)
     assert family.longest_is_worst or family.losses
     law = family.part("law")
     assert family.loss_unit in {None, "largest_loss", *law.parameter_kinds}

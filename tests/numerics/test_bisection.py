@@ -18,8 +18,8 @@ from leastnoise.numerics.bisection import Bisection
 
 @given(edge=st.integers(0, 10**30))
 def test_of_whole_numbers_it_returns_the_neighbours_exactly(edge: int) -> None:
-    found = Bisection().beyond(lambda n: n > edge, 0, 1, most=2 * 10**30)
-    assert found == (edge, edge + 1)
+    result = Bisection().beyond(lambda n: n > edge, 0, 1, most=2 * 10**30)
+    assert result == (edge, edge + 1)
 
 
 def test_of_floats_it_returns_neighbours_and_takes_the_ends_in_either_order() -> None:
@@ -65,8 +65,8 @@ def test_there_is_none_beyond_the_most() -> None:
 
 @given(edge=st.integers(1, 10**6), guess=st.integers(1, 10**6))
 def test_around_a_guess_it_finds_the_least_whole_number(edge: int, guess: int) -> None:
-    found = Bisection().around(lambda n: n >= edge, guess, fails=0, most=10**6)
-    assert found == edge
+    result = Bisection().around(lambda n: n >= edge, guess, fails=0, most=10**6)
+    assert result == edge
 
 
 def test_a_near_guess_costs_few_tries_and_none_is_found_beyond_the_most() -> None:
@@ -79,10 +79,10 @@ def test_a_near_guess_costs_few_tries_and_none_is_found_beyond_the_most() -> Non
 
 def test_a_bad_aim_costs_at_most_twice_the_halvings() -> None:
     tried: list[int] = []
-    found = Bisection().close(
+    result = Bisection().close(
         lambda n: bool(tried.append(n)) or n >= 700_000, 0, 1 << 20, aim=lambda low, high: low + 1
     )
-    assert found == (699_999, 700_000)
+    assert result == (699_999, 700_000)
     assert len(tried) <= 40
 
 

@@ -29,9 +29,9 @@ GRID = np.linspace(0, 1, 13).tolist()
     ],
 )
 def test_finds_the_least_value(f: Callable[[float], float], least: float, thorough: bool) -> None:
-    found = minimise(f, GRID, thorough=thorough)
-    assert found == pytest.approx(least, abs=1e-4)
-    assert f(found) <= f(least) + 1e-7
+    result = minimise(f, GRID, thorough=thorough)
+    assert result == pytest.approx(least, abs=1e-4)
+    assert f(result) <= f(least) + 1e-7
 
 
 def test_leaves_dips_that_are_not_deep_enough() -> None:
@@ -46,6 +46,6 @@ def test_leaves_dips_that_are_not_deep_enough() -> None:
 
 
 def test_a_least_value_at_the_edge_of_where_a_function_is_finite() -> None:
-    for place in np.linspace(0.36, 0.39, 4).tolist():
-        found = minimise(lambda x, place=place: math.inf if x < place else 2 + x, GRID)
-        assert place <= found <= place + 1e-7
+    for value in np.linspace(0.36, 0.39, 4).tolist():
+        result = minimise(lambda x, index=value: math.inf if x < index else 2 + x, GRID)
+        assert value <= result <= value + 1e-7

@@ -23,10 +23,10 @@ PROBLEMS: dict[str, tuple[Callable[[float], float], float]] = {
 @pytest.mark.parametrize("guess", [0.0, 0.5, 9.0])
 def test_ends_on_the_safe_side_and_close(name: str, guess: float) -> None:
     f, root = PROBLEMS[name]
-    found = IncreasingRoot(tolerance=1e-12).find(f, guess=guess)
-    assert f(found) <= 0
+    result = IncreasingRoot(tolerance=1e-12).find(f, guess=guess)
+    assert f(result) <= 0
     slack = 1e-12 + 4 * math.ulp(root) if name != "flat" else 1e-4  # a triple root is ill-posed
-    assert root - 2 * slack <= found <= root + slack
+    assert root - 2 * slack <= result <= root + slack
 
 
 def test_says_so_when_there_is_no_root() -> None:

@@ -140,8 +140,8 @@ def test_check_html_checks_folders_and_certificates(tmp_path: Path, drop: bool) 
     edited = contents | {"plan.json": contents["plan.json"] + b" "}
     assert _press(tmp_path, text, edited, drop=drop, width=390)["verdict"] == REJECTED
     certificate = json.dumps(corpus.statements()["gaussian"])
-    one = {"gaussian.json": certificate.encode()}
-    assert _press(tmp_path, text, one, drop=drop, width=390)["verdict"] == PROVED
+    record = {"gaussian.json": certificate.encode()}
+    assert _press(tmp_path, text, record, drop=drop, width=390)["verdict"] == PROVED
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b"

@@ -26,7 +26,7 @@ from leastnoise.selection.comparison import BestPossible, Candidate, Comparison
 def comparison(
     dimension: int, *names: str, delta: str = "1e-5", sensitivity: Sensitivity | None = None
 ) -> Comparison:
-    found = [
+    results = [
         ln.calibrate(
             name, epsilon="1", delta=delta, sensitivity=sensitivity or ln.L2(1), dimension=dimension
         )
@@ -35,8 +35,8 @@ def comparison(
     return Comparison(
         loss=Loss.MSE,
         candidates=tuple(
-            Candidate(mechanism=one, construction="ball", search_seconds=0, proof_seconds=0)
-            for one in found
+            Candidate(mechanism=item, construction="ball", search_seconds=0, proof_seconds=0)
+            for item in results
         ),
         skipped=(),
     )
@@ -47,11 +47,11 @@ def comparison(
     [(7, 1, 2, 100), (1, 1, 1, 100), (1000, 1, 2, 10_000), (300, 150, 150, 3000), (2, 1, 2, 100)],
 )
 def test_dimensions_surround_the_one_asked(asked: int, least: int, first: int, last: int) -> None:
-    found = dimensions_around(asked, least=least)
-    assert asked in found
-    assert (found[0], found[-1]) == (first, last)
-    assert len(found) <= 8
-    assert found == sorted(set(found))
+    result = dimensions_around(asked, least=least)
+    assert asked in result
+    assert (result[0], result[-1]) == (first, last)
+    assert len(result) <= 8
+    assert result == sorted(set(result))
 
 
 def test_a_figure_ends_at_a_million_dimensions() -> None:
@@ -61,12 +61,12 @@ def test_a_figure_ends_at_a_million_dimensions() -> None:
 
 
 def test_errors_are_relative_to_the_gaussian() -> None:
-    found = {d: comparison(d, "l2", "gaussian") for d in (50, 7)}
-    lines = {line.name: line for line in error_figure(found).lines}
+    results = {d: comparison(d, "l2", "gaussian") for d in (50, 7)}
+    lines = {line.name: line for line in error_figure(results).lines}
     assert set(lines) == {"l2", "gaussian"}
     assert list(lines["gaussian"].x) == [7, 50]
     assert list(lines["gaussian"].y) == [1, 1]
-    expected = [found[d].mechanisms[0].mse / found[d].mechanisms[1].mse for d in (7, 50)]
+    expected = [results[d].mechanisms[0].mse / results[d].mechanisms[1].mse for d in (7, 50)]
     assert list(lines["l2"].y) == pytest.approx(expected, rel=1e-15)
 
 
@@ -111,8 +111,8 @@ def test_the_density_of_the_radius_has_mass_1_and_the_right_mse(noise: Noise) ->
 
 
 def test_the_radius_figure_has_every_spherical_law_within_sight() -> None:
-    found = comparison(7, "l2", "gaussian")
-    figure = radius_figure(found)
+    result = comparison(7, "l2", "gaussian")
+    figure = radius_figure(result)
     assert figure is not None
     assert [line.name for line in figure.lines] == ["l2", "gaussian"]
     for line in figure.lines:

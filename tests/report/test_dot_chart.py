@@ -14,7 +14,7 @@ def test_a_chart_reaches_every_end() -> None:
     dots = [Dot(label="a", value=-3, low=-8.5, high=2)]
     chart = dot_chart("t", dots, unit="count", from_zero=True)
     shown = re.findall(r'class="tick"[^>]*>([-\d,.]+)<', chart)
-    ticks = [float(one.replace(",", "")) for one in shown]
+    ticks = [float(item.replace(",", "")) for item in shown]
     assert min(ticks) <= -8.5
     assert max(ticks) >= 2
 
@@ -50,7 +50,7 @@ def test_whiskers_have_a_cap_at_each_end() -> None:
     chart = dot_chart("t", [Dot(label="a", value=1, low=0, high=2)], unit="x", from_zero=True)
     (middle,) = map(int, re.findall(r'class="dot" cx="[^"]*" cy="(\d+)"', chart))
     heights = re.findall(r'class="whisker"[^>]* y1="(\d+)" y2="(\d+)"', chart)
-    line, *caps = [sorted(int(end) - middle for end in one) for one in heights]
+    line, *caps = [sorted(int(end) - middle for end in height) for height in heights]
     assert line == [0, 0]
     assert len(caps) == 2
     assert all(low == -high < 0 for low, high in caps)
@@ -60,6 +60,6 @@ def test_whiskers_have_a_cap_at_each_end() -> None:
     ("label", "small"), [("a", False), ("a label of two lines, or more", True)]
 )
 def test_letters_are_small_only_beside_a_label_of_two_lines(label: str, *, small: bool) -> None:
-    dots = [Dot(label=one, value=1, low=0, high=2) for one in ("b", label)]
+    dots = [Dot(label=item, value=1, low=0, high=2) for item in ("b", label)]
     chart = dot_chart("t", dots, unit="x", from_zero=True)
     assert ('class="small"' in chart) == small

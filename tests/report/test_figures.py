@@ -62,11 +62,11 @@ def test_what_is_known_at_points_alone_has_no_line_between_them(tmp_path: Path) 
 def test_a_family_looks_the_same_in_every_figure_and_no_two_names_alike() -> None:
     alone = {name: figures.looks([name])[name] for name in FAMILIES}
     assert len(set(alone.values())) == len(alone)
-    names = [*FAMILIES, *(f"line {place}" for place in range(28 - len(FAMILIES)))]
+    names = [*FAMILIES, *(f"line {index}" for index in range(28 - len(FAMILIES)))]
     together = figures.looks(names[::-1])
     assert {name: together[name] for name in FAMILIES} == alone
     assert len(set(together.values())) == len(names)
-    assert len(figures.looks([str(place) for place in range(100)])) == 100
+    assert len(figures.looks([str(index) for index in range(100)])) == 100
 
 
 def test_the_terminal_shows_every_line() -> None:

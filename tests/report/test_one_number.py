@@ -27,14 +27,16 @@ def test_epsilons_surround_the_one_asked() -> None:
 
 @pytest.mark.dense
 def test_errors_are_relative_to_the_gaussian_and_bounds_are_marks() -> None:
-    found = {Fraction(x): compared(x) for x in ("2", "1")}
-    figure = error_by_epsilon(found)
+    results = {Fraction(x): compared(x) for x in ("2", "1")}
+    figure = error_by_epsilon(results)
     lines = {line.name: line for line in figure.lines}
     assert figure.title == "Error (mse) against ε, δ = 0.001"
     assert list(lines["gaussian"].x) == [1, 2]
     assert list(lines["gaussian"].y) == [1, 1]
     for at, epsilon in enumerate((Fraction(1), Fraction(2))):
-        losses = {one.label: one.mechanism.mse for one in found[epsilon].candidates}
+        losses = {
+            candidate.label: candidate.mechanism.mse for candidate in results[epsilon].candidates
+        }
         assert lines["laplace"].y[at] == losses["laplace"] / losses["gaussian"]
         assert min(line.y[at] for line in figure.lines if not line.bound) > bound_at(figure, at)
 

@@ -102,9 +102,9 @@ def test_it_loads_nothing_and_runs_its_checker_alone(made: Path) -> None:
 def test_its_links_lead_to_the_tables_from_where_it_is(made: Path, where: str | None) -> None:
     target = made.parent / (where or "out-report.html")
     text = page.report(made, target=None if where is None else target)
-    links = [way for name, way in read(text).attributes if name == "href"]
-    found = [os.path.normpath(target.parent / unquote(str(way))) for way in links]
-    assert found == [str(made / "by_plan.csv"), str(made / "bins.csv")]
+    links = [route for name, route in read(text).attributes if name == "href"]
+    results = [os.path.normpath(target.parent / unquote(str(link))) for link in links]
+    assert results == [str(made / "by_plan.csv"), str(made / "bins.csv")]
 
 
 @pytest.mark.dense
@@ -152,10 +152,10 @@ def test_numbers_at_the_ends_of_floats_are_shown(tmp_path: Path, number: str) ->
     changed = dict(rows[0], sum_x="HERE", sum_x_low="HERE", sum_x_high="HERE")
     table.write_text(json.dumps([changed, *rows[1:]]).replace('"HERE"', number))
     try:
-        found = verify_resealed(folder / "out")
+        result = verify_resealed(folder / "out")
     except CertificateRejected:
         return
-    text = page.page_of(found, folder / "out")
+    text = page.page_of(result, folder / "out")
     read(text)
     assert len(text) < 100_000
     assert max(map(len, re.findall(r"[0-9,.]+", text))) < 60
@@ -286,19 +286,19 @@ def test_no_named_sum_is_called_the_highest(tmp_path: Path) -> None:
 def test_that_persons_are_left_out_of_cells_is_said(tmp_path: Path, most: int, some: bool) -> None:
     folder = make_rows(tmp_path)
     query = [{"name": "q", "statistics": ["count_units"], "group_by": {"plan": [*range(1, 41)]}}]
-    made = release(folder, query=query, contribution={"max_rows": most})
+    built = release(folder, query=query, contribution={"max_rows": most})
     warning = "left out of the others"
-    assert (warning in str(made.plan())) == some
-    made.run()
+    assert (warning in str(built.plan())) == some
+    built.run()
     assert (warning in page.report(folder / "out")) == some
 
 
 def test_only_bounds_that_are_used_are_told(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}]
-    made = release(folder, query=query)
-    assert "x" in made.spec.columns
-    assert "Values of x" not in str(made.plan())
+    built = release(folder, query=query)
+    assert "x" in built.spec.columns
+    assert "Values of x" not in str(built.plan())
 
 
 def test_a_group_that_is_left_out_moves_no_number(tmp_path: Path) -> None:
@@ -318,9 +318,9 @@ def test_a_group_that_is_left_out_moves_no_number(tmp_path: Path) -> None:
     )
     assert len(listed) == 5  # no cross-table, and each number beside its own keys
     for row, (plan, low, _, high, count) in zip(rows, listed, strict=True):
-        told = row.split(",")
-        assert [float(one) for one in told[:3]] == [float(plan), float(low), float(high)]
-        assert round(float(told[3])) == int(count.replace("−", "-").replace(",", ""))
+        part = row.split(",")
+        assert [float(item) for item in part[:3]] == [float(plan), float(low), float(high)]
+        assert round(float(part[3])) == int(count.replace("−", "-").replace(",", ""))
     assert all((high == "10") == (not below) for _, _, below, high, _ in listed)
 
 

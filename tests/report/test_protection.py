@@ -40,16 +40,16 @@ def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: Ne
     proved = ln.Interval(0, float(budget.delta))
     # the two outcomes of four that (ε, δ) lets differ most: guess what is likelier
     e, d = math.exp(float(epsilon)), float(delta)
-    one = [d, (1 - d) * e / (1 + e), (1 - d) / (1 + e), 0]
-    best = sum(map(max, one, one[::-1])) / 2
+    item = [d, (1 - d) * e / (1 + e), (1 - d) / (1 + e), 0]
+    best = sum(map(max, item, item[::-1])) / 2
     bound = float(page.most_right(budget.epsilon, proved))
     assert best <= bound * (1 + 1e-15)
     assert bound == pytest.approx(best, rel=1e-12)
     privacy = Privacy(unit="row", epsilon=budget.epsilon, neighbours=neighbours)
-    said = page.surest_guess(budget, proved, privacy, "row")
-    (shown,) = re.findall(r"at most ([\d.]+) %", said)
+    text = page.surest_guess(budget, proved, privacy, "row")
+    (shown,) = re.findall(r"at most ([\d.]+) %", text)
     assert best <= float(shown) / 100 <= best + 0.001
-    assert ("guesses right" in said) == bool(budget.delta)
+    assert ("guesses right" in text) == bool(budget.delta)
 
 
 def test_of_large_epsilons_nothing_is_promised() -> None:

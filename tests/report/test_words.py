@@ -16,24 +16,24 @@ from tests.tables.test_release import make_rows, release
 @pytest.mark.dense
 def test_a_release_in_sentences(tmp_path: Path) -> None:
     release(make_rows(tmp_path)).run()
-    found = ln.verify_directory(tmp_path / "out")
-    said = words.verified_release(found, tmp_path / "out")
-    assert said[1].startswith("Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 3.334e-7 (better than pro")
-    assert said[1].endswith("Protected: the presence or absence of any one who.")
-    assert said[2].startswith("Tables: by_plan (3 rows), bins (")
-    limits = said[3 : said.index("No budget ledger was used for this release.")]
-    assert limits == summary.describe_rows(found.plan)
+    report = ln.verify_directory(tmp_path / "out")
+    text = words.verified_release(report, tmp_path / "out")
+    assert text[1].startswith("Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 3.334e-7 (better than pro")
+    assert text[1].endswith("Protected: the presence or absence of any one who.")
+    assert text[2].startswith("Tables: by_plan (3 rows), bins (")
+    limits = text[3 : text.index("No budget ledger was used for this release.")]
+    assert limits == summary.describe_rows(report.plan)
     assert limits[0] == "In by_plan and bins, each who has at most 4 rows."
-    assert said[2].endswith("Each file has the SHA-256 that release.json states.")
-    assert said[-2].startswith("Signature: none. Without")
+    assert text[2].endswith("Each file has the SHA-256 that release.json states.")
+    assert text[-2].startswith("Signature: none. Without")
     (tmp_path / "out" / "release.sig").write_text("00")
     (tmp_path / "out" / "more.csv").write_text("")
-    found = ln.verify_directory(tmp_path / "out")
-    said = words.verified_release(found, tmp_path / "out")
-    assert "Other files, not checked: more.csv." in said[2]
-    assert said[-2].startswith("Signature: not checked (--key FILE). Without")
-    assert not any("changed since" in one for one in said)
-    assert said[-1].startswith("Nobody can check")
+    report = ln.verify_directory(tmp_path / "out")
+    text = words.verified_release(report, tmp_path / "out")
+    assert "Other files, not checked: more.csv." in text[2]
+    assert text[-2].startswith("Signature: not checked (--key FILE). Without")
+    assert not any("changed since" in item for item in text)
+    assert text[-1].startswith("Nobody can check")
 
 
 @pytest.mark.dense
@@ -80,9 +80,11 @@ def test_a_certificate_in_a_sentence(noise: str, asked: dict[str, Any], expected
 
 
 def test_several_releases_in_a_sentence() -> None:
-    one = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)).certificate
-    plan = ln.PlanCertificate.prove(budget=ln.Budget(epsilon=2), draws=(("a", one), ("b", one)))
-    (said,) = words.verified_certificate(plan, plan.verify())
-    assert said == (
+    certificate = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)).certificate
+    plan = ln.PlanCertificate.prove(
+        budget=ln.Budget(epsilon=2), draws=(("a", certificate), ("b", certificate))
+    )
+    (text,) = words.verified_certificate(plan, plan.verify())
+    assert text == (
         "Together the releases a, b have 2-differential privacy. Proved: δ = 0 at ε = 2."
     )

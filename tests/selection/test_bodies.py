@@ -112,9 +112,11 @@ def test_a_large_delta_is_spent_on_an_end() -> None:
 def test_of_several_sensitivities_the_best_body_is_offered() -> None:
     both = (L2(2), L1(4))
     comparison = compare(epsilon="1", sensitivity=both, dimension=5)
-    (law,) = [one for one in comparison.mechanisms if one.noise.name == "k-staircase"]
+    (law,) = [
+        mechanism for mechanism in comparison.mechanisms if mechanism.noise.name == "k-staircase"
+    ]
     alone = [
-        calibrate("k-staircase", epsilon="1", sensitivity=one, dimension=5).mse for one in both
+        calibrate("k-staircase", epsilon="1", sensitivity=item, dimension=5).mse for item in both
     ]
     assert law.mse == min(alone)
 

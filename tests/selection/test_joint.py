@@ -82,9 +82,11 @@ def test_noise_with_parameters_keeps_them(noise: str) -> None:
 @pytest.mark.dense
 def test_each_part_is_worth_less_than_the_whole() -> None:
     joint = ln.calibrate_jointly([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
-    alone = [one.certificate for one in joint.mechanisms]
-    assert all(0 < one.budget.epsilon < 1 and one.budget.delta == Fraction("1e-6") for one in alone)
-    assert sum(one.budget.epsilon for one in alone) > 1  # which basic composition would charge
+    alone = [mechanism.certificate for mechanism in joint.mechanisms]
+    assert all(
+        0 < item.budget.epsilon < 1 and item.budget.delta == Fraction("1e-6") for item in alone
+    )
+    assert sum(item.budget.epsilon for item in alone) > 1  # which basic composition would charge
 
 
 def test_pure_budgets_are_shared_out_exactly() -> None:
@@ -115,19 +117,19 @@ def test_each_part_keeps_the_neighbours_that_were_stated(delta: str) -> None:
 
 @pytest.mark.dense
 def test_what_cannot_be_scaled_together_is_refused() -> None:
-    one = {"epsilon": 1, "delta": "1e-5"}
+    record = {"epsilon": 1, "delta": "1e-5"}
     for noise, sensitivity, why in (
         ("discrete-staircase", Integer(1), "whole numbers"),
         ("truncated-staircase", ln.L2(1), "largest privacy loss"),
         ("tulap", ln.L2(1), "largest privacy loss"),
         ("generalized-gamma", ln.L2(1), "seconds to prove"),
     ):
-        shaped = ln.calibrate(noise, sensitivity=sensitivity, **one)
+        shaped = ln.calibrate(noise, sensitivity=sensitivity, **record)
         with pytest.raises(NotApplicable, match=why):
-            ln.calibrate_jointly([(WEEKLY, 2), (shaped, 1)], **one)
-    sampled = ln.calibrate("gaussian", sensitivity=ln.L2(1), sampling_rate="0.1", **one)
+            ln.calibrate_jointly([(WEEKLY, 2), (shaped, 1)], **record)
+    sampled = ln.calibrate("gaussian", sensitivity=ln.L2(1), sampling_rate="0.1", **record)
     with pytest.raises(NotApplicable, match="sample of the rows"):
-        ln.calibrate_jointly([(WEEKLY, 2), (sampled, 1)], **one)
+        ln.calibrate_jointly([(WEEKLY, 2), (sampled, 1)], **record)
     pure = ln.calibrate("staircase", epsilon=1, sensitivity=ln.L2(1))
     with pytest.raises(NotApplicable, match="budgets add up"):
         ln.calibrate_jointly([(WEEKLY, 2), (pure, 1)], epsilon=1)

@@ -173,11 +173,11 @@ def _of_counts(dimension: int, with_total: bool) -> Comparison:
 def test_counting_queries_have_the_variances_of_the_theory(
     dimension: int, with_total: bool, label: str, variance: float
 ) -> None:
-    found = _of_counts(dimension, with_total)
-    (one,) = [candidate for candidate in found.candidates if candidate.label == label]
-    assert one.mechanism.variances[0] == pytest.approx(variance, rel=2e-5)
-    assert one.mechanism.mse == pytest.approx(one.mechanism.variances.sum())
-    losses = [mechanism.mse for mechanism in found.mechanisms]
+    result = _of_counts(dimension, with_total)
+    (item,) = [candidate for candidate in result.candidates if candidate.label == label]
+    assert item.mechanism.variances[0] == pytest.approx(variance, rel=2e-5)
+    assert item.mechanism.mse == pytest.approx(item.mechanism.variances.sum())
+    losses = [mechanism.mse for mechanism in result.mechanisms]
     assert losses == sorted(losses)
 
 

@@ -101,12 +101,12 @@ def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
         noise=ln.noise.Laplace(scale=1, dimension=3),
         sensitivity=strategy.sensitivity("l1", "add-remove", 1),
     ).about("add-remove")
-    own = replace(noise, strategy=strategy, mechanism=ln.Mechanism(certificate))
-    assert own.rms == pytest.approx(noise.rms_by_strategy[ANSWERS], rel=1e-9)
-    assert own.std == pytest.approx(2 * np.sqrt([4 / 3, 4 / 3, 4 / 3]), rel=1e-9)
-    scores = drawn_errors(own, times=2000) / own.std
+    computed = replace(noise, strategy=strategy, mechanism=ln.Mechanism(certificate))
+    assert computed.rms == pytest.approx(noise.rms_by_strategy[ANSWERS], rel=1e-9)
+    assert computed.std == pytest.approx(2 * np.sqrt([4 / 3, 4 / 3, 4 / 3]), rel=1e-9)
+    scores = drawn_errors(computed, times=2000) / computed.std
     assert np.mean(scores**2) == pytest.approx(1, abs=0.12)
-    values = own.release(np.arange(10)).values
+    values = computed.release(np.arange(10)).values
     assert values[0] + values[1] == pytest.approx(values[2], abs=1e-12)
 
 
@@ -184,14 +184,16 @@ def test_answers_add_up() -> None:
 
 def test_sums_without_noise_give_the_answers_back() -> None:
     """A⁺ A = I to the last step of the grid, whatever the size of the counts."""
-    one = found("two-way tables", "0.1")
-    assert one.strategy is not None
+    item = found("two-way tables", "0.1")
+    assert item.strategy is not None
     counts = [Fraction(3**i % 10**9) for i in range(24)]
-    sums = np.array([float(one) for one in one.strategy.image(counts)])
-    grid = float(one.mechanism.grid)
+    sums = np.array([float(entry) for entry in item.strategy.image(counts)])
+    grid = float(item.mechanism.grid)
     rounded = np.rint(sums / grid) * grid
     truth = WORKLOADS["two-way tables"] @ np.array(counts, dtype=float)
-    assert np.abs(one.least_squares.answer(rounded, one.mechanism.grid) - truth).max() < 1000 * grid
+    assert (
+        np.abs(item.least_squares.answer(rounded, item.mechanism.grid) - truth).max() < 1000 * grid
+    )
 
 
 @pytest.mark.dense
@@ -207,7 +209,7 @@ def test_answers_with_noise_of_their_own_are_what_was_drawn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hostile", "said"),
+    ("hostile", "text"),
     [
         (np.full((2, 2), np.nan), "out of range"), ([[np.inf]], "out of range"),
         ([[1e-10, 1]], "1e-09"), ([[2e9]], r"1e\+09"), ([[-2e9]], r"1e\+09"),
@@ -219,8 +221,8 @@ def test_answers_with_noise_of_their_own_are_what_was_drawn() -> None:
         (np.ma.array([[1.0]], mask=True), "masked"),
     ],
 )  # fmt: skip
-def test_hostile_workloads_are_refused_by_name(hostile: Any, said: str) -> None:
-    with pytest.raises(InvalidArgument, match=rf"queries.*{said}|{said}.*queries"):
+def test_hostile_workloads_are_refused_by_name(hostile: Any, text: str) -> None:
+    with pytest.raises(InvalidArgument, match=rf"queries.*{text}|{text}.*queries"):
         workload(hostile, epsilon=1)
 
 

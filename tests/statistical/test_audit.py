@@ -58,10 +58,10 @@ def test_no_family_is_accused(name: str) -> None:
     inputs = np.zeros(law.dimension), np.zeros(law.dimension)
     inputs[1][0] = _moved(law, sensitivity)
     draws = DRAWS.get(name, 10**6 if one_number else VECTORS)
-    found = ln.audit_mechanism(ln.Mechanism(proved), claim, inputs=inputs, draws=draws)
-    assert not found.violated, str(found)
+    result = ln.audit_mechanism(ln.Mechanism(proved), claim, inputs=inputs, draws=draws)
+    assert not result.violated, str(result)
     # and the test sees a law that is wider by 10 %, or by half in few draws
-    if found.findings[1].verdict == "not tried" or law.for_whole_numbers:
+    if result.findings[1].verdict == "not tried" or law.for_whole_numbers:
         return
     factor = Fraction(11, 10) if draws > VECTORS else Fraction(3, 2)
     other = ln.Claim(epsilon=EPSILON, delta=claim.delta, noise=law.scaled(factor))

@@ -129,9 +129,9 @@ def _marginal_cdf(dimension: int, scale: float) -> Cdf:
 @pytest.mark.parametrize("dimension", [2, 5])
 def test_l2_marginal(dimension: int, count: int) -> None:
     noise = SphericalLaplace(scale=Fraction(4, 3), dimension=dimension)
-    one = _releases(noise, count, seed=26)[:, -1]
-    assert kstest(one, _marginal_cdf(dimension, 4 / 3)).pvalue > ACCEPT
-    assert kstest(one, _marginal_cdf(dimension, 4 / 3 * 1.1)).pvalue < REJECT
+    item = _releases(noise, count, seed=26)[:, -1]
+    assert kstest(item, _marginal_cdf(dimension, 4 / 3)).pvalue > ACCEPT
+    assert kstest(item, _marginal_cdf(dimension, 4 / 3 * 1.1)).pvalue < REJECT
 
 
 @pytest.mark.slow

@@ -79,11 +79,11 @@ def hostile_rows(rng: random.Random) -> list[Row]:
     rows = random_rows(rng, rng.choice([1, 7, 40, 120]))
     for name in ("x", "y"):
         kind = rng.randrange(7)
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             odd = [(NAN,), (INF, -INF), (NAN, INF, -INF)][min(kind, 2)]
             if kind == 3:  # all of the first row group
-                row[name] = NAN if place < 8 else row[name]
-            elif kind == 4 or (kind == 5 and place < len(rows) - 1):  # all, or all but the last
+                row[name] = NAN if index < 8 else row[name]
+            elif kind == 4 or (kind == 5 and index < len(rows) - 1):  # all, or all but the last
                 row[name] = NAN
             elif kind == 5:
                 row[name] = rng.choice([1.0, -0.0, 1e308])
@@ -92,7 +92,7 @@ def hostile_rows(rng: random.Random) -> list[Row]:
     for row in rows:
         if rng.random() < 0.1:
             row["a"] = rng.choice([2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
-    return [{"who": place} | row for place, row in enumerate(rows)]
+    return [{"who": position} | row for position, row in enumerate(rows)]
 
 
 def containers(rows: Sequence[Row], folder: Path) -> Iterator[Container]:
@@ -146,8 +146,8 @@ def _parquet(table: pa.Table, frames: Mapping[str, Any], folder: Path) -> Iterat
     names = ["pyarrow", "groups", "polars", "polars_groups", "pandas", "duckdb"]
     yield from (Container(name, {"source": f"{name}.parquet"}) for name in names)
     half = len(table) // 2
-    for place, part in enumerate((table[:half], table[half:])):
-        for path in (f"part{place}", f"folder/part{place}", f"hive/half={place}/part"):
+    for index, part in enumerate((table[:half], table[half:])):
+        for path in (f"part{index}", f"folder/part{index}", f"hive/half={index}/part"):
             file = folder / f"{path}.parquet"
             file.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(part, file)
@@ -161,8 +161,8 @@ def random_spec(rng: random.Random, *, names: Sequence[str] = tuple(TYPES)) -> t
     filters = [_random(rng, "bool", names) for _ in range(_FILTERS)]
     derived = _random(rng, "number", names)
     queries: list[Spec] = [
-        {"name": f"f{place}", "filter": one.text, "statistics": ["count"]}
-        for place, one in enumerate(filters)
+        {"name": f"f{index}", "filter": item.text, "statistics": ["count"]}
+        for index, item in enumerate(filters)
     ]
     queries += [
         {"name": "derived", "statistics": ["count(z)", "sum(z)"]},
@@ -209,8 +209,8 @@ def expected_integers(
     seen = [as_read(row) for row in rows]
     parsed = spec_file.parse(spec | {"data": {"source": "rows.parquet"}})
     results = {}
-    for place, (query, raw) in enumerate(zip(parsed.query, spec["query"], strict=True)):
-        kept = filters[place] if place < _FILTERS else filters[0] if "histogram" in raw else None
+    for index, (query, raw) in enumerate(zip(parsed.query, spec["query"], strict=True)):
+        kept = filters[index] if index < _FILTERS else filters[0] if "histogram" in raw else None
         listed = [
             {"who": row["who"], "x": row["x"], "z": derived.value(row)}
             for row in seen
@@ -218,8 +218,8 @@ def expected_integers(
         ]
         frame = pd.DataFrame(listed, columns=["who", "x", "z"], dtype=object)
         layout = lay_out_query(parsed, query)[0][0]
-        way = layout.bounding.to_record()
-        results[raw["name"]] = layout, vector(frame, spec, raw, bits=layout.bits, way=way)
+        route = layout.bounding.to_record()
+        results[raw["name"]] = layout, vector(frame, spec, raw, bits=layout.bits, way=route)
     return results
 
 
@@ -244,7 +244,7 @@ def found_integers(
         engine = stack.enter_context(source.open_engine(rows))
         layouts = [layout for layout, _ in expected.values()]
         together = bounding.query_vectors(engine, parsed, layouts, salt=SALT)
-        assert [one.tolist() for one in together] == [*results.values()], container.name
+        assert [item.tolist() for item in together] == [*results.values()], container.name
     return results
 
 
@@ -264,10 +264,10 @@ def compare(seed: object, folder: Path, only: Sequence[str] = (), **data: Any) -
             continue
         if (data and not container.parquet) or (only and container.name not in only):
             continue
-        found = found_integers(container, spec, folder, expected, **data)
-        for place, (name, (_, wanted)) in enumerate(expected.items()):
-            what = f"{container.name}: {spec['query'][place]} with {spec['derive']}"
-            assert found[name] == wanted, f"{what} gives {found[name]} for {wanted}"
+        result = found_integers(container, spec, folder, expected, **data)
+        for index, (name, (_, wanted)) in enumerate(expected.items()):
+            what = f"{container.name}: {spec['query'][index]} with {spec['derive']}"
+            assert result[name] == wanted, f"{what} gives {result[name]} for {wanted}"
 
 
 def compare_filters(seed: object, folder: Path, count: int, **data: Any) -> None:
@@ -280,22 +280,26 @@ def compare_filters(seed: object, folder: Path, count: int, **data: Any) -> None
     rows = hostile_rows(rng)
     filters = [_random(rng, "bool", tuple(TYPES)) for _ in range(count)]
     queries = [
-        {"name": f"f{place}", "filter": one.text, "statistics": ["count"]}
-        for place, one in enumerate(filters)
+        {"name": f"f{index}", "filter": entry.text, "statistics": ["count"]}
+        for index, entry in enumerate(filters)
     ]
     spec = _FRAME | {"query": queries}
     seen = [as_read(row) for row in rows]
-    wanted = [sum(one.value(row) is True for row in seen) for one in filters]
+    wanted = [sum(entry.value(row) is True for row in seen) for entry in filters]
     for container in containers(rows, folder):
         if container.name == "csv" or (data and not container.parquet):
             continue
         parsed = spec_file.parse(spec | {"data": {**container.data, **data}})
         frame = None if container.frame is None else frame_of(container.frame)
         with source.open_engine(source.find_source(parsed, folder, frame)) as engine:
-            held = [
-                nw.when(engine.filter_holds(one.text)).then(1).otherwise(0).sum().alias(f"n{place}")
-                for place, one in enumerate(filters)
+            stored = [
+                nw.when(engine.filter_holds(entry.text))
+                .then(1)
+                .otherwise(0)
+                .sum()
+                .alias(f"n{index}")
+                for index, entry in enumerate(filters)
             ]
-            (found,) = engine.rows(engine.frame.select(*held))
-        for one, passed, number in zip(filters, found, wanted, strict=True):
-            assert passed == number, f"{container.name}: {one.text} keeps {passed} of {number}"
+            (result,) = engine.rows(engine.frame.select(*stored))
+        for item, passed, number in zip(filters, result, wanted, strict=True):
+            assert passed == number, f"{container.name}: {item.text} keeps {passed} of {number}"

@@ -17,47 +17,49 @@ from leastnoise.tables.layout.layout import Layout
 
 def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
     """Raise unless all that is declared of a shift is true of this one."""
-    one, two = sum(map(abs, moved)), sum(value * value for value in moved)
+    total, two = sum(map(abs, moved)), sum(value * value for value in moved)
     nonzero = sum(value != 0 for value in moved)
     whole = all(value.denominator == 1 for value in moved)
-    assert one <= layout.l1
+    assert total <= layout.l1
     assert two <= layout.l2**2
     assert all(gauge(moved, body) <= 1 for body in layout.bodies)
     check_added([-value for value in moved] if min(moved) < 0 else moved, layout)
-    for said in layout.sensitivities:
-        if isinstance(said, Within):
-            assert gauge(moved, said.hull) <= 1
-        elif isinstance(said, ln.L1):
-            assert one <= said.bound
-        elif isinstance(said, ln.L2):
-            assert two <= said.bound**2, f"moved by √{float(two)!r}, declared {float(said.bound)!r}"
-        elif isinstance(said, ln.Integer):
-            assert one <= said.bound
+    for sensitivity in layout.sensitivities:
+        if isinstance(sensitivity, Within):
+            assert gauge(moved, sensitivity.hull) <= 1
+        elif isinstance(sensitivity, ln.L1):
+            assert total <= sensitivity.bound
+        elif isinstance(sensitivity, ln.L2):
+            assert two <= sensitivity.bound**2, (
+                f"moved by √{float(two)!r}, declared {float(sensitivity.bound)!r}"
+            )
+        elif isinstance(sensitivity, ln.Integer):
+            assert total <= sensitivity.bound
             assert whole
-        elif isinstance(said, ln.Linf):
-            assert nonzero <= said.l0
-            assert all(abs(value) <= said.bound for value in moved)
-            assert whole or not said.whole
+        elif isinstance(sensitivity, ln.Linf):
+            assert nonzero <= sensitivity.l0
+            assert all(abs(value) <= sensitivity.bound for value in moved)
+            assert whole or not sensitivity.whole
         else:
-            assert isinstance(said, ln.CountingQueries)
-            check_counted(moved, said, replaced=layout.neighbours == "replace-one")
+            assert isinstance(sensitivity, ln.CountingQueries)
+            check_counted(moved, sensitivity, replaced=layout.neighbours == "replace-one")
 
 
 def check_added(moved: Sequence[Fraction], layout: Layout) -> None:
     """Raise unless what a unit adds is in all sets that are said to hold it."""
-    for said in layout.additions:
+    for addition in layout.additions:
         assert min(moved) >= 0
-        assert said.most in (1, len(moved))
-        assert max(moved) <= said.bound
-        assert sum(moved) <= said.most * said.bound
+        assert addition.most in (1, len(moved))
+        assert max(moved) <= addition.bound
+        assert sum(moved) <= addition.most * addition.bound
 
 
-def check_counted(moved: Sequence[Fraction], said: ln.CountingQueries, *, replaced: bool) -> None:
+def check_counted(moved: Sequence[Fraction], text: ln.CountingQueries, *, replaced: bool) -> None:
     """Raise unless a shift is one record that came or went, or one of each."""
-    assert said.neighbours == ("replace-one" if replaced else "add-remove")
-    assert all(abs(value) <= said.bound for value in moved)
+    assert text.neighbours == ("replace-one" if replaced else "add-remove")
+    assert all(abs(value) <= text.bound for value in moved)
     more, less = sum(value > 0 for value in moved), sum(value < 0 for value in moved)
-    assert max(more, less) <= said.max_nonzero
+    assert max(more, less) <= text.max_nonzero
     assert replaced or min(more, less) == 0
 
 
@@ -73,11 +75,11 @@ def gauge(moved: Sequence[Fraction], body: Body) -> Fraction:
         downs = sum((-value for value in moved if value < 0), Fraction(0))
         return max(ups, downs) / body.of.bound
     if isinstance(body, Cells):
-        found, first = Fraction(0), 0
+        fraction, first = Fraction(0), 0
         for cell, copies in zip(body.bodies, body.copies, strict=True):
             for _ in range(copies):
-                found += gauge(moved[first : first + cell.dimension], cell)
+                fraction += gauge(moved[first : first + cell.dimension], cell)
                 first += cell.dimension
-        return found
+        return fraction
     assert isinstance(body, Box)
     return max(abs(value) / bound for value, bound in zip(moved, body.bounds, strict=True))

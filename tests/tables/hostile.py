@@ -19,10 +19,10 @@ _FLOATS = [float("nan"), float("inf"), float("-inf"), -0.0, 1.0]
 
 def columns() -> dict[str, Any]:
     """Return the arrays by a name for their type."""
-    found = {**_numbers(), **_times(), **_texts(), **_nested()}
-    found["bool"] = pa.array([None, False, True])
-    found["null"] = pa.nulls(3)
-    return found
+    results = {**_numbers(), **_times(), **_texts(), **_nested()}
+    results["bool"] = pa.array([None, False, True])
+    results["null"] = pa.nulls(3)
+    return results
 
 
 def _raw(kind: Any, letter: str, values: list[int]) -> Any:
@@ -46,32 +46,32 @@ def _decimal(precision: int, scale: int) -> Any:
 
 
 def _numbers() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
         kind = pa.type_for_alias(name)
         least, bits = (0, kind.bit_width) if name[0] == "u" else (-1, kind.bit_width - 1)
-        found[name] = pa.array([least * 2**bits, 2**bits - 1, 0, None, 1], kind)
+        results[name] = pa.array([least * 2**bits, 2**bits - 1, 0, None, 1], kind)
     for name in ("float16", "float32", "float64"):
-        found[name] = pa.array(_FLOATS, pa.type_for_alias(name))
+        results[name] = pa.array(_FLOATS, pa.type_for_alias(name))
     for precision, scale in ((38, 10), (38, 0), (38, 37), (20, 1), (18, 4), (9, 2), (5, 0)):
-        found[f"decimal_{precision}_{scale}"] = _decimal(precision, scale)
+        results[f"decimal_{precision}_{scale}"] = _decimal(precision, scale)
     packed = pa.py_buffer(b"".join(v.to_bytes(32, "little", signed=True) for v in [2**255 - 1, 1]))
-    found["decimal256"] = pa.Array.from_buffers(pa.decimal256(70, 2), 2, [None, packed])
-    return found
+    results["decimal256"] = pa.Array.from_buffers(pa.decimal256(70, 2), 2, [None, packed])
+    return results
 
 
 def _times() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for unit in ("ms", "us", "ns"):  # Parquet has no seconds
-        found[f"timestamp_{unit}"] = _raw(pa.timestamp(unit), "q", _WORDS)
-        found[f"timestamp_utc_{unit}"] = _raw(pa.timestamp(unit, "UTC"), "q", _WORDS)
-        found[f"duration_{unit}"] = _raw(pa.duration(unit), "q", _WORDS)
+        results[f"timestamp_{unit}"] = _raw(pa.timestamp(unit), "q", _WORDS)
+        results[f"timestamp_utc_{unit}"] = _raw(pa.timestamp(unit, "UTC"), "q", _WORDS)
+        results[f"duration_{unit}"] = _raw(pa.duration(unit), "q", _WORDS)
     for unit in ("us", "ns"):
-        found[f"time_{unit}"] = _raw(pa.time64(unit), "q", _WORDS)
-    found["time_ms"] = _raw(pa.time32("ms"), "i", _SHORT)
-    found["date32"] = _raw(pa.date32(), "i", _SHORT)
-    found["date64"] = _raw(pa.date64(), "q", _WORDS)
-    return found
+        results[f"time_{unit}"] = _raw(pa.time64(unit), "q", _WORDS)
+    results["time_ms"] = _raw(pa.time32("ms"), "i", _SHORT)
+    results["date32"] = _raw(pa.date32(), "i", _SHORT)
+    results["date64"] = _raw(pa.date64(), "q", _WORDS)
+    return results
 
 
 def _texts() -> dict[str, Any]:
@@ -92,9 +92,9 @@ def _texts() -> dict[str, Any]:
 
 def _nested() -> dict[str, Any]:
     wrong = unchecked_text([b"\xff", b"\xc3", b"1"])
-    keys, one = pa.array(["a", "b", "c"]), pa.array([0, 1, 2, 3], pa.int32())
+    keys, values = pa.array(["a", "b", "c"]), pa.array([0, 1, 2, 3], pa.int32())
     return {
-        "list": pa.ListArray.from_arrays(one, wrong),
+        "list": pa.ListArray.from_arrays(values, wrong),
         "struct": pa.StructArray.from_arrays([wrong], ["a"]),
-        "map": pa.MapArray.from_arrays(one, keys, wrong),
+        "map": pa.MapArray.from_arrays(values, keys, wrong),
     }

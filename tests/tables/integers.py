@@ -34,22 +34,22 @@ def integers(
     data = raw["data"] if frame is None else raw["data"] | {"source": IN_MEMORY}
     spec = spec_file.parse(raw | {"data": data | ({"engine": engine} if engine else {})})
     rows = None if frame is None else frame_of(frame)
-    found = source.find_source(spec, folder, rows, release=release)
+    result = source.find_source(spec, folder, rows, release=release)
     layouts: dict[str, Layout] = {}
     for query in spec.query:
-        ranks = [one.histogram for one in lay_out_ranks(spec, query)]
+        ranks = [lay_out_rank.histogram for lay_out_rank in lay_out_ranks(spec, query)]
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
-            way = str(layout.bounding.to_record())
+            text = str(layout.bounding.to_record())
             of_margins = layout.margins and "cumulative" not in query.keys_of_sums
             read = layouts_read(layout) if of_margins else [layout]
             read = read if layout.selected is None else [candidates_of(layout)]
-            layouts |= {f"{one.label} {way}": one for one in read}
+            layouts |= {f"{item.label} {text}": item for item in read}
     if together:
-        with source.open_engine(found) as opened:
+        with source.open_engine(result) as opened:
             vectors = bounding.query_vectors(opened, spec, [*layouts.values()], salt=SALT)
-        return {name: one.tolist() for name, one in zip(layouts, vectors, strict=True)}
+        return {name: item.tolist() for name, item in zip(layouts, vectors, strict=True)}
     alone: dict[str, list[int]] = {}
     for name, layout in layouts.items():
-        with source.open_engine(found) as opened:
+        with source.open_engine(result) as opened:
             alone[name] = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
     return alone

@@ -19,51 +19,51 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def accepts(schema: Schema, value: Any) -> bool:
-    return all(_WORDS[word](said, value, schema) for word, said in schema.items())
+    return all(_WORDS[word](text, value, schema) for word, text in schema.items())
 
 
-def _has_type(said: str, value: Any, schema: Schema) -> bool:
-    return isinstance(value, _TYPES[said]) and isinstance(value, bool) == (said == "boolean")
+def _has_type(text: str, value: Any, schema: Schema) -> bool:
+    return isinstance(value, _TYPES[text]) and isinstance(value, bool) == (text == "boolean")
 
 
-def _others(said: Any, value: Any, schema: Schema) -> bool:
+def _others(text: Any, value: Any, schema: Schema) -> bool:
     if not isinstance(value, dict):
         return True
     others = [value[name] for name in value if name not in schema.get("properties", {})]
-    return all(accepts(said, one) for one in others) if said else not others
+    return all(accepts(text, other) for other in others) if text else not others
 
 
-def _items(said: Any, value: Any, schema: Schema) -> bool:
+def _items(text: Any, value: Any, schema: Schema) -> bool:
     if not isinstance(value, list):
         return True
-    inner = [said] * len(value) if isinstance(said, dict) else said
-    return all(accepts(one, item) for one, item in zip(inner, value, strict=False))
+    inner = [text] * len(value) if isinstance(text, dict) else text
+    return all(accepts(entry, item) for entry, item in zip(inner, value, strict=False))
 
 
-def _any(said: Any, value: Any, schema: Schema) -> bool:
+def _any(text: Any, value: Any, schema: Schema) -> bool:
     return True
 
 
 _WORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
     **dict.fromkeys(("$schema", "title", "description", "default"), _any),
     "type": _has_type,
-    "const": lambda said, value, _: (type(value), value) == (type(said), said),
-    "enum": lambda said, value, _: value in said,
-    "anyOf": lambda said, value, _: any(accepts(one, value) for one in said),
-    "pattern": lambda said, value, _: not isinstance(value, str) or bool(re.search(said, value)),
-    "minLength": lambda said, value, _: not isinstance(value, str) or len(value) >= said,
-    "maxLength": lambda said, value, _: not isinstance(value, str) or len(value) <= said,
-    "minItems": lambda said, value, _: not isinstance(value, list) or len(value) >= said,
-    "maxItems": lambda said, value, _: not isinstance(value, list) or len(value) <= said,
-    "minimum": lambda said, value, _: not isinstance(value, int | float) or value >= said,
-    "maximum": lambda said, value, _: not isinstance(value, int | float) or value <= said,
-    "required": lambda said, value, _: not isinstance(value, dict) or set(said) <= set(value),
-    "properties": lambda said, value, _: (
+    "const": lambda text, value, _: (type(value), value) == (type(text), text),
+    "enum": lambda text, value, _: value in text,
+    "anyOf": lambda text, value, _: any(accepts(item, value) for item in text),
+    "pattern": lambda text, value, _: not isinstance(value, str) or bool(re.search(text, value)),
+    "minLength": lambda text, value, _: not isinstance(value, str) or len(value) >= text,
+    "maxLength": lambda text, value, _: not isinstance(value, str) or len(value) <= text,
+    "minItems": lambda text, value, _: not isinstance(value, list) or len(value) >= text,
+    "maxItems": lambda text, value, _: not isinstance(value, list) or len(value) <= text,
+    "minimum": lambda text, value, _: not isinstance(value, int | float) or value >= text,
+    "maximum": lambda text, value, _: not isinstance(value, int | float) or value <= text,
+    "required": lambda text, value, _: not isinstance(value, dict) or set(text) <= set(value),
+    "properties": lambda text, value, _: (
         not isinstance(value, dict)
-        or all(accepts(said[name], value[name]) for name in said if name in value)
+        or all(accepts(text[name], value[name]) for name in text if name in value)
     ),
-    "propertyNames": lambda said, value, _: (
-        not isinstance(value, dict) or all(accepts(said, name) for name in value)
+    "propertyNames": lambda text, value, _: (
+        not isinstance(value, dict) or all(accepts(text, name) for name in value)
     ),
     "additionalProperties": _others,
     "items": _items,

@@ -26,7 +26,7 @@ ROWS = pd.DataFrame(
 def spec_of(**changes: Any) -> dict[str, Any]:
     by_row = changes.pop("by_row", False)
     person = {"contribution": {"max_rows": 2}}
-    made: dict[str, Any] = {
+    built: dict[str, Any] = {
         "data": {"source": "rows.parquet"},
         "privacy": {"unit": "row" if by_row else "person", "epsilon": 1},
         "columns": {"x": {"candidates": CANDIDATES}},
@@ -39,8 +39,8 @@ def spec_of(**changes: Any) -> dict[str, Any]:
             {"name": "alone", "statistics": ["quantile(x, 0.25)"]},
         ],
     }
-    made |= {} if by_row else person
-    return made | changes
+    built |= {} if by_row else person
+    return built | changes
 
 
 def ranks_of(raw: dict[str, Any], place: int = 0) -> QuantileLayout:
@@ -57,8 +57,8 @@ def edit_of(name: str, change: Callable[[Any], object]) -> Callable[[Path], obje
 
 
 def claim_in(record: Any) -> Any:
-    (found,) = (one["certificate"] for one in record["draws"] if one["name"] == "q.quantiles")
-    return found
+    (result,) = (item["certificate"] for item in record["draws"] if item["name"] == "q.quantiles")
+    return result
 
 
 def restored(published: dict[str, bytes], folder: Path) -> Path:

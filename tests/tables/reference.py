@@ -21,7 +21,7 @@ SALT = "5a" * 32
 def rank(person: Any, *keys: Any) -> str:
     """What a person's cells or groups are ordered by: the least ones count."""
     person = person if isinstance(person, str) else int(person)
-    texts = [f"{len(str(one).encode())}:{one}" for one in (person, *keys)]
+    texts = [f"{len(str(item).encode())}:{item}" for item in (person, *keys)]
     return hashlib.sha256("".join([SALT, *texts]).encode()).hexdigest()
 
 
@@ -63,7 +63,8 @@ def axes_of(query: dict[str, Any]) -> list[list[Any]]:
     listed = list(query.get("group_by", {}).values())
     listed += [query["histogram"]] if "histogram" in query else []
     return [
-        list(range(len(one["edges"]) - 1)) if isinstance(one, dict) else list(one) for one in listed
+        list(range(len(item["edges"]) - 1)) if isinstance(item, dict) else list(item)
+        for item in listed
     ]
 
 
@@ -136,8 +137,8 @@ def bounded(
         mine = {key: value for key, value in mine.items() if value}
     first = way.get("most") or way.get("first")
     if first is not None:
-        own = {cell for cell, _ in mine}
-        kept = sorted(own, key=lambda cell: rank(person, cells.index(cell)))[:first]
+        computed = {cell for cell, _ in mine}
+        kept = sorted(computed, key=lambda cell: rank(person, cells.index(cell)))[:first]
         mine = {key: value for key, value in mine.items() if key[0] in kept}
     if way["kind"] == "first-cells":
         return dict.fromkeys(mine, 1)
@@ -153,7 +154,7 @@ def bounded(
     elif way["kind"] == "numbers":
         size = sum(map(abs, mine.values()))
     else:
-        size = sum(size_of(mine, one, beside) for one in {cell for cell, _ in mine})
+        size = sum(size_of(mine, item, beside) for item in {cell for cell, _ in mine})
     if size <= limit:
         return mine
     factor = limit * (1 - 2.0**-40) / size
@@ -163,26 +164,26 @@ def bounded(
 
 def size_of(mine: dict[Any, int], cell: Any, beside: int | None) -> int:
     """The largest of a cell's integers, and the one `beside` them."""
-    own = {i: abs(value) for (one, i), value in mine.items() if one == cell}
-    last = own.pop(beside, 0)
-    return max(own.values()) + last
+    computed = {i: abs(value) for (item, i), value in mine.items() if item == cell}
+    last = computed.pop(beside, 0)
+    return max(computed.values()) + last
 
 
 def each_at_most(
     mine: dict[Any, int], most: int, *, by_cell: bool, alone: bool, beside: int | None = None
 ) -> dict[Any, int]:
     """The integers, none over `most`: those of a cell, or all, are shrunk by one factor."""
-    found = {}
+    results = {}
     for key, value in mine.items():
         alike = [v for (cell, _), v in mine.items() if cell == key[0] or not by_cell]
         largest = max(map(abs, alike)) if beside is None else size_of(mine, key[0], beside)
         if largest <= most:
-            found[key] = value
+            results[key] = value
         elif alone or (by_cell and len(alike) == 1):
-            found[key] = max(-most, min(most, value))
+            results[key] = max(-most, min(most, value))
         else:
-            found[key] = math.trunc(value * (most * (1 - 2.0**-40) / largest))
-    return found
+            results[key] = math.trunc(value * (most * (1 - 2.0**-40) / largest))
+    return results
 
 
 def published(
@@ -222,11 +223,13 @@ def contributions(
                 mine[cell, i] = 2**bits
             else:
                 add = 2**bits
-                if not all(has_value(row[one]) for one in others):
+                if not all(has_value(row[other]) for other in others):
                     add = 0
                 elif kind in {"value", "square", "filled"}:
-                    own = columns[name]
-                    add = fixed(row[name], own, centre=centre, radius=radius, bits=bits, kind=kind)
+                    computed = columns[name]
+                    add = fixed(
+                        row[name], computed, centre=centre, radius=radius, bits=bits, kind=kind
+                    )
                 elif kind == "outside":
                     x, (low, high) = number(row[name], None), map(float, columns[name]["bounds"])
                     add *= x is not None and not low <= x <= high
@@ -257,17 +260,17 @@ def conditions(
         who = index if unit is None else row[unit]
         if who is None:
             continue
-        held = mine.setdefault(who, [False] * len(query["conditions"]))
+        stored = mine.setdefault(who, [False] * len(query["conditions"]))
         for i, predicates in enumerate(query["conditions"].values()):
-            held[i] |= all(
+            stored[i] |= all(
                 satisfies(row[column], predicate, given(columns.get(column, {})))
                 for column, predicate in predicates.items()
             )
     totals = [0] * len(query["conditions"])
-    for who, held in mine.items():
-        places = [i for i, one in enumerate(held) if one]
+    for who, stored in mine.items():
+        places = [i for i, item in enumerate(stored) if item]
         if unit is not None and most < len(places):
-            places.sort(key=lambda place: rank(who, place))
+            places.sort(key=lambda index: rank(who, index))
         for i in places[:most]:
             totals[i] += 1
     return totals

@@ -45,8 +45,8 @@ def release(folder: Path, **given: Any) -> Release:
 def values(folder: Path) -> dict[str, dict[str, str]]:
     """The tables of each release that anybody can see."""
     return {
-        place.name: {file.name: file.read_text() for file in sorted(place.glob("*.csv"))}
-        for place in sorted((folder / "weekly").glob("[0-9]*"))
+        folder.name: {file.name: file.read_text() for file in sorted(folder.glob("*.csv"))}
+        for folder in sorted((folder / "weekly").glob("[0-9]*"))
     }
 
 

@@ -14,8 +14,8 @@ def verify_resealed(folder: Path) -> VerifiedRelease:
     """Verify what is in `folder` but for the sums of its files, which are made to fit."""
     if (folder / RECORD).exists():
         old = Seal.read(folder)
-        found = [name for name in old.files if _is_plain(folder / name)]
-        files = old.files | {name: sha256_of(folder / name) for name in found}
+        results = [name for name in old.files if _is_plain(folder / name)]
+        files = old.files | {name: sha256_of(folder / name) for name in results}
         replace(old, files=files).write(folder, None)
     return verify_directory(folder)
 

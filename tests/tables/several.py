@@ -40,8 +40,8 @@ def raw_spec(where: object, types: dict[str, str] | None = None) -> dict[str, An
 
 def answers(folder: Path, where: object, types: dict[str, str] | None = None) -> list[int]:
     """The exact integers of the query, before noise."""
-    (found,) = integers(raw_spec(where, types), folder).values()
-    return found
+    (result,) = integers(raw_spec(where, types), folder).values()
+    return result
 
 
 def write(rows: Any, path: Path) -> None:

@@ -48,8 +48,8 @@ def becomes(column: dict[str, Any]) -> Any:
 
 def given(column: dict[str, Any]) -> Any:
     """The number that a column's missing values become; None without one."""
-    said = column.get("missing", "skip")
-    return None if said in {"skip", "none"} else said
+    text = column.get("missing", "skip")
+    return None if text in {"skip", "none"} else text
 
 
 def values_of(name: str, columns: dict[str, Any]) -> Scalar:
@@ -79,7 +79,7 @@ def scalars(
     Sums beside a count of the same values, or of all rows, are about the middle of their bounds,
     unless they are `from_zero`. Rows without a value are counted `apart` where that can be.
     """
-    found: list[Scalar] = []
+    results: list[Scalar] = []
     over_rows = any(text.startswith("ratio(") and text.endswith("count)") for text in statistics)
     counts = [ROWS] if "count" in statistics else []
     for text in statistics:
@@ -91,7 +91,7 @@ def scalars(
         name = rest.rstrip(")")
         if kind == "ratio":
             parts = [f"{part.strip().rstrip(')')})" for part in rest.split(",")]
-            parts = [one.replace("count)", "count") for one in parts]
+            parts = [part.replace("count)", "count") for part in parts]
             new = both_present(scalars(parts, columns, by_row=by_row), parts, columns)
         elif kind == "count_units":
             new = [ROWS if by_row else ("units", *ROWS[1:])]
@@ -106,22 +106,28 @@ def scalars(
             if kind in {"var", "std"}:
                 new.append(("square", *new[0][1:]))
             new.append(values_of(name, columns))
-        found += [one for one in new if one not in found]
-    return with_and_without(found) if apart and not over_rows else found
+        results += [item for item in new if item not in results]
+    return with_and_without(results) if apart and not over_rows else results
 
 
 def both_present(new: list[Scalar], parts: list[str], columns: dict[str, Any]) -> list[Scalar]:
     """The two components of a ratio in the rows that have a value of both columns."""
     above, below = (part.partition("(")[2].rstrip(")") for part in parts)
-    gaps = [one for one in (above, below) if columns.get(one, {}).get("missing", "skip") == "skip"]
+    gaps = [
+        item for item in (above, below) if columns.get(item, {}).get("missing", "skip") == "skip"
+    ]
     if not below or above == below:
         return new
-    found: list[Scalar] = []
-    for (kind, _, centre, radius), own in zip(new, (above, below), strict=True):
-        needed = sorted(gaps) if kind == "count" else [own, *(one for one in gaps if one != own)]
+    results: list[Scalar] = []
+    for (kind, _, centre, radius), computed in zip(new, (above, below), strict=True):
+        needed = (
+            sorted(gaps)
+            if kind == "count"
+            else [computed, *(gap for gap in gaps if gap != computed)]
+        )
         name = tuple(needed) if len(needed) > 1 else (needed or [None])[0]
-        found.append((kind, name, centre, radius))
-    return found
+        results.append((kind, name, centre, radius))
+    return results
 
 
 def with_and_without(found: list[Scalar]) -> list[Scalar]:
@@ -133,7 +139,7 @@ def with_and_without(found: list[Scalar]) -> list[Scalar]:
         return found
     if any(kind == "filled" for kind, *_ in found):
         return found
-    others = [one for one in found if one != ROWS]
+    others = [item for item in found if item != ROWS]
     if found.index(ROWS) < found.index(counted):  # the count needs them first
         others.insert(found.index(ROWS), others.pop(others.index(counted)))
     root = Fraction(math.isqrt(len(others) * 4**8), 2**8)

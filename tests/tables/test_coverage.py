@@ -64,16 +64,16 @@ def truths(frame: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
 
 def covered(release: Release, frame: pd.DataFrame, times: int) -> dict[str, float]:
     """How often each statistic's interval holds the truth."""
-    held: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     tried: Counter[str] = Counter()
     for _ in range(times):
         tables = release.run().tables
         for (table, label), true in truths(frame).items():
             columns = tables[table].columns
             lows, highs = columns[f"{label}_low"], columns[f"{label}_high"]
-            held[label] += sum(a <= t <= b for a, t, b in zip(lows, true, highs, strict=True))
+            counts[label] += sum(a <= t <= b for a, t, b in zip(lows, true, highs, strict=True))
             tried[label] += len(true)
-    return {label: held[label] / tried[label] for label in tried}
+    return {label: counts[label] / tried[label] for label in tried}
 
 
 def least_held(intervals: int) -> float:
@@ -89,11 +89,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
     """Those of means say that they hold it more often."""
     times = 120
     release, frame = made(tmp_path, **changes)
-    found = covered(release, frame, times)
-    for label, share in found.items():
+    result = covered(release, frame, times)
+    for label, share in result.items():
         cells = 2 if label == "count_units" else CELLS
-        assert share * times * cells > least_held(times * cells), found
-    assert found["count"] < 1  # or the intervals would be too wide to say anything
+        assert share * times * cells > least_held(times * cells), result
+    assert result["count"] < 1  # or the intervals would be too wide to say anything
 
 
 GAPS = 0.04
@@ -132,10 +132,10 @@ def test_means_of_values_are_held_where_some_are_missing(tmp_path: Path, unit: s
         "mean_y": [float(b.mean()) for _, b in there],
         "sum_y": [float(b.sum()) for _, b in there],
     }
-    times, held = 20, Counter[str]()
+    times, stored = 20, Counter[str]()
     for _ in range(times):
         columns = release.run().tables["means"].columns
         for label, values in true.items():
             ends = zip(columns[f"{label}_low"], values, columns[f"{label}_high"], strict=True)
-            held[label] += sum(low <= value <= high for low, value, high in ends)
-    assert min(held.values()) > least_held(times * 2), held
+            stored[label] += sum(low <= value <= high for low, value, high in ends)
+    assert min(stored.values()) > least_held(times * 2), stored

@@ -62,7 +62,7 @@ def test_cumulative_counts_are_the_sums_of_the_bins(tmp_path: Path, kind: str, u
     for first in (0, 4):
         counts = [row[0] for row in bins[first : first + 4]]
         assert [row[0] for row in sums[first : first + 4]] == list(accumulate(counts))
-        assert all(one.is_integer() for one in counts)
+        assert all(count.is_integer() for count in counts)
     assert sums[0][1:2] == pytest.approx(bins[0][1:2])
     assert len({row[1] for row in sums}) == 4  # a std for each edge
     assert verify_directory(folder).rows == {"ages": 8, SUMS: 8}
@@ -105,7 +105,7 @@ ALL = ("count", "count_low", "count_high")
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
-    ("place", "by", "said"),
+    ("place", "by", "text"),
     [
         ((SUMS, 2), dict.fromkeys(ALL, 1.0), "ages_cumulative.csv isn't the running sums"),
         (("ages", 5), dict.fromkeys(ALL, 1.0), "ages_cumulative.csv isn't the running sums"),
@@ -120,11 +120,11 @@ ALL = ("count", "count_low", "count_high")
     ],
 )
 def test_tables_that_are_edited(
-    tmp_path: Path, place: tuple[str, int], by: dict[str, float], said: str
+    tmp_path: Path, place: tuple[str, int], by: dict[str, float], text: str
 ) -> None:
     folder = released(tmp_path, group_by=REGIONS)
     change_csv(folder, *place, **by)
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
@@ -144,7 +144,7 @@ def edited(folder: Path, name: str, change: Any) -> None:
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda b: b.update(name="ages.1"), "aren't|are not"),
         (lambda b: b["certificate"]["noise"]["parameters"].update(branches=[8]), "shares|branches"),
@@ -163,10 +163,10 @@ def edited(folder: Path, name: str, change: Any) -> None:
         (lambda b: b["certificate"].update(compositions=2), "release"),
     ],
 )
-def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) -> None:
     folder = released(tmp_path, group_by=REGIONS)
     edited(folder, "certificate.json", lambda record: change(record["draws"][0]))
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
@@ -193,12 +193,12 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         folders.append(released(tmp_path / name, group_by=REGIONS))
     before, after = (told(folder, SUMS, "csv") for folder in folders)
-    found = subtract_releases(*folders).tables[SUMS]
-    assert found.confidence == {"count": 0.9}
-    for row, (one, other) in enumerate(zip(before, after, strict=True)):
-        assert found.columns["count"][row] == other[0] - one[0]
-        assert found.columns["count_std"][row] == pytest.approx(2**0.5 * one[1])
-        assert found.columns["count_low"][row] == other[2] - one[3]
+    result = subtract_releases(*folders).tables[SUMS]
+    assert result.confidence == {"count": 0.9}
+    for row, (item, other) in enumerate(zip(before, after, strict=True)):
+        assert result.columns["count"][row] == other[0] - item[0]
+        assert result.columns["count_std"][row] == pytest.approx(2**0.5 * item[1])
+        assert result.columns["count_low"][row] == other[2] - item[3]
 
 
 def test_a_page_says_bands_and_what_an_error_is(tmp_path: Path) -> None:
@@ -216,9 +216,9 @@ def test_a_series_of_two(tmp_path: Path) -> None:
     raw["output"] = {"path": "out", "format": "csv"}
     Ledger(tmp_path / "a.ledger").open_account("a", unit="row", budget=Budget(epsilon=1))
     for _ in range(2):
-        found = Release(**raw, folder=tmp_path).run()
-        assert found.path is not None
-        assert verify_directory(found.path).rows == {"ages": 4, SUMS: 4}
+        result = Release(**raw, folder=tmp_path).run()
+        assert result.path is not None
+        assert verify_directory(result.path).rows == {"ages": 4, SUMS: 4}
 
 
 def test_limits_cannot_be_tried(tmp_path: Path) -> None:

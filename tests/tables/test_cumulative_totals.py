@@ -45,11 +45,11 @@ def test_errors_are_those_of_sums_of_independent_groups(neighbours: str) -> None
     noise = whole_of(plan).noise
     points, chances = enumerated(noise, 6)
     sums = [points[:, 0], *points.cumsum(axis=1)[:, :4].T]
-    for place, part in enumerate(plan.noisy_parts):
+    for index, part in enumerate(plan.noisy_parts):
         times = 24 // part.layout.cells
         (error,) = part.noise_errors
         for number, std, half in zip(
-            sums[1:] if place % 2 else sums[:1],
+            sums[1:] if index % 2 else sums[:1],
             np.broadcast_to(error.stds, part.layout.cells),
             np.broadcast_to(error.halves95, part.layout.cells),
             strict=False,
@@ -112,7 +112,7 @@ def test_an_edited_total_is_found(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "text"),
     [
         ({"margins": True, "group_by": {}}, "beside a histogram without columns"),
         ({"margins": []}, "at least one table"),
@@ -122,8 +122,8 @@ def test_an_edited_total_is_found(tmp_path: Path, name: str) -> None:
         ({"margins": True, "name": "a" * 50}, "A file would be called"),
     ],
 )
-def test_what_does_not_go_with_it(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(SpecError, match=said):
+def test_what_does_not_go_with_it(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError, match=text):
         plan_of(spec_of(**({"group_by": BY} | given)))
 
 

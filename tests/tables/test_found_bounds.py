@@ -23,7 +23,7 @@ FIND: dict[str, Any] = {"find": True, "share": "0.02", "candidates": CANDIDATES}
 
 
 def spec_of(**changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    built: dict[str, Any] = {
         "data": {"source": "rows.parquet"},
         "privacy": {"unit": "person", "epsilon": 1, "delta": "1e-6"},
         "contribution": {"max_rows": 2},
@@ -38,7 +38,7 @@ def spec_of(**changes: Any) -> dict[str, Any]:
             {"name": "all", "statistics": ["count_units", "ratio(sum(x), count)"]},
         ],
     }
-    return made | changes
+    return built | changes
 
 
 def rows_of(persons: int = 3000) -> pd.DataFrame:
@@ -75,8 +75,8 @@ def test_two_columns_have_exactly_their_shares() -> None:
     raw = spec_of(columns={"x": {"bounds": FIND}, "y": {"bounds": other}})
     raw["query"][0]["statistics"] = ["mean(x)", "sum(y)"]
     spec = ln.Release(**raw).spec
-    found = {query.name: (spec.share(query), query.statistics) for query in spec.query[2:]}
-    assert found == {
+    results = {query.name: (spec.share(query), query.statistics) for query in spec.query[2:]}
+    assert results == {
         "x_bounds": (Fraction(2, 100), ("quantile(x, 0.01)", "quantile(x, 0.99)")),
         "y_bounds": (Fraction(5, 100), ("quantile(y, 0.9)",)),
     }
@@ -102,11 +102,11 @@ def test_a_release_finds_them_and_verifies(tmp_path: Path, kind: str) -> None:
     values = rows["x"].to_numpy().clip(low, high)
     limited = [values[rows["plan"].to_numpy() == plan] for plan in (1, 2)]
     columns = released.tables["q"].columns
-    assert columns["mean_x"] == pytest.approx([own.mean() for own in limited], abs=0.1)
-    assert columns["sum_x"] == pytest.approx([own.sum() for own in limited], rel=1e-3)
-    assert columns["var_x"] == pytest.approx([own.var() for own in limited], rel=1e-2)
+    assert columns["mean_x"] == pytest.approx([computed.mean() for computed in limited], abs=0.1)
+    assert columns["sum_x"] == pytest.approx([computed.sum() for computed in limited], rel=1e-3)
+    assert columns["var_x"] == pytest.approx([computed.var() for computed in limited], rel=1e-2)
     bounds, others = (
-        place for place, stage in enumerate(stages) if stage.startswith("Reading and bounding for")
+        index for index, stage in enumerate(stages) if stage.startswith("Reading and bounding for")
     )
     assert bounds < stages.index("Choosing the quantiles of x_bounds") < others
     verified = ln.verify_directory(tmp_path / "out")
@@ -128,34 +128,36 @@ def test_noise_is_as_much_smaller_as_the_bounds_are_narrower(tmp_path: Path) -> 
         [part.errors for part in plan.noisy_parts if part.name == "q"]
         for plan in (wide, released.plan)
     )
-    ratios = {one.statistic: one.std / other.std for one, other in zip(after, before, strict=True)}
+    ratios = {
+        entry.statistic: entry.std / other.std for entry, other in zip(after, before, strict=True)
+    }
     assert ratios["count"] == 1
     assert ratios["sum_x"] == pytest.approx(float(high / 1000))
     assert ratios["mean_x"] == pytest.approx(float((high - low) / 1000))
     assert ratios["var_x"] == pytest.approx(float((high - low) / 1000) ** 2)
-    for one, part in ((released.tables["q"], released.plan.noisy_parts[0]),):
-        (std,) = {*one.columns["sum_x_std"]}
+    for item, part in ((released.tables["q"], released.plan.noisy_parts[0]),):
+        (std,) = {*item.columns["sum_x_std"]}
         assert std == next(error.std for error in part.errors if error.statistic == "sum_x")
 
 
 @pytest.mark.dense
 def test_a_plan_says_that_errors_are_those_of_the_widest(tmp_path: Path) -> None:
     plan = written(tmp_path, spec_of()).plan()
-    said = str(plan)
-    assert "mean_x (1,000 values) (widest bounds)" in said
-    assert "Bounds of x are found first, between 0 and 1000: by quantile(x, 0.01) and" in said
-    assert "with 2 % of the budget (the table x_bounds)" in said
-    assert "count (widest bounds)" not in said
-    assert "Values of x are limited" not in said
+    text = str(plan)
+    assert "mean_x (1,000 values) (widest bounds)" in text
+    assert "Bounds of x are found first, between 0 and 1000: by quantile(x, 0.01) and" in text
+    assert "with 2 % of the budget (the table x_bounds)" in text
+    assert "count (widest bounds)" not in text
+    assert "Values of x are limited" not in text
     frame = plan.to_polars()
-    told = dict(zip(frame["statistic"], frame["bounds"], strict=True))
-    assert told["sum_x"] == "widest"
-    assert {told["count"], told["quantile_x_0.01"]} == {None}
+    message = dict(zip(frame["statistic"], frame["bounds"], strict=True))
+    assert message["sum_x"] == "widest"
+    assert {message["count"], message["quantile_x_0.01"]} == {None}
     record = plan.to_record()["found_bounds"]
     assert record == {"x": {"query": "x_bounds", "widest": ["0", "1000"], "found": None}}
 
 
-_PAIRS = [Fraction(one) for one in ("-100", "-10", "-1", "0", "1", "10", "100", "101")]
+_PAIRS = [Fraction(item) for item in ("-100", "-10", "-1", "0", "1", "10", "100", "101")]
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -165,7 +167,7 @@ def test_what_is_certified_is_the_same_for_all_bounds(neighbours: str) -> None:
         (-100, 0, 1),
         (["sum(x)", "mean(x)"], ["count", "sum(x)", "var(x)"], ["ratio(sum(x), count(x))"]),
     ):
-        ends = [one for one in _PAIRS if one >= least]
+        ends = [pair for pair in _PAIRS if pair >= least]
         bounds = {"find": True, "share": "0.1", "candidates": ends}
         raw = spec_of(
             privacy={"unit": "person", "epsilon": 1, "neighbours": neighbours},
@@ -175,11 +177,15 @@ def test_what_is_certified_is_the_same_for_all_bounds(neighbours: str) -> None:
         spec = ln.Release(**raw).spec
         (wide,) = lay_out_query(spec, spec.query[0])
         for pair in itertools.combinations(ends, 2):
-            found = found_bounds.set_found_bounds(spec, {"x": pair})
-            (narrow,) = lay_out_query(found, found.query[0])
-            for one, other in zip(wide, narrow, strict=True):
-                assert one.sensitivities == other.sensitivities
-                assert (one.numbers, one.bits, one.uses) == (other.numbers, other.bits, other.uses)
+            result = found_bounds.set_found_bounds(spec, {"x": pair})
+            (narrow,) = lay_out_query(result, result.query[0])
+            for item, other in zip(wide, narrow, strict=True):
+                assert item.sensitivities == other.sensitivities
+                assert (item.numbers, item.bits, item.uses) == (
+                    other.numbers,
+                    other.bits,
+                    other.uses,
+                )
                 values = [part for part in other.components if part.kind == "value"]
                 # what a row adds is within [−1, 1], and not below 0 unless it says so
                 for part, x in itertools.product(values, pair):
@@ -190,8 +196,13 @@ def test_what_is_certified_is_the_same_for_all_bounds(neighbours: str) -> None:
 def test_equal_quantiles_make_bounds_that_are_apart() -> None:
     raw = spec_of(columns={"x": {"bounds": FIND | {"candidates": [0, 1, 5, 20]}}})
     column = ln.Release(**raw).spec.columns["x"]
-    for pair, found in (((0, 5), (0, 5)), ((0, 0), (0, 1)), ((5, 5), (5, 20)), ((20, 20), (5, 20))):
-        assert found_bounds.pick_bounds(column, [*map(Fraction, pair)]) == found
+    for pair, result in (
+        ((0, 5), (0, 5)),
+        ((0, 0), (0, 1)),
+        ((5, 5), (5, 20)),
+        ((20, 20), (5, 20)),
+    ):
+        assert found_bounds.pick_bounds(column, [*map(Fraction, pair)]) == result
     assert found_bounds.narrowest_bounds(column) == ((0, 1), (0, 1))
     for known, pair in (({"low": -7}, (-7, 5)), ({"high": 30}, (5, 30))):
         raw = spec_of(columns={"x": {"bounds": FIND | {"candidates": [0, 1, 5, 20]} | known}})
@@ -213,11 +224,11 @@ def test_missing_values_count_as_the_column_says(tmp_path: Path, missing: str | 
     )
     released = written(tmp_path, raw, rows).run()
     tables = released.tables
-    (said,) = (one.layout.missing[0] for one in released.plan.quantiles)
+    (text,) = (quantile.layout.missing[0] for quantile in released.plan.quantiles)
     number = {"skip": "left out", "none": "counts as 500, the middle", 1001: "counts as 1001."}[
         missing
     ]
-    assert number in said  # before anything was found
+    assert number in text  # before anything was found
     low = tables["x_bounds"].columns["quantile_x_0.2"][0]
     assert low == pytest.approx({"skip": 180, "none": 260, 1001: 180 + 80}[missing], abs=31)
     ln.verify_directory(tmp_path / "out")
@@ -282,9 +293,9 @@ def test_each_release_of_a_series_finds_its_own(tmp_path: Path) -> None:
     rows["x"] += 300
     written(tmp_path, raw, rows).run()
     ledger = tmp_path / "budget.ledger"
-    one, two = (ln.verify_directory(tmp_path / "out" / str(n), ledger=ledger) for n in (1, 2))
-    assert one.certificate == two.certificate
-    (first, second) = (each.spec.columns["x"].limits for each in (one, two))
+    mechanism, two = (ln.verify_directory(tmp_path / "out" / str(n), ledger=ledger) for n in (1, 2))
+    assert mechanism.certificate == two.certificate
+    (first, second) = (each.spec.columns["x"].limits for each in (mechanism, two))
     assert first != second
 
 

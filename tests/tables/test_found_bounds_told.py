@@ -51,14 +51,14 @@ _EDITS: dict[str, Callable[[Path], None]] = {
     "fewer candidates": _in_spec("step = 10\n", "step = 100\n"),
     "the table": _edit("x_bounds.json", lambda rows: rows[0].update({"quantile_x_0.99": 600})),
     "the plan": _edit(
-        "plan.json", lambda one: one["found_bounds"]["x"].update(found=["100", "600"])
+        "plan.json", lambda item: item["found_bounds"]["x"].update(found=["100", "600"])
     ),
-    "a widest plan": _edit("plan.json", lambda one: one["found_bounds"]["x"].update(found=None)),
-    "no note": _edit("plan.json", lambda one: one.pop("found_bounds")),
-    "a certificate": _edit("certificate.json", lambda one: one["draws"].pop()),
+    "a widest plan": _edit("plan.json", lambda item: item["found_bounds"]["x"].update(found=None)),
+    "no note": _edit("plan.json", lambda item: item.pop("found_bounds")),
+    "a certificate": _edit("certificate.json", lambda item: item["draws"].pop()),
     "its epsilon": _edit(
         "certificate.json",
-        lambda one: one["draws"][-1]["certificate"].update(epsilon="1/100", rates=["1/8", "1/8"]),
+        lambda item: item["draws"][-1]["certificate"].update(epsilon="1/100", rates=["1/8", "1/8"]),
     ),
 }
 
@@ -86,8 +86,8 @@ def _restored(published: dict[str, bytes], folder: Path) -> Path:
 
 
 def test_untouched_it_verifies(published: dict[str, bytes], tmp_path: Path) -> None:
-    found = verify_resealed(_restored(published, tmp_path))
-    assert found.spec.columns["x"].limits == (100, 500)
+    result = verify_resealed(_restored(published, tmp_path))
+    assert result.spec.columns["x"].limits == (100, 500)
 
 
 @pytest.mark.parametrize("edit", _EDITS)
@@ -113,9 +113,9 @@ def test_a_plan_made_anew_for_other_bounds_does_not_verify(
     """The plan agrees with the spec then: it is the table that has found others."""
     folder = _restored(published, tmp_path)
     _in_spec(_BOUNDS, after)(folder)
-    laid = spec_file.lay_out(tomllib.loads((folder / "spec.toml").read_text()))
+    layout = spec_file.lay_out(tomllib.loads((folder / "spec.toml").read_text()))
     claim = PlanCertificate.from_json((folder / "certificate.json").read_text())
-    (folder / "plan.json").write_text(plan_as_certified(laid, claim).to_json())
+    (folder / "plan.json").write_text(plan_as_certified(layout, claim).to_json())
     with pytest.raises(CertificateRejected, match=why):
         verify_resealed(folder)
 
@@ -230,11 +230,11 @@ def test_a_builder_finds_them() -> None:
 def test_the_command_plans_releases_and_verifies(tmp_path: Path) -> None:
     release = written(tmp_path, spec_of(output={"path": "out", "format": "csv"}))
     (tmp_path / "spec.toml").write_text(release.to_toml())
-    for more, said in (((), 4), (("--verbose",), 14)):  # of three sizes of a group
+    for more, text in (((), 4), (("--verbose",), 14)):  # of three sizes of a group
         shown = run("release", "spec.toml", "--plan", *more, cwd=tmp_path)
-        assert shown.stdout.count("(widest bounds)") == said, shown.stderr
-    made = run("release", "spec.toml", "--json", cwd=tmp_path)
-    record = json.loads(made.stdout)
+        assert shown.stdout.count("(widest bounds)") == text, shown.stderr
+    process = run("release", "spec.toml", "--json", cwd=tmp_path)
+    record = json.loads(process.stdout)
     assert record["tables"] == ["q", "all", "x_bounds"]
     low, high = record["plan"]["found_bounds"]["x"]["found"]
     checked = run("verify", "out", cwd=tmp_path)
@@ -270,12 +270,20 @@ def test_limits_and_differences_are_not_of_found_bounds(
 def test_a_mean_counts_missing_values_at_the_middle_of_what_is_found(tmp_path: Path) -> None:
     raw = spec_of(columns={"x": {"bounds": FIND, "missing": "none"}}, output={"path": "out"})
     release = written(tmp_path, raw)
-    (said,) = (one.layout.missing[0] for one in release.plan().noisy_parts if one.name == "q")
-    assert "counts as the middle of the bounds that are found" in said
+    (text,) = (
+        noisy_part.layout.missing[0]
+        for noisy_part in release.plan().noisy_parts
+        if noisy_part.name == "q"
+    )
+    assert "counts as the middle of the bounds that are found" in text
     released = release.run()
     low, high = released.plan.spec.columns["x"].limits or (0, 0)
-    (said,) = (one.layout.missing[0] for one in released.plan.noisy_parts if one.name == "q")
-    assert f"counts as {float((low + high) / 2):.6g}, the middle of its bounds" in said
+    (text,) = (
+        noisy_part.layout.missing[0]
+        for noisy_part in released.plan.noisy_parts
+        if noisy_part.name == "q"
+    )
+    assert f"counts as {float((low + high) / 2):.6g}, the middle of its bounds" in text
     ln.verify_directory(tmp_path / "out")
 
 
@@ -304,13 +312,13 @@ def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> N
     assert "The upper bound of x is found first, between 0 and 60: by quantile(x, 0.99)" in str(
         plan
     )
-    errors = [one for part in plan.to_record()["noisy_parts"] for one in part["errors"]]
-    marks = {(one["statistic"], one.get("bounds")) for one in errors}
+    errors = [item for part in plan.to_record()["noisy_parts"] for item in part["errors"]]
+    marks = {(error["statistic"], error.get("bounds")) for error in errors}
     assert {("count", None), ("mean_x", "widest"), ("sum_x", "widest")} <= marks
-    said = str(release.run().plan)
-    assert "The upper bound of x was found between 0 and 60" in said
-    assert "The upper bound is the last candidate: values of x may lie above." in said
-    assert "first candidate" not in said
+    text = str(release.run().plan)
+    assert "The upper bound of x was found between 0 and 60" in text
+    assert "The upper bound is the last candidate: values of x may lie above." in text
+    assert "first candidate" not in text
 
 
 def test_a_query_finds_them_among_candidates_of_the_bounds(tmp_path: Path) -> None:

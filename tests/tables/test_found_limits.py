@@ -157,9 +157,9 @@ def test_another_limit_in_the_files_is_rejected(tmp_path: Path) -> None:
     released(tmp_path, "out", raw())
     path = tmp_path / "out" / "spec.toml"
     text = path.read_text()
-    (found,) = [line for line in text.splitlines() if line.startswith("found =")]
-    other = next(most for most in CANDIDATES if f"found = {most}" != found)
-    path.write_text(text.replace(found, f"found = {other}"))
+    (result,) = [line for line in text.splitlines() if line.startswith("found =")]
+    other = next(most for most in CANDIDATES if f"found = {most}" != result)
+    path.write_text(text.replace(result, f"found = {other}"))
     with pytest.raises(CertificateRejected):
         ln.verify_directory(tmp_path / "out")
     path.write_text(text)
@@ -257,6 +257,6 @@ def test_a_series_and_found_bounds_are_refused() -> None:
     with pytest.raises(SpecError, match="Not used in a series"):
         spec_file.parse(series)
     bounds = finds(share="0.1", candidates=[0, 5, 10])
-    found = raw(QUERY | {"statistics": ["sum(drug)"]}, columns={"drug": {"bounds": bounds}})
+    result = raw(QUERY | {"statistics": ["sum(drug)"]}, columns={"drug": {"bounds": bounds}})
     with pytest.raises(SpecError, match="Not used beside bounds that are found"):
-        spec_file.parse(found)
+        spec_file.parse(result)

@@ -48,11 +48,11 @@ def test_the_total_has_no_noise_and_the_others_have_less(delta: str, objective: 
     unknown = plan_of(raw)
     stds = [[part.errors[0].std for part in plan.noisy_parts] for plan in (known, unknown)]
     assert stds[0][-1] == 0 < stds[1][-1]
-    assert all(own < other for own, other in zip(*stds, strict=True))
+    assert all(computed < other for computed, other in zip(*stds, strict=True))
     assert any("number of rows" in sentence for sentence in whole_of(known).in_words())
-    found = whole_of(known).compared["count"]
-    assert found.bound is not None
-    assert found.bound <= found.own
+    result = whole_of(known).compared["count"]
+    assert result.bound is not None
+    assert result.bound <= result.own
 
 
 def test_two_cells_hide_one_number() -> None:
@@ -71,8 +71,8 @@ def test_the_bound_is_the_best_covariance_of_exchanged_cells() -> None:
     random, best = np.random.default_rng(7), math.inf
     # of symmetric X, θ of the three contrasts on the boundary is all that there is
     ranks = np.array([0, 1, 2, 2])
-    for own in random.dirichlet([1, 1, 1], size=3000):
-        theta = np.array([math.inf, *(own * 2.5 / ranks[1:])])
+    for computed in random.dirichlet([1, 1, 1], size=3000):
+        theta = np.array([math.inf, *(computed * 2.5 / ranks[1:])])
         best = min(best, float(np.log(marginals.variances(theta)).sum()))
     assert value <= best <= value + 0.01
 
@@ -132,7 +132,7 @@ def test_draws_have_the_stated_errors() -> None:
         for table, claim in whole.measured.items()
     }
     errors = []
-    for place in range(draws):
+    for index in range(draws):
         exact = {
             table: cells.reshape(2, 2).sum(
                 axis=whole.marginals.axes(whole.marginals.every[-1] & ~table)
@@ -142,7 +142,7 @@ def test_draws_have_the_stated_errors() -> None:
         tables = add_up(
             whole,
             plan.noisy_parts,
-            {table: exact[table] + own[place] for table, own in noise.items()},
+            {table: exact[table] + computed[index] for table, computed in noise.items()},
             total=324,
         )
         assert tables[-1].columns["count"] == [324]

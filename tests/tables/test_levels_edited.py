@@ -17,7 +17,7 @@ ALL = ("count", "count_low", "count_high")
 
 
 @pytest.mark.parametrize(
-    ("place", "by", "said"),
+    ("place", "by", "text"),
     [
         (("people_by_state", 1), dict.fromkeys(ALL, 1.0), "by_state.csv isn't the sum"),
         (("people_by_nation", 0), dict.fromkeys(ALL, 1.0), "by_nation.csv isn't the sum"),
@@ -29,17 +29,17 @@ ALL = ("count", "count_low", "count_high")
     ],
 )
 def test_tables_that_are_edited(
-    tmp_path: Path, place: tuple[str, int], by: dict[str, float], said: str
+    tmp_path: Path, place: tuple[str, int], by: dict[str, float], text: str
 ) -> None:
     folder = released(tmp_path)
     name, row = place
     change_csv(folder, name, row, **by)
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda c: c["noise"]["parameters"].update(branches=[3, 9, 6, 1]), "another tree"),
         (lambda c: c["noise"]["parameters"].update(branches=[16]), "shares|branches"),
@@ -51,13 +51,13 @@ def test_tables_that_are_edited(
         (lambda c: c.update(compositions=2), "release"),
     ],
 )
-def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) -> None:
     folder = released(tmp_path)
     path = folder / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     change(record["draws"][0]["certificate"])
     path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 

@@ -49,8 +49,8 @@ COUNTIES = [
     "c9",
     "c6",
 ]
-STATES = [one[0] for one in COUNTIES]
-BLOCS = ["x" if one == "c" else "y" for one in STATES]
+STATES = [county[0] for county in COUNTIES]
+BLOCS = ["x" if state == "c" else "y" for state in STATES]
 NATION = ["n"] * len(COUNTIES)
 LEVELS = {"state": STATES, "nation": NATION}
 NAMES = ["people", "people_by_state", "people_by_nation"]
@@ -88,8 +88,8 @@ def large(sizes: list[int]) -> dict[str, Any]:
     pairs = [(f"{s}.{i}", f"{s}") for s, size in enumerate(sizes) for i in range(size)]
     np.random.default_rng(2).shuffle(pairs)
     raw = spec_of()
-    levels = {"state": [one for _, one in pairs], "nation": ["n"] * len(pairs)}
-    raw["query"][0]["group_by"]["county"] = {"keys": [one for one, _ in pairs], "levels": levels}
+    levels = {"state": [item for _, item in pairs], "nation": ["n"] * len(pairs)}
+    raw["query"][0]["group_by"]["county"] = {"keys": [item for item, _ in pairs], "levels": levels}
     return raw
 
 
@@ -102,7 +102,7 @@ def test_the_figures_of_the_theory(sizes: list[int]) -> None:
     counts = (sum(sizes), len(sizes), 1)
     assert whole.geometric_mean <= 4.10
     others = whole.others
-    summed = math.prod(cells * math.sqrt(counts[0] / one) for one in counts) ** (1 / 3)
+    summed = math.prod(cells * math.sqrt(counts[0] / count) for count in counts) ** (1 / 3)
     assert others["cells"] == pytest.approx(summed)
     assert others["apart"] == pytest.approx(4.223, abs=1e-3)
     assert others["bound"] == pytest.approx(2.32 if len(set(sizes)) == 1 else 2.29, abs=0.01)
@@ -112,8 +112,8 @@ def test_the_figures_of_the_theory(sizes: list[int]) -> None:
 @pytest.mark.parametrize("levels", [LEVELS, {"state": STATES}, {"state": STATES, "bloc": BLOCS}])
 def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> None:
     """Counties are few, so that all noise is listed, and tables are summed by name."""
-    short = [COUNTIES.index(one) for one in ("a2", "c1", "b1", "a1")]
-    given = {level: [own[i] for i in short] for level, own in levels.items()}
+    short = [COUNTIES.index(item) for item in ("a2", "c1", "b1", "a1")]
+    given = {level: [computed[i] for i in short] for level, computed in levels.items()}
     raw = spec_of(privacy={"epsilon": 3, "neighbours": neighbours})
     keys = [COUNTIES[i] for i in short]
     raw["query"][0]["group_by"]["county"] = {"keys": keys, "levels": given}
@@ -125,10 +125,10 @@ def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> Non
         else [0, "0.2", "0.3", "0.5"],
     }
     moves = RowCounts(1, neighbours=neighbours)
-    made = calibrate(
+    mechanism = calibrate(
         Agreeing.name, epsilon=3, sensitivity=moves, dimension=4, parameters=parameters
     )
-    claims = [(planned.cells.label, made.certificate.on_grid(1))]
+    claims = [(planned.cells.label, mechanism.certificate.on_grid(1))]
     whole = Levels.read(planned.cells, planned.budget, claims)
     points, chances = enumerated(whole.noise, 9)
     order = sorted(range(len(keys)), key=lambda i: _first_seen(given, keys, i))
@@ -149,7 +149,7 @@ def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> Non
 
 def _first_seen(levels: dict[str, list[str]], keys: list[str], i: int) -> tuple[int, ...]:
     """Return what the tree sorts keys by: the highest level first, each as the keys name it."""
-    above = [list(dict.fromkeys(own)).index(own[i]) for own in reversed(levels.values())]
+    above = [list(dict.fromkeys(level)).index(level[i]) for level in reversed(levels.values())]
     return (*above, i)
 
 
@@ -177,11 +177,11 @@ def test_tables_add_up(tmp_path: Path, kind: str, unit: str) -> None:
     tables = [readers[kind](folder / f"{name}.{kind}") for name in NAMES]
     cells = tables[0].set_index("county")["count"]
     assert list(cells.index) == COUNTIES
-    for table, (level, own) in zip(tables[1:], LEVELS.items(), strict=True):
-        assert list(table[level]) == list(dict.fromkeys(own))
+    for table, (level, computed) in zip(tables[1:], LEVELS.items(), strict=True):
+        assert list(table[level]) == list(dict.fromkeys(computed))
         for value, count in zip(table[level], table["count"], strict=True):
             assert count == sum(
-                cells[c] for c, of in zip(COUNTIES, own, strict=True) if of == value
+                cells[c] for c, of in zip(COUNTIES, computed, strict=True) if of == value
             )
     assert len(set(tables[1]["count_std"])) == 3  # of a and c each, and b's
     assert verify_directory(folder).rows == dict(zip(NAMES, (16, 3, 1), strict=True))
@@ -193,8 +193,8 @@ def test_each_row_is_in_its_county_and_what_that_is_part_of(tmp_path: Path, unit
     truth = write_rows(tmp_path)
     raw = spec_of(privacy={"epsilon": 30}, unit=unit)
     tables = Release(**raw, folder=tmp_path).run().tables
-    assert tables["people"].columns["count"] == [truth[one] for one in COUNTIES]
-    states = [sum(truth[one] for one in COUNTIES if one[0] == s) for s in "acb"]
+    assert tables["people"].columns["count"] == [truth[county] for county in COUNTIES]
+    states = [sum(truth[county] for county in COUNTIES if county[0] == s) for s in "acb"]
     assert tables["people_by_state"].columns["count"] == states
     assert tables["people_by_nation"].columns["count"] == [sum(states)]
 
@@ -207,8 +207,8 @@ def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
         publish_on_tree(whole_of(plan), plan.noisy_parts, np.zeros(16, dtype=np.int64))
         for _ in range(400)
     ]
-    for place, part in enumerate(plan.noisy_parts):
-        counts = np.array([tables[place].columns["count"] for tables in drawn])
+    for index, part in enumerate(plan.noisy_parts):
+        counts = np.array([tables[index].columns["count"] for tables in drawn])
         spread = counts.std(axis=0) / np.broadcast_to(part.noise_errors[0].stds, counts.shape[1])
         assert (np.abs(spread - 1) < 0.25).all()
     stds = plan.noisy_parts[0].noise_errors[0].stds
@@ -216,8 +216,8 @@ def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
 
 
 def test_noise_in_the_cells_alone_is_drawn_where_that_is_best() -> None:
-    one = {"state": COUNTIES}  # of the same numbers, so that they have the whole budget
-    whole = whole_of(plan_of(spec_of(one)))
+    record = {"state": COUNTIES}  # of the same numbers, so that they have the whole budget
+    whole = whole_of(plan_of(spec_of(record)))
     assert whole.geometric_mean == pytest.approx(whole.others["cells"], rel=1e-6)
 
 
@@ -261,8 +261,8 @@ def test_what_does_not_go_with_levels_is_refused(change: Any, key: str, why: str
     levels = change.pop("levels", None)
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(spec_of(levels, **change))
-    found = dict(caught.value.problems)
-    assert why in found[f"query[0].{key}"]
+    record = dict(caught.value.problems)
+    assert why in record[f"query[0].{key}"]
 
 
 def test_persons_in_several_groups_are_refused() -> None:
@@ -320,9 +320,9 @@ def test_files_that_are_no_tree_are_refused_with_their_line(
     raw["query"][0]["group_by"]["county"] = given
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw, folder=tmp_path)
-    ((key, said),) = caught.value.problems
+    ((key, statement),) = caught.value.problems
     assert key == "query[0].group_by.county.file"
-    assert why in said
+    assert why in statement
 
 
 @pytest.mark.parametrize(
@@ -367,10 +367,10 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         folders.append(released(tmp_path / name))
-    found = subtract_releases(*folders).tables["people_by_state"]
-    before, after = (pd.read_csv(one / "people_by_state.csv")["count"] for one in folders)
-    assert found.columns["count"] == (after - before).tolist()
-    assert found.confidence == {"count": 0.9}
+    result = subtract_releases(*folders).tables["people_by_state"]
+    before, after = (pd.read_csv(folder / "people_by_state.csv")["count"] for folder in folders)
+    assert result.columns["count"] == (after - before).tolist()
+    assert result.confidence == {"count": 0.9}
 
 
 def test_plans_and_pages_say_what_noise_there_is(tmp_path: Path) -> None:

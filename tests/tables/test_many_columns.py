@@ -87,15 +87,15 @@ def table(folder: Path, by: tuple[str, ...]) -> pd.DataFrame:
 def test_rows_are_summed_by_listed_table() -> None:
     """Only rows with a listed key in every column count, whichever columns a table is by."""
     rows = rows_of()
-    laid = spec_file.lay_out(spec_of() | {"data": {"source": IN_MEMORY}})
-    ((layout,),) = laid.queries[0]
+    arranged = spec_file.lay_out(spec_of() | {"data": {"source": IN_MEMORY}})
+    ((layout,),) = arranged.queries[0]
     layouts = layouts_read(layout)
     assert len(layouts) == 21
     assert len(bounding.batches_of(layouts)) == 1
-    with source.open_engine(source.find_source(laid.spec, Path(), frame_of(rows))) as engine:
-        vectors = bounding.query_vectors(engine, laid.spec, layouts, salt=SALT)
-    for one, vector in zip(layouts, vectors, strict=True):
-        by = tuple(axis.column for axis in one.axes)
+    with source.open_engine(source.find_source(arranged.spec, Path(), frame_of(rows))) as engine:
+        vectors = bounding.query_vectors(engine, arranged.spec, layouts, salt=SALT)
+    for item, vector in zip(layouts, vectors, strict=True):
+        by = tuple(axis.column for axis in item.axes)
         assert (vector >> layout.bits).tolist() == counts(rows, SIZES, by)
 
 
@@ -134,7 +134,7 @@ def test_tables_of_many_columns_agree_exactly(tmp_path: Path) -> None:
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda b: b.__delitem__(-1), "does not determine every table"),
         (lambda b: b.__delitem__(0), "does not determine every table"),
@@ -152,13 +152,13 @@ def test_tables_of_many_columns_agree_exactly(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) -> None:
     released(tmp_path).run()
     path = tmp_path / "out" / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     change(record["draws"])
     path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(tmp_path / "out")
 
 
@@ -166,8 +166,8 @@ def contrasts_of(whole: Margins, mask: int) -> list[list[Fraction]]:
     """Return what noise is added to in a table's contrasts, as sums of all cells, exactly."""
     summed = np.ones((1, 1), dtype=np.int64)
     for i, n in enumerate(whole.marginals.sizes):
-        one = np.eye(n, dtype=np.int64) if mask >> i & 1 else np.ones((1, n), dtype=np.int64)
-        summed = np.kron(summed, one)
+        item = np.eye(n, dtype=np.int64) if mask >> i & 1 else np.ones((1, n), dtype=np.int64)
+        summed = np.kron(summed, item)
     sizes = whole.sizes(mask)
     rows = (dense(tuple(sizes)) @ summed).tolist()
     pairs = zip(rows, numerators(sizes).tolist(), strict=True)
@@ -192,7 +192,7 @@ def test_privacy_and_errors_are_those_of_the_dense_strategy(given: dict[str, Any
     sigma = Fraction(find_gaussian(Budget(epsilon="0.1", delta="0.01")).scale)
     assert float(max(lengths) * sigma**2) == pytest.approx(1, abs=2e-5)
     assert max(lengths) * sigma**2 < 1 + Fraction(1, 10**6)
-    scaled = np.array([[float(one / scale) for one in row] for row, scale in drawn])
+    scaled = np.array([[float(item / scale) for item in row] for row, scale in drawn])
     covariance = np.linalg.pinv(scaled.T @ scaled)
     for part in plan.noisy_parts:
         columns = [axis.column for axis in part.layout.axes]
@@ -211,8 +211,8 @@ def test_no_unit_moves_contrasts_further_than_a_certificate_may_say(neighbours: 
         rows = np.array(contrasts_of(whole, mask), dtype=float)
         moves = [*rows.T]
         if neighbours == "replace-one":
-            moves += [one - other for one, other in itertools.permutations(moves, 2)]
-        most = max(float(np.linalg.norm(one)) for one in moves)
+            moves += [item - other for item, other in itertools.permutations(moves, 2)]
+        most = max(float(np.linalg.norm(move)) for move in moves)
         radius = float(contrasts_sensitivity(whole.cells, mask).bound)
         assert most <= radius * (1 + 1e-12)
         assert most == pytest.approx(radius, rel=1e-6)
@@ -225,8 +225,8 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
     whole = whole_of(plan)
     truth = np.arange(24, dtype=np.int64) << whole.cells.bits
     draws = [publish_margins(whole, plan.noisy_parts, truth) for _ in range(600)]
-    for place, part in enumerate(plan.noisy_parts):
-        numbers = np.array([tables[place].columns["count"] for tables in draws])
+    for index, part in enumerate(plan.noisy_parts):
+        numbers = np.array([tables[index].columns["count"] for tables in draws])
         axes = [
             i
             for i, column in enumerate(SMALL)
@@ -256,7 +256,7 @@ def test_a_total_that_is_public_has_no_noise(tmp_path: Path, epsilon: str) -> No
     assert whole_of(result.plan).total_is_known
     *others, total = result.plan.noisy_parts
     assert total.errors[0].std == 0 < min(part.errors[0].std for part in others)
-    sums = {math.fsum(found.columns["count"]) for found in result.tables.values()}
+    sums = {math.fsum(table.columns["count"]) for table in result.tables.values()}
     assert sums == {500}
     assert set(verify_directory(tmp_path / "out").rows) == set(result.tables)
 
@@ -289,7 +289,7 @@ def test_tables_are_rounded_together(size: float) -> None:
 def test_the_shares_are_the_best_of_gaussian_noise() -> None:
     """Of 14 columns: figures of ResidualPlanner's closed form, found apart from all of this."""
     sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # of Adult, in Xiao et al.
-    columns = {f"c{place}": size for place, size in enumerate(sizes)}
+    columns = {f"c{index}": size for index, size in enumerate(sizes)}
     privacy = {"epsilon": 1, "delta": "1e-9"}
     plan = plan_of(spec_of(columns, privacy=privacy))
     stds = [part.errors[0].std for part in plan.noisy_parts]
@@ -301,7 +301,7 @@ def test_the_shares_are_the_best_of_gaussian_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "text"),
     [
         ({"privacy": {"unit": "who"}}, "are of one count of rows"),
         ({"statistics": ["count", "sum(a)"]}, "are of one count of rows"),
@@ -313,16 +313,16 @@ def test_the_shares_are_the_best_of_gaussian_noise() -> None:
         ({"margins": [[*SIZES]]}, "65,536 cells with margins, got 288,000 in one table"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], said: str) -> None:
+def test_what_is_refused(given: dict[str, Any], text: str) -> None:
     raw = spec_of(**given) | {"columns": {"a": {"bounds": [0, 5]}}}
     if raw["privacy"]["unit"] == "who":
         raw["contribution"] = {"max_rows": 1}
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_too_many_tables_are_refused() -> None:
-    many = {f"c{place}": 2 for place in range(20)}
+    many = {f"c{index}": 2 for index in range(20)}
     with pytest.raises(SpecError, match="at most 1,024 tables"):
         spec_file.lay_out(spec_of(many, way=3))

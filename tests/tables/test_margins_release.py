@@ -60,10 +60,10 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, unit: str) -> None:
     cells = read(folder, "people", kind)
     for size in range(3):
         for by in itertools.combinations(columns, size):
-            keys = [one for column in by for one in columns[column]]
-            own = read(folder, f"people_by_{'_'.join(by)}" if by else "people_total", kind)
+            keys = [item for column in by for item in columns[column]]
+            text = read(folder, f"people_by_{'_'.join(by)}" if by else "people_total", kind)
             summed = cells.groupby(keys)["count"].agg(math.fsum) if by else [cells["count"].sum()]
-            wanted = own.set_index(keys)["count"].sort_index() if by else own["count"]
+            wanted = text.set_index(keys)["count"].sort_index() if by else text["count"]
             assert list(wanted) == list(summed)
     rows = verify_directory(folder).rows
     assert rows["people"] == 12
@@ -92,7 +92,7 @@ def test_gaussian_noise_in_tables_verifies_beside_another_block(tmp_path: Path) 
     plan = Release(**raw, folder=tmp_path).run().plan
     assert plan.certificate.rule == COMPOSED
     whole = whole_of(plan)
-    assert {one.noise.name for one in whole.measured.values()} == {"gaussian"}
+    assert {mechanism.noise.name for mechanism in whole.measured.values()} == {"gaussian"}
     compared = whole.compared["count"]
     assert compared.own < min(compared.cells, compared.apart)
     assert verify_directory(tmp_path / "out").delta.upper <= 1e-2
@@ -155,10 +155,10 @@ def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
         assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.06)
         inside = (np.abs(numbers) <= error.half95).mean(axis=0)
         assert ((inside > 0.935) & (inside < 0.98)).all()
-    for place, part in enumerate(plan.noisy_parts):
+    for index, part in enumerate(plan.noisy_parts):
         axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(part)))
         wanted = estimates[:100].sum(axis=axes).reshape(100, -1)
-        np.testing.assert_allclose([one[place] for one in drawn], wanted, atol=1e-3)
+        np.testing.assert_allclose([item[index] for item in drawn], wanted, atol=1e-3)
 
 
 def test_cells_alone_stay_whole() -> None:
@@ -205,7 +205,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda b: b.reverse(), "order"),
         (lambda b: b.append(b[-1]), "no table|distinct"),
@@ -221,18 +221,18 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
         (lambda b: b[1]["certificate"]["noise"]["parameters"].update(cells=2), "people|function"),
     ],
 )
-def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) -> None:
     folder = released(tmp_path, **WIDE)
     edit(folder, "certificate.json", lambda record: change(claims_of(record)))
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
 def test_the_plan_says_what_was_measured_and_how_far_it_is_from_the_bound() -> None:
     plan = plan_of(spec_of())
     record = plan.noisy_parts[0].to_record()["margins"]
-    assert [one["by"] for one in record["measured"]][-1] == ["region", "sex", "age"]
-    assert sum(Fraction(one["epsilon"]) for one in record["measured"]) == 1
+    assert [item["by"] for item in record["measured"]][-1] == ["region", "sex", "age"]
+    assert sum(Fraction(item["epsilon"]) for item in record["measured"]) == 1
     others = record["compared"]["count"]
     assert others["bound"] < others["own"] <= min(others["cells"], others["apart"])
     stds = [part.errors[0].std for part in plan.noisy_parts]
@@ -263,8 +263,8 @@ def test_the_tables_that_are_listed_and_no_other() -> None:
 def test_listed_tables_agree_where_none_is_by_all_columns(tmp_path: Path) -> None:
     """Attack: a number of one table moves with its interval, and fits no other table."""
     folder = released(tmp_path, "json", margins=[["region", "sex"], ["sex", "age"]])
-    one, other = (read(folder, f"people_by_{by}", "json") for by in ("region_sex", "sex_age"))
-    sums = [table.groupby("sex")["count"].agg(math.fsum) for table in (one, other)]
+    item, other = (read(folder, f"people_by_{by}", "json") for by in ("region_sex", "sex_age"))
+    sums = [table.groupby("sex")["count"].agg(math.fsum) for table in (item, other)]
     assert list(sums[0]) == list(sums[1])
     assert not (folder / "people.json").exists()
     assert set(verify_directory(folder).rows) == {"people_by_region_sex", "people_by_sex_age"}
@@ -298,8 +298,8 @@ def test_limits_are_about_the_groups_of_the_query(limits: dict[str, int], margin
             }
         ],
     ).run()
-    for found in tables.tables.values():
-        assert sum(found.columns["count"]) == pytest.approx(2_000, abs=30)
+    for table in tables.tables.values():
+        assert sum(table.columns["count"]) == pytest.approx(2_000, abs=30)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])

@@ -82,20 +82,20 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, given: dict[str, Any]) 
     given = {"margins": [["region", "sex", "age"], ["region", "sex"], ["sex"], []]} | given
     folder = released(tmp_path, kind, **given)
     cells = read(folder, "people", kind)
-    labels = [one for one in ("count", "count_x", "sum_x") if one in cells]
+    labels = [item for item in ("count", "count_x", "sum_x") if item in cells]
     for by in (["region", "sex"], ["sex"], []):
-        own = read(folder, f"people_by_{'_'.join(by)}" if by else "people_total", kind)
+        text = read(folder, f"people_by_{'_'.join(by)}" if by else "people_total", kind)
         for label in labels:
             parts = cells.groupby(by)[label].agg(total) if by else [total(cells[label])]
-            wanted = own.set_index(by)[label].sort_index() if by else own[label]
+            wanted = text.set_index(by)[label].sort_index() if by else text[label]
             assert list(map(Fraction, wanted)) == list(parts)
-        if "mean_x" in own:
-            count = own["count_x" if "count_x" in own else "count"]
+        if "mean_x" in text:
+            count = text["count_x" if "count_x" in text else "count"]
             low, high = given.get("bounds", BOUNDS)
-            means = (own["sum_x"] / count).clip(low, high)[count > 0]
+            means = (text["sum_x"] / count).clip(low, high)[count > 0]
             # but for the rounding of 12 cells' sums, to 2^-18 of their bounds or 2^-20 of the noise
             room = 12 * 2**-17 * max(map(abs, (low, high))) / count[count > 0] + 1e-9
-            assert (np.abs(own["mean_x"][count > 0] - means) <= room).all()
+            assert (np.abs(text["mean_x"][count > 0] - means) <= room).all()
     assert verify_directory(folder).rows["people_total"] == 1
 
 
@@ -118,7 +118,7 @@ def exact(whole: Margins, columns: dict[str, NDArray[Any]], table: int) -> dict[
     marginals = whole.marginals
     axes = marginals.axes(marginals.every[-1] & ~table)
     sizes = marginals.sizes
-    return {name: one.reshape(sizes).sum(axis=axes).reshape(-1) for name, one in columns.items()}
+    return {name: item.reshape(sizes).sum(axis=axes).reshape(-1) for name, item in columns.items()}
 
 
 def test_noise_that_never_comes_gives_the_truth() -> None:
@@ -132,8 +132,8 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
         table: np.stack([*exact(whole, centred, table).values()], axis=1).reshape(-1)
         for table in whole.measured
     }
-    for place, table in enumerate(add_up(whole, plan.noisy_parts, noisy)):
-        wanted = exact(whole, truth, table_of(plan.noisy_parts[place]))
+    for index, table in enumerate(add_up(whole, plan.noisy_parts, noisy)):
+        wanted = exact(whole, truth, table_of(plan.noisy_parts[index]))
         np.testing.assert_allclose(table.columns["count"], wanted["count"], atol=1e-3)
         np.testing.assert_allclose(table.columns["sum_x"], wanted["sum_x"], atol=1e-2)
         means = wanted["sum_x"] / wanted["count"]
@@ -148,9 +148,9 @@ def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
         table: huge * np.linspace(-1, 1, 2 * whole.marginals.cells(table)) ** 3
         for table in whole.measured
     }
-    cells, *_, one = add_up(whole, plan.noisy_parts, noisy)
+    cells, *_, item = add_up(whole, plan.noisy_parts, noisy)
     for label in ("count", "sum_x"):
-        assert total(cells.columns[label]) == Fraction(one.columns[label][0])
+        assert total(cells.columns[label]) == Fraction(item.columns[label][0])
 
 
 def box_noise(random: np.random.Generator, scale: float, shape: tuple[int, ...]) -> Any:
@@ -198,8 +198,8 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
     count, value = np.moveaxis(np.einsum("cm,dmq->dcq", solved, noise), 2, 0)
     off = {"count": count, "sum_x": MIDDLE * count + RADIUS * value}
     sizes = whole.marginals.sizes
-    for place, part in enumerate(plan.noisy_parts):
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan.noisy_parts[place])))
+    for index, part in enumerate(plan.noisy_parts):
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan.noisy_parts[index])))
         for error in part.errors[:2]:
             numbers = off[error.statistic].reshape(draws, *sizes).sum(axis=axes).reshape(draws, -1)
             assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.1)
@@ -216,22 +216,22 @@ def test_published_intervals_hold(mean: float, given: dict[str, Any]) -> None:
     plan = plan_of(sums_of(bounds=BOUNDS, **WIDE | given))
     whole = whole_of(plan)
     bits, size = plan.noisy_parts[0].layout.bits, 60
-    one = round((mean - MIDDLE) / RADIUS * 2**bits)
-    cells = np.array([[size << bits, size * one]] * 48, dtype=np.int64).reshape(-1)
-    held: dict[str, list[bool]] = {"count": [], "sum_x": [], "mean_x": []}
+    item = round((mean - MIDDLE) / RADIUS * 2**bits)
+    cells = np.array([[size << bits, size * item]] * 48, dtype=np.int64).reshape(-1)
+    stored: dict[str, list[bool]] = {"count": [], "sum_x": [], "mean_x": []}
     for tables in (publish_margins(whole_of(plan), plan.noisy_parts, cells) for _ in range(60)):
-        for place, table in enumerate(tables):
-            n = size * 48 // whole.marginals.cells(table_of(plan.noisy_parts[place]))
+        for index, table in enumerate(tables):
+            n = size * 48 // whole.marginals.cells(table_of(plan.noisy_parts[index]))
             truth = {"count": n, "sum_x": n * mean, "mean_x": mean}
             for label, value in truth.items():
                 ends = zip(
                     table.columns[f"{label}_low"], table.columns[f"{label}_high"], strict=True
                 )
-                held[label] += [low - 1e-5 <= value <= high + 1e-5 for low, high in ends]
+                stored[label] += [low - 1e-5 <= value <= high + 1e-5 for low, high in ends]
     # 60·51 numbers, of which those of one draw depend on each other
-    assert 0.93 < np.mean(held["count"]) < 0.98
-    assert 0.93 < np.mean(held["sum_x"]) < 0.98
-    assert np.mean(held["mean_x"]) > 0.93
+    assert 0.93 < np.mean(stored["count"]) < 0.98
+    assert 0.93 < np.mean(stored["sum_x"]) < 0.98
+    assert np.mean(stored["mean_x"]) > 0.93
 
 
 @pytest.mark.dense
@@ -242,7 +242,7 @@ def test_gaussian_noise_where_it_has_less(tmp_path: Path) -> None:
     plan = Release(**raw, output={"path": "out"}, folder=tmp_path).run().plan
     whole = whole_of(plan)
     assert plan.certificate.rule == COMPOSED
-    assert {one.noise.name for one in whole.measured.values()} == {"gaussian"}
+    assert {mechanism.noise.name for mechanism in whole.measured.values()} == {"gaussian"}
     for compared in whole.compared.values():
         assert compared.own < min(compared.cells, compared.apart)
     assert verify_directory(tmp_path / "out").delta.upper <= 1e-2
@@ -272,11 +272,11 @@ def test_several_releases_together() -> None:
     )
     raw |= {"series": {"releases": 4}}
     whole = whole_of(plan_of(raw))
-    assert sum(one.budget.epsilon for one in whole.measured.values()) <= 1
-    assert {one.compositions for one in whole.measured.values()} == {4}
-    one = whole_of(plan_of(sums_of(bounds=BOUNDS, margins=[[*GROUP_BY], []])))
+    assert sum(value.budget.epsilon for value in whole.measured.values()) <= 1
+    assert {value.compositions for value in whole.measured.values()} == {4}
+    item = whole_of(plan_of(sums_of(bounds=BOUNDS, margins=[[*GROUP_BY], []])))
     for label, compared in whole.compared.items():
-        assert compared.own == pytest.approx(4 * one.compared[label].own, rel=1e-6)
+        assert compared.own == pytest.approx(4 * item.compared[label].own, rel=1e-6)
 
 
 def edit(folder: Path, name: str, change: Any) -> None:
@@ -305,8 +305,8 @@ def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(wide, tmp_path / "out")
 
     def moved(records: list[dict[str, Any]]) -> None:
-        own = records[0]
-        own["mean_x"] += (own["mean_x_high"] - own["mean_x"]) * 1e-4
+        computed = records[0]
+        computed["mean_x"] += (computed["mean_x_high"] - computed["mean_x"]) * 1e-4
 
     edit(folder, "people_total.json", moved)
     says = "a mean_x that isn't its sum over its count|a mean_x_std that doesn't fit its other"
@@ -315,35 +315,35 @@ def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
-        (lambda one: one.update(epsilon="0.01"), "plan.json"),
+        (lambda item: item.update(epsilon="0.01"), "plan.json"),
         (
-            lambda one: one["sensitivity"]["hull"]["bodies"][0].update(bounds=["1/2", "1/2"]),
+            lambda item: item["sensitivity"]["hull"]["bodies"][0].update(bounds=["1/2", "1/2"]),
             "people",
         ),
         (
-            lambda one: one["noise"]["parameters"]["body"]["copies"].__setitem__(0, 3),
+            lambda item: item["noise"]["parameters"]["body"]["copies"].__setitem__(0, 3),
             "6 coordinates",
         ),
         (
-            lambda one: [
+            lambda item: [
                 part["bodies"][0].update(bounds=["1", "2"])
-                for part in (one["sensitivity"]["hull"], one["noise"]["parameters"]["body"])
+                for part in (item["sensitivity"]["hull"], item["noise"]["parameters"]["body"])
             ],
             "moves its table otherwise",
         ),
         # noise for more than a unit can do is private, but its numbers aren't alike any more
         (
-            lambda one: one["noise"]["parameters"]["body"]["bodies"][0].update(bounds=["1", "2"]),
+            lambda item: item["noise"]["parameters"]["body"]["bodies"][0].update(bounds=["1", "2"]),
             "hull of all that a unit",
         ),
     ],
 )
-def test_certificates_that_are_edited(wide: Path, tmp_path: Path, change: Any, said: str) -> None:
+def test_certificates_that_are_edited(wide: Path, tmp_path: Path, change: Any, text: str) -> None:
     folder = shutil.copytree(wide, tmp_path / "out")
     edit(folder, "certificate.json", lambda record: change(record["draws"][0]["certificate"]))
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
@@ -354,18 +354,24 @@ def test_what_the_plan_compares() -> None:
     plan = plan_of(raw)
     record = plan.noisy_parts[0].to_record()["margins"]["compared"]
     assert list(record) == ["count", "sum_x"]
-    for place, (label, own) in enumerate(record.items()):
-        stds = [part.errors[place].std for part in plan.noisy_parts]
-        assert math.exp(math.fsum(map(math.log, stds)) / 8) == pytest.approx(own["own"], rel=1e-6)
-        assert own["bound"] < own["own"] <= min(own["cells"], own["apart"])
+    for index, (label, computed) in enumerate(record.items()):
+        stds = [part.errors[index].std for part in plan.noisy_parts]
+        assert math.exp(math.fsum(map(math.log, stds)) / 8) == pytest.approx(
+            computed["own"], rel=1e-6
+        )
+        assert computed["bound"] < computed["own"] <= min(computed["cells"], computed["apart"])
         assert f"Of {label} the geometric mean" in " ".join(whole_of(plan).in_words())
     # a sum in the cells alone is at least as noisy as Laplace noise for its largest value
     assert record["sum_x"]["bound"] == pytest.approx(30 * record["count"]["bound"])
     each = {"statistics": ["count", "mean(x)"], "group_by": GROUP_BY, "name": "q"}
     (cells,) = plan_of(sums_of(bounds=BOUNDS) | {"query": [each]}).noisy_parts
     count = cells.noise_errors[0].std
-    sizes = [math.prod(one) for k in range(4) for one in itertools.combinations((3, 2, 2), k)]
-    mean = math.exp(math.fsum(0.5 * math.log(12 / one) for one in sizes) / 8)
+    sizes = [
+        math.prod(combination)
+        for k in range(4)
+        for combination in itertools.combinations((3, 2, 2), k)
+    ]
+    mean = math.exp(math.fsum(0.5 * math.log(12 / size) for size in sizes) / 8)
     assert record["count"]["cells"] == pytest.approx(count * mean, rel=1e-6)
     assert record["count"]["apart"] == pytest.approx(8 * count, rel=1e-6)
 
@@ -378,9 +384,9 @@ def test_bounds_that_are_found(tmp_path: Path) -> None:
         margins=[["region", "sex"], []], group_by={"region": [0, 1, 2], "sex": ["f", "m"]}
     )
     candidates = {"from": -10, "to": 40, "step": 5}
-    found = {"find": True, "share": "0.02", "candidates": candidates}
-    raw |= {"columns": {"x": {"bounds": found}}, "output": {"path": "again", "format": "json"}}
+    results = {"find": True, "share": "0.02", "candidates": candidates}
+    raw |= {"columns": {"x": {"bounds": results}}, "output": {"path": "again", "format": "json"}}
     release = Release(**raw, folder=tmp_path).run()
-    cells, one = (release.tables[name].columns for name in ("people", "people_total"))
-    assert total(cells["sum_x"]) == Fraction(one["sum_x"][0])
+    cells, item = (release.tables[name].columns for name in ("people", "people_total"))
+    assert total(cells["sum_x"]) == Fraction(item["sum_x"][0])
     assert set(verify_directory(tmp_path / "again").rows) >= {"people", "people_total"}

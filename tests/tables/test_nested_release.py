@@ -245,8 +245,8 @@ def test_all_tables_add_up_exactly(tmp_path: Path, unit: str) -> None:
         for (town, sex, age), count in zip(rows_in(cells), cells["count"], strict=True):
             names = {"town": town, "region": tops[town], None: ""}
             level, columns = by_of(table)
-            place = names[level], sex if "sex" in columns else "", age if "age" in columns else -1
-            sums[place] += Fraction(count)
+            index = names[level], sex if "sex" in columns else "", age if "age" in columns else -1
+            sums[index] += Fraction(count)
         assert [sums[row] for row in rows_in(table)] == [*map(Fraction, table["count"])]
     assert "levels" in report(folder) or "region" in report(folder)
 

@@ -43,8 +43,8 @@ def test_whole_noise_is_in_a_single_table() -> None:
         (noise_name(whole.cells, at), claim) for at, claim in zip((7, 11), claims, strict=True)
     ]
     expect_rejected(listed, named, "whole-number noise in several tables")
-    for place in (0, 1):
-        NestedMargins.read(listed.cells, listed.budget, named[place : place + 1], composed=False)
+    for index in (0, 1):
+        NestedMargins.read(listed.cells, listed.budget, named[index : index + 1], composed=False)
 
 
 @pytest.mark.dense

@@ -22,19 +22,19 @@ from tests.tables.resealed import verify_resealed
 
 
 def counts(raw: dict[str, Any], folder: Path, place: int = 0) -> np.ndarray:
-    laid = spec_file.lay_out({"version": 1} | raw)
-    layout = laid.quantiles[place][0].histogram
-    found = source.find_source(laid.spec, folder, None)
-    with source.open_engine(found) as opened:
-        vector = bounding.query_vector(opened, laid.spec, layout, salt=SALT)
+    arranged = spec_file.lay_out({"version": 1} | raw)
+    layout = arranged.quantiles[place][0].histogram
+    result = source.find_source(arranged.spec, folder, None)
+    with source.open_engine(result) as opened:
+        vector = bounding.query_vector(opened, arranged.spec, layout, salt=SALT)
     return vector.reshape(-1, layout.axes[-1].cells)
 
 
 def expected(frame: pd.DataFrame, *, plans: list[int] | None, most: float | None) -> np.ndarray:
     """The weights of rows by group and candidate, from their definition, by loops."""
-    found = np.zeros((len(plans or [1]), 11))
+    result = np.zeros((len(plans or [1]), 11))
     weights: dict[Any, list[tuple[int, int]]] = {}
-    for place, (person, group, x) in enumerate(frame.itertuples(index=False)):
+    for index, (person, group, x) in enumerate(frame.itertuples(index=False)):
         if not np.isfinite(x) or (plans and group not in plans):
             continue
         if most is not None and pd.isna(person):
@@ -42,11 +42,11 @@ def expected(frame: pd.DataFrame, *, plans: list[int] | None, most: float | None
         distances = [abs(x - candidate) for candidate in range(0, 101, 10)]
         nearest = max(at for at, far in enumerate(distances) if far == min(distances))
         cell = (plans.index(group) if plans else 0, nearest)
-        weights.setdefault(person if most is not None else place, []).append(cell)
+        weights.setdefault(person if most is not None else index, []).append(cell)
     for cells in weights.values():
         for cell in cells:
-            found[cell] += 1 if most is None else min(1, most / len(cells))
-    return found
+            result[cell] += 1 if most is None else min(1, most / len(cells))
+    return result
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -56,10 +56,10 @@ def test_rows_count_at_the_nearest_candidate(tmp_path: Path, place: int, by_row:
     raw = spec_of(by_row=by_row)
     layout = ranks_of(raw, place).histogram
     wanted = expected(ROWS, plans=None if place else [1, 2], most=None if by_row else 2)
-    found = counts(raw, tmp_path, place)
-    assert found.min() >= 0
+    result = counts(raw, tmp_path, place)
+    assert result.min() >= 0
     # each of six persons who are over a limit is cut off by a few parts in 2^28
-    assert found / 2.0**layout.bits == pytest.approx(wanted, abs=1e-6)
+    assert result / 2.0**layout.bits == pytest.approx(wanted, abs=1e-6)
 
 
 def test_all_persons_add_no_more_than_the_reach_of_each(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_release_is_near_the_truth_and_verifies(tmp_path: Path, kind: str) -> 
     released = release.run(progress=stages.append)
     columns = released.tables["q"].columns
     assert list(columns)[:4] == ["plan", "quantile_x_0.9", "quantile_x_0.9_rows_95", "count"]
-    errors = {one.statistic: one.rows_95 for one in released.plan.quantiles[0].errors}
+    errors = {error.statistic: error.rows_95 for error in released.plan.quantiles[0].errors}
     assert len(errors) == 5
     for label, off in errors.items():
         assert columns[f"{label}_rows_95"] == [off, off]
@@ -146,20 +146,24 @@ _EDITS = {
     "an interval": edit_of("q.json", lambda rows: [row.update(median_x_low=0) for row in rows]),
     "smaller errors": edit_of("q.json", lambda rows: rows[0].update(median_x_rows_95=0.5)),
     "an error less": edit_of("q.json", lambda rows: [row.pop("median_x_rows_95") for row in rows]),
-    "rates": edit_of("certificate.json", lambda one: claim_in(one).update(rates=["1/8", "1"])),
+    "rates": edit_of("certificate.json", lambda item: claim_in(item).update(rates=["1/8", "1"])),
     "smaller rates": edit_of(
-        "certificate.json", lambda one: claim_in(one).update(rates=["1", "1"])
+        "certificate.json", lambda item: claim_in(item).update(rates=["1", "1"])
     ),
-    "candidates": edit_of("certificate.json", lambda one: claim_in(one).update(candidates=12)),
-    "reach": edit_of("certificate.json", lambda one: claim_in(one).update(reach="1")),
-    "groups": edit_of("certificate.json", lambda one: claim_in(one).update(groups=1)),
-    "levels": edit_of("certificate.json", lambda one: claim_in(one).update(levels=["1/2", "4/5"])),
-    "gone": edit_of("certificate.json", lambda one: one["draws"].pop()),
-    "twice": edit_of("certificate.json", lambda one: one["draws"].append(one["draws"][-1])),
-    "its name": edit_of("certificate.json", lambda one: one["draws"][-1].update(name="alone")),
-    "plan": edit_of("plan.json", lambda one: one["quantiles"][0].update(candidates=12)),
-    "errors": edit_of("plan.json", lambda one: one["quantiles"][0]["errors"][0].update(rows_95=1)),
-    "no plan": edit_of("plan.json", lambda one: one.pop("quantiles")),
+    "candidates": edit_of("certificate.json", lambda item: claim_in(item).update(candidates=12)),
+    "reach": edit_of("certificate.json", lambda item: claim_in(item).update(reach="1")),
+    "groups": edit_of("certificate.json", lambda item: claim_in(item).update(groups=1)),
+    "levels": edit_of(
+        "certificate.json", lambda item: claim_in(item).update(levels=["1/2", "4/5"])
+    ),
+    "gone": edit_of("certificate.json", lambda item: item["draws"].pop()),
+    "twice": edit_of("certificate.json", lambda item: item["draws"].append(item["draws"][-1])),
+    "its name": edit_of("certificate.json", lambda item: item["draws"][-1].update(name="alone")),
+    "plan": edit_of("plan.json", lambda item: item["quantiles"][0].update(candidates=12)),
+    "errors": edit_of(
+        "plan.json", lambda item: item["quantiles"][0]["errors"][0].update(rows_95=1)
+    ),
+    "no plan": edit_of("plan.json", lambda item: item.pop("quantiles")),
 }
 
 
@@ -190,7 +194,7 @@ def test_earlier_releases_without_errors_in_ranks_verify(
 
         def without(rows: list[dict[str, Any]]) -> None:
             for row in rows:
-                for column in [one for one in row if one.endswith("_rows_95")]:
+                for column in [text for text in row if text.endswith("_rows_95")]:
                     del row[column]
 
         edit_of(name, without)(tmp_path)
@@ -204,21 +208,21 @@ def test_values_outside_count_at_the_ends(tmp_path: Path) -> None:
     raw = spec_of(by_row=True, query=[query])
     raw["privacy"]["epsilon"] = 30
     columns = ln.Release(**raw, folder=tmp_path).run().tables["q"].columns
-    found = {name: column for name, column in columns.items() if not name.endswith("rows_95")}
-    assert found == {"quantile_x_0.2": [0], "quantile_x_0.4": [0], "quantile_x_0.9": [100]}
+    results = {name: column for name, column in columns.items() if not name.endswith("rows_95")}
+    assert results == {"quantile_x_0.2": [0], "quantile_x_0.4": [0], "quantile_x_0.9": [100]}
 
 
 def test_shares_of_a_query_are_by_its_numbers_and_add_up() -> None:
     raw = spec_of(version=1)
     raw["query"][0]["importance"] = 3
-    made = plan(spec_file.lay_out(raw))
-    (part,) = made.noisy_parts
-    first, second = made.quantiles
+    mechanism = plan(spec_file.lay_out(raw))
+    (part,) = mechanism.noisy_parts
+    first, second = mechanism.quantiles
     assert part.budget.epsilon == Fraction(3, 4) * Fraction(1, 3)
     assert first.budget.epsilon == Fraction(3, 4) * Fraction(2, 3)
     assert second.budget.epsilon == Fraction(1, 4)
-    assert made.certificate.verify().upper == 0
-    assert any("no interval of values" in note for note in made.notes)
+    assert mechanism.certificate.verify().upper == 0
+    assert any("no interval of values" in note for note in mechanism.notes)
 
 
 def test_groups_that_counts_leave_out_have_no_quantile(tmp_path: Path) -> None:
@@ -258,7 +262,7 @@ def test_groups_that_counts_leave_out_have_no_quantile(tmp_path: Path) -> None:
 def test_what_has_no_quantile_is_refused(changes: dict[str, Any], key: str, why: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out({"version": 1} | spec_of(**changes))
-    assert any(at == key and why in told for at, told in caught.value.problems)
+    assert any(at == key and why in text for at, text in caught.value.problems)
 
 
 @pytest.mark.parametrize(
@@ -279,4 +283,4 @@ def test_a_block_that_says_it_wrongly_is_refused(part: dict[str, Any], why: str)
     raw["query"][0] |= part
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw)
-    assert any(why in told for _, told in caught.value.problems)
+    assert any(why in text for _, text in caught.value.problems)

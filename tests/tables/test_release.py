@@ -65,19 +65,21 @@ def release(folder: Path, **changes: Any) -> Release:
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_what_is_written_is_what_is_returned_and_verifies(folder: Path, kind: str) -> None:
     stages: list[str] = []
-    made = release(folder, output={"path": "a/out", "format": kind}).run(progress=stages.append)
+    mechanism = release(folder, output={"path": "a/out", "format": kind}).run(
+        progress=stages.append
+    )
     out = folder / "a" / "out"
-    assert made.path == out
+    assert mechanism.path == out
     names = {f"by_plan.{kind}", f"bins.{kind}", "plan.json", "certificate.json", "spec.toml"}
     names |= {"release.json"}
     assert {file.name for file in out.iterdir()} == names
     assert [file.name for file in (folder / "a").iterdir()] == ["out"]
     readers: dict[str, Any] = {"csv": pd.read_csv, "json": pd.read_json}
-    for name, table in made.tables.items():
+    for name, table in mechanism.tables.items():
         read = readers.get(kind, pd.read_parquet)(out / f"{name}.{kind}")
         pd.testing.assert_frame_equal(read, pd.DataFrame(table.columns), check_dtype=False)
     verified = verify_directory(out)
-    assert verified.certificate == made.certificate
+    assert verified.certificate == mechanism.certificate
     assert verified.delta.upper <= 1e-6
     assert not any("20" in stage or "5000" in stage for stage in stages)  # never a row count
     assert json.loads((out / "plan.json").read_text())["caps"] == {"rows": 2**34, "units": 2**34}
@@ -99,9 +101,9 @@ def test_bands_before_listed_keys_are_the_first_columns_and_verify(
 @pytest.mark.dense
 def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None:
     frame = pd.read_parquet(folder / "rows.parquet")
-    made = release(folder, output=None).run()
-    assert made.path is None
-    columns = made.tables["by_plan"].columns
+    result = release(folder, output=None).run()
+    assert result.path is None
+    columns = result.tables["by_plan"].columns
     # max_rows is what the persons have, so nothing is clipped; 8 deviations don't come by chance
     for cell, plan in enumerate((1, 2, 9)):
         values = frame.loc[frame["plan"] == plan, "x"].to_numpy(dtype=float)
@@ -109,13 +111,13 @@ def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None
         assert 0 < abs(answer["count"] - len(values)) < 8 * answer["count_std"]
         if plan != 9:
             assert abs(answer["mean_x"] - values.mean()) < 8 * answer["mean_x_std"]
-    assert made.plan.noisy_parts[0].errors[0].std == columns["count_std"][0]
+    assert result.plan.noisy_parts[0].errors[0].std == columns["count_std"][0]
 
 
 @pytest.mark.dense
 def test_two_runs_draw_fresh_noise(folder: Path) -> None:
-    made = release(folder, output=None)
-    assert made.run().tables["bins"] != made.run().tables["bins"]
+    built = release(folder, output=None)
+    assert built.run().tables["bins"] != built.run().tables["bins"]
 
 
 @pytest.mark.dense
@@ -125,8 +127,8 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     assert release(folder).plan() == plan
     first, persons, second = plan.noisy_parts  # the persons of a query are a part of it
     # in each of three plans rows, values and the sum of these; and persons
-    assert [one.layout.dimension for one in plan.noisy_parts] == [9, 3, 3]
-    assert sum(one.budget.epsilon for one in plan.noisy_parts) == 1
+    assert [noisy_part.layout.dimension for noisy_part in plan.noisy_parts] == [9, 3, 3]
+    assert sum(noisy_part.budget.epsilon for noisy_part in plan.noisy_parts) == 1
     assert first.budget.epsilon + persons.budget.epsilon == 2 * second.budget.epsilon
     assert first.group == persons.group  # one draw in the shape of both
     assert first.mechanism.noise.name == "k-staircase"
@@ -157,11 +159,11 @@ def test_a_plan_is_the_same_with_a_cold_and_a_warm_cache(
 def test_four_draws_meet_the_budget_together_and_none_is_worse_for_it(folder: Path) -> None:
     units = {"name": "n", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 9]}}
     # of a ball alone nothing is known that a body would be fitted to
-    made = release(folder, query=[*QUERIES, units], contribution={"l2": 6}).run()
-    assert made.certificate.rule == COMPOSED
-    assert sum(part.budget.epsilon for part in made.plan.noisy_parts) == 1
-    assert sum(one.budget.epsilon for _, one in made.certificate.draws) > Fraction("1.05")
-    for part in made.plan.noisy_parts:
+    mechanism = release(folder, query=[*QUERIES, units], contribution={"l2": 6}).run()
+    assert mechanism.certificate.rule == COMPOSED
+    assert sum(part.budget.epsilon for part in mechanism.plan.noisy_parts) == 1
+    assert sum(item.budget.epsilon for _, item in mechanism.certificate.draws) > Fraction("1.05")
+    for part in mechanism.plan.noisy_parts:
         split = least_noise(
             epsilon=part.budget.epsilon,
             delta=part.budget.delta,
@@ -172,22 +174,22 @@ def test_four_draws_meet_the_budget_together_and_none_is_worse_for_it(folder: Pa
         assert part.relative_to_split == pytest.approx(0.85421, rel=2e-3)
         assert part.to_record()["error_relative_to_split"] == part.relative_to_split
         assert part.mechanism.certificate.budget.delta == part.budget.delta
-    assert JOINT_NOTE in made.plan.notes
+    assert JOINT_NOTE in mechanism.plan.notes
     verified = verify_directory(folder / "out")
-    assert verified.certificate == made.certificate
+    assert verified.certificate == mechanism.certificate
     assert 0.9e-6 < verified.delta.upper <= 1e-6
 
 
 @pytest.mark.slow
 def test_a_block_of_integer_noise_or_a_pure_budget_keeps_the_split(folder: Path) -> None:
-    one = {"name": "n", "statistics": ["count_units"]}
+    record = {"name": "n", "statistics": ["count_units"]}
     # of a ball alone nothing is known that one body for both would be fitted to
-    plan = release(folder, query=[QUERIES[1], one], contribution={"l2": 6}).plan()
+    plan = release(folder, query=[QUERIES[1], record], contribution={"l2": 6}).plan()
     assert len(plan.answered) == 2
     assert plan.certificate.rule == RULE
     assert SPLIT_NOTE in plan.notes
     assert all(part.relative_to_split is None for part in plan.noisy_parts)
-    assert sum(one.budget.epsilon for _, one in plan.certificate.draws) == 1
+    assert sum(item.budget.epsilon for _, item in plan.certificate.draws) == 1
     pure = release(folder, privacy={"unit": "who", "epsilon": "0.5"}).plan()
     assert PURE_NOTE in pure.notes
     assert pure.certificate.rule == RULE
@@ -294,9 +296,9 @@ def test_a_kill_in_mid_write_leaves_no_half_output(folder: Path, stop: int) -> N
         verify_directory(folder / "out")
     else:
         assert stop < 20
-        made = Release.from_toml(folder / "release.toml").run()  # what is left over is in no way
-        assert made.path is not None
-        verify_directory(made.path)
+        result = Release.from_toml(folder / "release.toml").run()  # what is left over is in no way
+        assert result.path is not None
+        verify_directory(result.path)
 
 
 def test_a_file_that_can_not_be_written_publishes_nothing(

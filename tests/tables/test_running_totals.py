@@ -62,7 +62,7 @@ def test_all_releases_add_up_and_are_charged_once(folder: Path) -> None:
         assert released.tables["cases_total"].columns["count"] == totals.tolist()
         assert (folder / "weekly.state").exists() == (number < 4)  # the last release deletes it
     every = verify_series(folder / "weekly", ledger=folder / "v.ledger")
-    assert [found.release_number for found in every] == [1, 2, 3, 4]
+    assert [result.release_number for result in every] == [1, 2, 3, 4]
     account = check_ledger(folder / "v.ledger").accounts["cases"]
     assert (account.spent.epsilon, account.charges) == (1, 1)
     with pytest.raises(Refused, match=r"has 4 releases, and all were published"):
@@ -410,8 +410,8 @@ def test_a_person_of_several_rows_has_as_much_more_noise(folder: Path) -> None:
     )
     (folder / "rows.csv").write_text("who,week,place\n1,1,a\n")
     three = Release(**raw, folder=folder).plan()
-    one = release(folder, privacy={"unit": "row", "epsilon": "1/3"} | ledger).plan()
-    (first,), (second,) = (plan.answered[0].parts[0].all_errors for plan in (three, one))
+    item = release(folder, privacy={"unit": "row", "epsilon": "1/3"} | ledger).plan()
+    (first,), (second,) = (plan.answered[0].parts[0].all_errors for plan in (three, item))
     assert first.std == pytest.approx(second.std, rel=0.02)
 
 

@@ -249,8 +249,8 @@ def test_what_does_not_fit_is_refused(
     cleaned = {name: value for name, value in changed.items() if value is not None}
     if "privacy" not in changes and cleaned.get("group_by") != QUERY["group_by"]:
         changes = {"privacy": {"unit": "person", "epsilon": 1, "delta": "1e-6"}}
-    found = problems(SPEC | {"query": [cleaned]} | changes)
-    assert key in found
+    result = problems(SPEC | {"query": [cleaned]} | changes)
+    assert key in result
 
 
 def test_a_certificate_has_as_many_rounds_as_a_query() -> None:

@@ -185,8 +185,8 @@ def test_damaged_states_are_explained(folder: Path) -> None:
     release(folder).run()
     file = folder / "weekly.state"
     good = file.read_bytes()
-    for place in range(0, len(good), 37):
-        put(file, good[:place] + bytes([good[place] ^ 0xFF]) + good[place + 1 :])
+    for index in range(0, len(good), 37):
+        put(file, good[:index] + bytes([good[index] ^ 0xFF]) + good[index + 1 :])
         with suppress(LeastnoiseError):
             StateFile(path=file).read()
 
@@ -263,14 +263,16 @@ def test_a_tree_that_the_ledger_does_not_know_is_rejected(folder: Path) -> None:
     verify_directory(second, ledger=folder / "b" / "v.ledger")
     for _ in range(2):
         release(folder).run()
-    place = folder / "weekly" / "2"
+    directory = folder / "weekly" / "2"
     for name in ("plan.json", "spec.toml"):
-        shutil.copy(second / name, place / name)
-    shutil.copy(place / "cases.csv", place / "cases_total.csv")  # one leaf is a total of one
-    edit(place, lambda record: record["chain"].update(first=2))
-    verify_resealed(place)
+        shutil.copy(second / name, directory / name)
+    shutil.copy(
+        directory / "cases.csv", directory / "cases_total.csv"
+    )  # one leaf is a total of one
+    edit(directory, lambda record: record["chain"].update(first=2))
+    verify_resealed(directory)
     with pytest.raises(LedgerRejected, match="is not about this release"):
-        verify_directory(place, ledger=folder / "v.ledger")
+        verify_directory(directory, ledger=folder / "v.ledger")
 
 
 @pytest.mark.parametrize(
@@ -285,19 +287,19 @@ def test_another_report_column_than_was_charged_is_rejected(
     raw = spec_of()
     raw["data"]["types"]["month"] = "int"
     raw["series"] = {"releases": 4, "each": "row", "report": "week"}
-    place = Release(**raw, folder=folder).run().path
-    assert place is not None
-    verify_directory(place, ledger=folder / "v.ledger")
-    spec = place / "spec.toml"
+    directory = Release(**raw, folder=folder).run().path
+    assert directory is not None
+    verify_directory(directory, ledger=folder / "v.ledger")
+    spec = directory / "spec.toml"
     spec.write_text(spec.read_text().replace(*change))
     elsewhere = folder / "b"
     elsewhere.mkdir()
     shutil.copy(folder / "rows.csv", elsewhere)
     shutil.copy(spec, elsewhere)
-    (place / "plan.json").write_text(Release(elsewhere / "spec.toml").plan().to_json())
-    verify_resealed(place)
+    (directory / "plan.json").write_text(Release(elsewhere / "spec.toml").plan().to_json())
+    verify_resealed(directory)
     with pytest.raises(LedgerRejected, match="is not about this release"):
-        verify_directory(place, ledger=folder / "v.ledger")
+        verify_directory(directory, ledger=folder / "v.ledger")
 
 
 # Accounts of persons in one release.

@@ -62,10 +62,10 @@ def published(folder: Path) -> int:
 
 @pytest.mark.dense
 def test_each_release_is_the_next_and_none_is_one_too_many(folder: Path) -> None:
-    for place in (1, 2, 3):
-        found = release(folder).run()
-        assert (found.release_number, found.path) == (place, folder / "weekly" / str(place))
-        assert f"release {place} of 3, together, 1-DP" in repr(found)
+    for index in (1, 2, 3):
+        result = release(folder).run()
+        assert (result.release_number, result.path) == (index, folder / "weekly" / str(index))
+        assert f"release {index} of 3, together, 1-DP" in repr(result)
     account = check_ledger(folder / "v.ledger").accounts["visits"]
     assert (account.spent.epsilon, account.charges) == (1, 1)
     tables = {(folder / f"weekly/{n}/regions.csv").read_text(encoding="utf-8") for n in (1, 2, 3)}
@@ -80,10 +80,10 @@ def test_each_release_is_proved_with_all_others(folder: Path) -> None:
     first, second = (release(folder).run().path for _ in range(2))
     assert first is not None
     assert second is not None
-    found = verify_directory(second, ledger=folder / "v.ledger")
-    assert (found.release_number, found.entry, found.certificate.releases) == (2, 4, 3)
-    assert found.account is not None
-    assert "release 2 of 3, together, proved 1-DP" in repr(found)
+    mechanism = verify_directory(second, ledger=folder / "v.ledger")
+    assert (mechanism.release_number, mechanism.entry, mechanism.certificate.releases) == (2, 4, 3)
+    assert mechanism.account is not None
+    assert "release 2 of 3, together, proved 1-DP" in repr(mechanism)
     # the same table as another release of the series: the ledger knows which it was
     record = json.loads((second / "release.json").read_text(encoding="utf-8"))
     for edit in ({"release": 1}, {"release": 3}, {"entry": 3}, {"entry": 2}):
@@ -97,14 +97,14 @@ def test_each_release_is_proved_with_all_others(folder: Path) -> None:
 
 
 def test_a_certificate_of_fewer_releases_is_rejected(folder: Path) -> None:
-    one = release(folder).run().path
-    assert one is not None
-    text = (one / "spec.toml").read_text(encoding="utf-8")
+    directory = release(folder).run().path
+    assert directory is not None
+    text = (directory / "spec.toml").read_text(encoding="utf-8")
     for edited in (text.replace("releases = 3", "releases = 4"), text.replace("= 3", "= 2")):
         assert edited != text
-        (one / "spec.toml").write_text(edited, encoding="utf-8")
+        (directory / "spec.toml").write_text(edited, encoding="utf-8")
         with pytest.raises(CertificateRejected, match="is for 3 releases, but the spec has"):
-            verify_resealed(one)
+            verify_resealed(directory)
 
 
 CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -144,9 +144,9 @@ def test_the_file_and_what_rows_are_about_may_change(folder: Path) -> None:
     release(folder).run()
     shutil.copy(folder / "rows.csv", folder / "later.csv")
     data = DATA | {"source": "later.csv", "filter": "x > 1"}
-    found = release(folder, data=data, columns={"region": {"label": "Region"}}).run()
-    assert found.release_number == 2
-    assert verify_directory(found.path or "", ledger=folder / "v.ledger").release_number == 2
+    result = release(folder, data=data, columns={"region": {"label": "Region"}}).run()
+    assert result.release_number == 2
+    assert verify_directory(result.path or "", ledger=folder / "v.ledger").release_number == 2
 
 
 def test_a_release_that_fails_after_the_charge_counts(folder: Path) -> None:
@@ -157,8 +157,8 @@ def test_a_release_that_fails_after_the_charge_counts(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         release(folder).run(progress=stop)
     assert not (folder / "weekly").exists()
-    found = release(folder).run()
-    assert (found.release_number, found.path) == (2, folder / "weekly" / "2")
+    result = release(folder).run()
+    assert (result.release_number, result.path) == (2, folder / "weekly" / "2")
     check_ledger(folder / "v.ledger")
 
 
@@ -220,9 +220,9 @@ def test_two_at_once_publish_no_release_twice(folder: Path) -> None:
         except Refused:
             return 0
 
-    for place in range(1, 6):
+    for index in range(1, 6):
         with ThreadPoolExecutor(8) as pool:
-            assert sum(pool.map(publish, [place] * 8)) == 1
+            assert sum(pool.map(publish, [index] * 8)) == 1
     with ThreadPoolExecutor(4) as pool:
         assert not any(pool.map(publish, [5, 6, 7, 0]))
     assert published(folder) == 5
@@ -281,8 +281,8 @@ def test_three_counts_of_52_weeks_have_the_noise_of_their_composition(folder: Pa
     plain = plan.noisy_parts[0].errors[0].plain_gaussian_std
     assert plain == pytest.approx((gaussian.mse / 3) ** 0.5, rel=1e-9)
     assert plan.epsilon_of_one is not None
-    one = ln.compose([(plan.noisy_parts[0].mechanism, 1)]).epsilon(delta="1e-6")
-    assert one.lower <= plan.epsilon_of_one <= one.upper * (1 + 1e-9) < 0.16
+    interval = ln.compose([(plan.noisy_parts[0].mechanism, 1)]).epsilon(delta="1e-6")
+    assert interval.lower <= plan.epsilon_of_one <= interval.upper * (1 + 1e-9) < 0.16
 
 
 @pytest.mark.dense
@@ -299,27 +299,27 @@ def test_what_is_chosen_and_counted_beside_it_spends_its_part_each_time(folder: 
     Ledger(folder / "v.ledger").open_account(
         "visits", unit="who", budget=ln.Budget(epsilon=1, delta="1e-6")
     )
-    found = release(folder, releases=4, **given).run()
-    parts = dict(found.certificate.draws)
-    assert {name: one.budget.epsilon * 12 for name, one in parts.items()} == {
+    mechanism = release(folder, releases=4, **given).run()
+    parts = dict(mechanism.certificate.draws)
+    assert {name: item.budget.epsilon * 12 for name, item in parts.items()} == {
         "regions": 4,  # a third, for all four
         "middle.quantiles": 1,
         "found": 1,
     }
     assert parts["found"].budget.delta * 12 == Fraction(1, 10**6)
-    for part in (*found.plan.noisy_parts, *found.plan.quantiles):
+    for part in (*mechanism.plan.noisy_parts, *mechanism.plan.quantiles):
         assert part.budget.epsilon == Fraction(1, 3)
-    assert verify_directory(found.path or "", ledger=folder / "v.ledger").delta.upper <= 1e-6
+    assert verify_directory(mechanism.path or "", ledger=folder / "v.ledger").delta.upper <= 1e-6
 
 
 @pytest.mark.dense
 def test_margins_of_a_series_agree_and_verify(folder: Path) -> None:
     by = {"region": REGIONS, "who": {"edges": [0, 30, 60]}}
     query = COUNTS | {"margins": True, "group_by": by}
-    found = release(folder, releases=2, query=[query], privacy={"delta": "1e-6"}).run()
-    verify_directory(found.path or "", ledger=folder / "v.ledger")
-    total = found.tables["regions_total"].columns["count"]
-    assert sum(found.tables["regions"].columns["count"]) == total[0]
+    result = release(folder, releases=2, query=[query], privacy={"delta": "1e-6"}).run()
+    verify_directory(result.path or "", ledger=folder / "v.ledger")
+    total = result.tables["regions_total"].columns["count"]
+    assert sum(result.tables["regions"].columns["count"]) == total[0]
 
 
 def test_no_number_of_a_series_is_noisier_together_than_alone(folder: Path) -> None:

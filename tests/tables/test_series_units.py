@@ -80,8 +80,8 @@ def test_a_week_has_the_noise_of_one_release_and_the_year_one_charge(folder: Pat
     assert error.std == pytest.approx(math.sqrt(2 * q) / (1 - q), rel=1e-9)  # 1.36
     account = check_ledger(folder / "v.ledger").accounts["cases"]
     assert (account.spent.epsilon, account.charges) == (1, 1)
-    assert [found.release_number for found in releases] == [1, 2, 3]
-    assert len({found.certificate for found in releases}) == 1
+    assert [release.release_number for release in releases] == [1, 2, 3]
+    assert len({mechanism.certificate for mechanism in releases}) == 1
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "floats with NaN"])
@@ -117,18 +117,18 @@ def random_stream(draw: random.Random) -> list[tuple[int, int, str, float]]:
 
 def stream_of(raw: dict[str, Any], folder: Path, files: list[list[tuple[Any, ...]]]) -> list[Any]:
     """The integers before noise of all releases, each from the file that there is then."""
-    found: list[Any] = []
+    results: list[Any] = []
     for number, rows in enumerate(files, 1):
-        found.append(counts_of(raw, folder, frame=write(folder, rows), release=number))
-    return found
+        results.append(counts_of(raw, folder, frame=write(folder, rows), release=number))
+    return results
 
 
 def moved(first: list[Any], second: list[Any]) -> dict[int, int]:
     """How far each release moves, in l1; those alone that move."""
     both = zip(first, second, strict=True)
     shifts = {
-        number: sum(abs(a - b) for a, b in zip(one, other, strict=True))
-        for number, (one, other) in enumerate(both, 1)
+        number: sum(abs(a - b) for a, b in zip(item, other, strict=True))
+        for number, (item, other) in enumerate(both, 1)
     }
     return {number: shift for number, shift in shifts.items() if shift}
 
@@ -153,12 +153,12 @@ def test_a_unit_moves_one_release_by_its_limit_whatever_rows_do(tmp_path: Path, 
     shift = moved(stream_of(raw, tmp_path, files), stream_of(raw, tmp_path, without))
     assert shift.keys() <= {week}
     assert all(size <= 2 for size in shift.values())
-    one = draw.randrange(len(rows))
+    item = draw.randrange(len(rows))
     of_rows = spec_of({**EACH_ROW, "releases": 4})
     numbered = [[(index, *row[1:]) for index, row in enumerate(rows)] for _ in range(4)]
-    less = [[row for row in file if row[0] != one] for file in numbered]
+    less = [[row for row in file if row[0] != item] for file in numbered]
     shift = moved(stream_of(of_rows, tmp_path, numbered), stream_of(of_rows, tmp_path, less))
-    assert shift == {rows[one][1]: 1}
+    assert shift == {rows[item][1]: 1}
 
 
 def test_persons_of_one_release_have_an_account_of_their_own(folder: Path) -> None:
@@ -167,9 +167,9 @@ def test_persons_of_one_release_have_an_account_of_their_own(folder: Path) -> No
         Release(**of_persons(), folder=folder).run()
     (folder / "v.ledger").unlink()
     open_account(folder, "who in one release")
-    found = Release(**of_persons(), folder=folder).run()
-    assert found.path is not None
-    proved = verify_directory(found.path, ledger=folder / "v.ledger")
+    result = Release(**of_persons(), folder=folder).run()
+    assert result.path is not None
+    proved = verify_directory(result.path, ledger=folder / "v.ledger")
     assert "for each who in one release" in repr(proved)
     plain = {name: value for name, value in of_persons().items() if name != "series"}
     with pytest.raises(Refused, match="unit='who in one release', the release unit='who'"):
@@ -187,15 +187,15 @@ def test_persons_of_one_release_have_an_account_of_their_own(folder: Path) -> No
 def test_a_person_in_at_most_k_releases_is_charged_for_k(folder: Path) -> None:
     open_account(folder, "who in at most 4 releases")
     few = of_persons({"max_releases": 4})
-    found = Release(**few, folder=folder).run()
-    assert found.path is not None
-    assert found.certificate.releases == 4
+    mechanism = Release(**few, folder=folder).run()
+    assert mechanism.path is not None
+    assert mechanism.certificate.releases == 4
     other = PERSON | {"ledger": {"path": "other.ledger"}}
     four = Release(**of_persons({"releases": 4}, privacy=other), folder=folder).plan()
-    assert found.plan.noisy_parts[0].errors[0].std == four.noisy_parts[0].errors[0].std
-    sentences = "\n".join(map(str, str(found.plan).split("\n")))
+    assert mechanism.plan.noisy_parts[0].errors[0].std == four.noisy_parts[0].errors[0].std
+    sentences = "\n".join(map(str, str(mechanism.plan).split("\n")))
     assert "promised to each who whose rows count in at most 4 releases" in sentences
-    proved = verify_directory(found.path, ledger=folder / "v.ledger")
+    proved = verify_directory(mechanism.path, ledger=folder / "v.ledger")
     assert proved.planned_releases == 52
     account = check_ledger(folder / "v.ledger").accounts["cases"]
     assert account.spent.epsilon == 1
@@ -269,8 +269,8 @@ def test_a_derived_report_column_keeps_its_expression(folder: Path) -> None:
 
 def test_an_entry_with_other_releases_is_found_out(folder: Path) -> None:
     open_account(folder, "row")
-    found = Release(**spec_of(EACH_ROW), folder=folder).run()
-    assert found.entry is not None
+    result = Release(**spec_of(EACH_ROW), folder=folder).run()
+    assert result.entry is not None
     entries = Ledger(folder / "v.ledger").history()
     (begun,) = [entry.body for entry in entries if entry.body["kind"] == "series"]
     assert (begun["releases"], begun["report"]) == (52, "week")

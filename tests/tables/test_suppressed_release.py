@@ -36,9 +36,9 @@ def rows_of(*, small: int = 2) -> pd.DataFrame:
     cells = itertools.product(range(3), "fm", (15, 45))
     rows = pd.DataFrame(
         [
-            (region, sex, age, place % 31)
+            (region, sex, age, index % 31)
             for region, sex, age in cells
-            for place in range(small if (region, sex, age) == SMALL else 40 + 10 * region)
+            for index in range(small if (region, sex, age) == SMALL else 40 + 10 * region)
         ],
         columns=["region", "sex", "age", "x"],
     )

@@ -46,7 +46,7 @@ def write_rows(folder: Path) -> None:
     frame = pd.DataFrame(
         {
             "plan": [1] * 450 + [2] * 2 + [3] * 600,
-            "x": [10.0 * (place % 11) for place in range(400)] + [np.nan] * 50 + [83.0] * 602,
+            "x": [10.0 * (index % 11) for index in range(400)] + [np.nan] * 50 + [83.0] * 602,
             "y": [50.0] * 1052,
         }
     )
@@ -95,7 +95,7 @@ def test_a_total_costs_nothing_and_the_plan_says_how_far_off_it_is() -> None:
     frame = counted.to_polars().filter(statistic="count_x").to_dicts()
     (error,) = (part.count_error for part in counted.quantiles)
     assert error is not None
-    assert [(one["std"], one["half_width_95"]) for one in frame] == [
+    assert [(item["std"], item["half_width_95"]) for item in frame] == [
         (error.std, error.half_width_95)
     ]
     record = counted.to_record()["quantiles"][0]
@@ -124,9 +124,9 @@ def test_a_total_has_the_law_that_its_columns_state() -> None:
     assert abs(totals.var() / std**2 - 1) < 5.4 * np.sqrt(5 / 2900)
     assert abs(totals.mean()) < 5.4 * std / np.sqrt(2900)
     low, high = (np.array(table.columns[f"count_x{end}"]) for end in ("_low", "_high"))
-    held = ((low <= 0) & (high >= 0)).mean()
-    assert held > 0.95 - 5.4 * np.sqrt(0.95 * 0.05 / 2900)
-    assert held < 0.99  # not wider than a whole number more
+    stored = ((low <= 0) & (high >= 0)).mean()
+    assert stored > 0.95 - 5.4 * np.sqrt(0.95 * 0.05 / 2900)
+    assert stored < 0.99  # not wider than a whole number more
 
 
 def _first(**changes: Any) -> Any:
@@ -141,8 +141,10 @@ _COUNT_EDITS = {
     "an interval of its own": _first(count_x_low=300.0),
     "no column": edit_of("q.json", lambda rows: [row.pop("count_x") for row in rows]),
     "too many groups": edit_of("q.json", lambda rows: rows.extend([dict(rows[1]) for _ in "ab"])),
-    "another plan": edit_of("plan.json", lambda one: one["quantiles"][0]["count"].update(std=1.0)),
-    "no plan": edit_of("plan.json", lambda one: one["quantiles"][0].pop("count")),
+    "another plan": edit_of(
+        "plan.json", lambda item: item["quantiles"][0]["count"].update(std=1.0)
+    ),
+    "no plan": edit_of("plan.json", lambda item: item["quantiles"][0].pop("count")),
 }
 
 

@@ -38,7 +38,7 @@ def tree_spec(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> None:
-    values = [10.0 * (place % 11) for place in range(4400)]
+    values = [10.0 * (index % 11) for index in range(4400)]
     pd.DataFrame({"plan": [1, 2] * 2200, "x": values}).to_parquet(tmp_path / "rows.parquet")
     raw = tree_spec(privacy={"unit": "row", "epsilon": 3, "neighbours": neighbours})
     released = ln.Release(**raw, folder=tmp_path).run()
@@ -50,7 +50,7 @@ def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> 
         assert columns[f"{level}_low"] == [true - 5, true - 5]
         assert columns[f"{level}_high"] == [true + 5, true + 5]
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 2}
-    (claim,) = (one for name, one in released.certificate.draws if name == "q.quantiles")
+    (claim,) = (item for name, item in released.certificate.draws if name == "q.quantiles")
     assert claim.neighbours == neighbours
     page = report(tmp_path / "out")
     assert "Quantiles are read off noisy counts of the rows at each of 11 public candidates" in page
@@ -75,17 +75,21 @@ _TREE_EDITS = {
     "an end is a list": edit_of("q.json", lambda rows: rows[0].update(median_x_low=[])),
     "no end": edit_of("q.json", lambda rows: [row.pop("median_x_low") for row in rows]),
     "another tree": edit_of(
-        "certificate.json", lambda one: claim_in(one)["noise"].update(branches=[2, 12])
+        "certificate.json", lambda item: claim_in(item)["noise"].update(branches=[2, 12])
     ),
     "a smaller scale": edit_of(
-        "certificate.json", lambda one: claim_in(one)["noise"].update(scale="1/99")
+        "certificate.json", lambda item: claim_in(item)["noise"].update(scale="1/99")
     ),
-    "a larger epsilon": edit_of("certificate.json", lambda one: claim_in(one).update(epsilon="1")),
-    "gone": edit_of("certificate.json", lambda one: one["draws"].pop()),
-    "twice": edit_of("certificate.json", lambda one: one["draws"].append(one["draws"][-1])),
-    "its name": edit_of("certificate.json", lambda one: one["draws"][-1].update(name="alone")),
-    "errors": edit_of("plan.json", lambda one: one["quantiles"][0]["errors"][0].update(rows_95=1)),
-    "shares": edit_of("plan.json", lambda one: one["quantiles"][0]["tree"].update(shares=["1"])),
+    "a larger epsilon": edit_of(
+        "certificate.json", lambda item: claim_in(item).update(epsilon="1")
+    ),
+    "gone": edit_of("certificate.json", lambda item: item["draws"].pop()),
+    "twice": edit_of("certificate.json", lambda item: item["draws"].append(item["draws"][-1])),
+    "its name": edit_of("certificate.json", lambda item: item["draws"][-1].update(name="alone")),
+    "errors": edit_of(
+        "plan.json", lambda item: item["quantiles"][0]["errors"][0].update(rows_95=1)
+    ),
+    "shares": edit_of("plan.json", lambda item: item["quantiles"][0]["tree"].update(shares=["1"])),
 }
 
 
@@ -154,11 +158,11 @@ def test_ends_are_those_of_what_counts_at_a_candidate(tmp_path: Path, kind: str)
 def test_a_tree_that_cant_be_is_refused(changes: dict[str, Any], why: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out({"version": 1} | tree_spec(**changes))
-    ((key, told),) = caught.value.problems
+    ((key, text),) = caught.value.problems
     assert key == "query[0]"
-    assert why in told
-    assert 'use quantiles_by = "permute-and-flip"' in told
-    assert "unit = " not in told
+    assert why in text
+    assert 'use quantiles_by = "permute-and-flip"' in text
+    assert "unit = " not in text
 
 
 def test_a_way_to_find_quantiles_is_not_used_without_them() -> None:
@@ -179,8 +183,8 @@ def test_attack_a_row_changes_no_density_by_more_than_epsilon(
     raw = {"version": 1} | tree_spec(
         privacy={"unit": "row", "epsilon": 1, "neighbours": neighbours}
     )
-    laid = spec_file.lay_out(raw)
-    part = plan(laid).quantiles[0]
+    arranged = spec_file.lay_out(raw)
+    part = plan(arranged).quantiles[0]
     layout, claim = part.layout, part.certificate
     assert isinstance(claim, Certificate)
     assert isinstance(claim.noise, Agreeing)
@@ -188,8 +192,8 @@ def test_attack_a_row_changes_no_density_by_more_than_epsilon(
 
     def counts(frame: pd.DataFrame) -> np.ndarray:
         frame.to_parquet(tmp_path / "rows.parquet")
-        with source.open_engine(source.find_source(laid.spec, tmp_path, None)) as engine:
-            vector = bounding.query_vector(engine, laid.spec, layout.histogram, salt=SALT)
+        with source.open_engine(source.find_source(arranged.spec, tmp_path, None)) as engine:
+            vector = bounding.query_vector(engine, arranged.spec, layout.histogram, salt=SALT)
         return np.pad(vector.reshape(layout.cells, -1), ((0, 0), (0, padded - 11))).reshape(-1)
 
     before = counts(ROWS)
@@ -204,8 +208,8 @@ def test_attack_a_row_changes_no_density_by_more_than_epsilon(
     for frame in others:
         shift = before - counts(frame)
         assert 0 < np.abs(shift).sum() <= 2
-        own, moved = claim.noise.log_density(noise), claim.noise.log_density(noise + shift)
-        worst = max(worst, float(np.abs(own - moved).max()))
+        computed, moved = claim.noise.log_density(noise), claim.noise.log_density(noise + shift)
+        worst = max(worst, float(np.abs(computed - moved).max()))
     epsilon = float(part.budget.epsilon)
     assert 0.9 * epsilon < worst <= epsilon * (1 + 1e-9)
 
@@ -214,8 +218,8 @@ def test_attack_a_row_changes_no_density_by_more_than_epsilon(
 def test_a_tree_is_composed_with_gaussian_noise_and_verifies(tmp_path: Path) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet")
     raw = tree_spec(privacy={"unit": "row", "epsilon": 1, "delta": "1e-6"})
-    for place in range(14):
-        counted = {"name": f"c{place}", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}
+    for index in range(14):
+        counted = {"name": f"c{index}", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}
         raw["query"].append(counted)
     released = ln.Release(**raw, folder=tmp_path).run()
     assert released.certificate.rule == COMPOSED

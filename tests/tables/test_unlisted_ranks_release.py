@@ -35,9 +35,9 @@ def write_rows(folder: Path, sizes: dict[str, int]) -> None:
 
 
 def planned(**changes: Any) -> ByTreeAndThreshold:
-    (found,) = plan(spec_file.lay_out(ranks_spec(**changes))).quantiles
-    assert isinstance(found, ByTreeAndThreshold)
-    return found
+    (result,) = plan(spec_file.lay_out(ranks_spec(**changes))).quantiles
+    assert isinstance(result, ByTreeAndThreshold)
+    return result
 
 
 @pytest.mark.dense
@@ -169,29 +169,29 @@ def test_too_little_epsilon_is_refused() -> None:
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_groups_come_out_as_often_as_the_plan_says(neighbours: str) -> None:
-    found = planned(privacy={"epsilon": 4, "delta": "1e-3", "neighbours": neighbours})
-    (count,), sizes = found.noisy, found.sizes
+    plan = planned(privacy={"epsilon": 4, "delta": "1e-3", "neighbours": neighbours})
+    (count,), sizes = plan.noisy, plan.sizes
     entropy = InsecureSeededEntropy(3)
     for rows in (sizes.half - 2, sizes.half, sizes.nearly):
         groups = [(0, f"{number:04}", number % 5, rows) for number in range(1500)]
         table = publish_unlisted(
-            found.layout, found.claim, found.tree, groups, count=count, entropy=entropy
+            plan.layout, plan.claim, plan.tree, groups, count=count, entropy=entropy
         )
-        chance = publication_chance(found.claim, rows)
+        chance = publication_chance(plan.claim, rows)
         spread = 5.5 * np.sqrt(1500 * chance * (1 - chance))
         assert abs(len(table) - 1500 * chance) < spread
-        least = float(found.claim.threshold) - 1
+        least = float(plan.claim.threshold) - 1
         assert min(table.columns["count_x"]) >= least
         assert table.columns["code"] == sorted(table.columns["code"])
 
 
 def test_quantiles_and_intervals_are_those_of_large_groups() -> None:
-    found = planned(statistics=["quantile(x, 0.3)", "median(x)"], privacy={"delta": "1e-3"})
-    (count,) = found.noisy
+    plan = planned(statistics=["quantile(x, 0.3)", "median(x)"], privacy={"delta": "1e-3"})
+    (count,) = plan.noisy
     rows = [100, 200, 300, 400, 500]
     groups = [(0, str(k), at, n) for k in range(400) for at, n in enumerate(rows)]
     table = publish_unlisted(
-        found.layout, found.claim, found.tree, groups, count=count,
+        plan.layout, plan.claim, plan.tree, groups, count=count,
         entropy=InsecureSeededEntropy(1),
     )  # fmt: skip
     columns = table.columns
@@ -205,29 +205,29 @@ def test_quantiles_and_intervals_are_those_of_large_groups() -> None:
 
 
 def test_no_group_is_no_row() -> None:
-    found = planned(privacy={"delta": "1e-3"})
-    (count,), (zeros,) = found.noisy, found.make_zeros()
-    table = publish_unlisted(found.layout, found.claim, found.tree, [], count=count)
+    plan = planned(privacy={"delta": "1e-3"})
+    (count,), (zeros,) = plan.noisy, plan.make_zeros()
+    table = publish_unlisted(plan.layout, plan.claim, plan.tree, [], count=count)
     assert table.columns == zeros.columns
     assert not any(table.columns.values())
 
 
 def test_it_is_said_what_is_published() -> None:
-    found = planned(contribution={"max_groups": 2, "max_rows_per_group": 3})
-    assert found.claim.reach == 3
-    assert found.claim.groups == 2
-    (threshold,) = texts(found.sentences({}), Topic.NOISE)
-    assert f"every other time, and one of {found.sizes.nearly:,} in 95 of 100" in threshold
-    (groups,) = texts(found.sentences({}), Topic.GROUPS)
+    plan = planned(contribution={"max_groups": 2, "max_rows_per_group": 3})
+    assert plan.claim.reach == 3
+    assert plan.claim.groups == 2
+    (threshold,) = texts(plan.sentences({}), Topic.NOISE)
+    assert f"every other time, and one of {plan.sizes.nearly:,} in 95 of 100" in threshold
+    (groups,) = texts(plan.sentences({}), Topic.GROUPS)
     assert "Nothing is published about the other groups" in groups
-    record = json.loads(json.dumps(found.to_record()))
-    assert record["unlisted"]["chosen"]["half"] == found.sizes.half
+    record = json.loads(json.dumps(plan.to_record()))
+    assert record["unlisted"]["chosen"]["half"] == plan.sizes.half
     assert record["bounding"] == {"kind": "groups", "groups": 2, "per_group": 3}
-    limits = found.layout.limits
+    limits = plan.layout.limits
     assert limits == "is in at most 2 groups, with at most 3 rows in each"
-    assert found.layout.count is not None
-    assert found.layout.count.limits == limits
-    assert found.layout.count.leaves_out
+    assert plan.layout.count is not None
+    assert plan.layout.count.limits == limits
+    assert plan.layout.count.leaves_out
 
 
 @pytest.mark.dense

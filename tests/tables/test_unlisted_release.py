@@ -194,10 +194,10 @@ def test_keys_alone_are_asked_for_by_name(tmp_path: Path) -> None:
         built.build().spec.query[0].group_by
         == Release(**raw, folder=tmp_path).spec.query[0].group_by
     )
-    for one in (Release(**raw, folder=tmp_path), built.build()):
-        assert "statistics = []" in one.to_toml()
-        assert loads(one.to_toml()) == one.spec
-        assert one.plan().keys
+    for item in (Release(**raw, folder=tmp_path), built.build()):
+        assert "statistics = []" in item.to_toml()
+        assert loads(item.to_toml()) == item.spec
+        assert item.plan().keys
     counted = built.count_units(by="code")
     assert counted.spec.query[0].statistics == ("count_units",)
     assert not counted.plan().keys
@@ -215,15 +215,15 @@ def test_keys_alone_beside_others_in_a_series_with_a_ledger(tmp_path: Path) -> N
     raw = spec_of(statistics=[], contribution={"max_groups": 2}, series={"releases": 2})
     raw["query"].append({"name": "all", "statistics": ["count_units"]})
     raw["privacy"]["ledger"] = {"path": "l.ledger"}
-    made = Release(**raw, folder=tmp_path)
-    (part,) = made.plan().keys
+    release = Release(**raw, folder=tmp_path)
+    (part,) = release.plan().keys
     assert (part.budget.epsilon, part.claim.budget.epsilon) == (Fraction(1, 2), Fraction(1, 4))
     for _ in range(2):
-        released = made.run()
+        released = release.run()
         assert released.path is not None
-        found = verify_directory(released.path, ledger=tmp_path / "l.ledger")
-        assert found.account is not None
-        assert found.account.spent.epsilon == 1
+        report = verify_directory(released.path, ledger=tmp_path / "l.ledger")
+        assert report.account is not None
+        assert report.account.spent.epsilon == 1
 
 
 @pytest.mark.dense
@@ -294,9 +294,9 @@ def test_charged_to_a_ledger(tmp_path: Path) -> None:
     raw["privacy"]["ledger"] = {"path": "l.ledger"}
     released = Release(**raw, folder=tmp_path).run()
     assert released.entry is not None
-    found = verify_directory(tmp_path / "out", ledger=tmp_path / "l.ledger")
-    assert found.account is not None
-    assert found.account.spent.epsilon == 1
+    report = verify_directory(tmp_path / "out", ledger=tmp_path / "l.ledger")
+    assert report.account is not None
+    assert report.account.spent.epsilon == 1
     with pytest.raises(LeastnoiseError, match="sums"):
         ledger.register(
             [(released.certificate, 30)],

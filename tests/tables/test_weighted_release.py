@@ -116,8 +116,8 @@ def test_published_sums_are_near_the_true_ones_and_verify(
     errors = (table["count"] - truth()).abs()
     assert (errors < 12 * table["count_std"] + 0.01).all()  # 1e-7 for Laplace noise, and more
     assert table["count"].nunique() == len(table)
-    found = verify_directory(folder)
-    (part,) = found.plan.parts
+    result = verify_directory(folder)
+    (part,) = result.plan.parts
     assert isinstance(part.answered, AnsweredSums)  # pyright: ignore
     assert part.label == "groups"
     page = report(folder)
@@ -139,7 +139,7 @@ ALL = ("count", "count_low", "count_high")
 
 
 @pytest.mark.parametrize(
-    ("row", "by", "said"),
+    ("row", "by", "text"),
     [
         (0, dict.fromkeys(ALL, 1.0), "don't agree"),
         (1, dict.fromkeys(ALL, -1.0), "don't agree"),
@@ -151,10 +151,10 @@ ALL = ("count", "count_low", "count_high")
         (9, {"count": 1.0}, "count"),
     ],
 )
-def test_tables_that_are_edited(tmp_path: Path, row: int, by: dict[str, float], said: str) -> None:
+def test_tables_that_are_edited(tmp_path: Path, row: int, by: dict[str, float], text: str) -> None:
     folder = released(tmp_path)
     change_csv(folder, "groups", row, **by)
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
@@ -167,7 +167,7 @@ def test_names_of_sums_that_are_edited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda c: c.update(epsilon="21"), "share"),
         (lambda c: c.update(epsilon="19"), "share"),
@@ -179,14 +179,14 @@ def test_names_of_sums_that_are_edited(tmp_path: Path) -> None:
         (lambda c: c["noise"]["parameters"].update(scale="0x1.0000000000000p-9"), None),
     ],
 )
-def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str | None) -> None:
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str | None) -> None:
     folder = released(tmp_path, rows=2)
     path = folder / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["draws"][0]["certificate"]["sensitivity"]["kind"] == "sums-of-cells"
     change(record["draws"][0]["certificate"])
     path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
@@ -217,8 +217,8 @@ def test_every_number_of_the_plan_is_made_again(tmp_path: Path) -> None:
     folder = released(tmp_path)
     path = folder / "plan.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    own = record["noisy_parts"][0]["sums"]
-    for name, value in own.items():
+    computed = record["noisy_parts"][0]["sums"]
+    for name, value in computed.items():
         other = "x" if isinstance(value, str) else value * 1.001 + 1
         edited = json.loads(json.dumps(record))
         edited["noisy_parts"][0]["sums"][name] = other
@@ -252,9 +252,9 @@ def test_a_series_has_a_share_for_each_release(tmp_path: Path) -> None:
     )
     folders = [release.run().path for _ in range(2)]
     assert all(folders)
-    found = verify_directory(folders[1] or tmp_path, ledger=tmp_path / "visits.ledger")
-    assert found.certificate.releases == 2
-    (part,) = found.plan.parts
+    mechanism = verify_directory(folders[1] or tmp_path, ledger=tmp_path / "visits.ledger")
+    assert mechanism.certificate.releases == 2
+    (part,) = mechanism.plan.parts
     assert part.budget.epsilon == 2
 
 
@@ -262,12 +262,12 @@ def test_differences_of_two_releases(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two", "other")]
     for folder in folders:
         folder.mkdir()
-    one, two = (released(folder, epsilon=1) for folder in folders[:2])
+    item, two = (released(folder, epsilon=1) for folder in folders[:2])
     other = released(folders[2], epsilon=1, questions=QUESTIONS.replace("0.5\n", "0.6\n"))
-    (table,) = subtract_releases(one, two).tables.values()
+    (table,) = subtract_releases(item, two).tables.values()
     assert len(table) == 10
     with pytest.raises(Exception, match="the column 'sum' has other keys"):
-        subtract_releases(one, other)
+        subtract_releases(item, other)
 
 
 def certificate_l1(certificate: Certificate) -> Fraction:
@@ -311,7 +311,7 @@ def test_no_unit_moves_the_noisy_sums_by_more_than_is_certified(
     answered = release.plan().noisy_parts[0].answered
     assert isinstance(answered, AnsweredSums)
     certificate, layout = answered.certificate, answered.cells
-    found = source.find_source(release.spec, tmp_path)
+    result = source.find_source(release.spec, tmp_path)
 
     def noiseless(units: tuple[str, ...]) -> list[Fraction]:
         pairs = [(who, key) for who, keys in enumerate(units) for key in keys]
@@ -322,7 +322,7 @@ def test_no_unit_moves_the_noisy_sums_by_more_than_is_certified(
             }
         )
         frame.to_parquet(file)
-        with source.open_engine(found, threads=1) as engine:
+        with source.open_engine(result, threads=1) as engine:
             vector = bounding.query_vector(engine, release.spec, layout, salt="")
         merged = answered.sums.merge(vector).tolist()
         return answered.ways.sum_cells([Fraction(n, 1 << layout.bits) for n in merged])
@@ -333,9 +333,9 @@ def test_no_unit_moves_the_noisy_sums_by_more_than_is_certified(
     ]
     beside = ("pq"[: most or 1], "r")
     without = noiseless(beside)
-    moved = [np.subtract(noiseless((*beside, one)), without) for one in keys]
+    moved = [np.subtract(noiseless((*beside, key)), without) for key in keys]
     if neighbours == "replace-one":
-        moved = [np.subtract(one, other) for one, other in itertools.product(moved, [*moved, 0])]
+        moved = [np.subtract(item, other) for item, other in itertools.product(moved, [*moved, 0])]
     sensitivity = certificate.sensitivity
     if isinstance(sensitivity, SumsOfCells):
         order = 1 if sensitivity.norm == "l1" else 2

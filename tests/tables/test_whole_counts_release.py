@@ -160,7 +160,7 @@ def test_noisy_numbers_that_are_known_to_within_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "by", "said"),
+    ("columns", "by", "text"),
     [
         (("count",), 1, "isn't the sum"),
         (("count",), -10_000, "count below 0"),
@@ -171,11 +171,11 @@ def test_noisy_numbers_that_are_known_to_within_1(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_that_are_edited(
-    tmp_path: Path, columns: tuple[str, ...], by: int, said: str
+    tmp_path: Path, columns: tuple[str, ...], by: int, text: str
 ) -> None:
     folder = release_levels(tmp_path, **BOTH)
     move(folder / "people_by_state.csv", {1: by}, *columns)
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 
@@ -225,9 +225,9 @@ def test_half_of_it_is_refused_with_what_to_write(
 ) -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(spec_of(**given))
-    said = dict(caught.value.problems)[f"query[0].{key}"]
-    assert "sums wouldn't add up" in said
-    assert "Give round = true and clamp = true" in said
+    text = dict(caught.value.problems)[f"query[0].{key}"]
+    assert "sums wouldn't add up" in text
+    assert "Give round = true and clamp = true" in text
 
 
 @pytest.mark.parametrize("name", ["min_count", "top"])
@@ -255,7 +255,7 @@ def test_a_total_below_0_makes_every_table_0() -> None:
     assert all(set(table.columns["count"]) == {0} for table in tables)
     assert tables[0].columns["count_high"][0] > 3  # intervals are those of the noisy numbers
     again = add_up(whole, plan.noisy_parts, noisy)
-    assert [one.columns for one in again] == [one.columns for one in tables]
+    assert [item.columns for item in again] == [table.columns for table in tables]
 
 
 @pytest.mark.parametrize("huge", [2.0**40, 2.0**70, 1e300])
@@ -285,8 +285,8 @@ def test_what_was_measured_stays_in_the_tables_of_the_tree() -> None:
         wanted = truth.sum(axis=whole.marginals.axes(7 & ~margins.table_of(part))).reshape(-1)
         assert table.columns["count"] == wanted.tolist()
         half = part.noise_errors[0].half95
-        assert table.columns["count_low"] == [math.floor(one - half) for one in wanted]
-        assert table.columns["count_high"] == [math.ceil(one + half) for one in wanted]
+        assert table.columns["count_low"] == [math.floor(item - half) for item in wanted]
+        assert table.columns["count_high"] == [math.ceil(item + half) for item in wanted]
 
 
 @pytest.mark.parametrize("name", ["margins", "measured", "levels", "cumulative"])
@@ -294,12 +294,12 @@ def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
     make, given = BLOCKS[name]
     folder = make(tmp_path, **given)
     plan = verify_directory(folder).plan
-    said, record = str(plan), plan.to_record()
+    text, record = str(plan), plan.to_record()
     page = report(folder)
-    for part, one in zip(plan.noisy_parts, record["noisy_parts"], strict=True):
-        assert part.too_high == one["too_high"] > 0
-        assert f" in {part.name}" in said.replace("\n", " ")
-    assert "are too high where the true counts are near 0" in said.replace("\n", " ")
+    for part, item in zip(plan.noisy_parts, record["noisy_parts"], strict=True):
+        assert part.too_high == item["too_high"] > 0
+        assert f" in {part.name}" in text.replace("\n", " ")
+    assert "are too high where the true counts are near 0" in text.replace("\n", " ")
     assert "are too high where the true counts are near 0" in page
     assert "outside its interval" in page
     assert any("outside its interval" in note for note in plan.notes)
@@ -317,11 +317,11 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         folders.append(release_levels(tmp_path / name, **BOTH))
-    found = subtract_releases(*folders).tables["people"]
-    assert found.confidence == {"count": 0.9}
-    before, after = (pd.read_csv(one / "people.csv") for one in folders)
-    assert found.columns["count_low"] == (after["count_low"] - before["count_high"]).tolist()
-    assert len(found) == len(COUNTIES)
+    result = subtract_releases(*folders).tables["people"]
+    assert result.confidence == {"count": 0.9}
+    before, after = (pd.read_csv(folder / "people.csv") for folder in folders)
+    assert result.columns["count_low"] == (after["count_low"] - before["count_high"]).tolist()
+    assert len(result) == len(COUNTIES)
 
 
 @pytest.mark.dense
@@ -330,11 +330,11 @@ def test_limits_of_other_queries_are_tried_beside_it(tmp_path: Path) -> None:
     raw["query"].append({"name": "sexes", "statistics": ["count"], "group_by": {"sex": ["f", "m"]}})
     (tmp_path / "spec.toml").write_text(spec_file.dumps(spec_file.parse(raw)), encoding="utf-8")
     write_rows(tmp_path)
-    found = try_limits(
+    result = try_limits(
         tmp_path / "spec.toml",
         name="max_rows",
         values=["1", "2"],
         sample=tmp_path / "rows.csv",
         progress=lambda _: None,
     )
-    assert {one.query for one in found.trials} == {"sexes"}
+    assert {trial.query for trial in result.trials} == {"sexes"}

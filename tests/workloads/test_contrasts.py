@@ -56,16 +56,16 @@ def test_components_are_projections(sizes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("sizes", SIZES)
 def test_how_far_a_row_moves_them_is_bounded_in_fractions(sizes: tuple[int, ...]) -> None:
     """For every row that is added, and for every pair of cells that a row moves between."""
-    factors = [Fraction(one, 2**BITS) for one in numerators(sizes).tolist()]
+    factors = [Fraction(value, 2**BITS) for value in numerators(sizes).tolist()]
     columns = [
         [factor * int(entry) for factor, entry in zip(factors, column, strict=True)]
         for column in dense(sizes).T.tolist()
     ]
-    added = max(sum((x * x for x in one), Fraction(0)) for one in columns)
+    added = max(sum((x * x for x in column), Fraction(0)) for column in columns)
     assert added <= squared_reach(sizes)
     moved = max(
-        sum(((x - y) ** 2 for x, y in zip(one, other, strict=True)), Fraction(0))
-        for one, other in itertools.combinations_with_replacement(columns, 2)
+        sum(((x - y) ** 2 for x, y in zip(item, other, strict=True)), Fraction(0))
+        for item, other in itertools.combinations_with_replacement(columns, 2)
     )
     replaced = squared_reach(sizes, replaced=True)
     assert max(added, moved) <= replaced
@@ -74,10 +74,10 @@ def test_how_far_a_row_moves_them_is_bounded_in_fractions(sizes: tuple[int, ...]
         assert not sizes or float(moved) == pytest.approx(float(replaced), rel=1e-5)
 
 
-@pytest.mark.parametrize("sizes", [one for one in SIZES if 1 not in one])
+@pytest.mark.parametrize("sizes", [size for size in SIZES if 1 not in size])
 def test_the_variance_of_a_component(sizes: tuple[int, ...]) -> None:
     basis = np.eye(math.prod(n - 1 for n in sizes))
-    mapped = np.array([component(one, sizes).reshape(-1) for one in basis]).T
+    mapped = np.array([component(basi, sizes).reshape(-1) for basi in basis]).T
     variances = (mapped**2).sum(axis=1)
     bound = variance_of_component(sizes)
     assert variances.max() <= bound * (1 + 1e-12)

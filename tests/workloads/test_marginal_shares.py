@@ -30,7 +30,7 @@ from leastnoise.workloads.marginal_bounds import bound, bound_of_largest, gaussi
 ONE = Budget(epsilon=1, delta=0)
 CENSUS = Marginals(sizes=(20, 2, 10), tables=tuple(range(8)))
 TWO_WAY = Marginals(
-    sizes=(2, 5, 10, 20), tables=tuple(one for one in range(16) if one.bit_count() < 3)
+    sizes=(2, 5, 10, 20), tables=tuple(index for index in range(16) if index.bit_count() < 3)
 )
 
 
@@ -71,8 +71,8 @@ def test_the_two_way_tables() -> None:
     assert mean == pytest.approx(12.74, abs=0.01)
     gaussian = gaussian_information(5.1003, np.ones(16))
     shares = best_shares(TWO_WAY, [1.0] * 11, gaussian)
-    found = geometric_mean_std(log_variance(TWO_WAY, shares, [1.0] * 11, gaussian), 11)
-    assert mean - 1e-9 <= found < mean + 0.01
+    result = geometric_mean_std(log_variance(TWO_WAY, shares, [1.0] * 11, gaussian), 11)
+    assert mean - 1e-9 <= result < mean + 0.01
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -94,7 +94,7 @@ def test_workloads_at_random_have_less_noise_than_residual_planner(seed: int) ->
 def test_the_gaussian_optimum_is_feasible_and_no_other_is_better(marginals: Marginals) -> None:
     count = len(marginals.tables)
     theta = gaussian_optimum(marginals, [1.0] * count)
-    contrasts = np.array([marginals.contrasts(one) for one in marginals.every], dtype=float)
+    contrasts = np.array([marginals.contrasts(item) for item in marginals.every], dtype=float)
     whole = marginals.cells(len(theta) - 1)
     assert theta @ contrasts == pytest.approx(whole, rel=1e-12)
     least = np.log(marginals.variances(theta)).sum()
@@ -117,8 +117,8 @@ def test_the_bound_is_the_gaussian_optimum_at_the_least_variance(
     with precision():
         least = float_below(least_variance(budget))
     value = count * math.log(4 * least) + float(np.log(optimum).sum())
-    found = bound(marginals, [Fraction(1)] * count, budget=budget, reach=Fraction(2))
-    assert value - 1e-6 < found <= value + 1e-9
+    result = bound(marginals, [Fraction(1)] * count, budget=budget, reach=Fraction(2))
+    assert value - 1e-6 < result <= value + 1e-9
 
 
 def test_any_tangent_is_below(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,14 +148,14 @@ def test_no_worse_than_the_cells_summed_or_a_share_for_each(
             weights = [1.0] * len(tables)
             shares = best_shares(marginals, weights, info)
             assert sum(shares.values()) == 1
-            found = log_variance(marginals, shares, weights, info)
+            result = log_variance(marginals, shares, weights, info)
             each = Fraction(1, len(tables))
             for naive in ({count - 1: Fraction(1)}, dict.fromkeys(tables, each)):
                 # shares are in parts of a thousand
-                assert found <= log_variance(marginals, naive, weights, info) + 0.02
+                assert result <= log_variance(marginals, naive, weights, info) + 0.02
             apart = np.zeros(count)
             apart[list(tables)] = float(each)
-            assert found <= -np.log(info(apart)[0][list(tables)]).sum() + 0.02
+            assert result <= -np.log(info(apart)[0][list(tables)]).sum() + 0.02
 
 
 def largest_of(marginals: Marginals, shares: dict[int, Fraction], info: Information) -> float:
@@ -172,7 +172,7 @@ def dense_largest(
         (cells[:, None, axes] == cells[None, :, axes]).all(axis=2)  # by what each cell is in
         for axes in map(list, map(marginals.axes, marginals.every))
     ]
-    tau = np.array([info(one)[0] for one in every])
+    tau = np.array([info(item)[0] for item in every])
     covariance = np.linalg.pinv(np.einsum("im,mjk->ijk", tau, np.array(sums, dtype=float)))
     largest = np.zeros(len(every))
     for table in marginals.tables:
@@ -204,10 +204,10 @@ def test_no_shares_of_a_grid_have_a_smaller_largest_error(
         gaussian_information(1 / epsilon, np.ones(4)),
     ):
         shares = best_shares(marginals, None, info)
-        given = np.array([[float(shares.get(one, 0)) for one in range(4)]])
-        (found,) = dense_largest(marginals, given, info)
-        assert largest_of(marginals, shares, info) == pytest.approx(found)
-        assert found <= dense_largest(marginals, grid_of(4, 25), info).min() * 1.003
+        given = np.array([[float(shares.get(index, 0)) for index in range(4)]])
+        (result,) = dense_largest(marginals, given, info)
+        assert largest_of(marginals, shares, info) == pytest.approx(result)
+        assert result <= dense_largest(marginals, grid_of(4, 25), info).min() * 1.003
 
 
 @pytest.mark.dense
@@ -232,10 +232,10 @@ def test_the_bound_of_the_largest_is_that_of_gaussian_noise_at_the_least_varianc
 ) -> None:
     """Found by another search: the least t with all ln v_B <= t, under Σ_A θ_A r_A <= N."""
     needed = np.flatnonzero((marginals.spread > 0).any(axis=0))
-    ranks = np.array([marginals.contrasts(one) for one in needed.tolist()], dtype=float)
+    ranks = np.array([marginals.contrasts(value) for value in needed.tolist()], dtype=float)
     spread, whole = marginals.spread[:, needed], marginals.cells(marginals.every[-1])
     start = np.append(np.log(np.full(len(needed), whole / ranks.sum())), 5.0)
-    found = minimize(
+    minimum = minimize(
         lambda x: x[-1],
         start,
         method="SLSQP",
@@ -245,12 +245,12 @@ def test_the_bound_of_the_largest_is_that_of_gaussian_noise_at_the_least_varianc
         ],
         options={"maxiter": 500, "ftol": 1e-12},
     )
-    assert found.success
+    assert minimum.success
     budget = Budget(epsilon=1, delta=delta)
     with precision():
         least = math.log(4 * float_below(least_variance(budget)))
     bounded = bound_of_largest(marginals, budget=budget, reach=Fraction(2))
-    assert found.fun + least - 1e-3 < bounded <= found.fun + least + 1e-6
+    assert minimum.fun + least - 1e-3 < bounded <= minimum.fun + least + 1e-6
 
 
 def test_any_weights_bound_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:

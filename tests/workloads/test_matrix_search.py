@@ -19,10 +19,10 @@ SIZES = (4, 2, 3)
 def table(sizes: tuple[int, ...], by: int) -> Any:
     """The rows that count one table of the cells."""
     parts = [np.eye(n) if by >> i & 1 else np.ones((1, n)) for i, n in enumerate(sizes)]
-    found = np.ones((1, 1))
+    result = np.ones((1, 1))
     for part in parts:
-        found = np.kron(found, part)
-    return found
+        result = np.kron(result, part)
+    return result
 
 
 def ranges(cells: int) -> Any:
@@ -46,8 +46,8 @@ def test_tables_have_the_closed_form_of_margins(tables: tuple[int, ...]) -> None
     """(Σ r_A √a_A)²/N of theory/workloads.md §2, for the sum of all variances."""
     queries = np.vstack([table(SIZES, by) for by in tables])
     marginals = Marginals(sizes=SIZES, tables=tables)
-    weights = np.array([marginals.cells(one) for one in tables], dtype=float)
-    contrasts = np.array([marginals.contrasts(one) for one in marginals.every])
+    weights = np.array([marginals.cells(table) for table in tables], dtype=float)
+    contrasts = np.array([marginals.contrasts(item) for item in marginals.every])
     closed = np.sqrt(contrasts * (weights @ marginals.spread)).sum() ** 2 / math.prod(SIZES)
     matrix, _ = gaussian_strategy(queries.T @ queries)
     assert variance(queries, matrix) == pytest.approx(closed, rel=2e-6)

@@ -169,7 +169,7 @@ def test_ranked_noise_hides_every_move_and_is_in_order(
         strategy = TreeStrategy(noise=noise, tables=(Nodes(level=len(noise.shares) - 1),))
         assert strategy.variance(0).mean() == pytest.approx(squares.mean(), rel=0.1)
         tables = TreeStrategy(noise=noise, tables=offer.tables)
-        weighed = [tables.variance(place) for place in range(len(offer.tables))]
+        weighed = [tables.variance(index) for index in range(len(offer.tables))]
         logs = [math.log(each.max() if largest else each.mean()) for each in weighed]
         values.append(max(logs) if largest else math.fsum(logs))
     assert values == pytest.approx(sorted(values))
@@ -210,14 +210,14 @@ def claim_of(branches: tuple[int, ...], shares: Any, **given: Any) -> Certificat
     dimension = Agreeing(scale=1, branches=branches, shares=shares).dimension
     parameters: Any = {"branches": branches, "shares": shares}
     noise, epsilon = given.pop("noise", "agreeing"), given.pop("epsilon", 1)
-    made = calibrate(
+    mechanism = calibrate(
         noise,
         epsilon=epsilon,
         sensitivity=moves,
         dimension=dimension,
         parameters=parameters if noise == "agreeing" else {},
     )
-    return replace(made.certificate.on_grid(given.pop("grid", 1)), **given)
+    return replace(mechanism.certificate.on_grid(given.pop("grid", 1)), **given)
 
 
 RIGHT: dict[bool, tuple[tuple[int, ...], tuple[Any, ...]]] = {

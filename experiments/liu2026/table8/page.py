@@ -39,7 +39,7 @@ def page(lines: Sequence[Line]) -> str:
     """Return README.md."""
     parts = [
         _INTRODUCTION,
-        *(_errors(lines, place, name) for place, name in enumerate(("in", "out"))),
+        *(_errors(lines, index, name) for index, name in enumerate(("in", "out"))),
         _lost(lines),
         _noise(lines),
         _verdicts(lines),
@@ -48,8 +48,8 @@ def page(lines: Sequence[Line]) -> str:
 
 
 def _of(lines: Sequence[Line], data: str, method: str) -> Line:
-    (found,) = (one for one in lines if (one["data"], one["method"]) == (data, method))
-    return found
+    (result,) = (line for line in lines if (line["data"], line["method"]) == (data, method))
+    return result
 
 
 def _shown(line: Line, which: str) -> str:
@@ -90,7 +90,7 @@ def _errors(lines: Sequence[Line], place: int, which: str) -> str:
         cells = [data, _of(lines, data, "gaussian")["splits"]]
         for column, method in enumerate(COLUMNS):
             cells += [_shown(_of(lines, data, method), which), f"{printed[place][column]:.2f}"]
-        cells += [_shown(_of(lines, data, one), which) for one in ("theorem 3.1", "leastnoise")]
+        cells += [_shown(_of(lines, data, item), which) for item in ("theorem 3.1", "leastnoise")]
         cells += [_shown(_of(lines, data, "no noise"), which), f"{printed[place][3]:.2f}"]
         rows.append(cells)
     title = f"## {'In' if which == 'in' else 'Out-of'}-sample errors\n"
@@ -103,8 +103,8 @@ def _noise(lines: Sequence[Line]) -> str:
     rows = []
     for data in PUBLISHED:
         tight, mixture, theorem, best = (
-            _of(lines, data, one)
-            for one in ("gaussian", "gaussian-mixture", "theorem 3.1", "leastnoise")
+            _of(lines, data, item)
+            for item in ("gaussian", "gaussian-mixture", "theorem 3.1", "leastnoise")
         )
         rows.append(
             [
@@ -130,7 +130,7 @@ def _verdicts(lines: Sequence[Line]) -> str:
     for data, printed in PUBLISHED.items():
         for column, method in enumerate(COLUMNS):
             ours, best = _of(lines, data, method), _of(lines, data, "leastnoise")
-            target = [printed[place][column] for place in (0, 1)]
+            target = [printed[index][column] for index in (0, 1)]
             rows.append(
                 [data, method, f"{target[0]:.2f} / {target[1]:.2f}", *_said(ours, best, target)]
             )
@@ -154,21 +154,21 @@ def _reached(line: Line, target: Sequence[float]) -> bool:
 
 
 def _said(ours: Line, best: Line, target: Sequence[float]) -> list[str]:
-    return ["yes" if _reached(one, target) else "no" for one in (ours, best)]
+    return ["yes" if _reached(item, target) else "no" for item in (ours, best)]
 
 
 def _words(lines: Sequence[Line]) -> str:
     same = best = 0
     for data, printed in PUBLISHED.items():
         for column, method in enumerate(COLUMNS):
-            target = [printed[place][column] for place in (0, 1)]
+            target = [printed[index][column] for index in (0, 1)]
             same += _reached(_of(lines, data, method), target)
             best += _reached(_of(lines, data, "leastnoise"), target)
     total = len(PUBLISHED) * len(COLUMNS)
     spread = max(
-        abs(_scale(lines, data, one) / _scale(lines, data, "gaussian") - 1)
+        abs(_scale(lines, data, column) / _scale(lines, data, "gaussian") - 1)
         for data in PUBLISHED
-        for one in COLUMNS
+        for column in COLUMNS
     )
     return f"""\
 {same} of {total} printed pairs can be had with the same noise, {best} with leastnoise's default.

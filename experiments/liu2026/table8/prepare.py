@@ -77,12 +77,12 @@ def annealing() -> Prepared:
     numeric = {3, 4, 8, 32, 33, 34}  # carbon, hardness, strength, thick, width, len
     kept = [
         column
-        for place, column in enumerate(columns[:-1])
-        if place not in numeric
+        for index, column in enumerate(columns[:-1])
+        if index not in numeric
         and len(set(column)) > 1
         and column.count(_MISSING) <= 0.98 * len(column)
     ]
-    label = [one == "3" for one in columns[-1]]
+    label = [column == "3" for column in columns[-1]]
     return _prepared("annealing", [columns[i] for i in sorted(numeric)], kept, label)
 
 
@@ -93,7 +93,7 @@ def breast_cancer() -> Prepared:
     columns = list(zip(*rows, strict=True))
     scores = [[(int(x) - 1) * _GROUPS // 10 for x in column] for column in columns[1:9]]
     mitoses = [x != "1" for x in columns[9]]
-    label = [one == "4" for one in columns[10]]
+    label = [column == "4" for column in columns[10]]
     return _prepared("breast-cancer", [], [*scores, mitoses], label)
 
 
@@ -104,7 +104,7 @@ def dermatology() -> Prepared:
     ages = [float(x) for x in columns[33] if x != _MISSING]
     mean = str(sum(ages) / len(ages))
     age = [mean if x == _MISSING else x for x in columns[33]]
-    label = [one == "1" for one in columns[34]]
+    label = [column == "1" for column in columns[34]]
     return _prepared("dermatology", [age], columns[:33], label)
 
 
@@ -112,7 +112,7 @@ def ecoli() -> Prepared:
     """Return class cp against the rest."""
     rows = [line.split() for line in _lines("ecoli", "ecoli.data")]
     columns = list(zip(*rows, strict=True))
-    return _prepared("ecoli", columns[1:8], [], [one == "cp" for one in columns[8]])
+    return _prepared("ecoli", columns[1:8], [], [column == "cp" for column in columns[8]])
 
 
 def spect() -> Prepared:
@@ -123,7 +123,7 @@ def spect() -> Prepared:
         for line in _lines("spect", file)
     ]
     columns = list(zip(*rows, strict=True))
-    return _prepared("spect", [], columns[1:], [one == "1" for one in columns[0]])
+    return _prepared("spect", [], columns[1:], [column == "1" for column in columns[0]])
 
 
 ALL: dict[str, Callable[[], Prepared]] = {

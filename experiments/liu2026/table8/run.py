@@ -138,21 +138,21 @@ def trained(method: Method, whole: Floats, labels: Floats, seed: int) -> Floats:
 def errors_of(data: Prepared, method: Method, splits: int) -> NDArray[np.float64]:
     """Return in- and out-of-sample errors in per cent, shape (splits, 2)."""
     whole = whole_features(data.features, squared_norm=Fraction(SQUARED_NORMS[data.name]))
-    found = np.empty((splits, 2))
+    buffer = np.empty((splits, 2))
     for seed in range(splits):
         inside, outside = split(len(data.labels), seed)
         weights = trained(method, whole[inside], data.labels[inside], seed)
-        for place, rows in enumerate((inside, outside)):
+        for index, rows in enumerate((inside, outside)):
             wrong = data.labels[rows] * (whole[rows] @ weights) <= 0
-            found[seed, place] = 100 * wrong.mean()
-    return found
+            buffer[seed, index] = 100 * wrong.mean()
+    return buffer
 
 
 def line_of(data: Prepared, name: str, splits: int) -> dict[str, str]:
     """Return a line of errors.csv."""
     method = method_of(data, name)
-    found = errors_of(data, method, splits)
-    means, spread = found.mean(axis=0), found.std(axis=0, ddof=1) / math.sqrt(splits)
+    result = errors_of(data, method, splits)
+    means, spread = result.mean(axis=0), result.std(axis=0, ddof=1) / math.sqrt(splits)
     return {
         "data": data.name,
         "method": name,

@@ -71,8 +71,8 @@ BODIES: dict[str, Body] = {
     "nested": Together(
         bodies=[Cells(bodies=[Box(bounds=[1, 1])], copies=[2]), ONE], radii=[1, 2], exponent=None
     ),
-    **{f"signed {name}": Signed(of=one) for name, one in ONE_SIDED.items()},
-    **{f"differences of {name}": Differences(of=one) for name, one in ONE_SIDED.items()},
+    **{f"signed {name}": Signed(of=item) for name, item in ONE_SIDED.items()},
+    **{f"differences of {name}": Differences(of=item) for name, item in ONE_SIDED.items()},
 }
 
 # the multiples of the identity that a cube around the body needs: every coordinate's reach

@@ -83,9 +83,9 @@ def test_what_is_added_and_removed_are_least_both_at_once(name: str) -> None:
     body, added = ONE_SIDED[name], ADDED[name]
     n = len(added)
     for x in points_around(BODIES[f"signed {name}"], 6, seed=5):
-        found = body.powers(x, 1)
-        assert found is not None
-        for cost, value in (([1] * n + [0] * n, found[0]), ([0] * n + [1] * n, found[1])):
+        result = body.powers(x, 1)
+        assert result is not None
+        for cost, value in (([1] * n + [0] * n, result[0]), ([0] * n + [1] * n, result[1])):
             program = linprog(
                 np.array(cost, dtype=float),
                 A_eq=np.hstack([added.T, -added.T]),
@@ -201,7 +201,7 @@ def test_points_of_another_dimension_are_refused(name: str) -> None:
 
 def test_every_kind_has_an_example() -> None:
     assert {body.kind for body in BODIES.values()} == set(KINDS[Body].paths)
-    assert {one.kind for one in ONE_SIDED.values()} == set(KINDS[OneSided].paths)
+    assert {value.kind for value in ONE_SIDED.values()} == set(KINDS[OneSided].paths)
 
 
 def test_a_sphere_has_no_list_of_corners() -> None:

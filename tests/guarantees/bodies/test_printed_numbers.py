@@ -46,7 +46,7 @@ def test_three_conditions_in_three_blocks() -> None:
     signed = Signed(of=Jointly(parts=blocks, radii=[1, 1, 1], exponent=None))
     unsigned = Together(bodies=[Segment(bound=1)] * 3, radii=[1, 1, 1], exponent=None)
     split = Together(bodies=[Segment(bound=1)] * 3, radii=[3, 3, 3], exponent=1)
-    assert [round(variance(one), 2) for one in (signed, unsigned, split)] == [5.0, 6.67, 18.0]
+    assert [round(variance(item), 2) for item in (signed, unsigned, split)] == [5.0, 6.67, 18.0]
 
 
 def means(blocks: int, cells: int) -> list[OneSided]:
@@ -60,13 +60,13 @@ def means(blocks: int, cells: int) -> list[OneSided]:
 def test_sums_and_means(  # noqa: PLR0917
     blocks: int, cells: int, signed: float, unsigned: float, split: float
 ) -> None:
-    one = [1] * blocks
-    joint = Signed(of=Jointly(parts=means(blocks, cells), radii=one, exponent=None))
+    value = [1] * blocks
+    joint = Signed(of=Jointly(parts=means(blocks, cells), radii=value, exponent=None))
     digits = 2 if signed < 20 else 1
     assert round(variance(joint), digits) == signed
     body = Signed(of=means(1, cells)[0])
     assert (
-        round(variance(Together(bodies=[body] * blocks, radii=one, exponent=None)), digits)
+        round(variance(Together(bodies=[body] * blocks, radii=value, exponent=None)), digits)
         == unsigned
     )
     assert variance(

@@ -59,13 +59,13 @@ def block(law: VectorNoise, *, seed: int) -> Block:
 def draws(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
     """`count` draws from one seeded bit string, shape (count, D), over the scale."""
     entropy = InsecureSeededEntropy(seed)
-    found = []
+    results = []
     for _ in range(count):
         drawn = make_sampler(law, grid=GRID, entropy=entropy).draw(law.dimension)
         for index in np.flatnonzero(drawn.beyond).tolist():
             drawn.estimates[index] = float(drawn.enclose(index, 60).mid())
-        found.append(drawn.estimates)
-    return np.array(found) * float(GRID / law.scale)
+        results.append(drawn.estimates)
+    return np.array(results) * float(GRID / law.scale)
 
 
 def rejected(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:

@@ -96,9 +96,9 @@ class Bounds:
 
     def _scaled(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
-            return {name: self._scaled(one, name) for name, one in value.items()}
+            return {name: self._scaled(item, name) for name, item in value.items()}
         if isinstance(value, list):
-            return [self._scaled(one, key) for one in value]
+            return [self._scaled(item, key) for item in value]
         if key in {"bound", "bounds", "points"}:
             self.seen += 1
             return repr(float(value) * self.by)

@@ -73,11 +73,11 @@ def test_the_best_staircase_over_the_exponential(dimension: int, ratios: list[fl
 )
 def test_count_staircases(queries: int, epsilon: float, variance: float, core: float) -> None:
     counts = Counts(queries=queries)
-    found, least = best(
+    result, least = best(
         lambda a: TwoSidedStaircase(scale=1, of=counts, core=a, decay=epsilon), 0.5 * core, 2 * core
     )
     assert least == pytest.approx(variance, rel=1e-5)
-    assert found == pytest.approx(core, rel=1e-2)
+    assert result == pytest.approx(core, rel=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -98,23 +98,23 @@ def test_two_sided_beside_the_staircase_of_the_hull(
     counts = Counts(queries=queries)
     hull = Signed(of=counts)
     core = queries / 5 + 1 / epsilon
-    _, found = best(
+    _, result = best(
         lambda a: TwoSidedStaircase(scale=1, of=counts, core=a, decay=epsilon), 0.05, 3 * core
     )
     _, beside = best(
         lambda gamma: KStaircase(scale=1, body=hull, gamma=gamma, decay=epsilon), 1e-3, 1
     )
-    assert found == pytest.approx(two_sided, rel=2e-2 if epsilon == 10 else 2e-3)
+    assert result == pytest.approx(two_sided, rel=2e-2 if epsilon == 10 else 2e-3)
     assert beside == pytest.approx(staircase, rel=2e-2 if epsilon == 10 else 5e-3)
 
 
 @pytest.mark.parametrize(("queries", "variance"), [(5, 8.190), (10, 20.40), (20, 58.81)])
 def test_counts_at_one(queries: int, variance: float) -> None:
     counts = Counts(queries=queries)
-    _, found = best(
+    _, result = best(
         lambda a: TwoSidedStaircase(scale=1, of=counts, core=a, decay=1), 0.1, queries / 2
     )
-    assert found == pytest.approx(variance, rel=3e-4)
+    assert result == pytest.approx(variance, rel=3e-4)
     assert KNorm(scale=1, body=Signed(of=counts)).variance == pytest.approx(
         (queries + 2) * (queries + 3) / 6
     )
@@ -123,8 +123,8 @@ def test_counts_at_one(queries: int, variance: float) -> None:
 @pytest.mark.parametrize(("queries", "variance"), [(30, 115.4), (50, 281.7)])
 def test_smooth_counts_at_one(queries: int, variance: float) -> None:
     counts = Counts(queries=queries)
-    _, found = best(lambda b: TwoSidedLaplace(scale=1, of=counts, core=b), 0.0, queries)
-    assert found == pytest.approx(variance, abs=0.06)
+    _, result = best(lambda b: TwoSidedLaplace(scale=1, of=counts, core=b), 0.0, queries)
+    assert result == pytest.approx(variance, abs=0.06)
 
 
 LAWS: list[VectorNoise] = [

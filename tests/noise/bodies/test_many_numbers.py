@@ -55,8 +55,8 @@ def test_two_blocks_against_draws(exponent: Fraction | None, first: int, second:
         gauge = rng.gamma(whole + 1, size=DRAWS) * rng.beta(q, d - q + 1, DRAWS)
     else:
         p = float(exponent)
-        own, others = (rng.gamma(size / p, size=DRAWS) for size in sizes)
-        gauge = rng.gamma(whole, size=DRAWS) * (own / (own + others)) ** (1 / p)
+        computed, others = (rng.gamma(size / p, size=DRAWS) for size in sizes)
+        gauge = rng.gamma(whole, size=DRAWS) * (computed / (computed + others)) ** (1 / p)
         gauge *= rng.beta(q, d - q, DRAWS) if d > q else 1.0
     is_largest = rng.random(DRAWS) < 1 / q
     number = float(radius) * gauge * np.where(is_largest, 1.0, rng.random(DRAWS))

@@ -73,8 +73,8 @@ def test_laws_of_a_gauge_hide_all_of_its_body(name: str) -> None:
         KStaircase(scale=1, body=body, gamma="0.35", decay=EPSILON),
     ]
     for law in laws:
-        found = worst(law.log_density, extreme, hull=True)
-        assert EPSILON * 0.8 <= found <= EPSILON + ROUNDING
+        result = worst(law.log_density, extreme, hull=True)
+        assert EPSILON * 0.8 <= result <= EPSILON + ROUNDING
         assert worst(law.scaled("0.9").log_density, extreme, hull=True) > EPSILON
 
 

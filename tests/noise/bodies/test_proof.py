@@ -158,10 +158,10 @@ def test_no_shift_has_more_than_what_is_proved(name: str) -> None:
     proved = [at(case.law, epsilon)[1] for epsilon in epsilons]
     assert at(case.law, largest) == (0.0, 0.0)
     # a corner, another that isn't its mirror image, and one within
-    for shift in (case.shifts[0], case.shifts[-2], tuple(0.6 * one for one in case.shifts[-1])):
-        *found, last = sample.delta(shift, epsilons)
+    for shift in (case.shifts[0], case.shifts[-2], tuple(0.6 * shift for shift in case.shifts[-1])):
+        *result, last = sample.delta(shift, epsilons)
         assert last < 1e-9
-        assert all(one <= most + ERROR for one, most in zip(found, proved[:-1], strict=True))
+        assert all(item <= most + ERROR for item, most in zip(result, proved[:-1], strict=True))
 
 
 @pytest.mark.parametrize("name", ["k-norm box", "k-norm hexagon", "k-staircase box 0.3"])
@@ -219,16 +219,16 @@ def test_counts_against_a_sample(queries: int) -> None:
     law = KNorm(scale=1, body=Signed(of=Counts(queries=queries)))
     for epsilon in (Fraction(0), Fraction(1, 2), Fraction(9, 10)):
         gains = [np.maximum(-np.expm1(float(epsilon) - loss), 0) for loss in losses]
-        worst = max(gains, key=lambda one: float(one.mean()))
+        worst = max(gains, key=lambda item: float(item.mean()))
         error = float(worst.std()) / draws**0.5
         assert float(worst.mean()) == pytest.approx(at(law, epsilon)[1], abs=5 * error)
 
 
 def test_many_counts_fall_back_on_laplaces_curve_which_is_above_theirs() -> None:
     counts = [KNorm(scale=1, body=Signed(of=Counts(queries=d))) for d in (1, 5, 12, 40, 41)]
-    found = [at(law, Fraction(1, 3))[1] for law in counts]
-    assert found[0] == found[-1] == pytest.approx(-np.expm1(-1 / 3))
-    assert found[0] > found[1] > found[2] > found[3] > 0.15
+    results = [at(law, Fraction(1, 3))[1] for law in counts]
+    assert results[0] == results[-1] == pytest.approx(-np.expm1(-1 / 3))
+    assert results[0] > results[1] > results[2] > results[3] > 0.15
 
 
 @pytest.mark.parametrize("gamma", ["0.2", "0.5", "0.9", "1"])
@@ -367,6 +367,6 @@ def test_samples_amplify_the_curve() -> None:
 def test_corners_that_differ_by_a_mirror_have_one_curve() -> None:
     with precision(256):
         for ones, gap in itertools.product(range(1, 8), (Fraction(1, 10), Fraction(3))):
-            one, other = (bodies_proof._corner(7, j, gap) for j in (ones, 8 - ones))
-            assert one.overlaps(other)
-            assert (one - other).abs_upper() < arb(2) ** -200
+            item, other = (bodies_proof._corner(7, j, gap) for j in (ones, 8 - ones))
+            assert item.overlaps(other)
+            assert (item - other).abs_upper() < arb(2) ** -200

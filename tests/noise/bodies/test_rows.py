@@ -55,15 +55,15 @@ def _pieces(size: int) -> Iterator[tuple[int, int]]:
 
 def _check_same(found: Reals, expected: list[Reals]) -> None:
     """The numbers of all `expected`, one after the other, are those found."""
-    balls = [(one, index) for one in expected for index in range(one.size)]
+    balls = [(entry, index) for entry in expected for index in range(entry.size)]
     assert found.size == len(balls)
     for start, stop in [(0, found.size), *_pieces(found.size)]:
         estimates = found.floats(start, stop)
         with precision(200):
             for index in range(start, stop):
-                one, own = balls[index]
+                item, computed = balls[index]
                 near = found.enclose(index, 60)
-                assert near.overlaps(one.enclose(own, 60))
+                assert near.overlaps(item.enclose(computed, 60))
                 if not estimates.beyond[index - start]:
                     value = estimates.values[index - start]
                     assert abs(value) <= estimates.reach
@@ -89,7 +89,7 @@ def test_columns_and_rows_side_by_side() -> None:
     _check_same(Interleaved([first, middle, last], rows=10), [numbers])
     in_order = [*(4, 5), 0, *(1, 2, 3)]
     places = [6 * row + column for row in range(10) for column in in_order]
-    moved = [as_vector(one_of(numbers, place)) for place in places]
+    moved = [as_vector(one_of(numbers, site)) for site in places]
     _check_same(join_columns([last, first, middle], rows=10), moved)
 
 
@@ -118,11 +118,11 @@ def test_every_row_has_its_own_gauge(*, inside: bool) -> None:
     assert usable.mean() > 0.99
     rows = x.values.reshape(-1, 5)[usable]
     ratio = CELL.gauges(rows) / wanted.values[usable]
-    own = CELL.bodies[0].gauges(rows[:, :2]) / wanted.values[usable]
+    computed = CELL.bodies[0].gauges(rows[:, :2]) / wanted.values[usable]
     law = stats.beta(2, 4 if inside else 3).cdf
-    assert stats.kstest(own, law).pvalue > 1e-6
-    assert stats.kstest(1.1 * own, law).pvalue < 1e-6
-    assert abs(np.corrcoef(own[1:], own[:-1])[0, 1]) < 5 / np.sqrt(own.size)
+    assert stats.kstest(computed, law).pvalue > 1e-6
+    assert stats.kstest(1.1 * computed, law).pvalue < 1e-6
+    assert abs(np.corrcoef(computed[1:], computed[:-1])[0, 1]) < 5 / np.sqrt(computed.size)
     if not inside:
         assert np.allclose(ratio, 1, atol=1e-6)
     else:

@@ -103,9 +103,9 @@ def test_the_curve_of_a_cube_in_closed_form(dimension: int, epsilon: str) -> Non
         heights = [q**k - q ** (k + 1) for k in range(4)] + [q**4]
         total = mp.fsum(h * e**dimension for h, e in zip(heights, ends, strict=True))
         within = [max(mp.mpf(0), e - mp.mpf("0.5")) ** dimension for e in ends]
-        tv = 1 - mp.fsum(h * one for h, one in zip(heights, within, strict=True)) / total
+        tv = 1 - mp.fsum(h * item for h, item in zip(heights, within, strict=True)) / total
         left = [min(e, (e + mp.mpf("2.6")) / 2) ** dimension for e in ends]
-        beyond = 1 - mp.fsum(h * one for h, one in zip(heights, left, strict=True)) / total
+        beyond = 1 - mp.fsum(h * item for h, item in zip(heights, left, strict=True)) / total
         alpha = mp.exp(mp.mpf(epsilon)) if float(epsilon) < 0.8 else 1 / q
         exact = (tv * (1 / q - alpha) + beyond * (alpha - 1)) / (1 / q - 1)
         assert low <= exact <= high
@@ -156,17 +156,17 @@ def test_no_shift_of_any_body_has_more_by_draws(name: str, scale: str) -> None:
     ]
     shifts = [*corners, 0.7 * corners[0], (corners[0] + corners[1]) / 2]
     for epsilon in ("0", "0.5", "0.8", "3"):
-        found, error = 0.0, 0.0
+        result, error = 0.0, 0.0
         for shift in shifts:
             with np.errstate(invalid="ignore"):
                 losses = noise.log_density(x) - noise.log_density(x - shift)
             gained = np.maximum(-np.expm1(float(epsilon) - losses), 0)
-            if gained.mean() > found:
-                found, error = float(gained.mean()), float(gained.std() / DRAWS**0.5)
+            if gained.mean() > result:
+                result, error = float(gained.mean()), float(gained.std() / DRAWS**0.5)
         _, most = at(noise, epsilon)
-        assert found <= most + SURE * error
+        assert result <= most + SURE * error
         if name == "cube":
-            assert found == pytest.approx(most, abs=SURE * error)
+            assert result == pytest.approx(most, abs=SURE * error)
 
 
 def test_it_is_exact_for_a_box_alone_and_for_all_of_its_shifts() -> None:
@@ -192,7 +192,7 @@ def test_releases_compose_as_four_losses(epsilon: str) -> None:
     interval = prove_composed((part,), Fraction(epsilon)).interval
     with mp.workdps(30):
         q = mp.exp(mp.mpf("-0.8"))
-        tv, beyond = (mp.mpf(at(noise, one)[0]) for one in ("0", "0.8"))
+        tv, beyond = (mp.mpf(at(noise, item)[0]) for item in ("0", "0.8"))
         p = (tv - beyond) / (1 - q)
         rest = 1 - beyond - p - p * q
         pairs = ((beyond, 0), (0, beyond), (p, p * q), (p * q, p), (rest, rest))

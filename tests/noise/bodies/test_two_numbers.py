@@ -163,9 +163,9 @@ def test_a_number_alone_and_one_of_another_cell_against_draws(name: str) -> None
             assert t is not None
             share = (np.abs(x[:, places[0]] - ratio * x[:, places[1]]) <= t).mean()
             assert abs(share - probability) < share_error
-        for one in (alone, i):
-            t = find_quantile(law, probability, one)
-            assert abs((np.abs(x[:, one]) <= t).mean() - probability) < share_error
+        for item in (alone, i):
+            t = find_quantile(law, probability, item)
+            assert abs((np.abs(x[:, item]) <= t).mean() - probability) < share_error
     assert find_difference(law, 0.95, (alone, i), 0.6) is None
 
 

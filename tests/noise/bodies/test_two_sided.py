@@ -37,10 +37,10 @@ def test_the_variance_is_that_of_the_quantiles(parts: list[Counts], place: int) 
     nodes, weights = np.polynomial.legendre.leggauss(160)
     u, du = 17 * (1 + nodes), 17 * weights
     for coordinate in {0, law.dimension // 2, law.dimension - 1}:
-        t = np.array([find_quantile(law, -math.expm1(-one), coordinate) for one in u])
-        found = float((t**2 * np.exp(-u)) @ du)
+        t = np.array([find_quantile(law, -math.expm1(-item), coordinate) for item in u])
+        value = float((t**2 * np.exp(-u)) @ du)
         steps = isinstance(law, TwoSidedStaircase)
-        assert found == pytest.approx(law.variances[coordinate], rel=1e-3 if steps else 1e-5)
+        assert value == pytest.approx(law.variances[coordinate], rel=1e-3 if steps else 1e-5)
 
 
 @pytest.mark.dense

@@ -72,10 +72,10 @@ def test_nothing_is_told_without_a_delta_or_of_samples() -> None:
 @pytest.mark.dense
 def test_a_comparison_says_why_it_is_left_out() -> None:
     comparison = compare(epsilon=50, delta="1e-12", sensitivity=L2(3))
-    reasons = {one.name: one.why for one in comparison.skipped}
+    reasons = {item.name: item.why for item in comparison.skipped}
     for name in ("gaussian-mixture", "quasi-gaussian"):
         assert "its mse is not below truncated-staircase noise" in reasons[name]
     asked = compare(
         epsilon=8, delta="1e-3", sensitivity=L2(3), parameters={"gaussian-mixture": {"modes": 1}}
     )
-    assert "gaussian-mixture" in {one.mechanism.noise.name for one in asked.candidates}
+    assert "gaussian-mixture" in {candidate.mechanism.noise.name for candidate in asked.candidates}

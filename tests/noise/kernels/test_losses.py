@@ -127,8 +127,8 @@ def test_between_shifts_the_worst_is_covered() -> None:
     for i in range(0, size, 7):
         with precision(128):
             exact = delta_ball(noise, shift=Fraction(1), epsilon=i * step)
-        found = delta_of(above, float(i * step))
-        assert float(exact.lower()) <= found <= float(exact.upper()) * (1 + 1e-4)
+        result = delta_of(above, float(i * step))
+        assert float(exact.lower()) <= result <= float(exact.upper()) * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("noise", [PROBLEMS[0][0], PROBLEMS[3][0], PROBLEMS[6][0]])
@@ -143,14 +143,14 @@ def test_how_far_h_may_bend_counts_all_that_may_leak(noise: KernelNoise) -> None
         return np.exp(noise.log_density(sigma * x[:, None])) * sigma
 
     for first in (Fraction(1, 4), shifts.longest - Fraction(1, 128)):
-        one, two = (shifts.examine(at) for at in (first, first + Fraction(1, 128)))
-        bent = shifts.bend(one, two, alphas)
-        at = float(one.shift) + 1 / 256
+        item, two = (shifts.examine(at) for at in (first, first + Fraction(1, 128)))
+        bent = shifts.bend(item, two, alphas)
+        at = float(item.shift) + 1 / 256
         fall = np.maximum(0, 2 * f(y + at) - f(y + at + 1e-3) - f(y + at - 1e-3)) / 1e-6
-        for alpha, found in zip(alphas, bent, strict=True):
+        for alpha, result in zip(alphas, bent, strict=True):
             leaks = f(y + at) > alpha * f(y)
-            assert fall[leaks].sum() * w <= found * (1 + 1e-4)
-            assert found <= fall[f(y + at) > alpha * 0.85 * f(y)].sum() * w * 1.1 + 0.05
+            assert fall[leaks].sum() * w <= result * (1 + 1e-4)
+            assert result <= fall[f(y + at) > alpha * 0.85 * f(y)].sum() * w * 1.1 + 0.05
 
 
 def test_short_shifts_keep_their_digits() -> None:

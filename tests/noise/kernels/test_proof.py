@@ -25,7 +25,7 @@ from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
     [
         *LEAST_SCALES,
         HARD_SCALES[0],
-        *(pytest.param(*one, marks=pytest.mark.slow) for one in HARD_SCALES[1:]),
+        *(pytest.param(*hard_scale, marks=pytest.mark.slow) for hard_scale in HARD_SCALES[1:]),
     ],
 )
 def test_the_least_scale_is_between_proved_and_refuted(

@@ -92,10 +92,10 @@ def test_the_positive_part_of_polynomials() -> None:
     basis = np.stack([math.comb(5, k) * s**k * (1 - s) ** (5 - k) for k in range(6)])
     for count in (400, 7):
         part, width = coefficients[:, :count], widths[:count]
-        found = float(np.maximum(part.T @ basis, 0).mean(axis=1) @ width)
+        value = float(np.maximum(part.T @ basis, 0).mean(axis=1) @ width)
         low, high = integrate_positive_part(part, np.zeros(count), width)
-        assert low <= found + SUM
-        assert high >= found - SUM
+        assert low <= value + SUM
+        assert high >= value - SUM
         assert high - low <= 2e-5
     errors = rng.uniform(0, 0.1, 400)
     low, high = integrate_positive_part(coefficients, errors, widths)

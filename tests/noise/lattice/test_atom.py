@@ -77,8 +77,8 @@ def test_it_is_never_taken_unasked() -> None:
     assert with_atom.mse < mechanism.mse
     assert isinstance(mechanism.noise, TruncatedStaircase)
     assert mechanism.noise.atom == 0
-    offered = [one.noise for one in compare(**arguments).mechanisms]
-    assert not any(one.parameters.get("atom") for one in offered)
+    offered = [mechanism.noise for mechanism in compare(**arguments).mechanisms]
+    assert not any(item.parameters.get("atom") for item in offered)
 
 
 def test_a_certificate_with_an_edited_atom_is_rejected() -> None:

@@ -40,9 +40,9 @@ def test_no_other_law_does_better(power: int, cells: int, reach: int, price: flo
     """Against scipy's SLSQP on the logs of the masses, with divergences from the definition."""
     program = Program(cells=cells, reach=reach, fall=1.5 / cells, power=power)
     start = np.exp(-np.arange(reach + 1) / cells)
-    found = program.solve(price=price, start=start)
-    assert found @ program.counts == pytest.approx(1, abs=1e-12)
-    assert found @ program.costs == pytest.approx(_loss(program, found), rel=1e-12)
+    solution = program.solve(price=price, start=start)
+    assert solution @ program.counts == pytest.approx(1, abs=1e-12)
+    assert solution @ program.costs == pytest.approx(_loss(program, solution), rel=1e-12)
 
     def normalised(logs: Floats) -> Floats:
         masses = np.exp(logs)
@@ -57,10 +57,10 @@ def test_no_other_law_does_better(power: int, cells: int, reach: int, price: flo
         largest = d.max() + math.log(np.exp(sharpness * (d - d.max())).sum()) / sharpness
         return largest + price * _loss(program, normalised(logs))
 
-    other = normalised(minimize(objective, np.log(found), method="SLSQP").x)
-    value = _largest(program, found) + price * _loss(program, found)
+    other = normalised(minimize(objective, np.log(solution), method="SLSQP").x)
+    value = _largest(program, solution) + price * _loss(program, solution)
     best = _largest(program, other) + price * _loss(program, other)
-    assert value <= best + GAP * _largest(program, found) * 1.1
+    assert value <= best + GAP * _largest(program, solution) * 1.1
 
 
 def test_small_shifts_give_a_gaussian() -> None:

@@ -234,15 +234,16 @@ def test_chords_are_above_a_convex_function_that_falls() -> None:
     rough[7] = arb(1)
     with precision(128):
         finer = [Fraction(i, 24) for i in range(130)]
-        found = [float(one) for one in chords(list(zip(at, rough, strict=True)), finer)]
+        results = [float(chord) for chord in chords(list(zip(at, rough, strict=True)), finer)]
     exact = [delta(e) for e in finer]
     alphas = [math.exp(e) for e in finer]
     slopes = [
-        (b - a) / (y - x) for (a, b), (x, y) in zip(pairwise(found), pairwise(alphas), strict=True)
+        (b - a) / (y - x)
+        for (a, b), (x, y) in zip(pairwise(results), pairwise(alphas), strict=True)
     ]
-    assert all(a >= b * (1 - 1e-12) for a, b in zip(found, exact, strict=True))
+    assert all(a >= b * (1 - 1e-12) for a, b in zip(results, exact, strict=True))
     assert all(a <= b + 1e-12 for a, b in pairwise(slopes))
-    assert found[-1] == found[-10] == min(float(one) for one in rough)
+    assert results[-1] == results[-10] == min(float(item) for item in rough)
 
 
 def test_chords_are_straight_in_alpha() -> None:

@@ -61,9 +61,9 @@ def test_estimates_are_within_their_error_of_the_balls(
     law, entropy = law_of(dimension, alpha, p), InsecureSeededEntropy(42)
     checked = 0
     for _ in range(40):
-        one = generalized_gamma_sampler(law, Fraction(1, 2**22), entropy)
+        item = generalized_gamma_sampler(law, Fraction(1, 2**22), entropy)
         for count in (min(dimension, 4), dimension - min(dimension, 4)):
-            block = one.draw(count)
+            block = item.draw(count)
             with precision(256):
                 for index in range(count):
                     exact = block.enclose(index, 120)

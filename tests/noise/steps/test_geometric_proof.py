@@ -89,19 +89,19 @@ def _convolved(law: Geometric, shift: int, releases: int, epsilon: Any) -> Any:
     """
     far = whole_steps.last(law) - shift
     decay = mp.mpf(law.decay.numerator) / law.decay.denominator
-    one: dict[int, Any] = {}
+    record: dict[int, Any] = {}
     for k in range(-far, far + 1):
         here, there = whole_steps.chance(law, k), whole_steps.chance(law, k - shift)
         loss = round(float(mp.log(here / there) / decay))
-        one[loss] = one.get(loss, mp.mpf(0)) + here
-    found = {0: mp.mpf(1)}
+        record[loss] = record.get(loss, mp.mpf(0)) + here
+    results = {0: mp.mpf(1)}
     for _ in range(releases):
         wider: dict[int, Any] = {}
-        for a, p in found.items():
-            for b, q in one.items():
+        for a, p in results.items():
+            for b, q in record.items():
                 wider[a + b] = wider.get(a + b, mp.mpf(0)) + p * q
-        found = wider
-    return mp.fsum(p * max(mp.mpf(0), 1 - mp.exp(epsilon - decay * z)) for z, p in found.items())
+        results = wider
+    return mp.fsum(p * max(mp.mpf(0), 1 - mp.exp(epsilon - decay * z)) for z, p in results.items())
 
 
 @pytest.mark.parametrize("law", LAWS[:4], ids=lambda law: f"{law.cells}-{law.core}")

@@ -92,7 +92,7 @@ def moved_by_rows(dimension: int, most: int, *, replaced: bool) -> list[Whole]:
     units = list(added(dimension, most))
     if not replaced:
         return [sign * unit for unit in units for sign in (1, -1)]
-    return [one - other for one in units for other in units]
+    return [unit - other for unit in units for other in units]
 
 
 def largest_cost(noise: Agreeing, shifts: list[Whole]) -> Fraction:

@@ -35,9 +35,9 @@ class Streams(Generic[Number]):
 
     def gain_of(self, past: Outputs, step: int, factor: Number) -> Number:
         """The Σ (p(y − s) − factor·p(y))₊ if the row moves the release after this past."""
-        place = len(past)
+        size = len(past)
         gains = [
-            self.mass((*y[:place], y[place] - step, *y[place + 1 :])) - factor * self.mass(y)
+            self.mass((*y[:size], y[size] - step, *y[size + 1 :])) - factor * self.mass(y)
             for y in self._outputs(past)
         ]
         return sum((max(gain, 0 * gain) for gain in gains), 0 * factor)
@@ -53,8 +53,8 @@ class Streams(Generic[Number]):
     def best_fixed_gain(self, factor: Number) -> Number:
         """The gain of the best adversary who chooses the release beforehand."""
         return max(
-            sum((self.gain_of(past, step, factor) for past in self._pasts(place)), 0 * factor)
-            for place in range(self.releases)
+            sum((self.gain_of(past, step, factor) for past in self._pasts(index)), 0 * factor)
+            for index in range(self.releases)
             for step in (1, -1)
         )
 

@@ -27,27 +27,27 @@ TREES = (
 def test_variances_are_those_of_the_laws(law: Agreeing, *, proved: bool) -> None:
     window = find_window(law.branches, rates_of(law), proved=proved)
     variances = estimate_variances(law.branches, rates_of(law), window=window)
-    exact = [[one.variance for one in own] for own in node_laws(law)]
+    exact = [[item.variance for item in law] for law in node_laws(law)]
     assert list(map(len, variances)) == list(map(len, exact))
-    for own, wanted in zip(variances, exact, strict=True):
-        assert own == pytest.approx(wanted, rel=1e-9 if proved else 1e-5)
+    for computed, wanted in zip(variances, exact, strict=True):
+        assert computed == pytest.approx(wanted, rel=1e-9 if proved else 1e-5)
 
 
 @pytest.mark.parametrize("law", TREES, ids=lambda law: str(law.branches))
 def test_what_nodes_keep_is_that_of_the_laws(law: Agreeing) -> None:
-    found, exact = (of(law.branches, rates_of(law)) for of in (estimate_acceptance, solve))
-    assert list(map(len, found)) == list(map(len, exact.acceptance))
-    for own, wanted in zip(found, exact.acceptance, strict=True):
-        assert own == pytest.approx(wanted, rel=1e-9)
+    result, exact = (of(law.branches, rates_of(law)) for of in (estimate_acceptance, solve))
+    assert list(map(len, result)) == list(map(len, exact.acceptance))
+    for computed, wanted in zip(result, exact.acceptance, strict=True):
+        assert computed == pytest.approx(wanted, rel=1e-9)
 
 
 def test_cells_below_a_root_without_a_share_are_a_tree_by_themselves() -> None:
     law = Agreeing(scale=1, branches=(5, 1, 3, 2), shares=("0", "0", "0.2", "0.1", "0.7"))
-    (found,), (exact,) = cell_laws(law), node_laws(law)[-1]
-    assert (found.level, found.nodes, found.share) == (exact.level, exact.nodes, exact.share)
-    assert found.variance == pytest.approx(exact.variance, rel=1e-12)
-    assert found.covariance == pytest.approx(exact.covariance, rel=1e-9)
-    assert found.half_width(0.99) == exact.half_width(0.99)
+    (result,), (exact,) = cell_laws(law), node_laws(law)[-1]
+    assert (result.level, result.nodes, result.share) == (exact.level, exact.nodes, exact.share)
+    assert result.variance == pytest.approx(exact.variance, rel=1e-12)
+    assert result.covariance == pytest.approx(exact.covariance, rel=1e-9)
+    assert result.half_width(0.99) == exact.half_width(0.99)
     assert law.variances == pytest.approx([exact.variance] * 30, rel=1e-12)
 
 
@@ -85,18 +85,24 @@ def test_shares_of_a_scale_nearby_are_as_good(cells: int, scale: str) -> None:
         (root,), (cell,) = estimate_variances((cells,), rates, window=window)
         return (root * cell) ** 0.25  # the geometric mean of both standard deviations
 
-    shares = search_shares((cells,), scale, lambda own: own[0] * own[1])
+    shares = search_shares((cells,), scale, lambda computed: computed[0] * computed[1])
     near = [shares[0] + Fraction(units, 1000) for units in range(-50, 51, 2)]
     best = min(mean(candidate) for candidate in near if 0 <= candidate < 1)
     assert mean(shares[0]) <= 1.001 * best
 
 
 def test_few_scales_are_searched_and_each_is_near() -> None:
-    assert [scale_to_search(one) for one in ("0.5", 1, 2, 3, 1000)] == [Fraction(1, 2), 1, 2, 2, 2]
+    assert [scale_to_search(item) for item in ("0.5", 1, 2, 3, 1000)] == [
+        Fraction(1, 2),
+        1,
+        2,
+        2,
+        2,
+    ]
     assert scale_to_search("0.25") == Fraction(1, 4)
     assert scale_to_search("0.31") == Fraction(0.31)
-    asked = [Fraction(one, 1000) for one in range(500, 2000)]
-    found = [scale_to_search(one) for one in asked]
-    assert len(set(found)) < 70
-    assert max(abs(b / a - 1) for a, b in zip(asked, found, strict=True)) < Fraction(12, 1000)
-    assert found == sorted(found)
+    asked = [Fraction(index, 1000) for index in range(500, 2000)]
+    results = [scale_to_search(item) for item in asked]
+    assert len(set(results)) < 70
+    assert max(abs(b / a - 1) for a, b in zip(asked, results, strict=True)) < Fraction(12, 1000)
+    assert results == sorted(results)

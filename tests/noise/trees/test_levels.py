@@ -79,9 +79,9 @@ def test_twice_the_window_changes_no_more_than_is_stated() -> None:
     window = find_window(CHAIN.branches, rates)
     once = solve(CHAIN.branches, rates).laws
     twice = solve(CHAIN.branches, rates, window=2 * window).laws
-    for (one,), (other,) in zip(once, twice, strict=True):
-        gap = one.values[: window // 2] - other.values[: window // 2]
-        assert np.linalg.norm(gap) <= one.error + other.error
+    for (item,), (other,) in zip(once, twice, strict=True):
+        gap = item.values[: window // 2] - other.values[: window // 2]
+        assert np.linalg.norm(gap) <= item.error + other.error
         assert np.linalg.norm(gap) < 1e-12  # the bounds are far from what is met
 
 
@@ -95,10 +95,10 @@ def test_bounds_on_rounding_hold_and_grow_slowly_with_the_levels() -> None:
     rates = tuple(float(share) for share in deep.shares)
     once = solve(deep.branches, rates).laws
     twice = solve(deep.branches, rates, window=2 * find_window(deep.branches, rates)).laws
-    for (one,), (other,) in zip(once, twice, strict=True):
-        half = len(one.values) // 2
-        gap = np.linalg.norm(one.values[:half] - other.values[:half])
-        assert gap <= one.error + other.error
+    for (item,), (other,) in zip(once, twice, strict=True):
+        half = len(item.values) // 2
+        gap = np.linalg.norm(item.values[:half] - other.values[:half])
+        assert gap <= item.error + other.error
 
 
 def test_laws_fall_on_both_sides() -> None:
@@ -133,7 +133,7 @@ def test_rounding_errors_are_bounded() -> None:
     exact = Known(values=np.array([float(number) for number in y]), error=0.0)
     cubed = _convolved(_convolved(x, x), x)
     total = sum(x, Fraction(0))
-    for found, true in (
+    for result, true in (
         (off.convolved(exact), _convolved(x, y)),
         (exact.convolved(off), _convolved(x, y)),
         (off.power(3), cubed),
@@ -141,9 +141,9 @@ def test_rounding_errors_are_bounded() -> None:
         (off.times_known(exact), [a * b for a, b in zip(x, y, strict=True)]),
         (off.normalised()[0], [a / total for a in x]),
     ):
-        gap = _gap(found, true)
-        assert gap <= found.error
-        assert found.error < 1e-6
+        gap = _gap(result, true)
+        assert gap <= result.error
+        assert result.error < 1e-6
     assert off.power(0).values.tolist() == [1.0] + [0.0] * 31
 
 

@@ -52,16 +52,16 @@ def test_the_law_of_each_node_is_that_of_an_enumeration(law: Agreeing) -> None:
     points, chances = enumerated(law, _REACH if law.dimension < 4 else 6)
     shape = law.shape
     for level, (laws, sums) in enumerate(zip(node_laws(law), _sums(law, points), strict=True)):
-        assert [one.nodes for one in laws] == shape.count(level)
+        assert [law.nodes for law in laws] == shape.count(level)
         assert len(shape.positions_of[level]) == sums.shape[1]
         for node, position in enumerate(shape.positions_of[level]):
-            own = laws[position]
+            computed = laws[position]
             exact = np.bincount(np.abs(sums[:, node]), chances)[:5]
             exact[1:] /= 2
-            assert own.probabilities[:5] == pytest.approx(exact, abs=1e-4)
-            assert own.variance == pytest.approx(chances @ sums[:, node] ** 2, rel=2e-3)
+            assert computed.probabilities[:5] == pytest.approx(exact, abs=1e-4)
+            assert computed.variance == pytest.approx(chances @ sums[:, node] ** 2, rel=2e-3)
             inside = [float(chances @ (np.abs(sums[:, node]) <= j)) for j in range(20)]
-            h = own.half_width(0.95)
+            h = computed.half_width(0.95)
             assert inside[h] >= 0.95 - 1e-4
             assert not h or inside[h - 1] < 0.95 + 1e-4
     assert law.variances == pytest.approx(chances @ points**2, rel=2e-3)
@@ -143,11 +143,11 @@ def test_joint_draws_are_those_of_an_enumeration() -> None:
     drawn = draw_cells(law, InsecureSeededEntropy(3), count=40_000)
     points, chances = enumerated(law, _REACH)
     sums = 2 * points[:, 0] - points[:, 2] + 3 * points[:, 1]  # no symmetry of the tree
-    found = 2 * drawn[:, 0] - drawn[:, 2] + 3 * drawn[:, 1]
+    result = 2 * drawn[:, 0] - drawn[:, 2] + 3 * drawn[:, 1]
     for value in range(-6, 7):
         chance = float(chances @ (sums == value))
         error = math.sqrt(chance / len(drawn))
-        assert abs((found == value).mean() - chance) < 4.5 * error
+        assert abs((result == value).mean() - chance) < 4.5 * error
 
 
 @pytest.mark.parametrize("branches", TREES)
@@ -178,8 +178,8 @@ def test_a_certificate_of_it_is_proved_and_no_edit_of_it() -> None:
     again.verify()
     assert again.noise == mechanism.noise
     record = json.loads(stored)
-    told = record["noise"]["parameters"]["branches"]
-    assert told == [3, 4, 1, 2]
+    message = record["noise"]["parameters"]["branches"]
+    assert message == [3, 4, 1, 2]
     for edit in ([3, 3, 2, 2], [3, 4, 1, 3], [7, 2]):
         record["noise"]["parameters"]["branches"] = edit
         text = json.dumps(record)
@@ -205,8 +205,8 @@ def test_the_expected_work_is_what_is_drawn_by_chances() -> None:
     points, chances = enumerated(_law((2, 3, 1), shares=(0, 0, "0.5")), 7)
     state = [np.abs(points[:, :3].sum(axis=1)), np.abs(points[:, 3])]
     rate = [float(share / law.scale) for share in law.shares]
-    weights = [np.exp(-rate[1] * one) for one in state]
-    kept = [float(chances @ one) for one in weights]
+    weights = [np.exp(-rate[1] * item) for item in state]
+    kept = [float(chances @ weight) for weight in weights]
     both = weights[0] * weights[1]
     root = float(
         chances @ (both * np.exp(-rate[0] * np.abs(points.sum(axis=1)))) / (chances @ both)
@@ -221,11 +221,11 @@ def test_sums_without_one_part_are_convolutions() -> None:
         (Known(values=law, error=0.0), count) for law, count in zip(laws, (2, 1, 3), strict=True)
     ]
     spectra = [transform(law) for law in laws]
-    for index, one in enumerate(all_but_one(parts)):
+    for index, item in enumerate(all_but_one(parts)):
         powers = [count - (j == index) for j, (_, count) in enumerate(parts)]
         exact = np.fft.irfft(math.prod(s**p for s, p in zip(spectra, powers, strict=True)))  # pyright: ignore
-        assert np.linalg.norm(one.values - exact) <= one.error
-        assert 0 < one.error < 1e-12
+        assert np.linalg.norm(item.values - exact) <= item.error
+        assert 0 < item.error < 1e-12
 
 
 def test_the_window_holds_the_tree() -> None:
@@ -238,8 +238,8 @@ def test_a_root_without_a_share_costs_no_digits() -> None:
     """Trees of a forest don't know of each other: half-widths are told as if each were alone."""
     sizes = [1, 3, 60, 150]
     forest = node_laws(_law((4, *sizes), scale=1, shares=(0, "0.5", "0.5")))
-    for own, size in zip(forest[1], sizes, strict=True):
+    for computed, size in zip(forest[1], sizes, strict=True):
         alone = level_laws(_law((size,), scale=1, shares=("0.5", "0.5")))[0]
-        assert own.probabilities[:9] == pytest.approx(alone.probabilities[:9], rel=1e-9)
-        assert own.half_width(0.99) == alone.half_width(0.99)
-        assert own.error < 1e-8
+        assert computed.probabilities[:9] == pytest.approx(alone.probabilities[:9], rel=1e-9)
+        assert computed.half_width(0.99) == alone.half_width(0.99)
+        assert computed.error < 1e-8

@@ -61,7 +61,7 @@ def test_no_shares_on_a_grid_are_better(
         for second in tenths:
             units = (first, second)[: len(branches)]
             if sum(units) < 10:
-                shares = tuple(Fraction(one, 10) for one in (*units, 10 - sum(units)))
+                shares = tuple(Fraction(item, 10) for item in (*units, 10 - sum(units)))
                 assert mean_std <= _mean_std(branches, shares, importance, rows=rows) * (1 + 1e-9)
 
 

@@ -27,10 +27,10 @@ _LEFT_OUT = 1e-3  # of the enumeration, at most
 def test_sums_have_the_law_of_an_enumeration(law: Agreeing, reach: int) -> None:
     points, chances = enumerated(law, reach)
     cells = points.reshape(-1, *law.branches)
-    variances = [one.variance for one in level_laws(law)]
+    variances = [law.variance for law in level_laws(law)]
     for fixed in itertools.product((False, True), repeat=len(law.branches)):
         kept = zip(fixed, law.branches, strict=True)
-        last_of_each = [slice(b - 1 if one else 0, b) for one, b in kept]
+        last_of_each = [slice(b - 1 if item else 0, b) for item, b in kept]
         summed = cells[:, *last_of_each].reshape(len(points), -1).sum(axis=1)
         exact = float(chances @ summed**2)
         assert variance_of_sum(law.branches, variances, fixed) == pytest.approx(exact, rel=2e-2)
@@ -44,7 +44,7 @@ def test_sums_have_the_law_of_an_enumeration(law: Agreeing, reach: int) -> None:
 def test_the_covariances_of_the_theory() -> None:
     """The chain of the table 20 × 2 × 10: sex, age, region; its standard deviations by table."""
     law = Agreeing(scale=1, branches=(2, 10, 20), shares=(0, "0.2", "0.1", "0.7"))
-    variances = [one.variance for one in level_laws(law)]
+    variances = [law.variance for law in level_laws(law)]
     published = {
         (False, False, False): 8.78,
         (False, False, True): 8.45,

@@ -88,15 +88,15 @@ def test_the_kind_with_the_most_given_keys_answers(laid: SpecLayout) -> None:
 
 @pytest.mark.dense
 def test_a_plan_is_read_back_from_its_certificate(laid: SpecLayout) -> None:
-    made = plan(laid)
+    mechanism = plan(laid)
     assert {kind_of(laid.spec, query) for query in laid.spec.query} == {*KINDS} - {
         SERIES,
         SELECTION,
     }
-    again = plan_as_certified(laid, made.certificate)
-    assert again.to_record() == made.to_record()
-    assert list(dict.fromkeys(part.query for part in made.parts)) == list(made.names)
-    labels = [label for answered in made.answered for label in answered.labels]
+    again = plan_as_certified(laid, mechanism.certificate)
+    assert again.to_record() == mechanism.to_record()
+    assert list(dict.fromkeys(part.query for part in mechanism.parts)) == list(mechanism.names)
+    labels = [label for answered in mechanism.answered for label in answered.labels]
     assert sorted(labels) == sorted(
         label for answer in list_answers(laid) for label in answer.labels
     )
@@ -104,8 +104,8 @@ def test_a_plan_is_read_back_from_its_certificate(laid: SpecLayout) -> None:
 
 @pytest.mark.dense
 def test_every_part_is_in_a_section_and_says_what_it_is(laid: SpecLayout) -> None:
-    made = plan(laid)
-    for answered in made.answered:
+    built = plan(laid)
+    for answered in built.answered:
         topics = {topic for topic, _ in answered.sentences(NO_NAMES)}
         for part in answered.parts:
             assert part.section in SECTIONS
@@ -125,11 +125,11 @@ def on_a_tree(claim: Claim) -> bool:
 @pytest.mark.dense
 def test_no_answer_reads_the_certificate_of_another(laid: SpecLayout, draws: Claims) -> None:
     certificate = plan(laid).certificate
-    for place, (name, claim) in enumerate(draws):
+    for index, (name, claim) in enumerate(draws):
         for _, other in draws:
             if other == claim or (on_a_tree(claim) and on_a_tree(other)):
                 continue
-            forged = (*draws[:place], (name, other), *draws[place + 1 :])
+            forged = (*draws[:index], (name, other), *draws[index + 1 :])
             with pytest.raises(CertificateRejected):
                 plan_as_certified(laid, replace(certificate, draws=forged))
 

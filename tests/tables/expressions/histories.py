@@ -136,7 +136,7 @@ def _ordered(rng: random.Random, word: str, kind: str, depth: int) -> History:
         columns = [key.values(rows) for key in keys]
         places = [tuple(column[at] for column in columns) for at in range(len(rows))]
         placed = [at for at in range(len(rows)) if None not in places[at]]
-        order_of = [tuple(map(_key, place)) if None not in place else () for place in places]
+        order_of = [tuple(map(_key, site)) if None not in site else () for site in places]
         if word == "row_number":
             placed.sort(key=lambda at: (order_of[at], identity(rows[at])), reverse=back)
             numbers = {at: number for number, at in enumerate(placed, 1)}

@@ -123,8 +123,8 @@ def _exponential_error() -> float:
     worst = 0.0
     terms = [1 / math.factorial(n) for n in range(14)]
     split = abs(arb.const_log2() - arb(_HIGH) - arb(_LOW)) * 1024
-    for place in range(-360, 360):
-        r = _between(place / 1000, (place + 1) / 1000)
+    for index in range(-360, 360):
+        r = _between(index / 1000, (index + 1) / 1000)
         # x - k high has a rounding, as have k low and the last difference
         reduced = Step(r, _U * (arb("0.361") + arb("1e-6")) * 3 + split)
         series = _polynomial(reduced, terms)
@@ -153,10 +153,10 @@ def test_a_fused_product_would_be_noticed() -> None:
     rng = random.Random(1)
     rows = [tuple(rng.uniform(-2, 2) for _ in range(3)) for _ in range(1000)]
     fused = [float(Fraction(a) * Fraction(b) + Fraction(c)) for a, b, c in rows]
-    assert sum(one != a * b + c for one, (a, b, c) in zip(fused, rows, strict=True)) > 100
+    assert sum(item != a * b + c for item, (a, b, c) in zip(fused, rows, strict=True)) > 100
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE given (place INTEGER, a DOUBLE, b DOUBLE, c DOUBLE)")
-        listed = [[place, *row] for place, row in enumerate(rows)]
+        listed = [[index, *row] for index, row in enumerate(rows)]
         connection.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", listed)
         results = connection.sql("SELECT a * b + c FROM given ORDER BY place").fetchall()
     assert [value for (value,) in results] == [a * b + c for a, b, c in rows]
@@ -174,7 +174,7 @@ def _evaluate_trees(
     compiled = SqlColumns(trees, columns)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE given (place INTEGER, x DOUBLE, y DOUBLE)")
-        listed = [[place, *row] for place, row in enumerate(rows)]
+        listed = [[index, *row] for index, row in enumerate(rows)]
         connection.executemany("INSERT INTO given VALUES (?, ?, ?)", listed)
         query = compiled.wrap("SELECT * FROM given")
         wanted = ", ".join(compiled.names)

@@ -53,13 +53,13 @@ def problems(spec: dict[str, Any]) -> dict[str, str]:
 
 
 def test_persons_beside_medicines_have_the_noise_of_one_group() -> None:
-    own = PERSONS | {"contribution": {"max_groups": 1}}
+    computed = PERSONS | {"contribution": {"max_groups": 1}}
     alone = stds(raw(PERSONS, contribution={"max_groups": 1}))["persons"]
     assert alone < 2
     assert stds(raw(PERSONS))["persons"] > 3.5 * alone
-    assert stds(raw(own))["persons"] == alone
+    assert stds(raw(computed))["persons"] == alone
     assert stds(raw(PERSONS, join=JOIN))["persons"] == alone
-    mixed, medicines = stds(raw(DRUGS, own)), stds(raw(DRUGS, PERSONS))
+    mixed, medicines = stds(raw(DRUGS, computed)), stds(raw(DRUGS, PERSONS))
     assert mixed["persons"] < medicines["persons"] / 3
     assert mixed["drugs"] < 1.25 * medicines["drugs"]  # which shared its noise
 
@@ -81,15 +81,15 @@ def test_a_value_over_a_persons_rows_has_one_group(derived: str, groups: int) ->
 
 
 def test_the_plan_says_which_limit_each_query_used() -> None:
-    own = PERSONS | {"contribution": {"max_groups": 2}}
-    text = str(find_plan(spec_file.lay_out(raw(DRUGS, own)))[1])
+    computed = PERSONS | {"contribution": {"max_groups": 2}}
+    text = str(find_plan(spec_file.lay_out(raw(DRUGS, computed)))[1])
     assert "In drugs, each who is counted in at most 6 cells, which chance chooses." in text
     assert "In persons, each who is counted in at most 2 cells, which chance chooses." in text
 
 
 def test_the_limits_of_a_query_replace_those_of_the_same_name() -> None:
-    own = PERSONS | {"contribution": {"max_groups": 1, "l2": 2}}
-    spec = spec_file.parse(raw(own, contribution={"max_rows": 3, "max_groups": 5}))
+    computed = PERSONS | {"contribution": {"max_groups": 1, "l2": 2}}
+    spec = spec_file.parse(raw(computed, contribution={"max_rows": 3, "max_groups": 5}))
     limits = spec.limits(spec.query[0])
     assert limits is not None
     assert limits.given == {"max_rows": 3, "max_groups": 1, "l2": 2}
@@ -123,7 +123,7 @@ def test_a_person_is_in_few_groups_by_construction(by: dict[str, Any], groups: i
         "number": "row_number(by = month) over who",
     }
     layouts = spec_file.lay_out(raw(query, join=join, derive=derive))
-    (layout,) = [one for part in layouts.queries for ways in part for one in ways][:1]
+    (layout,) = [route for part in layouts.queries for ways in part for route in ways][:1]
     limits = limits_of(layouts.spec, layouts.spec.query[0], layout.axes)
     assert limits.max_groups == groups
     assert not (groups < 6 and layout.leaves_out)
@@ -164,8 +164,8 @@ def test_impossible_limits_are_problems_of_their_key() -> None:
 
 
 def test_what_is_clipped_is_counted_by_the_limits_of_the_query() -> None:
-    own = PERSONS | {"contribution": {"max_groups": 1}, "clipping": "0.1"}
-    spec = spec_file.lay_out(raw(DRUGS, own))
+    computed = PERSONS | {"contribution": {"max_groups": 1}, "clipping": "0.1"}
+    spec = spec_file.lay_out(raw(DRUGS, computed))
     (layout,) = spec.queries[2][0]
     assert layout.clipped == ("count_over_limits counts each who with rows in more than 1 groups.",)
 

@@ -27,7 +27,7 @@ def begun(**changes: Any) -> ln.ReleaseBuilder:
 
 
 def test_what_it_builds_is_the_spec_of_the_same_sections(tmp_path: Any) -> None:
-    made = (
+    built = (
         begun(ledger="a.ledger", output="out", max_groups=1, folder=tmp_path, delta="1e-6")
         .count(by="region", keys=REGIONS)
         .mean("income", by=["region"], bounds=(0, 5000), missing=0)
@@ -82,9 +82,9 @@ def test_what_it_builds_is_the_spec_of_the_same_sections(tmp_path: Any) -> None:
         output={"path": "out"},
         folder=tmp_path,
     )
-    assert made.spec == expected.spec
-    assert made.to_toml() == expected.to_toml()
-    assert made.build().spec == made.spec
+    assert built.spec == expected.spec
+    assert built.to_toml() == expected.to_toml()
+    assert built.build().spec == built.spec
 
 
 @pytest.mark.dense
@@ -138,25 +138,25 @@ def test_a_file_by_its_path_and_keys_from_a_file(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("ask", "why"),
     [
-        (lambda one: one.count(by="region"), r"keys=\{'region': \[\.\.\.\]\}.*\"private\""),
-        (lambda one: one.mean("income"), r"public bounds of 'income'"),
-        (lambda one: one.median("income"), r"public candidates of 'income'"),
-        (lambda one: one.count(by=5), "by to be"),
-        (lambda one: one.mean(5), "column"),
-        (lambda one: one.quantile("income", "x", candidates=GRID), "level"),
-        (lambda one: one.count(keys=5), "keys to be a dict"),
-        (lambda one: one.build(), "a release with a table"),
-        (lambda one: one.run(), "a release with a table"),
+        (lambda item: item.count(by="region"), r"keys=\{'region': \[\.\.\.\]\}.*\"private\""),
+        (lambda item: item.mean("income"), r"public bounds of 'income'"),
+        (lambda item: item.median("income"), r"public candidates of 'income'"),
+        (lambda item: item.count(by=5), "by to be"),
+        (lambda item: item.mean(5), "column"),
+        (lambda item: item.quantile("income", "x", candidates=GRID), "level"),
+        (lambda item: item.count(keys=5), "keys to be a dict"),
+        (lambda item: item.build(), "a release with a table"),
+        (lambda item: item.run(), "a release with a table"),
         (
-            lambda one: one.sum("income", bounds=(0, 9)).mean("income", bounds=(0, 10)),
+            lambda item: item.sum("income", bounds=(0, 9)).mean("income", bounds=(0, 10)),
             "the value given before for the column 'income'",
         ),
         (
-            lambda one: one.count(by="region", keys=REGIONS).count(keys={"region": ["n"]}),
+            lambda item: item.count(by="region", keys=REGIONS).count(keys={"region": ["n"]}),
             "the value given before for the column 'region'",
         ),
         (
-            lambda one: one.count(keys=REGIONS).count(keys={"region": "private"}),
+            lambda item: item.count(keys=REGIONS).count(keys={"region": "private"}),
             "groups that are either public or private",
         ),
     ],

@@ -101,12 +101,12 @@ def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
         difference = ln.subtract_releases(
             *(released(tmp_path, name, **many, **form) for name in names)
         )
-        for label, said in difference.tables["q"].confidence.items():
+        for label, text in difference.tables["q"].confidence.items():
             columns = difference.tables["q"].columns
             low, high = (np.array(columns[f"{label}{end}"]) for end in ("_low", "_high"))
             share = ((low <= 0) & (high >= 0)).mean()
-            assert share >= said - 4 * math.sqrt(said * (1 - said) / 500), (form, label)
-            assert said == (0.9 if "clamp" in form else 0.95)
+            assert share >= text - 4 * math.sqrt(text * (1 - text) / 500), (form, label)
+            assert text == (0.9 if "clamp" in form else 0.95)
 
 
 @pytest.mark.dense
@@ -152,13 +152,13 @@ def test_margins_are_subtracted_by_their_own_intervals(tmp_path: Path) -> None:
     rows = [(key, index) for key in "ab" for index in (1, 2) for _ in range(50)]
     pd.DataFrame(rows, columns=["k", "x"]).to_parquet(tmp_path / "rows.parquet")
     asked = {"group_by": {"k": ["a", "b"], "x": [1, 2]}, "statistics": ["count"]}
-    one, other = (
+    item, other = (
         released(tmp_path, name, **asked, margins=[["k", "x"], ["k"], []]) for name in "pq"
     )
-    difference = ln.subtract_releases(one, other)
+    difference = ln.subtract_releases(item, other)
     assert len(difference.tables) == 3
     for name, table in difference.tables.items():
-        before, after = (json.loads((out / f"{name}.json").read_text()) for out in (one, other))
+        before, after = (json.loads((out / f"{name}.json").read_text()) for out in (item, other))
         assert table.confidence == {"count": 0.9}
         for index, low in enumerate(table.columns["count_low"]):
             assert low == pytest.approx(after[index]["count_low"] - before[index]["count_high"])

@@ -68,7 +68,7 @@ def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str,
     asked = ["count", "count(x)", *([] if form else ["sum(x)"]), "mean(x)"]
     layout, noise, columns = drawn(asked, bounds, form, seed=7)
     assert wrong_number(layout, columns, noise) is None
-    again = {name: [float(f"{one:.17g}") for one in column] for name, column in columns.items()}
+    again = {name: [float(f"{item:.17g}") for item in column] for name, column in columns.items()}
     assert wrong_number(layout, again, noise) is None
     again["mean_x_std"][0] *= 1.001
     assert wrong_number(layout, again, noise) is not None

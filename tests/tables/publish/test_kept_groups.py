@@ -72,7 +72,7 @@ def test_the_rows_are_those_of_an_independent_choice(seed: int) -> None:
     shown = layout(group_by={"k": keys}, min_count=least, top=top, round=True)
     vector = np.array([drawn.uniform(-2, 6) for _ in keys])
     table = table_of(shown, vector, NOISE)
-    found = select_groups(shown, table).columns
+    columns = select_groups(shown, table).columns
     left = [
         row for row in zip(keys, table.columns["count"], strict=True) if row[1] >= (least or -9)
     ]
@@ -83,8 +83,8 @@ def test_the_rows_are_those_of_an_independent_choice(seed: int) -> None:
             best.append(next(row for row in left if row[1] == most))
             left.remove(best[-1])
         left = best
-    assert list(zip(found["k"], found["count"], strict=True)) == left
-    assert set(map(len, found.values())) == {len(left)}
+    assert list(zip(columns["k"], columns["count"], strict=True)) == left
+    assert set(map(len, columns.values())) == {len(left)}
 
 
 @pytest.mark.parametrize("multiple", [1, 2, 5, 7, 100, 2**34])
@@ -230,9 +230,9 @@ def _plan(out: Path) -> str:
 
 
 def test_what_has_no_use_is_refused() -> None:
-    found = problems(statistics=["mean(x)"], min_count=3, top=2, round_to=5)
-    assert set(found) == {f"query[0].{name}" for name in ("min_count", "top", "round_to")}
-    assert "to choose the groups" in found["query[0].top"]
+    result = problems(statistics=["mean(x)"], min_count=3, top=2, round_to=5)
+    assert set(result) == {f"query[0].{name}" for name in ("min_count", "top", "round_to")}
+    assert "to choose the groups" in result["query[0].top"]
     assert "beside round" in problems(round=True, round_to=5)["query[0].round_to"]
     for name in ("min_count", "top", "round_to"):
         for value in (0, -1, 2.5, True, "10", 2**34 + 1):

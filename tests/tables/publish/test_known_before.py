@@ -75,17 +75,17 @@ TWICE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("made", ["a table", "a reader", "pandas"])
+@pytest.mark.parametrize("built", ["a table", "a reader", "pandas"])
 @pytest.mark.parametrize("kind", TWICE)
-def test_a_column_that_is_encoded_twice(folder: Path, kind: str, made: str) -> None:
+def test_a_column_that_is_encoded_twice(folder: Path, kind: str, built: str) -> None:
     columns = {"x": pa.array([1.0, 2.0]), "town": TWICE[kind]}
 
     def data() -> dict[str, Any]:
         table = pa.table(columns)
-        if made == "pandas":
+        if built == "pandas":
             arrow = pd.arrays.ArrowExtensionArray
-            return {"source": pd.DataFrame({name: arrow(one) for name, one in columns.items()})}
-        return {"source": table.to_reader() if made == "a reader" else table}
+            return {"source": pd.DataFrame({name: arrow(item) for name, item in columns.items()})}
+        return {"source": table.to_reader() if built == "a reader" else table}
 
     query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a"]}}]
     with pytest.raises(SpecError, match="'town' holds dictionaries or runs within others"):
@@ -201,8 +201,8 @@ def test_a_disk_that_is_too_small_by_a_block_costs_nothing(folder: Path) -> None
         text=True,
         check=True,
     )
-    found = run.stdout.split("\n")[:-1]
-    assert set(found) == {"refused 0", "done 1"}
+    result = run.stdout.split("\n")[:-1]
+    assert set(result) == {"refused 0", "done 1"}
 
 
 def test_a_child_that_was_forked_takes_nothing_away(folder: Path) -> None:

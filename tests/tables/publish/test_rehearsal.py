@@ -270,9 +270,9 @@ def test_a_budget_that_needs_hardly_any_noise_cuts_no_value_off(folder: Path, ep
     columns = {"x": {"bounds": [0, 7]}}
     released = release(folder, epsilon=epsilon, columns=columns, query=query).run()
     for name, label, truth in (("rows", "count", 5000), ("sums", "sum_x", 35_000)):
-        found = released.tables[name].columns
-        assert found[label][0] == pytest.approx(truth, abs=0.05)
-        assert found[f"{label}_low"][0] <= truth <= found[f"{label}_high"][0]
-        assert abs(found[label][0] - truth) <= 30 * found[f"{label}_std"][0]
+        result = released.tables[name].columns
+        assert result[label][0] == pytest.approx(truth, abs=0.05)
+        assert result[f"{label}_low"][0] <= truth <= result[f"{label}_high"][0]
+        assert abs(result[label][0] - truth) <= 30 * result[f"{label}_std"][0]
     assert released.tables["where"].columns["count"] == pytest.approx([5000, 5000], abs=0.05)
     verify_directory(folder / "out")

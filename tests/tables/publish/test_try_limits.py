@@ -93,19 +93,23 @@ def test_bias_of_bounds_is_what_pandas_finds(folder: Path) -> None:
 def test_groups_are_squared_and_averaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "new_salt", lambda _: SALT)
     trials = tried(folder, "max_groups", "1", "2", more=GROUPED)
-    held = {key: Counter(own["who"].tolist()) for key, own in rows().groupby("k") if key != "c"}
+    stored = {
+        key: Counter(expected_value["who"].tolist())
+        for key, expected_value in rows().groupby("k")
+        if key != "c"
+    }
     away: dict[str, list[float]] = {"1": [], "2": []}
     for key in "ab":
         less = {"1": 0.0, "2": 0.0}
-        for who, n in held[key].items():
+        for who, n in stored[key].items():
             kept = min(n, 2)
-            both = sum(min(held[one][who], 2) for one in "ab")
-            own = [one for one in "ab" if held[one][who]]
-            chosen = min(own, key=lambda one, who=who: rank(who, "ab".index(one)))
+            both = sum(min(stored[entry][who], 2) for entry in "ab")
+            computed = [entry for entry in "ab" if stored[entry][who]]
+            chosen = min(computed, key=lambda entry, who=who: rank(who, "ab".index(entry)))
             less["1"] += n - (kept if key == chosen else 0)
             less["2"] += n - kept * min(1, 2 / both)  # all rows are shrunk to two
-        for value, one in less.items():
-            away[value].append(one)
+        for value, item in less.items():
+            away[value].append(item)
     for value, (a, b) in away.items():
         expected = math.sqrt((a**2 + b**2) / 2)
         assert of(trials, "count")[value].bias == pytest.approx(expected, rel=1e-3)
@@ -123,9 +127,9 @@ def test_noise_is_that_of_the_plan_and_the_least_total_is_marked(folder: Path) -
         assert trial.noise == pytest.approx(expected)
         assert trial.total == pytest.approx(math.hypot(trial.noise, trial.bias))
     for statistic in ("count", "sum_x", "mean_x"):
-        own = of(trials, statistic)
-        least = min(own.values(), key=lambda one: one.total)
-        assert [trial.value for trial in own.values() if trial.least] == [least.value]
+        computed = of(trials, statistic)
+        least = min(computed.values(), key=lambda item: item.total)
+        assert [trial.value for trial in computed.values() if trial.least] == [least.value]
 
 
 @pytest.mark.dense

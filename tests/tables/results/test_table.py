@@ -139,9 +139,9 @@ def test_what_is_published_is_that_of_an_independent_computation(
             wanted = published(name.split("_")[0], numbers, whole=whole, clamp=clamp)
             shown = tuple(table[column][cell] for column in columns)
             assert shown == wanted
-            kinds = {type(one) for one in shown}
+            kinds = {type(item) for item in shown}
             assert kinds == ({int} if whole and name in {"count", "count_x"} else {float})
-            assert not any(str(one) == "-0.0" for one in shown if clamp and name != "mean_x")
+            assert not any(str(item) == "-0.0" for item in shown if clamp and name != "mean_x")
         assert table[f"{name}_std"] == drawn[f"{name}_std"]
 
 
@@ -155,17 +155,17 @@ def test_intervals_of_rounded_and_clamped_counts_hold_at_95_percent(
     # a simulation of the arithmetic behind the noise, so a seeded float normal will do
     noisy = truth + np.random.default_rng(5).normal(size=draws)
     drawn, shown = (
-        table_of(layout(**{**asked, **one}), noisy, NOISE).columns for one in ({}, form)
+        table_of(layout(**{**asked, **item}), noisy, NOISE).columns for item in ({}, form)
     )
-    held = [
+    stored = [
         [
             low <= truth <= high
-            for low, high in zip(one["count_low"], one["count_high"], strict=True)
+            for low, high in zip(item["count_low"], item["count_high"], strict=True)
         ]
-        for one in (drawn, shown)
+        for item in (drawn, shown)
     ]
-    assert all(after >= before for before, after in zip(*held, strict=True))
-    assert 0.94 < np.mean(held[0]) < 0.96  # else this would say nothing of what is shown
+    assert all(after >= before for before, after in zip(*stored, strict=True))
+    assert 0.94 < np.mean(stored[0]) < 0.96  # else this would say nothing of what is shown
 
 
 @pytest.mark.parametrize(

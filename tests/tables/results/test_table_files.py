@@ -72,16 +72,16 @@ def table(part: Layout) -> Table:
 
 
 def check_round_trip(part: Layout, folder: Path) -> None:
-    made = table(part)
+    built = table(part)
     for kind in KINDS:
-        read = read_table(write_table(made, folder, kind), [part])
+        read = read_table(write_table(built, folder, kind), [part])
         if kind == "csv":
-            assert read == {name: list(map(str, made.columns[name])) for name in made.columns}
+            assert read == {name: list(map(str, built.columns[name])) for name in built.columns}
         else:
-            wanted = {name: values_as_read(values, kind) for name, values in made.columns.items()}
+            wanted = {name: values_as_read(values, kind) for name, values in built.columns.items()}
             assert read == wanted
             assert all(map(_same_types, read.values(), wanted.values()))
-        assert list(read) == list(made.columns)
+        assert list(read) == list(built.columns)
 
 
 def _same_types(some: list[Any], others: list[Any]) -> bool:

@@ -125,9 +125,9 @@ def test_a_long_table_is_continued_on_further_sheets(
 
 def test_names_of_sheets_are_valid() -> None:
     names = ["x" * 64, "X" * 64, "about", "History", "a"]
-    made = workbook.sheet_names(names)
-    assert all(0 < len(name) <= 31 for name in made)
-    assert len({name.casefold() for name in made} | {"about", "history"}) == len(made) + 2
+    built = workbook.sheet_names(names)
+    assert all(0 < len(name) <= 31 for name in built)
+    assert len({name.casefold() for name in built} | {"about", "history"}) == len(built) + 2
 
 
 def test_a_cell_that_is_too_long_is_refused(tmp_path: Path) -> None:
@@ -280,10 +280,10 @@ def test_the_small_checker_reads_deviations_of_each_csv(
     query = {"name": "q", "statistics": ["count"], "group_by": {"region": ["north", "-2"]}}
     release(tmp_path, [query], **output).run()
     assert leastnoise_check.check_release(tmp_path / "out")
-    said = capsys.readouterr().out
-    assert ("the tables in tables.xlsx" in said) == (output["format"] == "xlsx")
+    out = capsys.readouterr().out
+    assert ("the tables in tables.xlsx" in out) == (output["format"] == "xlsx")
     stated = 1 if output["format"] == "xlsx" else 3
-    assert f"CHECKED: {stated} standard deviations of counts" in said
+    assert f"CHECKED: {stated} standard deviations of counts" in out
 
 
 def test_pandas_reads_the_numbers_of_a_released_workbook(run: Any) -> None:

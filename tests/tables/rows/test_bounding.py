@@ -188,7 +188,7 @@ def expected_of(frame: pd.DataFrame, raw: dict[str, Any], index: int, layout: La
 
 def ways_of(raw: dict[str, Any], index: int, layout: Layout) -> dict[str, Any]:
     """How the layout bounds a person, and how the first layout of its part does: as limits say."""
-    first = next(one for one in layouts_of(raw, index) if one.part == layout.part)
+    first = next(item for item in layouts_of(raw, index) if item.part == layout.part)
     return {"way": layout.bounding.to_record(), "limits": first.bounding.to_record()}
 
 
@@ -197,7 +197,7 @@ def part_of(raw: dict[str, Any], index: int, layout: Layout) -> dict[str, Any]:
     query = raw["query"][index]
     if not layout.part:
         return query
-    return query | {"statistics": [query["statistics"][place] for place in layout.places]}
+    return query | {"statistics": [query["statistics"][site] for site in layout.places]}
 
 
 LIMITS: list[dict[str, Any]] = [
@@ -212,7 +212,7 @@ LIMITS: list[dict[str, Any]] = [
 ]
 
 
-SPECS = [*(spec_of(contribution=one) for one in LIMITS), by_row()]
+SPECS = [*(spec_of(contribution=limit) for limit in LIMITS), by_row()]
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ SPECS = [*(spec_of(contribution=one) for one in LIMITS), by_row()]
     [
         # each query with a third of the limits, and each limit with a third of the queries
         pytest.param(
-            raw, index, marks=pytest.mark.slow if (place + index) % 3 else pytest.mark.dense
+            raw, index, marks=pytest.mark.slow if (position + index) % 3 else pytest.mark.dense
         )
-        for place, raw in enumerate(SPECS)
+        for position, raw in enumerate(SPECS)
         for index in range(len(QUERIES))
     ],
 )
@@ -273,13 +273,13 @@ def test_a_batch_has_few_numbers_and_all_places() -> None:
         layout for index in range(len(QUERIES)) for layout in layouts_of(spec_of(), index)
     ] * 3
     batches = bounding.batches_of(layouts)
-    assert sorted(place for batch in batches for place in batch) == list(range(len(layouts)))
+    assert sorted(index for batch in batches for index in batch) == list(range(len(layouts)))
     assert any(len(batch) > 3 for batch in batches)
     for batch in batches:
-        alike = {(layouts[place].filters, layouts[place].axes) for place in batch}
+        alike = {(layouts[index].filters, layouts[index].axes) for index in batch}
         numbers = {
-            (layouts[place].components, layouts[place].bits, layouts[place].bounding)
-            for place in batch
+            (layouts[index].components, layouts[index].bits, layouts[index].bounding)
+            for index in batch
         }
         assert len(alike) == 1
         assert sum(len(components) for components, _, _ in numbers) <= 16 or len(numbers) == 1
@@ -378,11 +378,11 @@ def test_no_person_moves_the_query_by_more_than_the_certified_sensitivity(
     others = [{"person": i % 3, **row} for i, row in enumerate(person[:5])]
     mine = [{"person": 99, **row} for row in person * repeats]
     raw = spec_of(contribution=contribution)
-    for way in range(len(layouts_of(raw, index))):
+    for k in range(len(layouts_of(raw, index))):
         _typed([*others, *mine]).to_parquet(folder / "rows.parquet")
-        layout, present = exact(folder, raw, index, way=way)
+        layout, present = exact(folder, raw, index, way=k)
         _typed(others).to_parquet(folder / "rows.parquet")
-        _, absent = exact(folder, raw, index, way=way)
+        _, absent = exact(folder, raw, index, way=k)
         check_moved([int(a) - int(b) for a, b in zip(present, absent, strict=True)], layout)
 
 
@@ -432,11 +432,11 @@ def test_a_person_within_all_limits_is_not_touched(
         records = [EXTREME | {"person": 5, "plan": p} for p in mine]
         _typed(records).to_parquet(tmp_path / "rows.parquet")
         frame = _typed(records)
-        for way in range(len(layouts_of(raw, index))):
-            layout, found = exact(tmp_path, raw, index, way=way)
+        for k in range(len(layouts_of(raw, index))):
+            layout, result = exact(tmp_path, raw, index, way=k)
             query, ways = part_of(raw, index, layout), ways_of(raw, index, layout)
             free = vector(frame, raw, query, bits=layout.bits, within=True, **ways)
-            assert found.tolist() == free
+            assert result.tolist() == free
 
 
 def test_the_hook_is_not_public() -> None:

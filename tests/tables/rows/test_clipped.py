@@ -175,8 +175,8 @@ def test_one_unit_moves_the_count_of_the_rest_by_one(tmp_path: Path, unit: str) 
     frame.to_parquet(tmp_path / "rows.parquet")
     ((whole,),) = integers(raw, tmp_path).values()
     moved: set[int] = set()
-    for one in units.dropna().unique()[:8]:
-        frame[units != one].to_parquet(tmp_path / "rows.parquet")
+    for item in units.dropna().unique()[:8]:
+        frame[units != item].to_parquet(tmp_path / "rows.parquet")
         ((without,),) = integers(raw, tmp_path).values()
         moved.add(whole - without)
     assert moved <= {0, 1 << layout.bits}

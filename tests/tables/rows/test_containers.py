@@ -83,7 +83,7 @@ def test_a_row_is_read_as_it_is_where_a_file_states_another_largest_value(
     path = tmp_path / "rows.parquet"
     pq.write_table(rows, path, compression="none", use_dictionary=False)
     width = kind.bit_width // 8
-    buffers = [pa.array([one], kind).buffers()[1].to_pybytes() for one in (value, plain)]
+    buffers = [pa.array([item], kind).buffers()[1].to_pybytes() for item in (value, plain)]
     _restate(path, *(buffer[:width] for buffer in buffers))
     stated = pq.ParquetFile(path).metadata.row_group(0).column(1).statistics
     assert stated.min == stated.max
@@ -131,5 +131,7 @@ def test_whole_numbers_are_compared_before_float64_rounds_them(tmp_path: Path) -
     ):
         spec = spec_of("rows.parquet", {"filter": text})
         (total,) = integers(spec, tmp_path).values()
-        (one,) = integers(spec_of("rows.parquet", {"filter": "x = x and p = 0"}), tmp_path).values()
-        assert total[0] == count * one[0], text
+        (item,) = integers(
+            spec_of("rows.parquet", {"filter": "x = x and p = 0"}), tmp_path
+        ).values()
+        assert total[0] == count * item[0], text

@@ -148,7 +148,7 @@ def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("text", "why"),
     [
         ({"delimiter": ":"}, r"data\.delimiter: Expected"),
         ({"delimiter": ";;"}, r"data\.delimiter"),
@@ -162,9 +162,9 @@ def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> 
         ({"source": "rows.parquet", "header": ["who"]}, r"data\.header: Used with CSV files only"),
     ],
 )
-def test_what_can_not_be_told_is_refused_with_its_key(told: dict[str, Any], why: str) -> None:
+def test_what_can_not_be_told_is_refused_with_its_key(text: dict[str, Any], why: str) -> None:
     with pytest.raises(SpecError, match=why):
-        ln.Release(**raw_spec({"source": "rows.csv", "types": TYPES, **told}))
+        ln.Release(**raw_spec({"source": "rows.csv", "types": TYPES, **text}))
 
 
 def test_a_header_that_is_not_as_told_is_refused_with_the_key_that_helps(tmp_path: Path) -> None:

@@ -330,18 +330,18 @@ _NO_VALUES: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.dense
 @pytest.mark.parametrize("kind", _NO_VALUES)
-@pytest.mark.parametrize("made", ["a table", "a reader", "pandas"])
-def test_a_value_that_its_type_can_not_have_is_missing(kind: str, made: str) -> None:
+@pytest.mark.parametrize("built", ["a table", "a reader", "pandas"])
+def test_a_value_that_its_type_can_not_have_is_missing(kind: str, built: str) -> None:
     """Arrow's arrays may hold what their types exclude: it is no row's, and no other memory."""
     values, asked = _NO_VALUES[kind]
-    if made == "pandas" and "view" in kind:
+    if built == "pandas" and "view" in kind:
         pytest.skip("pandas has no views")
 
     def asking(query: dict[str, Any], types: dict[str, str], bounds: Any) -> list[list[int]]:
         frame: Any = pa.table({"who": [1, 2, 3, 4], "v": values})
-        if made == "a reader":
+        if built == "a reader":
             frame = frame.to_reader()
-        if made == "pandas":
+        if built == "pandas":
             frame = pd.DataFrame({"who": [1, 2, 3, 4], "v": pd.arrays.ArrowExtensionArray(values)})
         data = {"source": frame, "types": types}
         columns = {"v": {"bounds": bounds}} if bounds else {}

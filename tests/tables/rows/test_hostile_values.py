@@ -100,7 +100,7 @@ def answers(
         rows_source = source.find_source(spec, folder, None if frame is None else frame_of(frame))
     except SpecError as error:
         refused = {key.split(".")[0] for key, _ in error.problems}
-        left = [one for index, one in enumerate(queries) if f"query[{index}]" not in refused]
+        left = [item for index, item in enumerate(queries) if f"query[{index}]" not in refused]
         if refused <= {f"query[{index}]" for index in range(len(queries))} and left:
             return answers(folder, name, declared, left, frame=frame, **more)
         return []

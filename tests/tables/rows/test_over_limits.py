@@ -23,7 +23,7 @@ def test_one_count_stays_whole_however_it_is_limited(
     part = {"name": "n", "statistics": ["count"]}
     raw = spec_of(contribution=limits, columns={}, query=[part])
     layout, (count,) = exact(tmp_path, raw, 0)
-    assert any(isinstance(one, ln.Integer) for one in layout.sensitivities)
+    assert any(isinstance(sensitivity, ln.Integer) for sensitivity in layout.sensitivities)
     assert count == 2 << layout.bits
 
 

@@ -42,8 +42,8 @@ def compare_histories(seed: object, folder: Path, only: Sequence[str] = (), **da
         "version": 1,
         "privacy": {"unit": UNIT, "epsilon": 1},
         "contribution": {"max_rows": 1},
-        "derive": {f"z{place}": history.text for place, history in enumerate(histories)},
-        "query": [{"name": "z", "statistics": [f"count(z{place})" for place in range(8)]}],
+        "derive": {f"z{position}": history.text for position, history in enumerate(histories)},
+        "query": [{"name": "z", "statistics": [f"count(z{position})" for position in range(8)]}],
     }
     read = [f"count({name})" for name in names if name != "at"]
     spec["query"].append({"name": "all", "statistics": read})
@@ -59,12 +59,12 @@ def compare_histories(seed: object, folder: Path, only: Sequence[str] = (), **da
         frame = None if container.frame is None else frame_of(container.frame)
         with source.open_engine(source.find_source(parsed, folder, frame)) as engine:
             columns = [engine.column(UNIT, "u")]
-            for place, history in enumerate(histories):
+            for index, history in enumerate(histories):
                 use = "v" if history.type in {"int", "float"} else "k"
-                columns.append(engine.column(f"z{place}", use))
+                columns.append(engine.column(f"z{index}", use))
             results = engine.rows(engine.frame.select(*columns))
-        for place, history in enumerate(histories, 1):
-            values = Counter((row[0], row[place]) for row in results)
+        for index, history in enumerate(histories, 1):
+            values = Counter((row[0], row[index]) for row in results)
             assert values == _counted(history, seen), f"{container.name}: {history.text}"
 
 
@@ -206,9 +206,9 @@ def test_persons_with_long_numbers_are_distinct(tmp_path: Path) -> None:
 def test_a_release_with_a_history_is_verified(tmp_path: Path) -> None:
     derive = {"n": "count() over who", "number": "row_number(by = day) over who"}
     query = [{"name": "q", "filter": "number = 1", "statistics": ["count"], "group_by": {"n": [1]}}]
-    made = release(
+    built = release(
         derive=derive, query=query, folder=tmp_path, output={"path": "out", "format": "csv"}
     )
-    made.run()
+    built.run()
     assert ln.verify_directory(tmp_path / "out")
-    assert ln.Release.from_toml(tmp_path / "out/spec.toml").spec == made.spec
+    assert ln.Release.from_toml(tmp_path / "out/spec.toml").spec == built.spec

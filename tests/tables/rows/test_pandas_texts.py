@@ -132,8 +132,8 @@ def test_a_column_that_is_not_used_never_matters(folder: Path, name: str) -> Non
         frames.append(pa.table({"odd": _ODD[name], "plan": ["a", "a", "b"]}))
         frames.append(frames[-1].to_reader())
     for rows in frames:
-        ((two, one),) = answers(release(folder, data={"source": rows}, query=QUERY))
-        assert two == 2 * one > 0
+        ((two, item),) = answers(release(folder, data={"source": rows}, query=QUERY))
+        assert two == 2 * item > 0
     builder = release(folder, data={"source": frame}, query=QUERY, epsilon="1000")
     assert builder.run().tables["q"].columns["count"] == pytest.approx([2, 1], abs=0.5)
 

@@ -61,10 +61,10 @@ def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, statistic: str) ->
         }
     )
     layout = lay_out_query(spec, spec.query[0])[0][0]
-    one = 2**layout.bits
-    for y, value in ((-1e300, -one), (1e15, -one), (1e15 + 0.125, 0), (1e300, one)):
+    item = 2**layout.bits
+    for y, value in ((-1e300, -item), (1e15, -item), (1e15 + 0.125, 0), (1e300, item)):
         pd.DataFrame({"y": [y]}).to_parquet(tmp_path / "rows.parquet")
         with source.open_engine(source.find_source(spec, tmp_path)) as opened:
             vector = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
         assert vector[0] == value
-        assert max(map(abs, vector)) == one
+        assert max(map(abs, vector)) == item

@@ -25,7 +25,7 @@ def by_hand(frame: pd.DataFrame, *, reach: Fraction, bits: int) -> list[int]:
     cells: dict[int, list[int]] = {}
     for person, plan, x in frame.itertuples(index=False):
         if not pd.isna(person) and math.isfinite(x) and plan in {1, 2}:
-            at = max(range(11), key=lambda place: (-abs(x - 10 * place), place))
+            at = max(range(11), key=lambda index: (-abs(x - 10 * index), index))
             cells.setdefault(int(person), []).append(11 * (plan - 1) + at)
     most = math.floor(reach * 2**bits)
     weights = Counter[int]()

@@ -112,8 +112,8 @@ def test_chunks_are_the_same_rows(
 ) -> None:
     write(tmp_path / "a.xlsx", [["k"], ["a"], [None], ["b"], ["a"], [None], ["a"]])
     monkeypatch.setattr(sheets, "_ROWS_IN_CHUNK", most)
-    three, one = counts(tmp_path, {"k": ["a", "b"]}, "text")
-    assert three == 3 * one > 0
+    three, item = counts(tmp_path, {"k": ["a", "b"]}, "text")
+    assert three == 3 * item > 0
 
 
 def test_a_damaged_workbook_is_named(tmp_path: Path) -> None:

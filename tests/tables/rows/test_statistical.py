@@ -67,8 +67,8 @@ def test_value_labels_are_a_column_of_texts(tmp_path: Path) -> None:
 def test_a_column_with_the_name_of_the_labels_is_itself(tmp_path: Path) -> None:
     frame = pd.DataFrame({"region": [1.0, 2.0], "region_label": ["x", "y"]})
     pyreadstat.write_sav(frame, tmp_path / "a.sav", variable_value_labels={"region": LABELS})
-    one, none = counts(tmp_path, "a.sav", {"region_label": ["x", "North"]})
-    assert one > none == 0
+    item, none = counts(tmp_path, "a.sav", {"region_label": ["x", "North"]})
+    assert item > none == 0
 
 
 def test_user_missing_values_are_missing(tmp_path: Path) -> None:
@@ -76,14 +76,14 @@ def test_user_missing_values_are_missing(tmp_path: Path) -> None:
     pyreadstat.write_sav(
         frame, tmp_path / "a.sav", missing_ranges={"x": [8, {"lo": 90, "hi": 99}], "t": ["NA"]}
     )
-    one, *others = counts(tmp_path, "a.sav", {"x": [1, 8, 97, 99]}, types={"x": "int"})
-    assert one > 0 == sum(others)
-    one, missing, other = counts(tmp_path, "a.sav", {"t": ["a", "NA", "b"]})
-    assert one == other > missing == 0
+    item, *others = counts(tmp_path, "a.sav", {"x": [1, 8, 97, 99]}, types={"x": "int"})
+    assert item > 0 == sum(others)
+    item, missing, other = counts(tmp_path, "a.sav", {"t": ["a", "NA", "b"]})
+    assert item == other > missing == 0
     frame = pd.DataFrame({"x": [1.0, "a", "z", None]}, dtype=object)
     pyreadstat.write_dta(frame, tmp_path / "a.dta", missing_user_values={"x": ["a", "z"]})
-    (one, every) = counts(tmp_path, "a.dta", {"x": {"edges": [1, 2, 1e6]}})
-    assert one > every == 0
+    (item, every) = counts(tmp_path, "a.dta", {"x": {"edges": [1, 2, 1e6]}})
+    assert item > every == 0
 
 
 def test_a_text_in_another_encoding_is_missing_and_moves_no_other(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_encoding_is_that_of_the_file_or_of_the_spec(tmp_path: Path) -> None:
     content = (tmp_path / "a.xpt").read_bytes()
     (tmp_path / "a.xpt").write_bytes(content.replace(b"xyz", b"x\xe9z"))
     assert counts(tmp_path, "a.xpt", {"t": ["xéz", "b"]})[0] == 0
-    one, other = counts(tmp_path, "a.xpt", {"t": ["xéz", "b"]}, encoding="latin-1")
-    assert one == other > 0
+    item, other = counts(tmp_path, "a.xpt", {"t": ["xéz", "b"]}, encoding="latin-1")
+    assert item == other > 0
     with pytest.raises(SpecError, match="CSV files only"):
         counts(tmp_path, "a.xpt", {"t": ["b"]}, delimiter=";")
 
@@ -126,8 +126,8 @@ def test_chunks_are_the_same_rows(
 def test_whole_numbers_of_stata_are_ints(tmp_path: Path) -> None:
     frame = pd.DataFrame({"k": pd.Series([1, 2, None, 2], dtype="Int32")})
     pyreadstat.write_dta(frame, tmp_path / "a.dta")
-    one, two = counts(tmp_path, "a.dta", {"k": [1, 2]})
-    assert two == 2 * one > 0
+    item, two = counts(tmp_path, "a.dta", {"k": [1, 2]})
+    assert two == 2 * item > 0
     assert "#   k: int" in starter.text([str(tmp_path / "a.dta")], table=None, folder=tmp_path)
 
 
@@ -160,11 +160,11 @@ def test_files_of_several_kinds_are_refused(tmp_path: Path) -> None:
 
 def test_a_workbook_beside_a_csv_in_a_folder_is_no_source(tmp_path: Path) -> None:
     pd.DataFrame({"t": ["a"]}).to_excel(tmp_path / "codebook.xlsx", index=False)
-    one = counts(tmp_path.parent, tmp_path.name, {"t": ["a"]}, types={"t": "text"})
+    item = counts(tmp_path.parent, tmp_path.name, {"t": ["a"]}, types={"t": "text"})
     (tmp_path / "a.csv").write_text("t\na\na\n")
     two = counts(tmp_path.parent, tmp_path.name, {"t": ["a"]}, types={"t": "text"})
-    assert two[0] == 2 * one[0] > 0
-    assert counts(tmp_path, "*.xlsx", {"t": ["a"]}, types={"t": "text"}) == one
+    assert two[0] == 2 * item[0] > 0
+    assert counts(tmp_path, "*.xlsx", {"t": ["a"]}, types={"t": "text"}) == item
 
 
 def test_a_release_reads_no_row_before_the_charge(tmp_path: Path) -> None:
@@ -235,8 +235,8 @@ def test_no_number_in_a_column_of_days_makes_a_release_fail(kind: str, tmp_path:
             ],
         }
         assert ln.Release(**spec, folder=tmp_path).run()
-        one, before, none = integers({"version": 1, **spec}, tmp_path).popitem()[1]
-        assert one > 0 == none
+        item, before, none = integers({"version": 1, **spec}, tmp_path).popitem()[1]
+        assert item > 0 == none
         assert (before > 0) == (kind != "sav")  # the calendar of SPSS begins in October
 
 

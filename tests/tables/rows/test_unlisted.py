@@ -47,7 +47,7 @@ def by_hand(
     frame: pd.DataFrame, *, groups: int | None, most: int, bits: int, sexes: list[int] | None
 ) -> dict[tuple[Any, ...], list[int]]:
     """count_units, count and sum(x) of each group, x within [0, 8] in units of 8."""
-    one = 2**bits
+    item = 2**bits
     per_unit: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0])
     for number, (person, code, x, sex) in enumerate(frame.itertuples(index=False, name=None)):
         if not is_key(code) or (sexes and sex not in sexes) or (groups and pd.isna(person)):
@@ -55,9 +55,9 @@ def by_hand(
         cell = sexes.index(sex) if sexes else 0
         unit = int(person) if groups else number
         entry = per_unit[unit, cell, code]
-        entry[0] += one
+        entry[0] += item
         if not pd.isna(x):
-            entry[1] += math.floor(min(max(x, 0.0), 8.0) * (one / 8) + 0.5)
+            entry[1] += math.floor(min(max(x, 0.0), 8.0) * (item / 8) + 0.5)
     entries: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
     for unit, cell, code in per_unit:
         entries[unit].append((cell, code))
@@ -67,10 +67,10 @@ def by_hand(
         for key in kept[: groups or len(kept)]:
             count, total = per_unit[(unit, *key)]
             largest = max(abs(count), abs(total))
-            if groups and largest > most * one:
-                factor = (most * one * (1 - 2.0**-40)) / float(largest)
+            if groups and largest > most * item:
+                factor = (most * item * (1 - 2.0**-40)) / float(largest)
                 count, total = int(count * factor), int(total * factor)
-            for index, value in enumerate((one, count, total)):
+            for index, value in enumerate((item, count, total)):
                 sums[key][index] += value
     return dict(sums)
 
@@ -187,7 +187,7 @@ def test_keys_alone_count_each_person_once(tmp_path: Path, groups: int | None) -
         "contribution": {"max_groups": groups},
         "privacy": {"unit": "person" if groups else "row"},
     }
-    found = totals(spec_of(statistics=[], **changes), tmp_path)
+    result = totals(spec_of(statistics=[], **changes), tmp_path)
     counted = "count_units" if groups else "count"
-    assert found == totals(spec_of(statistics=[counted], **changes), tmp_path)
-    assert found
+    assert result == totals(spec_of(statistics=[counted], **changes), tmp_path)
+    assert result

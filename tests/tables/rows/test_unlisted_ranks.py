@@ -22,22 +22,22 @@ def nearest(x: float) -> int:
 def by_hand(
     frame: pd.DataFrame, *, groups: int | None, most: int, sexes: list[int] | None
 ) -> dict[tuple[Any, ...], int]:
-    held: dict[Any, Counter[int]] = defaultdict(Counter)
+    stored: dict[Any, Counter[int]] = defaultdict(Counter)
     for number, (person, code, x, sex) in enumerate(frame.itertuples(index=False, name=None)):
         if not is_key(code) or (sexes and sex not in sexes) or pd.isna(x):
             continue
         if groups and pd.isna(person):
             continue
         cell = sexes.index(sex) if sexes else 0
-        held[int(person) if groups else number, cell, code][nearest(x)] += 1
+        stored[int(person) if groups else number, cell, code][nearest(x)] += 1
     of_unit: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
-    for unit, *key in held:
+    for unit, *key in stored:
         of_unit[unit].append(tuple(key))
     totals: Counter[tuple[Any, ...]] = Counter()
     for unit, keys in of_unit.items():
         hashed_keys = [(hashed(unit, *(key if sexes else key[1:])), key) for key in keys]
         for _, key in sorted(hashed_keys)[: groups or len(keys)]:
-            counts = held[(unit, *key)]
+            counts = stored[(unit, *key)]
             every = sum(counts.values())
             if groups and every > most:
                 share = most * (1 - 2.0**-40) / every

@@ -182,14 +182,14 @@ def test_a_single_cause_is_told_once() -> None:
     assert len(changed("epsilon =", "epsilonn =")) == 2  # unknown, and missing
     assert len(changed('"count", ', '"sum(note)", ')) == 1
     assert len(changed("delta = 1e-6", "delta = 5")) == 1
-    found = problems("")
-    assert list(reversed(found)) == ["version", "data", "privacy", "query"]
-    assert all(why.startswith("Missing: ") and " Write " in why for why in found.values())
+    result = problems("")
+    assert list(reversed(result)) == ["version", "data", "privacy", "query"]
+    assert all(why.startswith("Missing: ") and " Write " in why for why in result.values())
 
 
 def test_result_columns_that_clash() -> None:
-    found = problems(GOOD.replace("plan", "count_std"))
-    assert "count_std" in found["query[0]"]
+    result = problems(GOOD.replace("plan", "count_std"))
+    assert "count_std" in result["query[0]"]
     bands = "plan = { edges = [0, 1] }, plan_to = [1]"
     types = GOOD.replace('zper = "int"', 'zper = "int", plan_to = "int"')
     assert "plan_to" in problems(types.replace("plan = [1, 2, 3]", bands))["query[0]"]

@@ -128,8 +128,8 @@ def test_sums_are_clamped_where_they_can_not_be_negative() -> None:
     assert [query.clamp for query in spec.query] == [True, False, False]
     assert spec_file.loads(spec_file.dumps(spec)) == spec
     assert "clamp = false" not in spec_file.dumps(spec)
-    found = problems(clamped.replace("bounds = [0, 0.1]", "bounds = [-1, 0.1]"))
-    assert "sum(mdvis) can be negative" in found["query[0].clamp"]
+    result = problems(clamped.replace("bounds = [0, 0.1]", "bounds = [-1, 0.1]"))
+    assert "sum(mdvis) can be negative" in result["query[0].clamp"]
     means = clamped.replace('"mean(mdvis)", " sum( mdvis ) "', '"mean(mdvis)"')
     assert spec_file.loads(means.replace("bounds = [0, 0.1]", "bounds = [-1, 0.1]"))
 

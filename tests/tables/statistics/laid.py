@@ -44,7 +44,7 @@ def alone(text: str, *stds: float, **columns: Any) -> tuple[Statistic, Ingredien
 def grid(*ends: tuple[float, float], points: int) -> list[np.ndarray]:
     """All points of a box, a number each."""
     axes = [np.linspace(low, high, points) for low, high in ends]
-    return [one.ravel() for one in np.meshgrid(*axes)]
+    return [item.ravel() for item in np.meshgrid(*axes)]
 
 
 def values(

@@ -94,11 +94,11 @@ def test_the_ends_are_those_of_all_quotients_that_no_test_rejects(
     ratios = [k / 16 for k in range(17)] + [2 ** (k / 8) for k in range(1, 25)]
     tried = np.concatenate([np.linspace(least, 8, 20_001), np.geomspace(8, 1e4, 2001)])
     for s, n, first, last in zip(numerator, count, low, high, strict=True):
-        own = tried[(tried <= most) & (tried >= least)]
-        index = np.searchsorted(ratios[: len(widths)], np.abs(own))
-        beyond = np.abs(own) / ratios[len(widths) - 1] * widths[-1]
+        computed = tried[(tried <= most) & (tried >= least)]
+        index = np.searchsorted(ratios[: len(widths)], np.abs(computed))
+        beyond = np.abs(computed) / ratios[len(widths) - 1] * widths[-1]
         c = np.where(index < len(widths), np.array([*widths, 0.0])[index], beyond)
-        kept = own[np.abs(s - own * n) <= c]
+        kept = computed[np.abs(s - computed * n) <= c]
         if not len(kept):
             assert last - first < 2e-3 or first > last  # too short to be met
             continue

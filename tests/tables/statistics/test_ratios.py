@@ -102,7 +102,7 @@ def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: A
     )
     columns = release.run().tables["q"].columns
     if missing != "skip":
-        cases, persons = (np.where(np.isnan(one), missing, one) for one in (cases, persons))
+        cases, persons = (np.where(np.isnan(entry), missing, entry) for entry in (cases, persons))
     cases, persons = np.clip(cases, -1, 6), np.clip(persons, 0, 100)
     both = np.isfinite(cases) & np.isfinite(persons)
     total = cases[both].sum()
@@ -112,12 +112,12 @@ def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: A
         total / both.sum(),
         np.nanmean(cases),
     ]
-    for text, one in zip(texts, expected, strict=True):
+    for text, item in zip(texts, expected, strict=True):
         label = parse(text).label
-        assert columns[label][0] == pytest.approx(one, rel=1e-5)
+        assert columns[label][0] == pytest.approx(item, rel=1e-5)
         # values are rounded by up to 2^−28 of the largest, which no interval counts
         low, high = columns[f"{label}_low"][0], columns[f"{label}_high"][0]
-        assert low - 1e-6 <= one <= high + 1e-6
+        assert low - 1e-6 <= item <= high + 1e-6
         assert high - low < 0.01
 
 
@@ -128,11 +128,11 @@ def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
     weight, value = rng.uniform(1, 3, 5000), rng.uniform(2, 6, 5000)
     value[rng.random(5000) < 0.04] = math.nan
     there = np.isfinite(value)
-    own = np.average(value[there], weights=weight[there])
+    computed = np.average(value[there], weights=weight[there])
     every = np.nansum(weight * value) / weight.sum()
-    assert every < 0.97 * own
+    assert every < 0.97 * computed
     text = "ratio(sum(weighted), sum(weight))"
-    for missing, true in (("skip", own), (0, every)):
+    for missing, true in (("skip", computed), (0, every)):
         release = ln.Release(
             data=pd.DataFrame({"weight": weight, "value": value}),
             privacy={"unit": "row", "epsilon": 10_000},
@@ -147,7 +147,7 @@ def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
         sentence = (
             "uses only rows with a value of weight and weighted. Other rows add to neither part."
         )
-        assert (missing == "skip") is any(sentence in one for one in part.layout.missing)
+        assert (missing == "skip") is any(sentence in item for item in part.layout.missing)
         assert release.run().tables["q"].columns[parse(text).label][0] == pytest.approx(
             true, rel=1e-4
         )
@@ -171,7 +171,7 @@ def test_a_ratio_says_which_rows_it_is_of(text: str, needed: set[str], says: str
     above, below = asked.components
     assert above.needed - {"full"} == needed
     assert below.needed - {"full"} == (needed if ", count)" not in text else set())
-    assert any(says in one for one in asked.missing)
+    assert any(says in item for item in asked.missing)
 
 
 def test_a_denominator_that_may_be_0_leaves_no_bound_but_what_is_public() -> None:
@@ -275,7 +275,7 @@ def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str)
     assert verified.delta.upper == 0
     if kind == "json":
         records = json.loads((tmp_path / "out" / "q.json").read_text())
-        assert any(one["ratio_sum_a_by_sum_b_high"] is None for one in records)
+        assert any(record["ratio_sum_a_by_sum_b_high"] is None for record in records)
         errors = json.loads((tmp_path / "out" / "plan.json").read_text())["noisy_parts"][0][
             "errors"
         ]

@@ -153,8 +153,8 @@ def test_a_mean_far_from_0_tells_no_more_of_a_variance_than_its_digits(
         columns = dict(table_of(layout, vector, noise).columns)
         del columns["g"]
         assert wrong_number(layout, columns, noise) is None
-        place = int(np.argmax((n > 1000) & (spread > 0.2) & (spread < 0.9 - at**2)))
-        value, high = (columns[f"var_x{suffix}"][place] for suffix in ("", "_high"))
+        number = int(np.argmax((n > 1000) & (spread > 0.2) & (spread < 0.9 - at**2)))
+        value, high = (columns[f"var_x{suffix}"][number] for suffix in ("", "_high"))
         columns["var_x_high"] = [*columns["var_x_high"]]
-        columns["var_x_high"][place] = high + 9 * (high - value)
+        columns["var_x_high"][number] = high + 9 * (high - value)
         assert wrong_number(layout, columns, noise) == "var_x_high"

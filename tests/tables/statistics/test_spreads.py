@@ -47,12 +47,12 @@ def test_little_noise_gives_the_population_variance_of_clamped_values(
     stands_for = {"skip": None, 12: Fraction(12), "none": Fraction(20)}[missing]
     for group in (0, 1):
         known = [
-            stands_for if math.isnan(one) else min(max(Fraction(one), Fraction(10)), Fraction(30))
-            for one in x[group::2]
+            stands_for if math.isnan(item) else min(max(Fraction(item), Fraction(10)), Fraction(30))
+            for item in x[group::2]
         ]
-        there = [one for one in known if one is not None]
+        there = [item for item in known if item is not None]
         mean = sum(there) / len(there)
-        variance = sum((one - mean) ** 2 for one in there) / len(there)
+        variance = sum((item - mean) ** 2 for item in there) / len(there)
         assert columns["count_x"][group] == pytest.approx(len(there), abs=0.01)
         assert columns["var_x"][group] == pytest.approx(float(variance), abs=1e-4)
         assert columns["std_x"][group] == pytest.approx(math.sqrt(variance), abs=1e-5)
@@ -97,7 +97,7 @@ def test_intervals_hold_at_95_percent(text: str, n: int, spread: float, at: floa
     columns = table_of(asked, exact + noise, [normal(1), normal(2), normal(0.5)]).columns
     label = asked.statistics[0].label
     ends = zip(columns[f"{label}_low"], columns[f"{label}_high"], strict=True)
-    inside = np.mean([one <= true + 1e-9 and true - 1e-9 <= other for one, other in ends])
+    inside = np.mean([item <= true + 1e-9 and true - 1e-9 <= other for item, other in ends])
     assert inside >= 0.95
     if n == 1000 and spread == 0.4 and at >= 0:
         # where the delta method applies, its deviation is the one seen
@@ -118,26 +118,26 @@ def test_an_interval_is_the_range_of_the_variance_over_its_box(
         n = halves[2] + 10 ** rng.uniform(-1, 3)
         total, square = rng.uniform(-1.2, 1.2, 2) * n
         *_, low, high = (
-            float(one[0])
-            for one in values(asked, ingredients, [*np.array([[total], [square], [n]])])
+            float(value[0])
+            for value in values(asked, ingredients, [*np.array([[total], [square], [n]])])
         )
-        box = [(one - t, one + t) for one, t in zip((total, square, n), halves, strict=True)]
+        box = [(item - t, item + t) for item, t in zip((total, square, n), halves, strict=True)]
         least = min(abs(box[0][0]), abs(box[0][1])) if box[0][0] * box[0][1] > 0 else 0.0
         s, q, n = np.meshgrid(
             [*box[0], total, least], [*box[1], square], np.geomspace(*box[2], 2000)
         )
-        found = np.clip(np.minimum((1 + q / n) / 2, 1) - (s / n) ** 2, 0, 1)
-        assert low - 1e-12 <= found.min()
-        assert found.max() <= high + 1e-12
-        assert found.min() - low < 0.01 * (high - low) + 1e-9
-        assert high - found.max() < 0.01 * (high - low) + 1e-9
+        clipped = np.clip(np.minimum((1 + q / n) / 2, 1) - (s / n) ** 2, 0, 1)
+        assert low - 1e-12 <= clipped.min()
+        assert clipped.max() <= high + 1e-12
+        assert clipped.min() - low < 0.01 * (high - low) + 1e-9
+        assert high - clipped.max() < 0.01 * (high - low) + 1e-9
 
 
 def test_the_largest_variance_may_lie_between_the_ends_of_the_count() -> None:
     """n* = 4S²/Q: to look at both ends of n alone would be too narrow."""
     asked, ingredients = alone("var(z)", 0.01, 0.01, 30)
     numbers = np.array([[100.0], [100.0], [400.0]])
-    *_, high = (float(one[0]) for one in values(asked, ingredients, [*numbers]))
+    *_, high = (float(value[0]) for value in values(asked, ingredients, [*numbers]))
     ends = [
         0.5 + 100 / 2 / n - (100 / n) ** 2
         for n in (400 - ingredients.noise[2].half983, 400 + ingredients.noise[2].half983)
@@ -176,7 +176,7 @@ def test_what_a_plan_expects_is_the_most_that_is_published(
     s, q = grid((-n, n), (-n, n), points=301)
     near = [n - np.geomspace(1e-3, n, 200), -n + np.geomspace(1e-3, 2 * n, 400)]  # at the bounds
     more = np.meshgrid(near[0], np.concatenate([near[1], n - np.geomspace(1e-3, n, 200)]))
-    s, q = (np.concatenate([one, other.ravel()]) for one, other in zip((s, q), more, strict=True))
+    s, q = (np.concatenate([item, other.ravel()]) for item, other in zip((s, q), more, strict=True))
     _, std, low, high = values(asked, ingredients, [s, q, np.full_like(s, n)])
     deviation = asked.expected_std(ingredients, [noise.std for noise in ingredients.noise], n)
     assert std.max() <= deviation * (1 + 1e-12)
@@ -205,17 +205,17 @@ def test_count_mean_var_and_std_share_three_numbers_and_beat_thirds_of_the_budge
 
     That of a variance is √(¼ + (½ − V)²)·std/n there: 1.65, 1.39 and 1.29 at V = .1, .3 and .5.
     """
-    found, thirds = noise_of(["count(x)", "mean(x)", "var(x)", "std(x)"])
-    assert len(found) == 3
+    result, thirds = noise_of(["count(x)", "mean(x)", "var(x)", "std(x)"])
+    assert len(result) == 3
     assert thirds == pytest.approx(math.sqrt(18))
-    assert max(found) <= math.sqrt(20 / 3) * (1 + 1e-6)
+    assert max(result) <= math.sqrt(20 / 3) * (1 + 1e-6)
     asked, ingredients = alone("var(z)", *[math.sqrt(20 / 3)] * 3)
     _, peers = alone("var(z)", *[thirds] * 3)
     for variance, error, others in ((0.1, 1.65, 2.72), (0.3, 1.39, 2.28), (0.5, 1.29, 2.12)):
         n = 1e4
-        numbers = [np.array([one]) for one in (0.0, (2 * variance - 1) * n, n)]
+        numbers = [np.array([item]) for item in (0.0, (2 * variance - 1) * n, n)]
         mine, theirs = (
-            float(values(asked, one, numbers)[1][0]) * n for one in (ingredients, peers)
+            float(values(asked, item, numbers)[1][0]) * n for item in (ingredients, peers)
         )
         assert mine == pytest.approx(error, abs=0.006)
         assert theirs == pytest.approx(others, abs=0.006)

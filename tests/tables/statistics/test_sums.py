@@ -92,7 +92,9 @@ def test_which_sums_are_made_of_a_count_and_values_about_the_middle(
     index = next(i for i, statistic in enumerate(statistics) if statistic.startswith("sum"))
     assert len(layout.uses[index]) == made_of
     # nothing is summed that no statistic is made of
-    assert sorted({use for own in layout.uses for use in own}) == [*range(len(layout.components))]
+    assert sorted({use for computed in layout.uses for use in computed}) == [
+        *range(len(layout.components))
+    ]
 
 
 @pytest.mark.dense
@@ -121,11 +123,11 @@ def test_sums_without_noise_are_those_of_the_rows(
     vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(layout)
     cells = vector.reshape(len(KEYS), -1) / 2.0**layout.bits
     part = block_of(raw)
-    for place, ingredients in enumerate(layout.ingredients(part.noise_errors)):
-        numbers = [cells[:, use] for use in layout.uses[place]]
-        value = layout.statistics[place].values(ingredients, numbers)[0]
+    for position, ingredients in enumerate(layout.ingredients(part.noise_errors)):
+        numbers = [cells[:, use] for use in layout.uses[position]]
+        value = layout.statistics[position].values(ingredients, numbers)[0]
         for index, key in enumerate(KEYS):
-            wanted = _by_hand(rows, key, statistics[place], missing)
+            wanted = _by_hand(rows, key, statistics[position], missing)
             assert value[index] == pytest.approx(wanted, abs=300 * 45 * 2.0**-28)
 
 

@@ -41,7 +41,7 @@ def raw_of(statistics: list[str], **more: Any) -> dict[str, Any]:
     raw: dict[str, Any] = {
         "data": {"source": "rows.parquet"},
         "privacy": {"unit": "row", "epsilon": 1, **more.pop("privacy", {})},
-        "columns": {name: one | more.pop(name, {}) for name, one in columns.items()},
+        "columns": {name: item | more.pop(name, {}) for name, item in columns.items()},
         "output": {"path": "out", "format": "json"},
     }
     if contribution := more.pop("contribution", None):
@@ -97,7 +97,9 @@ def test_which_counts_are_made_of_rows_with_a_value_and_rows_without(
     layout = layout_of(raw_of(statistics, **more))
     assert len(layout.uses[statistics.index("count")]) == made_of
     # nothing is summed that no statistic is made of
-    assert sorted({use for own in layout.uses for use in own}) == [*range(len(layout.components))]
+    assert sorted({use for computed in layout.uses for use in computed}) == [
+        *range(len(layout.components))
+    ]
 
 
 VALUES = [None, math.nan, math.inf, -7.0, 0.0, 31.0, 45.0, 90.0, 1e300]

@@ -64,8 +64,8 @@ def by_sql(
         csv_lines.open_readable(path, folder, used, dialect) as readable,
         duckdb.connect() as connection,
     ):
-        found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
-    return [[field or "" for field in row] for row in found]
+        result = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
+    return [[field or "" for field in row] for row in result]
 
 
 @pytest.mark.dense
@@ -110,7 +110,7 @@ def test_a_dialect_is_that_of_commas_with_another_sign(
     plain = Dialect(encoding=dialect.encoding, names=dialect.names)
     expected = by_sql(path, folder, dialect=plain)
     # what marks a file as UTF-8 has no sign in it
-    assert sorted(rows) == sorted([_swapped(one, dialect) for one in row] for row in expected)
+    assert sorted(rows) == sorted([_swapped(item, dialect) for item in row] for row in expected)
 
 
 def _swapped(text: str, dialect: Dialect) -> str:
@@ -210,15 +210,15 @@ def test_a_long_line_keeps_the_fields_that_are_used(line: list[bytes], used: set
     cut = whole.split(b"\x1f")[0]
     short = csv_lines.shorten(whole, used)
     assert bool(short) == bool(cut)
-    wanted, found = _fields(cut), _fields(short)
+    wanted, result = _fields(cut), _fields(short)
     for index in used:
         # An empty field without quotes is NULL, and one with quotes isn't.
         field = wanted[index] if index < len(wanted) else b""
-        kept = found[index] if index < len(found) else b""
+        kept = result[index] if index < len(result) else b""
         assert bool(kept) == (0 < len(field) <= MAX_TEXT and _is_text(field))
         if kept:
             assert _value(kept) == _value(field)
-    assert len(found) <= max(used, default=0) + 2
+    assert len(result) <= max(used, default=0) + 2
 
 
 def _fields(line: bytes) -> list[bytes]:
@@ -289,15 +289,17 @@ def test_an_encoding_that_is_stated_is_read(tmp_path: Path, kind: str, encoding:
     """The header, persons, keys and numbers: the same integers as from UTF-8."""
     text = "höh,i,j,k,l\n" + _LATIN * 20_000 + ("€uro,ä,8,8,yes\n" if "-12" in encoding else "")
     pack = gzip.compress if kind.endswith("gz") else bytes
-    found: list[list[int]] = []
+    results: list[list[int]] = []
     for name, coded in (("one", "utf-8"), ("two", encoding)):
         (tmp_path / f"{name}.{kind}").write_bytes(pack(text.encode(coded)))
         raw = _raw(f"{name}.{kind}", "höh")
         raw["data"]["encoding"] = coded
-        found += integers(raw, tmp_path).values()
-    assert found[0] == found[1]
-    assert all(found[0])
-    assert found[0][4] == -found[0][3]  # x is no number: each is 0, 1 below the middle of [0, 8]
+        results += integers(raw, tmp_path).values()
+    assert results[0] == results[1]
+    assert all(results[0])
+    assert (
+        results[0][4] == -results[0][3]
+    )  # x is no number: each is 0, 1 below the middle of [0, 8]
 
 
 def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
@@ -308,13 +310,13 @@ def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
     for name, coded in (("one", "utf-8"), ("two", "latin-1")):
         (tmp_path / f"{name}.csv").write_bytes(text.encode(coded))
     query = {"name": "q", "statistics": ["count", "sum(j)", "sum(k)"]}
-    found: list[list[int]] = []
+    results: list[list[int]] = []
     for name in ("one", "two"):
         raw = _raw(f"{name}.csv", "row") | {"query": [query], "contribution": None}
         given = {key: raw[key] for key in raw if raw[key] is not None}
-        found += integers(given, tmp_path).values()
-    assert found[0] == found[1]
-    assert found[0] == [3000 << 28, 1000 << 28, 0]  # sums of 8, 0, 8 and 4, 8, 0, from the middle
+        results += integers(given, tmp_path).values()
+    assert results[0] == results[1]
+    assert results[0] == [3000 << 28, 1000 << 28, 0]  # sums of 8, 0, 8 and 4, 8, 0, from the middle
 
 
 def test_a_byte_that_the_encoding_lacks_is_a_missing_field(tmp_path: Path) -> None:
@@ -327,8 +329,8 @@ def test_a_byte_that_the_encoding_lacks_is_a_missing_field(tmp_path: Path) -> No
         ) as readable,
         duckdb.connect() as connection,
     ):
-        found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
-    assert found == [("€", None, "ä,", "ä")]
+        result = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
+    assert result == [("€", None, "ä,", "ä")]
 
 
 def _raw(name: str, unit: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def names(folder: Path) -> set[str]:
-    return {found.name for found in folder.iterdir()}
+    return {result.name for result in folder.iterdir()}
 
 
 def test_a_folder_is_private_and_goes_with_its_run(temporary: Path) -> None:

@@ -34,13 +34,13 @@ def planned(levels: list[str], *, candidates: int) -> QuantilePlan:
             }
         ],
     }
-    (found,) = plan(spec_file.lay_out(raw)).quantiles
-    return found
+    (result,) = plan(spec_file.lay_out(raw)).quantiles
+    return result
 
 
-def claim_of(made: QuantilePlan) -> QuantileCertificate:
-    assert isinstance(made, ByChance)
-    return made.certificate
+def claim_of(mechanism: QuantilePlan) -> QuantileCertificate:
+    assert isinstance(mechanism, ByChance)
+    return mechanism.certificate
 
 
 @pytest.mark.parametrize(("level", "candidates"), [("0.5", 20), ("0.9", 50)])
@@ -48,10 +48,10 @@ def test_one_is_further_off_with_five_per_cent_at_most_and_nearly(
     level: str, candidates: int
 ) -> None:
     """The worst table: all candidates but the true one are just beyond the bound."""
-    made = planned([level], candidates=candidates)
-    (error,) = made.errors
+    plan = planned([level], candidates=candidates)
+    (error,) = plan.errors
     off = math.nextafter(error.rows_95, math.inf)
-    rate = float(claim_of(made).rates[0])
+    rate = float(claim_of(plan).rates[0])
     chances = permute_and_flip([0.0] + [rate * off] * (candidates - 1))
     missed = 1 - chances[0]
     assert 0.02 < missed <= 0.05
@@ -60,19 +60,19 @@ def test_one_is_further_off_with_five_per_cent_at_most_and_nearly(
 @pytest.mark.dense
 def test_several_are_off_by_what_is_said_of_each() -> None:
     levels = [Fraction(k, 10) for k in range(1, 10)]
-    made = planned([str(float(level)) for level in levels], candidates=500)
-    assert claim_of(made).parts == 8
-    counts = [(place * 37) % 5 for place in range(500)]
+    plan = planned([str(float(level)) for level in levels], candidates=500)
+    assert claim_of(plan).parts == 8
+    counts = [(index * 37) % 5 for index in range(500)]
     below = [0, *itertools.accumulate(counts)]
     entropy = InsecureSeededEntropy(1)
     missed = [0] * len(levels)
     for _ in range(_DRAWS):
-        chosen = choose_quantiles(claim_of(made), counts, entropy=entropy)
-        for index, (place, level) in enumerate(zip(chosen, levels, strict=True)):
+        chosen = choose_quantiles(claim_of(plan), counts, entropy=entropy)
+        for index, (position, level) in enumerate(zip(chosen, levels, strict=True)):
             wanted = level * below[-1]
-            off = max(below[place] - wanted, wanted - below[place + 1])
-            missed[index] += off > made.errors[index].rows_95
+            off = max(below[position] - wanted, wanted - below[position + 1])
+            missed[index] += off > plan.errors[index].rows_95
     assert max(missed) <= 0.05 * _DRAWS
-    depths = [one.depth for one in claim_of(made).choices]
+    depths = [choice.depth for choice in claim_of(plan).choices]
     assert max(depths) == 3
-    assert made.errors[depths.index(0)] == min(made.errors, key=lambda one: one.rows_95)
+    assert plan.errors[depths.index(0)] == min(plan.errors, key=lambda item: item.rows_95)

@@ -47,9 +47,9 @@ def planned(levels: tuple[Fraction, ...], *, candidates: int, **privacy: Any) ->
             }
         ],
     }
-    (found,) = plan(spec_file.lay_out(raw)).quantiles
-    assert isinstance(found, ByTree)
-    return found
+    (result,) = plan(spec_file.lay_out(raw)).quantiles
+    assert isinstance(result, ByTree)
+    return result
 
 
 def off(counts: list[int], level: Fraction, place: int) -> Fraction:
@@ -58,12 +58,12 @@ def off(counts: list[int], level: Fraction, place: int) -> Fraction:
     return max(Fraction(0), below - level * total, level * total - below - counts[place])
 
 
-def drawn(made: ByTree, counts: list[int], times: int) -> list[list[tuple[int, int, int]]]:
+def drawn(built: ByTree, counts: list[int], times: int) -> list[list[tuple[int, int, int]]]:
     """Return what is read off noisy counts, so many times."""
-    noise = made.tree.noise
+    noise = built.tree.noise
     noisy = draw_cells(noise, InsecureSeededEntropy(1), count=times).astype(float)
     noisy[:, : len(counts)] += counts
-    return read_places(made.tree, made.layout, noisy)
+    return read_places(built.tree, built.layout, noisy)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def drawn(made: ByTree, counts: list[int], times: int) -> list[list[tuple[int, i
 def test_ninety_nine_quantiles_are_off_by_few_ranks(
     candidates: int, rows: int, most: float
 ) -> None:
-    made = planned(NINETY_NINE, candidates=candidates)
+    plan = planned(NINETY_NINE, candidates=candidates)
     edges = np.geomspace(1e3, 1e6, candidates + 1)
     values = np.random.default_rng(1).lognormal(10.3, 0.8, rows)
     counts = np.histogram(np.clip(values, 1e3, 1e6), edges)[0].tolist()
     errors = [
-        float(off(counts, level, place))
-        for found in drawn(made, counts, 30)
-        for level, (place, _, _) in zip(NINETY_NINE, found, strict=True)
+        float(off(counts, level, index))
+        for result in drawn(plan, counts, 30)
+        for level, (index, _, _) in zip(NINETY_NINE, result, strict=True)
     ]
     assert np.mean(errors) < most
 
@@ -103,16 +103,16 @@ _TABLES: dict[str, list[int]] = {
 @pytest.mark.parametrize("counts", _TABLES.values(), ids=_TABLES)
 def test_intervals_hold_a_quantile_with_95_per_cent_whatever_the_rows(counts: list[int]) -> None:
     levels = tuple(Fraction(k, 10) for k in range(1, 10))
-    made = planned(levels, candidates=40)
-    found = drawn(made, counts, _DRAWS)
+    plan = planned(levels, candidates=40)
+    result = drawn(plan, counts, _DRAWS)
     for index, level in enumerate(levels):
-        true = [place for place in range(40) if not off(counts, level, place)]
+        true = [index for index in range(40) if not off(counts, level, index)]
         # each candidate that is a quantile is held, not just one of them
-        for place in (true[0], true[-1]):
-            held = sum(own[index][1] <= place <= own[index][2] for own in found)
-            assert held >= 0.95 * _DRAWS
-        error = made.errors[index].rows_95
-        beyond = sum(off(counts, level, own[index][0]) > error for own in found)
+        for position in (true[0], true[-1]):
+            total = sum(computed[index][1] <= position <= computed[index][2] for computed in result)
+            assert total >= 0.95 * _DRAWS
+        error = plan.errors[index].rows_95
+        beyond = sum(off(counts, level, computed[index][0]) > error for computed in result)
         assert beyond <= 0.05 * _DRAWS
 
 
@@ -124,9 +124,9 @@ def test_half_widths_hold_by_enumeration(shares: tuple[Any, ...]) -> None:
     sums = np.concatenate([np.zeros((len(points), 1)), np.cumsum(points, axis=1)], axis=1)
     for level in (Fraction(1, 10), Fraction(1, 2), Fraction(4, 5)):
         w = sums[:, :4] - float(level) * sums[:, -1:]
-        found = tree.half_widths(level)
-        assert (weights @ (np.abs(w) > found) <= 0.05).all()
-        assert (weights @ (np.abs(w) > 0.4 * found) > 0.05)[1:].all()  # nor far too wide
+        result = tree.half_widths(level)
+        assert (weights @ (np.abs(w) > result) <= 0.05).all()
+        assert (weights @ (np.abs(w) > 0.4 * result) > 0.05)[1:].all()  # nor far too wide
         worst = np.maximum(np.abs(w[:, 1:]).max(axis=1), np.abs(sums[:, -1]))
         assert weights @ (worst > tree.rows_95(level)) <= 0.05
 
@@ -134,57 +134,57 @@ def test_half_widths_hold_by_enumeration(shares: tuple[Any, ...]) -> None:
 def test_a_tree_has_a_cell_for_each_candidate() -> None:
     for candidates in (2, 3, 10, 97, 1_000, 4_097):
         for branches in list_trees(candidates, 5):
-            cells = list(accumulate(branches, lambda one, other: one * other))[-1]
+            cells = list(accumulate(branches, lambda item, other: item * other))[-1]
             assert candidates <= cells < 2 * candidates
             assert min(branches) > 1
 
 
 def test_a_series_has_as_much_more_noise() -> None:
-    one = planned((Fraction(1, 2),), candidates=20)
-    assert one.budget.epsilon == 1
-    claim = one.certificate
+    mechanism = planned((Fraction(1, 2),), candidates=20)
+    assert mechanism.budget.epsilon == 1
+    claim = mechanism.certificate
     assert claim.budget.epsilon == 1
     assert claim.budget.delta == 0
     assert claim.neighbours == "add-remove"
     replaced = planned((Fraction(1, 2),), candidates=20, neighbours="replace-one")
     assert replaced.certificate.neighbours == "replace-one"
-    assert replaced.errors[0].rows_95 > one.errors[0].rows_95
+    assert replaced.errors[0].rows_95 > mechanism.errors[0].rows_95
 
 
 def test_noise_that_is_for_other_quantiles_is_rejected() -> None:
-    made = planned((Fraction(1, 2),), candidates=20)
+    mechanism = planned((Fraction(1, 2),), candidates=20)
     replaced = planned((Fraction(1, 2),), candidates=20, neighbours="replace-one")
     fewer = planned((Fraction(1, 2),), candidates=12)
-    claim = made.certificate
+    claim = mechanism.certificate
     assert isinstance(claim, Certificate)
     laplace = calibrate("laplace", epsilon=1, sensitivity=RowCounts(1), dimension=20)
     wrong: list[tuple[Any, ByTree, Budget]] = [
-        (claim, made, Budget(epsilon=2)),
-        (claim.on_grid(2), made, made.budget),
-        (claim, replaced, made.budget),
-        (replaced.certificate, made, made.budget),
-        (fewer.certificate, made, made.budget),
-        (laplace.certificate, made, made.budget),
+        (claim, mechanism, Budget(epsilon=2)),
+        (claim.on_grid(2), mechanism, mechanism.budget),
+        (claim, replaced, mechanism.budget),
+        (replaced.certificate, mechanism, mechanism.budget),
+        (fewer.certificate, mechanism, mechanism.budget),
+        (laplace.certificate, mechanism, mechanism.budget),
     ]
-    assert list_rank_trees(made.layout).read(claim, made.budget) == made.tree.noise
+    assert list_rank_trees(mechanism.layout).read(claim, mechanism.budget) == mechanism.tree.noise
     for given, asked, budget in wrong:
         with pytest.raises(CertificateRejected, match=r"Query 'q\.quantiles'"):
             list_rank_trees(asked.layout).read(given, budget)
 
 
 def test_a_tree_of_groups_is_below_a_root_without_a_share() -> None:
-    made = planned((Fraction(1, 2),), candidates=20)
-    noise = made.tree.noise
-    layout = replace(made.layout, axes=(KeyColumn(column="k", values=(1, 2)),))
+    plan = planned((Fraction(1, 2),), candidates=20)
+    noise = plan.tree.noise
+    layout = replace(plan.layout, axes=(KeyColumn(column="k", values=(1, 2)),))
     assert layout.cells == 2
-    claim = ByTree.find(layout, made.budget, 1)
+    claim = ByTree.find(layout, plan.budget, 1)
     assert isinstance(claim.noise, Agreeing)
     assert claim.noise.branches == (2, *noise.branches)
     assert claim.noise.shares == (0, *noise.shares)
-    assert list_rank_trees(layout).read(claim, made.budget) == noise
+    assert list_rank_trees(layout).read(claim, plan.budget) == noise
     three = replace(layout, axes=(KeyColumn(column="k", values=(1, 2, 3)),))
     with pytest.raises(CertificateRejected, match="of other groups"):
-        list_rank_trees(three).read(claim, made.budget)
+        list_rank_trees(three).read(claim, plan.budget)
 
 
 def test_too_little_epsilon_is_refused() -> None:
@@ -195,43 +195,47 @@ def test_too_little_epsilon_is_refused() -> None:
 
 
 def test_a_flat_tree_of_many_cells_is_none_to_plan_with() -> None:
-    made = planned((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), candidates=997, epsilon=10)
-    noise = made.tree.noise
+    plan = planned((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), candidates=997, epsilon=10)
+    noise = plan.tree.noise
     assert len(noise.branches) > 1
     assert moments_work(noise) <= MOST_WORK
-    assert 0 < made.errors[1].rows_95 < 20
+    assert 0 < plan.errors[1].rows_95 < 20
 
 
 def test_attack_a_tree_that_takes_too_much_to_verify_is_rejected() -> None:
-    made = planned((Fraction(1, 2),), candidates=1_000)
-    claim = made.certificate
+    mechanism = planned((Fraction(1, 2),), candidates=1_000)
+    claim = mechanism.certificate
     assert isinstance(claim, Certificate)
     noise = Agreeing(scale=1, branches=(1_000,), shares=(0, 1))
     with pytest.raises(CertificateRejected, match="units of work"):
-        list_rank_trees(made.layout).read(replace(claim, noise=noise), made.budget)
+        list_rank_trees(mechanism.layout).read(replace(claim, noise=noise), mechanism.budget)
 
 
 @pytest.mark.dense
 def test_ends_do_not_fall_as_levels_rise() -> None:
     """By intervals of each level alone one of the ends would fall in some of these draws."""
     levels = tuple(Fraction(k, 100) for k in range(1, 100, 2))
-    made = planned(levels, candidates=40)
-    tree, counts = made.tree, _TABLES["few rows"]
+    plan = planned(levels, candidates=40)
+    tree, counts = plan.tree, _TABLES["few rows"]
     noisy = draw_cells(tree.noise, InsecureSeededEntropy(1), count=_DRAWS).astype(float)
     noisy[:, : len(counts)] += counts
     fell = 0
     whole = noisy.astype(int).tolist()
-    for counted, found in zip(whole, read_places(tree, made.layout, noisy), strict=True):
+    for counted, result in zip(whole, read_places(tree, plan.layout, noisy), strict=True):
         alone = [
             read_interval(
-                counted[:40], level, tree.half_widths(level), total=sum(counted), index=found[at][0]
+                counted[:40],
+                level,
+                tree.half_widths(level),
+                total=sum(counted),
+                index=result[at][0],
             )
             for at, level in enumerate(levels)
         ]
         lows, highs = zip(*alone, strict=True)
         fell += list(lows) != sorted(lows) or list(highs) != sorted(highs)
-        assert [low for _, low, _ in found] == [min(lows[at:]) for at in range(len(levels))]
-        assert [high for *_, high in found] == [max(highs[: at + 1]) for at in range(len(levels))]
+        assert [low for _, low, _ in result] == [min(lows[at:]) for at in range(len(levels))]
+        assert [high for *_, high in result] == [max(highs[: at + 1]) for at in range(len(levels))]
     assert fell
 
 

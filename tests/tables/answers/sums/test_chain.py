@@ -91,11 +91,11 @@ def test_nested_tables_are_levels_of_one_tree(
 
 @pytest.mark.dense
 def test_units_that_are_replaced_cost_two_moves() -> None:
-    found = []
+    results = []
     for neighbours, epsilon in (("add-remove", 1), ("replace-one", 2)):
         cells = whole_of(plan_of(spec_of(group_by=SMALL, privacy={"neighbours": neighbours}))).cells
-        found.append(find_chain(cells, Budget(epsilon=epsilon)))
-    added, replaced = found
+        results.append(find_chain(cells, Budget(epsilon=epsilon)))
+    added, replaced = results
     assert added is not None
     assert replaced is not None
     assert added[0] == replaced[0]
@@ -112,8 +112,8 @@ def test_cells_are_placed_by_the_order() -> None:
     cells = np.arange(400)
     placed = chain.strategy.place(cells)[0].reshape(chain.noise.branches)
     for at in itertools.product(range(20), range(2), range(10)):
-        own = tuple(at[column] for column in chain.order)
-        assert placed[own] == cells.reshape(20, 2, 10)[at]
+        values = tuple(at[column] for column in chain.order)
+        assert placed[values] == cells.reshape(20, 2, 10)[at]
     assert (chain.strategy.estimate([placed.reshape(-1).astype(float)]) == cells).all()
 
 
@@ -128,10 +128,10 @@ def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
     truth = np.arange(math.prod(shape), dtype=np.int64) * 10**6
     bits = plan.noisy_parts[0].layout.bits
     draws = [publish_margins(whole_of(plan), plan.noisy_parts, truth << bits) for _ in range(400)]
-    for place, part in enumerate(plan.noisy_parts):
+    for index, part in enumerate(plan.noisy_parts):
         axes = tuple(i for i in range(len(shape)) if not table_of(part) >> i & 1)
         exact = truth.reshape(shape).sum(axis=axes).reshape(-1)
-        errors = np.array([one[place].columns["count"] for one in draws]) - exact
+        errors = np.array([draw[index].columns["count"] for draw in draws]) - exact
         assert (errors == np.rint(errors)).all()
         assert np.sqrt(np.mean(errors**2)) == pytest.approx(part.noise_errors[0].std, rel=0.2)
         assert np.mean(np.abs(errors) <= part.noise_errors[0].half95) > 0.92
@@ -156,7 +156,7 @@ def test_a_release_verifies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda b: b.update(name="people.1x2x3"), "it is of another tree"),
         (lambda b: b.update(name="people.2x3"), "no order of all columns"),
@@ -166,13 +166,13 @@ def test_a_release_verifies(tmp_path: Path) -> None:
         (lambda b: b["certificate"].update(epsilon="0.5"), "budget isn't its share"),
     ],
 )
-def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) -> None:
     folder = released(tmp_path)
     path = folder / "certificate.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     change(record["draws"][0])
     path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(CertificateRejected, match=said):
+    with pytest.raises(CertificateRejected, match=text):
         verify_resealed(folder)
 
 

@@ -48,7 +48,7 @@ def test_the_figures_of_the_theory(bins: int, wanted: float, plain: float) -> No
 def padded(plan: Plan) -> Plan:
     """Return a plan for three bins with noise of a tree of four cells, of which one is no bin."""
     parameters = {"branches": (3, 2, 2), "shares": (0, "0.1", "0.2", "0.7")}
-    made = calibrate(
+    mechanism = calibrate(
         Agreeing.name,
         epsilon=1,
         sensitivity=RowCounts(1),
@@ -56,7 +56,7 @@ def padded(plan: Plan) -> Plan:
         parameters=parameters,
     )
     whole = whole_of(plan)
-    claims = [("ages", made.certificate.on_grid(1))]
+    claims = [("ages", mechanism.certificate.on_grid(1))]
     noise = Cumulative.read(whole.cells, whole.budget, claims)
     assert (noise.noise.dimension, noise.bins) == (4, 3)
     return replace(plan, answered=(noise,))
@@ -92,16 +92,16 @@ def test_what_is_published_has_the_stated_errors(bins: int) -> None:
     bits = plan.noisy_parts[0].layout.bits
     draws = [publish_on_tree(whole_of(plan), plan.noisy_parts, truth << bits) for _ in range(800)]
     exact = (truth, truth.reshape(3, bins).cumsum(axis=1).reshape(-1))
-    for place in range(2):
-        errors = np.array([one[place].columns["count"] for one in draws]) - exact[place]
+    for index in range(2):
+        errors = np.array([draw[index].columns["count"] for draw in draws]) - exact[index]
         assert (errors == np.rint(errors)).all()
         by_bin = errors.reshape(-1, bins)  # groups are alike
-        table = draws[0][place].columns
+        table = draws[0][index].columns
         stds, halves = (np.array(table[f"count_{end}"][:bins]) for end in ("std", "high"))
         halves -= table["count"][:bins]
         assert np.sqrt((by_bin**2).mean(axis=0)) == pytest.approx(stds, rel=0.1)
         assert ((np.abs(by_bin) <= halves).mean(axis=0) > 0.935).all()
-        assert len(set(stds)) == (bins if place else 1)
+        assert len(set(stds)) == (bins if index else 1)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -128,8 +128,8 @@ def test_noise_in_the_bins_alone_where_that_is_the_best() -> None:
 def test_a_unit_that_is_replaced_pays_nothing_for_how_many_there_are() -> None:
     """The share of a root, which no replacement moves, is free: half of ε as good as all."""
     added, replaced = (
-        plan_of(spec_of(privacy={"neighbours": one})).noisy_parts[1].errors[0].std
-        for one in ("add-remove", "replace-one")
+        plan_of(spec_of(privacy={"neighbours": item})).noisy_parts[1].errors[0].std
+        for item in ("add-remove", "replace-one")
     )
     assert added < replaced < 1.2 * added  # measured: 2.135 and 2.405; all of it twice is 4.27
 
@@ -167,7 +167,7 @@ def test_the_plan_says_what_it_rests_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "key", "said"),
+    ("given", "key", "statement"),
     [
         ({"edges": [0, 100]}, "query[0].histogram.cumulative", "one bin"),
         ({"round": True}, "query[0].round", "add up"),
@@ -189,13 +189,13 @@ def test_the_plan_says_what_it_rests_on() -> None:
     ],
 )
 def test_what_does_not_go_with_it_is_refused_by_name(
-    given: dict[str, Any], key: str, said: str
+    given: dict[str, Any], key: str, statement: str
 ) -> None:
     with pytest.raises(SpecError) as caught:
         plan_of(spec_of(**given))
     text = str(caught.value)
     assert f"{key}: " in text
-    assert said in text
+    assert statement in text
 
 
 def test_persons_are_in_one_bin() -> None:
@@ -204,18 +204,18 @@ def test_persons_are_in_one_bin() -> None:
     assert "In ages, each who is counted in at most one cell." in text
     assert "In ages_cumulative, each who is counted in at most one of the bins" in text
     for part in plan.noisy_parts:
-        ((moved,), way) = (part.to_record()[key] for key in ("sensitivities", "bounding"))
+        ((moved,), route) = (part.to_record()[key] for key in ("sensitivities", "bounding"))
         assert moved["kind"] == "row-counts"  # of the bins that noise is in
-        assert way == {"kind": "first-cells", "most": 1}
+        assert route == {"kind": "first-cells", "most": 1}
 
 
 def test_persons_with_several_rows_move_whole_rows() -> None:
-    one, five = (whole_of(plan_of(spec_of(unit="who", rows=rows))) for rows in (1, 5))
+    item, five = (whole_of(plan_of(spec_of(unit="who", rows=rows))) for rows in (1, 5))
     assert five.certificate.sensitivity == RowCounts(5, neighbours="add-remove")
     assert five.cells.bits == 0  # a person over the limit counts in whole rows
     with pytest.raises(TypeError, match="whole rows"):
         row_counts(replace(five.cells, bits=20))
-    assert five.largest_std == pytest.approx(5 * one.largest_std, rel=0.1)
+    assert five.largest_std == pytest.approx(5 * item.largest_std, rel=0.1)
     raw = spec_of(unit="who") | {"contribution": {"l2": 5}}
     with pytest.raises(SpecError, match="Give max_rows"):
         plan_of(raw)
@@ -229,20 +229,20 @@ def test_names_of_both_tables_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("privacy", "said"),
+    ("privacy", "text"),
     [
         ({"epsilon": "1e-5"}, "Give fewer edges or a larger epsilon"),
         ({"epsilon": 0, "delta": "1e-6"}, "epsilon > 0"),
         ({"epsilon": 40}, "its noise is 0 as a float. Give a smaller epsilon"),
     ],
 )
-def test_where_there_is_no_such_noise(privacy: dict[str, Any], said: str) -> None:
-    with pytest.raises(Refused, match=said):
+def test_where_there_is_no_such_noise(privacy: dict[str, Any], text: str) -> None:
+    with pytest.raises(Refused, match=text):
         plan_of(spec_of(privacy=privacy))
 
 
 def test_noise_that_is_for_other_bins_is_rejected() -> None:
-    whole, by_region = (whole_of(plan_of(spec_of(group_by=one))) for one in ({}, REGIONS))
+    whole, by_region = (whole_of(plan_of(spec_of(group_by=item))) for item in ({}, REGIONS))
     replaced = whole_of(plan_of(spec_of(privacy={"neighbours": "replace-one"})))
     more = whole_of(plan_of(spec_of(edges=range(10))))
     laplace = calibrate("laplace", epsilon=1, sensitivity=RowCounts(1), dimension=4)
@@ -303,8 +303,8 @@ def test_scales_that_are_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch
     tree_search._best_shares.cache_clear()
     edges = (0, 1, 2, 3, 4, 5, 6)
     stds = [
-        plan_of(spec_of(edges=edges, privacy={"epsilon": one})).noisy_parts[1].errors[0].std
-        for one in ("0.4", "0.2", "0.1")
+        plan_of(spec_of(edges=edges, privacy={"epsilon": item})).noisy_parts[1].errors[0].std
+        for item in ("0.4", "0.2", "0.1")
     ]
     assert len(scales) == len(set(scales)) == 3  # one for each tree
     assert stds[1] / stds[0] == pytest.approx(2, rel=0.02)

@@ -61,16 +61,16 @@ def plan_of(raw: dict[str, Any], **given: Any) -> Plan:
 def stds_of(plan: Plan) -> list[float]:
     """Return all standard deviations that are published, a row each where they are unlike."""
     errors = [error for part in plan.noisy_parts for error in part.noise_errors]
-    return [std for one in errors for std in (one.rows.std if one.rows else (one.std,))]
+    return [std for error in errors for std in (error.rows.std if error.rows else (error.std,))]
 
 
 def list_grid(levels: int, parts: int) -> list[tuple[Fraction, ...]]:
     """Return all shares in so many parts of the whole, of which the cells have some."""
     every = itertools.product(range(parts + 1), repeat=levels - 1)
     return [
-        tuple(Fraction(one, parts) for one in (*own, parts - sum(own)))
-        for own in every
-        if sum(own) < parts
+        tuple(Fraction(item, parts) for item in (*computed, parts - sum(computed)))
+        for computed in every
+        if sum(computed) < parts
     ]
 
 
@@ -87,15 +87,17 @@ def enumerated_largest(
 def test_no_chain_of_a_grid_has_a_smaller_largest_error() -> None:
     raw = margins.spec_of(privacy={"epsilon": 2}, **FOUR)
     whole = margins.whole_of(plan_of(raw, **LARGEST))
-    found = find_chain(whole.cells, whole.budget)
-    assert found is not None
-    chain, _ = found
+    result = find_chain(whole.cells, whole.budget)
+    assert result is not None
+    chain, _ = result
     by = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
     sums = np.concatenate([np.eye(4, dtype=np.int64), by, np.ones((1, 4), dtype=np.int64)])
-    own = enumerated_largest((2, 2), chain.noise.shares, sums)
-    assert max(map(chain.variance, range(4))) ** 0.5 == pytest.approx(own, rel=1e-3)
+    largest = enumerated_largest((2, 2), chain.noise.shares, sums)
+    assert max(map(chain.variance, range(4))) ** 0.5 == pytest.approx(largest, rel=1e-3)
     # the other order is alike
-    assert own <= min(enumerated_largest((2, 2), one, sums) for one in list_grid(3, 12)) * 1.001
+    assert (
+        largest <= min(enumerated_largest((2, 2), item, sums) for item in list_grid(3, 12)) * 1.001
+    )
 
 
 @pytest.mark.dense
@@ -111,9 +113,9 @@ def test_no_tree_of_a_grid_has_a_smaller_largest_cumulative_error(bins: int) -> 
     ]
     noise = whole.noise
     sums = np.tri(bins, noise.dimension, dtype=np.int64)
-    own = enumerated_largest(noise.branches, noise.shares, sums)
-    assert whole.largest_std == pytest.approx(own, rel=1e-3)
-    assert own <= min(grid) * 1.001
+    largest = enumerated_largest(noise.branches, noise.shares, sums)
+    assert whole.largest_std == pytest.approx(largest, rel=1e-3)
+    assert largest <= min(grid) * 1.001
 
 
 @pytest.mark.dense
@@ -127,11 +129,13 @@ def test_no_shares_of_a_grid_have_a_smaller_largest_error_by_levels(sizes: list[
     first = np.arange(4) < sizes[0]
     sums = np.array([*np.eye(4), first, ~first, np.ones(4)], dtype=np.int64)
     branches = whole.noise.branches
-    own = enumerated_largest(branches, whole.noise.shares, sums)
-    assert max(stds_of(plan)) == pytest.approx(whole.largest_std) == pytest.approx(own, rel=1e-3)
-    least = min(enumerated_largest(branches, one, sums) for one in list_grid(3, 12))
+    largest = enumerated_largest(branches, whole.noise.shares, sums)
+    assert (
+        max(stds_of(plan)) == pytest.approx(whole.largest_std) == pytest.approx(largest, rel=1e-3)
+    )
+    least = min(enumerated_largest(branches, item, sums) for item in list_grid(3, 12))
     # of an uneven tree the shares are those of an even one; measured: 1.08 in one as small
-    assert own <= least * (1.001 if sizes == [2, 2] else 1.1)
+    assert largest <= least * (1.001 if sizes == [2, 2] else 1.1)
 
 
 @pytest.mark.dense
@@ -173,12 +177,12 @@ def test_other_ways_and_the_bound_are_of_the_largest_error(raw: dict[str, Any]) 
     summed = plan.noisy_parts[0].answered
     assert isinstance(summed, Summed)
     record = summed.to_record()
-    found = record.get("other_ways") or record["compared"]["count"]
-    assert found["cells"] == pytest.approx(cell * cells**0.5)
-    assert found["apart"] == pytest.approx(1 / (2**0.5 * np.sinh(1 / tables / 2)))
-    assert cell < found["bound"] < max(stds_of(plan)) < min(found["cells"], found["apart"])
-    said = " ".join(summed.in_words())
-    assert f"The largest standard deviation is {record['largest_std']:.4g}. With" in said
+    result = record.get("other_ways") or record["compared"]["count"]
+    assert result["cells"] == pytest.approx(cell * cells**0.5)
+    assert result["apart"] == pytest.approx(1 / (2**0.5 * np.sinh(1 / tables / 2)))
+    assert cell < result["bound"] < max(stds_of(plan)) < min(result["cells"], result["apart"])
+    text = " ".join(summed.in_words())
+    assert f"The largest standard deviation is {record['largest_std']:.4g}. With" in text
 
 
 @pytest.mark.parametrize(("without", "most"), [("", 12), ("nation", 9)])
@@ -199,7 +203,9 @@ def test_several_counts_are_compared() -> None:
     plain, plan = plan_of(raw), plan_of(raw, **LARGEST)
     compared = margins.whole_of(plan).compared
     assert list(compared) == ["count", "count_x"]
-    assert max(stds_of(plan)) == pytest.approx(max(one.own for one in compared.values()), rel=1e-6)
+    assert max(stds_of(plan)) == pytest.approx(
+        max(value.own for value in compared.values()), rel=1e-6
+    )
     assert max(stds_of(plan)) < 0.9 * max(stds_of(plain))
 
 
@@ -212,10 +218,10 @@ def test_what_is_published_has_the_stated_errors() -> None:
     draws = [
         publish_margins(margins.whole_of(plan), plan.noisy_parts, truth << bits) for _ in range(400)
     ]
-    for place, part in enumerate(plan.noisy_parts):
+    for index, part in enumerate(plan.noisy_parts):
         axes = tuple(i for i in range(3) if not margins.table_of(part) >> i & 1)
         exact = truth.reshape(20, 2, 10).sum(axis=axes).reshape(-1)
-        errors = np.array([one[place].columns["count"] for one in draws]) - exact
+        errors = np.array([draw[index].columns["count"] for draw in draws]) - exact
         assert np.sqrt(np.mean(errors**2)) == pytest.approx(part.noise_errors[0].std, rel=0.15)
         assert np.mean(np.abs(errors) <= part.noise_errors[0].half95) > 0.88  # 6 stds of 400
 
@@ -245,19 +251,19 @@ def test_a_release_verifies_and_is_refused_where_it_was_edited(tmp_path: Path, k
     assert "chosen to make the largest standard deviation small" in page
     assert f"It is {format_for_page(part[kind]['largest_std'])}, of all tables" in page
     spec, plan = folder / "spec.toml", folder / "plan.json"
-    text, told = (path.read_text(encoding="utf-8") for path in (spec, plan))
+    text, message = (path.read_text(encoding="utf-8") for path in (spec, plan))
     assert text.count('objective = "largest"\n') == 1
     spec.write_text(text.replace('objective = "largest"\n', ""), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=r"plan\.json"):
         verify_resealed(folder)
     spec.write_text(text, encoding="utf-8")
     for change in ({"objective": None}, {"objective": "mean"}, {"largest_std": 1.0}):
-        record = json.loads(told)
+        record = json.loads(message)
         record["noisy_parts"][0][kind] |= change
         plan.write_text(json.dumps(record), encoding="utf-8")
         with pytest.raises(CertificateRejected, match=r"plan\.json"):
             verify_resealed(folder)
-    plan.write_text(told, encoding="utf-8")
+    plan.write_text(message, encoding="utf-8")
     assert verify_resealed(folder).rows
 
 
@@ -270,7 +276,7 @@ def test_a_spec_keeps_it_and_none_is_written_without_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "given", "said"),
+    ("raw", "given", "text"),
     [
         (margins.spec_of(), {"objective": "mean"}, "'largest'"),
         (margins.spec_of(), {"objective": True}, "'largest'"),
@@ -279,11 +285,11 @@ def test_a_spec_keeps_it_and_none_is_written_without_it(tmp_path: Path) -> None:
         (margins.sums_of(), LARGEST, "Expected only counts: errors of sum_x have"),
     ],
 )
-def test_what_does_not_go_with_it(raw: dict[str, Any], given: dict[str, Any], said: str) -> None:
+def test_what_does_not_go_with_it(raw: dict[str, Any], given: dict[str, Any], text: str) -> None:
     with pytest.raises(SpecError) as caught:
         plan_of(raw, **given)
     assert "query[0].objective: " in str(caught.value)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_a_histogram_without_sums_has_no_objective() -> None:

@@ -62,8 +62,8 @@ def integers_of(raw: dict[str, Any], datasets: list[tuple[Any, ...]]) -> list[An
     """
     columns = [*COLUMNS, *(["x"] if "columns" in raw else []), "dataset"]
     rows = [
-        (10 * place + row[0], *row[1:], place)
-        for place, dataset in enumerate(datasets)
+        (10 * index + row[0], *row[1:], index)
+        for index, dataset in enumerate(datasets)
         for row in dataset
     ]
     frame = pd.DataFrame(rows, columns=columns)
@@ -90,28 +90,28 @@ def moves(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> dict
     whole = Margins(certificate=None, cells=cells_of(raw), budget=Budget(epsilon=1), measured={})
     datasets = [*dict.fromkeys(tuple(rows) for pair in pairs for rows in pair)]
     known = dict(zip(datasets, integers_of(raw, datasets), strict=True))
-    found: dict[int, set[Any]] = {table: set() for table in range(8)}
+    results: dict[int, set[Any]] = {table: set() for table in range(8)}
     for pair in pairs:
         for table in range(8):
-            one, other = (
+            item, other = (
                 sum_exactly(whole, known[tuple(rows)], table).astype(object) for rows in pair
             )
             unit = 2**whole.cells.bits
-            found[table].add(tuple(Fraction(int(d), unit) for d in one - other))
-    return found
+            results[table].add(tuple(Fraction(int(d), unit) for d in item - other))
+    return results
 
 
 def held_by(sensitivity: Any, shift: tuple[Fraction, ...]) -> bool:
-    moved = [one for one in shift if one]
+    moved = [item for item in shift if item]
     if isinstance(sensitivity, Linf):
-        whole = all(one.denominator == 1 for one in moved)
-        return whole and len(moved) <= sensitivity.l0 and all(abs(one) <= 1 for one in moved)
+        whole = all(item.denominator == 1 for item in moved)
+        return whole and len(moved) <= sensitivity.l0 and all(abs(item) <= 1 for item in moved)
     if isinstance(sensitivity, Integer):
-        return all(one.denominator == 1 and abs(one) <= sensitivity.bound for one in moved)
+        return all(item.denominator == 1 and abs(item) <= sensitivity.bound for item in moved)
     if isinstance(sensitivity, Within):
         return gauge(sensitivity, shift) <= 1
     if isinstance(sensitivity, L2):
-        return sum(one**2 for one in moved) <= sensitivity.bound**2
+        return sum(item**2 for item in moved) <= sensitivity.bound**2
     assert isinstance(sensitivity, L1)
     return sum(map(abs, moved)) <= sensitivity.bound
 
@@ -124,7 +124,7 @@ def gauge(sensitivity: Within, shift: tuple[Fraction, ...]) -> Fraction:
     q = len(box.bounds)
     cells = (shift[i : i + q] for i in range(0, len(shift), q))
     return sum(
-        (max(abs(one) / b for one, b in zip(cell, box.bounds, strict=True)) for cell in cells),
+        (max(abs(item) / b for item, b in zip(cell, box.bounds, strict=True)) for cell in cells),
         Fraction(0),
     )
 
@@ -163,7 +163,7 @@ def check_sums(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) ->
         hull, *others = table_sensitivities(layout, table)
         assert isinstance(hull, Within)
         assert hull.hull == table_body(layout, table)
-        assert all(held_by(one, shift) for shift in shifts for one in (hull, *others)), table
+        assert all(held_by(item, shift) for shift in shifts for item in (hull, *others)), table
         assert max(gauge(hull, shift) for shift in shifts) == 1
         box = hull.hull.bodies[0] if isinstance(hull.hull, Cells) else hull.hull
         assert isinstance(box, Box)
@@ -173,7 +173,7 @@ def check_sums(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) ->
 
 
 def with_values(rows: list[tuple[Any, ...]], first: int = 0) -> list[tuple[Any, ...]]:
-    return [(*row, VALUES[(place + first) % len(VALUES)]) for place, row in enumerate(rows)]
+    return [(*row, VALUES[(index + first) % len(VALUES)]) for index, row in enumerate(rows)]
 
 
 OF_VALUES = [
@@ -196,10 +196,10 @@ def test_values_of_rows(given: dict[str, Any], neighbours: str) -> None:
     raw = sums_of(**given, privacy={"neighbours": neighbours})
     every = [(*row, value) for row in ROWS[1:3] for value in VALUES]
     rest = (*ROWS[4], 3.5)
-    pairs = [([rest, one], [rest]) for one in every]
+    pairs = [([rest, item], [rest]) for item in every]
     if neighbours == "replace-one":
         ends = every[:9]
-        pairs = [([rest, one], [rest, other]) for one, other in itertools.product(ends, repeat=2)]
+        pairs = [([rest, item], [rest, other]) for item, other in itertools.product(ends, repeat=2)]
     check_sums(raw, pairs)
 
 
@@ -210,13 +210,13 @@ def test_values_of_rows(given: dict[str, Any], neighbours: str) -> None:
 )
 def test_values_of_persons(contribution: dict[str, Any], neighbours: str) -> None:
     raw = sums_of(unit="who", privacy={"neighbours": neighbours}) | {"contribution": contribution}
-    every = [with_values(mine, place % 2) for place, mine in enumerate(persons())]
+    every = [with_values(mine, index % 2) for index, mine in enumerate(persons())]
     every += [[(*ROWS[0], value), (*ROWS[2], value)] for value in (0, 30)]
     others = with_values([ROWS[4], ROWS[6]])
     pairs = [([*mine, *others], others) for mine in every]
     if neighbours == "replace-one":
         each = itertools.product(every[1:], repeat=2)
-        pairs = [([*one, *others], [*other, *others]) for one, other in each]
+        pairs = [([*item, *others], [*other, *others]) for item, other in each]
     check_sums(raw, pairs)
 
 
@@ -226,16 +226,16 @@ def test_values_of_persons(contribution: dict[str, Any], neighbours: str) -> Non
 def test_sums_alone(bounds: tuple[float, float], neighbours: str) -> None:
     raw = sums_of(bounds=bounds, statistics=["sum(x)"], privacy={"neighbours": neighbours})
     every = [(*row, value) for row in ROWS[2:5] for value in (*bounds, 5)]
-    pairs = [([one], []) for one in every]
+    pairs = [([item], []) for item in every]
     if neighbours == "replace-one":
-        pairs = [([one], [other]) for one, other in itertools.product(every, repeat=2)]
+        pairs = [([item], [other]) for item, other in itertools.product(every, repeat=2)]
     check(raw, pairs)
 
 
 def test_what_is_measured() -> None:
     def measured(**given: Any) -> list[tuple[str, str, int]]:
         ((layout,),) = spec_file.lay_out(sums_of(**given)).queries[0]
-        return [(one.kind, one.column, int(one.centre)) for one in layout.measured]
+        return [(item.kind, item.column, int(item.centre)) for item in layout.measured]
 
     assert measured() == [("count", "", 0), ("value", "x", 15)]
     assert measured(missing="skip") == [("count", "", 0), ("value", "x", 15), ("count", "x", 0)]
@@ -256,7 +256,7 @@ def test_rows_that_are_added() -> None:
 def test_rows_that_are_replaced() -> None:
     raw = spec_of(privacy={"neighbours": "replace-one"})
     pairs = list(itertools.product(ROWS, repeat=2))
-    check(raw, [([ROWS[4], one], [ROWS[4], other]) for one, other in pairs])
+    check(raw, [([ROWS[4], item], [ROWS[4], other]) for item, other in pairs])
 
 
 @pytest.mark.dense
@@ -270,7 +270,7 @@ def test_persons_that_are_replaced() -> None:
     raw = spec_of(unit="who", privacy={"neighbours": "replace-one"})
     others = [ROWS[4], ROWS[6]]
     pairs = itertools.product(persons(), repeat=2)
-    check(raw, [([*one, *others], [*other, *others]) for one, other in pairs])
+    check(raw, [([*item, *others], [*other, *others]) for item, other in pairs])
 
 
 @pytest.mark.dense
@@ -312,7 +312,7 @@ PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "text"),
     [
         ({"margins": []}, "at least one table"),
         ({"group_by": {"sex": ["f", "m"]}}, "2 to 6 columns"),
@@ -333,12 +333,12 @@ PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
         ({"group_by": {"region": [*range(300)], "age": [*range(300)]}}, "65,536 cells"),
     ],
 )
-def test_what_is_refused(part: dict[str, Any], said: str) -> None:
+def test_what_is_refused(part: dict[str, Any], text: str) -> None:
     raw = spec_of(privacy={"delta": "1e-6"}, **part)
     raw["columns"] = {"age": {"bounds": [0, 100]}}
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_names_and_persons_that_are_refused() -> None:

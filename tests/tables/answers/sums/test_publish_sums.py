@@ -13,11 +13,11 @@ from leastnoise.tables.answers.sums import publish_sums as summed
 
 
 def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"keys.csv": [2.0**52] * 2**12, "all.csv": [0.0]}  # 2^64, which would wrap to 0
-    monkeypatch.setattr(summed, "read_table", lambda path, parts: {"count": told[path.name]})
+    text = {"keys.csv": [2.0**52] * 2**12, "all.csv": [0.0]}  # 2^64, which would wrap to 0
+    monkeypatch.setattr(summed, "read_table", lambda path, parts: {"count": text[path.name]})
     layout = SimpleNamespace(statistics=[SimpleNamespace(label="count")])
     parts: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
-    workload = SimpleNamespace(add_up=lambda own: [own, own.sum(keepdims=True)])
+    workload = SimpleNamespace(add_up=lambda computed: [computed, computed.sum(keepdims=True)])
     whole: Any = SimpleNamespace(whole_counts=None, workload=workload, summed="sum")
     with pytest.raises(CertificateRejected, match="isn't whole"):
         summed.check_on_tree(whole, Path(), parts, "csv")

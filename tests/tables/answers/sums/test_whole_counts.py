@@ -47,11 +47,11 @@ def trees() -> Iterator[tuple[Tree, np.random.Generator]]:
 
 def summed(tree: Tree, cells: Any) -> list[list[int]]:
     """Return the numbers of all nodes, a list a level."""
-    found = [[0] * (int(own.max()) + 1) for own in tree]
-    for sums, own in zip(found, tree, strict=True):
-        for node, count in zip(own.tolist(), cells, strict=True):
+    results = [[0] * (int(expected_value.max()) + 1) for expected_value in tree]
+    for sums, computed in zip(results, tree, strict=True):
+        for node, count in zip(computed.tolist(), cells, strict=True):
             sums[node] += int(count)
-    return found
+    return results
 
 
 @pytest.mark.parametrize("parts", [1, 8])
@@ -59,13 +59,15 @@ def test_counts_are_whole_add_up_and_are_no_larger_than_the_noisy_ones(parts: in
     for tree, random in trees():
         for spread in (2, 40):
             noisy = random.integers(-spread * parts, spread * parts, size=len(tree[-1]))
-            found = find_whole_counts(noisy, parts, tree)
-            assert found.dtype == np.int64
-            assert (found >= 0).all()
-            for own, numbers in zip(summed(tree, found), summed(tree, noisy), strict=True):
-                for x, y in zip(own, numbers, strict=True):
+            whole_counts = find_whole_counts(noisy, parts, tree)
+            assert whole_counts.dtype == np.int64
+            assert (whole_counts >= 0).all()
+            for computed, numbers in zip(
+                summed(tree, whole_counts), summed(tree, noisy), strict=True
+            ):
+                for x, y in zip(computed, numbers, strict=True):
                     assert x <= max(0, math.ceil(Fraction(y, parts)))
-            for x, y in zip(summed(tree, found)[0], summed(tree, noisy)[0], strict=True):
+            for x, y in zip(summed(tree, whole_counts)[0], summed(tree, noisy)[0], strict=True):
                 assert abs(x - max(Fraction(0), Fraction(y, parts))) <= Fraction(1, 2)
 
 
@@ -94,14 +96,14 @@ def test_no_other_counts_of_a_family_are_nearer() -> None:
     """By brute force: over all counts of the children, given what their parent has."""
     for tree, random in trees():
         noisy = random.integers(-6, 7, size=len(tree[-1]))
-        found = find_whole_counts(noisy, 1, tree)
-        levels = zip(tree, summed(tree, found), summed(tree, noisy), strict=True)
-        for (above, totals, _), (below, own, numbers) in itertools.pairwise(levels):
+        whole_counts = find_whole_counts(noisy, 1, tree)
+        levels = zip(tree, summed(tree, whole_counts), summed(tree, noisy), strict=True)
+        for (above, totals, _), (below, computed, numbers) in itertools.pairwise(levels):
             for parent, total in enumerate(totals):
                 children = sorted(set(below[above == parent].tolist()))
                 if len(children) > 4 or total > 12:
                     continue
-                reached = sum((own[v] - numbers[v]) ** 2 for v in children)
+                reached = sum((computed[v] - numbers[v]) ** 2 for v in children)
                 assert reached == nearest([numbers[v] for v in children], total)
 
 
@@ -109,17 +111,17 @@ def test_rounding_is_to_the_next_whole_numbers_of_every_sum() -> None:
     """Of noisy counts that are large nothing is lowered: what is left is the rounding."""
     for tree, random in trees():
         noisy = random.integers(8 * 50, 8 * 90, size=len(tree[-1]))
-        found = find_whole_counts(noisy, 8, tree)
-        for own, numbers in zip(summed(tree, found), summed(tree, noisy), strict=True):
-            for x, y in zip(own, numbers, strict=True):
+        whole_counts = find_whole_counts(noisy, 8, tree)
+        for computed, numbers in zip(summed(tree, whole_counts), summed(tree, noisy), strict=True):
+            for x, y in zip(computed, numbers, strict=True):
                 assert abs(x - Fraction(y, 8)) < 1
 
 
 def test_equal_counts_are_lowered_at_even_distances() -> None:
     tree = [np.zeros(9, dtype=np.int64), np.arange(9)]
-    found = find_whole_counts(np.array([5] * 8 + [-37]), 1, tree)
-    assert found.tolist() == [0, 0, 1, 0, 0, 1, 0, 1, 0]  # 3 of 8
-    assert found.sum() == 3
+    whole_counts = find_whole_counts(np.array([5] * 8 + [-37]), 1, tree)
+    assert whole_counts.tolist() == [0, 0, 1, 0, 0, 1, 0, 1, 0]  # 3 of 8
+    assert whole_counts.sum() == 3
 
 
 def expected(
@@ -127,10 +129,16 @@ def expected(
 ) -> list[np.ndarray[Any, Any]]:
     """Return E x of each node, of noise that is `points` with these chances, each a tree beside."""
     many = len(points)
-    forest = [(np.arange(many)[:, None] * (own.max() + 1) + own).reshape(-1) for own in tree]
-    found = find_whole_counts((points + truth).reshape(-1).astype(np.int64), 1, forest)
-    sums = [sums_by(own, found, int(own.max()) + 1).reshape(many, -1) for own in forest]
-    return [chances @ one for one in sums]
+    forest = [
+        (np.arange(many)[:, None] * (computed.max() + 1) + computed).reshape(-1)
+        for computed in tree
+    ]
+    whole_counts = find_whole_counts((points + truth).reshape(-1).astype(np.int64), 1, forest)
+    sums = [
+        sums_by(computed, whole_counts, int(computed.max()) + 1).reshape(many, -1)
+        for computed in forest
+    ]
+    return [chances @ item for item in sums]
 
 
 @pytest.mark.parametrize("truth", [(0, 0, 0, 0), (9, 0, 0, 0), (1, 0, 2, 0)])
@@ -143,26 +151,26 @@ def test_the_bias_of_keys_with_levels(truth: tuple[int, ...]) -> None:
     assert isinstance(planned, Levels)
     parameters: Any = {"branches": planned.noise.branches, "shares": ["0.2", "0.3", "0.5"]}
     moves = RowCounts(1, neighbours="add-remove")
-    made = calibrate(
+    mechanism = calibrate(
         Agreeing.name, epsilon=3, sensitivity=moves, dimension=4, parameters=parameters
     )
-    claims = [(planned.cells.label, made.certificate.on_grid(1))]
+    claims = [(planned.cells.label, mechanism.certificate.on_grid(1))]
     whole = Levels.read(planned.cells, planned.budget, claims)
-    said = whole.whole_counts
-    assert said is not None
+    whole_counts = whole.whole_counts
+    assert whole_counts is not None
     points, chances = enumerated(whole.noise, 5)
     drawn = np.empty_like(points)
     order = sorted(range(4), key=lambda i: ("acb".index(states[i]), i))
     drawn[:, order] = points
-    found = expected(said.tree, drawn, chances, np.array(truth))
-    for name, own, places in zip(said.names, found, said.tree, strict=True):
+    result = expected(whole_counts.tree, drawn, chances, np.array(truth))
+    for name, computed, places in zip(whole_counts.names, result, whole_counts.tree, strict=True):
         assert name is not None
         true = sums_by(places, np.array(truth), places.max() + 1)
-        assert (own - true <= said.too_high[name] * (1 + 1e-3)).all()
+        assert (computed - true <= whole_counts.too_high[name] * (1 + 1e-3)).all()
     if not any(truth):  # at the top it is exact
-        assert found[0][0] == pytest.approx(said.too_high["people_by_nation"], rel=1e-3)
+        assert result[0][0] == pytest.approx(whole_counts.too_high["people_by_nation"], rel=1e-3)
     else:
-        assert found[-1][0] < truth[0]  # what others gain the large one loses
+        assert result[-1][0] < truth[0]  # what others gain the large one loses
 
 
 def test_the_bias_of_one_count_by_itself_is_that_of_the_theory() -> None:
@@ -184,28 +192,28 @@ def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
     plan = margins.plan_of(margins.spec_of(group_by=group_by, privacy={"epsilon": 3}, **BOTH))
     planned = margins.whole_of(plan)
     parameters: Any = {"branches": (2, 2), "shares": ["0.2", "0.3", "0.5"]}
-    made = calibrate(
+    mechanism = calibrate(
         Agreeing.name,
         epsilon=3,
         sensitivity=table_sensitivity(planned.cells, 3),
         dimension=4,
         parameters=parameters,
     )
-    claim = ("people.2x1", made.certificate.about("add-remove").on_grid(1))
+    claim = ("people.2x1", mechanism.certificate.about("add-remove").on_grid(1))
     whole = Margins.read(planned.cells, planned.budget, [claim], composed=False)
     assert whole.chain is not None
-    said = whole.whole_counts
-    assert said is not None
-    assert said.columns == ("sex", "region")
+    whole_counts = whole.whole_counts
+    assert whole_counts is not None
+    assert whole_counts.columns == ("sex", "region")
     points, chances = enumerated(whole.chain.noise, 5)
-    drawn = np.array([whole.chain.strategy.estimate([one]) for one in points])
-    cells = expected(said.tree, drawn, chances, np.array(truth))[-1] - truth
+    drawn = np.array([whole.chain.strategy.estimate([point]) for point in points])
+    cells = expected(whole_counts.tree, drawn, chances, np.array(truth))[-1] - truth
     for part in plan.noisy_parts:
         table = margins.table_of(part)
-        own = cells.reshape(2, 2).sum(axis=whole.marginals.axes(3 & ~table)).reshape(-1)
-        assert (own <= said.too_high[part.name] * (1 + 1e-3)).all()
+        computed = cells.reshape(2, 2).sum(axis=whole.marginals.axes(3 & ~table)).reshape(-1)
+        assert (computed <= whole_counts.too_high[part.name] * (1 + 1e-3)).all()
         if truth[0] == 30 and part.name == "people_by_region":  # two cells of 0, each beside 30
-            assert own[1] == pytest.approx(said.too_high[part.name], rel=1e-3)
+            assert computed[1] == pytest.approx(whole_counts.too_high[part.name], rel=1e-3)
 
 
 def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
@@ -242,9 +250,9 @@ def test_the_bias_of_measured_tables(large: int) -> None:
         )
         for i in range(draws)
     ]
-    for place, part in enumerate(plan.noisy_parts):
+    for index, part in enumerate(plan.noisy_parts):
         true = truth.sum(axis=marginals.axes(7 & ~margins.table_of(part))).reshape(-1)
-        drawn = np.array([tables[place].columns["count"] for tables in every])
+        drawn = np.array([tables[index].columns["count"] for tables in every])
         assert (drawn >= 0).all()
         slack = 4 * drawn.std(axis=0) / math.sqrt(draws)
         assert part.too_high is not None
@@ -262,15 +270,15 @@ def test_the_bias_of_counts_that_are_not_whole() -> None:
     marginals, random, draws = whole.marginals, np.random.default_rng(3), 1000
     truth = np.full(marginals.sizes, 0.2)
     truth[0, 0] = 0.4
-    found: list[float] = []
+    results: list[float] = []
     for _ in range(draws):
         noisy = {}
         for table, claim in whole.measured.items():
             exact = truth.sum(axis=marginals.axes(3 & ~table)).reshape(-1)
             scale = math.sqrt(claim.noise.variance / 2)
             noisy[table] = exact + random.laplace(scale=scale, size=exact.shape)
-        found.append(add_up(whole, plan.noisy_parts, noisy)[0].columns["count"][0])
-    bias, too_high = np.mean(found) - 0.4, plan.noisy_parts[0].too_high
+        results.append(add_up(whole, plan.noisy_parts, noisy)[0].columns["count"][0])
+    bias, too_high = np.mean(results) - 0.4, plan.noisy_parts[0].too_high
     assert too_high is not None
     assert 0.55 < bias < too_high
 
@@ -290,14 +298,14 @@ def test_the_bias_of_cumulative_counts(
     whole = Cumulative(
         cells=planned.cells, budget=planned.budget, certificate=planned.certificate, noise=noise
     )
-    said = whole.whole_counts
-    assert said is not None
+    whole_counts = whole.whole_counts
+    assert whole_counts is not None
     bins = len(edges) - 1
     points, chances = enumerated(noise, 5)
-    found = expected(said.tree, points[:, :bins], chances, np.array(truth[:bins]))[-1]
-    of_bins, of_sums = said.too_high.values()
-    assert (found - truth[:bins] <= of_bins * (1 + 1e-3)).all()
-    sums = found.cumsum() - np.cumsum(truth[:bins])
+    result = expected(whole_counts.tree, points[:, :bins], chances, np.array(truth[:bins]))[-1]
+    of_bins, of_sums = whole_counts.too_high.values()
+    assert (result - truth[:bins] <= of_bins * (1 + 1e-3)).all()
+    sums = result.cumsum() - np.cumsum(truth[:bins])
     assert sums.max() <= of_sums * (1 + 1e-3)
     if truth[3] == 40 and bins == 4 and branches == (4,):  # three of 0 have more than one of 0
         assert sums[2] > 1.2 * of_bins > 1.2 * level_laws(noise)[0].mean_abs / 2

@@ -24,11 +24,11 @@ HALF = Fraction(1, 2)
 )
 def test_from_how_many_units_on(groups: int, delta: str, half: int, nearly: int) -> None:
     """The figures of theory/workloads.md §1."""
-    found = find_chances(Budget(epsilon=1, delta=delta), groups, "add-remove")
-    assert found is not None
-    assert (found.first(HALF), found.first(NEARLY)) == (half, nearly)
-    assert Fraction(found.verify().upper) <= Fraction(delta)
-    assert list(found.chances) == sorted(found.chances)
+    chances = find_chances(Budget(epsilon=1, delta=delta), groups, "add-remove")
+    assert chances is not None
+    assert (chances.first(HALF), chances.first(NEARLY)) == (half, nearly)
+    assert Fraction(chances.verify().upper) <= Fraction(delta)
+    assert list(chances.chances) == sorted(chances.chances)
 
 
 @pytest.mark.parametrize(
@@ -48,27 +48,27 @@ def test_no_fewer_keys_than_by_two_simple_rules(  # noqa: PLR0917
     The second has 2 % less δ, and ε less by what rounding takes: within one of n₅₀.
     """
     budget = Budget(epsilon=epsilon, delta=delta)
-    found = find_chances(budget, groups, "add-remove")
+    chances = find_chances(budget, groups, "add-remove")
     split = find_chances(budget.share(Fraction(1, groups)), 1, "add-remove")
-    assert found is not None
+    assert chances is not None
     assert split is not None
-    assert (found.first(HALF), found.first(NEARLY)) == (half, nearly)
-    assert found.chance(half) > chance
+    assert (chances.first(HALF), chances.first(NEARLY)) == (half, nearly)
+    assert chances.chance(half) > chance
     assert half <= split.first(HALF)
     assert half <= GroupSizes.of(find_claims_of_units(budget, groups, "add-remove")[0]).half + 1
-    assert Fraction(found.verify().upper) <= budget.delta
+    assert Fraction(chances.verify().upper) <= budget.delta
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-5"), ("0.3", "1e-3"), ("3", "0.2")])
 def test_one_group_a_unit_has_the_largest_chances(epsilon: str, delta: str) -> None:
     """The recurrence that bounds every mechanism, in rationals of its own."""
-    found = find_chances(Budget(epsilon=epsilon, delta=delta), 1, "add-remove")
-    assert found is not None
+    chances = find_chances(Budget(epsilon=epsilon, delta=delta), 1, "add-remove")
+    assert chances is not None
     c, largest, part = Fraction(math.exp(float(epsilon))), Fraction(0), Fraction(delta)
-    for units, chance in enumerate(found.chances, 1):
+    for units, chance in enumerate(chances.chances, 1):
         largest = min(c * largest + part, 1 - (1 - largest - part) / c, Fraction(1))
         assert abs(largest - Fraction(chance, CERTAIN)) < Fraction(1, 10**9), units
-    upper = Fraction(found.verify().upper)
+    upper = Fraction(chances.verify().upper)
     assert Fraction(999, 1000) * Fraction(delta) < upper <= Fraction(delta)
 
 

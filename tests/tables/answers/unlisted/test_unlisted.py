@@ -37,7 +37,7 @@ def test_from_how_many_on_a_group_is_published(
     assert groups.least == 12
     assert groups.plain is not None
     assert groups.plain.half >= half - 1
-    assert all((one.half, one.std) > (half, groups.chosen.std) for one in groups.others)
+    assert all((other.half, other.std) > (half, groups.chosen.std) for other in groups.others)
 
 
 def preferred(prefer: str | None = None, **changes: Any) -> UnlistedPlan:
@@ -47,7 +47,7 @@ def preferred(prefer: str | None = None, **changes: Any) -> UnlistedPlan:
 
 def test_with_three_groups_each_preference_names_the_other() -> None:
     limits = {"max_groups": 3, "max_rows_per_group": 1}
-    groups, accurate = (preferred(one, contribution=limits) for one in ("groups", "accuracy"))
+    groups, accurate = (preferred(item, contribution=limits) for item in ("groups", "accuracy"))
     assert (groups.chosen.noise, groups.chosen.half) == ("gaussian", 31)
     assert (accurate.chosen.noise, accurate.chosen.half) == ("geometric", 37)
     assert groups.chosen.std == pytest.approx(6.46, abs=0.01)
@@ -57,7 +57,7 @@ def test_with_three_groups_each_preference_names_the_other() -> None:
         (groups, accurate, "accuracy"),
         (accurate, groups, "groups"),
     ):
-        (trade,) = (one for one in chosen.in_words() if "Noise is chosen for" in one)
+        (trade,) = (in_word for in_word in chosen.in_words() if "Noise is chosen for" in in_word)
         ratio = other.chosen.std / chosen.chosen.std
         assert f'prefer = "{name}" would give {ratio:.3g} times the noise' in trade
         assert f"(std {other.chosen.std:.4g} of the count)" in trade
@@ -105,7 +105,8 @@ def test_the_noise_of_what_is_published_counts_and_not_that_of_the_threshold() -
     """Persons decide and are not published: their count may have more noise."""
     limits = {"max_groups": 10, "max_rows_per_group": 5}
     groups, accurate = (
-        preferred(one, statistics=["sum(x)"], contribution=limits) for one in ("groups", "accuracy")
+        preferred(item, statistics=["sum(x)"], contribution=limits)
+        for item in ("groups", "accuracy")
     )
     assert (groups.chosen.noise, accurate.chosen.noise) == ("k-norm", "gaussian")
     assert accurate.chosen.std > groups.chosen.std
@@ -120,12 +121,12 @@ def test_the_noise_of_what_is_published_counts_and_not_that_of_the_threshold() -
 )
 def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: str) -> None:
     """The recurrence of Desfontaines et al. bounds every mechanism, and this one is on it."""
-    made = planned(
+    plan = planned(
         statistics=["count_units"],
         contribution={"max_groups": 1},
         privacy={"epsilon": epsilon, "delta": delta},
     )
-    groups = groups_of(made.noisy_parts[0])
+    groups = groups_of(plan.noisy_parts[0])
     most, c, d = [0.0], math.exp(float(epsilon)), float(delta)
     while most[-1] < 1 - d:
         most.append(min(c * most[-1] + d, 1 - (1 - most[-1] - d) / c))
@@ -153,20 +154,20 @@ def test_beside_blocks_that_are_composed_tightly() -> None:
     limits = {"max_groups": 9, "max_rows_per_group": 1}
     raw = spec_of(contribution=limits, privacy={"delta": "1e-5"})
     raw["query"] = [*counts, *raw["query"], *[counts[0] | {"name": "more"}]]
-    made = plan(spec_file.lay_out(raw))
-    rule = made.certificate.rule
+    mechanism = plan(spec_file.lay_out(raw))
+    rule = mechanism.certificate.rule
     assert rule.startswith("tight")
-    names = [name for name, _ in made.certificate.draws]
+    names = [name for name, _ in mechanism.certificate.draws]
     assert names == [*(f"t{i}" for i in range(9)), "groups", "more"]
-    assert made.certificate.verify().upper <= 1e-5 * (1 + 1e-9)
-    again = type(made.certificate).from_json(made.certificate.to_json())
-    assert again.verify() == made.certificate.verify()
-    less = json.loads(made.certificate.to_json())
-    groups = next(one for one in less["draws"] if one["name"] == "groups")
+    assert mechanism.certificate.verify().upper <= 1e-5 * (1 + 1e-9)
+    again = type(mechanism.certificate).from_json(mechanism.certificate.to_json())
+    assert again.verify() == mechanism.certificate.verify()
+    less = json.loads(mechanism.certificate.to_json())
+    groups = next(item for item in less["draws"] if item["name"] == "groups")
     assert groups["certificate"]["kind"] == "threshold-certificate"
     less["delta"] = "0.9e-5"
     with pytest.raises(CertificateRejected):
-        type(made.certificate).from_record(less).verify()
+        type(mechanism.certificate).from_record(less).verify()
 
 
 @pytest.mark.parametrize(
@@ -195,6 +196,6 @@ def test_what_can_not_be_is_refused_with_what_to_write(
 ) -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(spec_of(**changes))
-    told = dict(caught.value.problems)
-    assert any(where.startswith(key) for where in told), told
-    assert says in " ".join(told.values())
+    record = dict(caught.value.problems)
+    assert any(where.startswith(key) for where in record), record
+    assert says in " ".join(record.values())

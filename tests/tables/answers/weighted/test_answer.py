@@ -46,7 +46,7 @@ def laid_of(
     privacy: Any = None,
     **query: Any,
 ) -> SpecLayout:
-    own: dict[str, Any] = {
+    computed: dict[str, Any] = {
         "name": "q",
         "statistics": ["count"],
         "group_by": {"day": {"edges": [*range(days + 1)]}},
@@ -56,13 +56,13 @@ def laid_of(
         "version": 1,
         "data": {"source": "rows.csv", "types": {"day": "int", "who": "int"}},
         "privacy": {"unit": "row" if rows is None else "who", "epsilon": 1, **(privacy or {})},
-        "query": [own | query],
+        "query": [computed | query],
     }
     return spec_file.lay_out(raw if rows is None else raw | {"contribution": {"max_rows": rows}})
 
 
-def answered_in(made: Plan) -> AnsweredSums:
-    (answered,) = made.answered
+def answered_in(built: Plan) -> AnsweredSums:
+    (answered,) = built.answered
     assert isinstance(answered, AnsweredSums)
     return answered
 
@@ -76,8 +76,8 @@ def test_errors_are_those_of_a_workload(
     lines: list[str], neighbours: Neighbours, rows: int | None, delta: str
 ) -> None:
     """Of a histogram with δ > 0 `workload` has noise whose sums have no known intervals."""
-    laid = laid_of(lines, rows=rows, privacy={"neighbours": neighbours, "delta": delta})
-    answered = answered_in(plan(laid))
+    layout = laid_of(lines, rows=rows, privacy={"neighbours": neighbours, "delta": delta})
+    answered = answered_in(plan(layout))
     queries = answered.sums.queries
     alone = ln.workload(queries, epsilon=1, delta=delta, neighbours=neighbours, max_rows=rows or 1)
     allowed = [alone.rms]
@@ -112,11 +112,11 @@ def test_sums_are_unbiased_and_intervals_hold_95_of_100(
     certificate, ways, times = answered.certificate, answered.ways, 4000
     counts = [Fraction(int(n)) for n in np.random.default_rng(1).integers(0, 50, 30)]
     cells = [Fraction(0)] * answered.sums.merged_cells
-    for place, count in zip(answered.sums.places.tolist(), counts, strict=True):
-        if place >= 0:
-            cells[place] += count
+    for index, count in zip(answered.sums.places.tolist(), counts, strict=True):
+        if index >= 0:
+            cells[index] += count
     exact = np.array(ways.sum_cells(cells), dtype=object)
-    truth = ways.queries @ np.array([float(one) for one in cells])
+    truth = ways.queries @ np.array([float(cell) for cell in cells])
     entropy, grid = InsecureSeededEntropy(7), certificate.grid
     assert grid is not None
     drawn = np.array(
@@ -149,29 +149,29 @@ def test_sums_are_unbiased_and_intervals_hold_95_of_100(
 @pytest.mark.parametrize("releases", [1, 4])
 @pytest.mark.parametrize("delta", DELTAS)
 def test_a_plan_follows_from_spec_and_certificate(releases: int, delta: str) -> None:
-    laid = laid_of(RUNNING, days=30, privacy={"delta": delta})
+    layout = laid_of(RUNNING, days=30, privacy={"delta": delta})
     if releases > 1:
-        spec = laid.spec
+        spec = layout.spec
         raw = spec_file.to_dict(spec) | {"series": {"releases": releases}}
         raw["privacy"]["ledger"] = {"path": "visits.ledger"}
-        laid = spec_file.lay_out(raw)
-    made = plan(laid)
-    text = made.certificate.to_json()
-    assert made.certificate.releases == releases
-    assert answered_in(made).certificate.compositions == releases
+        layout = spec_file.lay_out(raw)
+    mechanism = plan(layout)
+    text = mechanism.certificate.to_json()
+    assert mechanism.certificate.releases == releases
+    assert answered_in(mechanism).certificate.compositions == releases
     read = PlanCertificate.from_json(text)
     read.verify()
-    assert plan_as_certified(laid, read).to_record() == made.to_record()
+    assert plan_as_certified(layout, read).to_record() == mechanism.to_record()
 
 
 @pytest.mark.dense
 def test_intervals_of_many_weights_hold_and_are_hardly_wider(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = plan(laid_of(RUNNING))
-    rows = answered_in(made).error.rows
+    mechanism = plan(laid_of(RUNNING))
+    rows = answered_in(mechanism).error.rows
     monkeypatch.setattr(errors, "_MOST_EXACT", 0)
-    wider = answered_in(plan_as_certified(laid_of(RUNNING), made.certificate)).error.rows
+    wider = answered_in(plan_as_certified(laid_of(RUNNING), mechanism.certificate)).error.rows
     assert rows is not None
     assert wider is not None
     assert rows.std == wider.std
@@ -194,8 +194,8 @@ def test_noise_is_in_merged_cells() -> None:
 def test_persons_with_several_rows_never_count_as_whole(lines: Any, neighbours: Any) -> None:
     """A person beyond the limit is made smaller, so that whole noise would tell of fractions."""
     for limits in ({"max_rows": 3}, {"l1": "2.5"}, {"max_rows_per_group": 1, "max_groups": 2}):
-        laid = laid_of(lines, rows=3, privacy={"neighbours": neighbours})
-        raw = spec_file.to_dict(laid.spec) | {"contribution": limits}
+        layout = laid_of(lines, rows=3, privacy={"neighbours": neighbours})
+        raw = spec_file.to_dict(layout.spec) | {"contribution": limits}
         answered = answered_in(plan(spec_file.lay_out(raw)))
         certificate = answered.certificate
         assert not certificate.noise.for_whole_numbers
@@ -218,10 +218,10 @@ def strategy_of(claim: Certificate) -> StrategyMatrix:
 
 
 def forged(
-    made: Plan, strategy: StrategyMatrix, *, scale: Fraction | None = None, **changes: Any
+    mechanism: Plan, strategy: StrategyMatrix, *, scale: Fraction | None = None, **changes: Any
 ) -> PlanCertificate:
     """The certificate with another strategy, which is proved for what it states."""
-    ((name, claim),) = made.certificate.draws
+    ((name, claim),) = mechanism.certificate.draws
     assert isinstance(claim, Certificate)
     moves = claim.sensitivity
     assert isinstance(moves, SumsOfCells)
@@ -230,41 +230,41 @@ def forged(
     noise = ln.noise.Laplace(
         scale=sums.bound if scale is None else scale, dimension=len(strategy.numerators)
     )
-    own = replace(claim, sensitivity=sums, noise=noise)
-    return replace(made.certificate, draws=((name, own),))
+    computed = replace(claim, sensitivity=sums, noise=noise)
+    return replace(mechanism.certificate, draws=((name, computed),))
 
 
 def test_any_strategy_that_determines_the_sums_may_be_released_and_no_other() -> None:
-    laid = laid_of(RUNNING)
-    made = plan(laid)
-    ((_, claim),) = made.certificate.draws
+    layout = laid_of(RUNNING)
+    mechanism = plan(layout)
+    ((_, claim),) = mechanism.certificate.draws
     assert isinstance(claim, Certificate)
-    found = strategy_of(claim)
+    result = strategy_of(claim)
     cells = StrategyMatrix.within(np.eye(30))
-    other = forged(made, cells)
+    other = forged(mechanism, cells)
     other.verify()
-    stds = answered_in(plan_as_certified(laid, other)).stds
+    stds = answered_in(plan_as_certified(layout, other)).stds
     assert stds == pytest.approx(np.sqrt(2 * np.arange(1, 31)), rel=1e-5)
     few = StrategyMatrix(numerators=cells.numerators[:29])
     with pytest.raises(CertificateRejected, match="doesn't determine the sums"):
-        plan_as_certified(laid, forged(made, few))
+        plan_as_certified(layout, forged(mechanism, few))
     wide = StrategyMatrix.within(np.eye(31))
     narrow = StrategyMatrix.within(np.eye(29))
     for strategy in (wide, narrow):
         with pytest.raises(CertificateRejected, match="sensitivity is not one"):
-            plan_as_certified(laid, forged(made, strategy))
+            plan_as_certified(layout, forged(mechanism, strategy))
     for changes in ({"max_rows": 2}, {"neighbours": "replace-one"}):
         with pytest.raises(CertificateRejected, match="sensitivity is not one"):
-            plan_as_certified(laid, forged(made, found, **changes))
+            plan_as_certified(layout, forged(mechanism, result, **changes))
 
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_a_strategy_for_fewer_rows_than_the_spec_allows_is_rejected(rows: int) -> None:
-    made = plan(laid_of(RUNNING, rows=rows))
+    mechanism = plan(laid_of(RUNNING, rows=rows))
     for other in {1, 2, 3} - {rows}:
-        laid = laid_of(RUNNING, rows=other)
+        layout = laid_of(RUNNING, rows=other)
         with pytest.raises(CertificateRejected, match="sensitivity is not one"):
-            plan_as_certified(laid, made.certificate)
+            plan_as_certified(layout, mechanism.certificate)
 
 
 def edits(record: Any) -> list[tuple[str, Any]]:
@@ -303,17 +303,17 @@ def edits(record: Any) -> list[tuple[str, Any]]:
 
 @pytest.mark.dense
 def test_every_edit_of_the_certificate_is_rejected_or_changes_the_plan() -> None:
-    laid = laid_of(RUNNING, days=30)
-    made = plan(laid)
-    text = made.certificate.to_json()
-    wanted = made.to_record()
+    layout = laid_of(RUNNING, days=30)
+    mechanism = plan(layout)
+    text = mechanism.certificate.to_json()
+    wanted = mechanism.to_record()
     for field, value in edits(json.loads(text)):
         record = json.loads(text)
         assert record["draws"][0]["certificate"][field] != value, field
         record["draws"][0]["certificate"][field] = value
         try:
             read = PlanCertificate.from_json(json.dumps(record))
-            again = plan_as_certified(laid, read)
+            again = plan_as_certified(layout, read)
             read.verify()
         except (CertificateRejected, ln.errors.InvalidArgument):
             continue
@@ -322,42 +322,42 @@ def test_every_edit_of_the_certificate_is_rejected_or_changes_the_plan() -> None
 
 @pytest.mark.dense
 def test_beside_other_queries_it_has_its_share() -> None:
-    laid = laid_of(RUNNING, days=30)
-    raw = spec_file.to_dict(laid.spec)
+    layout = laid_of(RUNNING, days=30)
+    raw = spec_file.to_dict(layout.spec)
     plain = {"name": "plain", "statistics": ["count"], "group_by": {"day": {"edges": [0, 9]}}}
     raw["query"] = [plain, raw["query"][0] | {"importance": 3}]
-    made = plan(spec_file.lay_out(raw))
-    alone = answered_in(plan(laid))
-    beside = made.answered[1]
+    mechanism = plan(spec_file.lay_out(raw))
+    alone = answered_in(plan(layout))
+    beside = mechanism.answered[1]
     assert isinstance(beside, AnsweredSums)
     assert beside.budget.epsilon == Fraction(3, 4)
     assert beside.stds == pytest.approx(alone.stds * 4 / 3, rel=1e-6)
-    made.certificate.verify()
+    mechanism.certificate.verify()
 
 
 @pytest.mark.dense
 def test_the_least_epsilon_for_an_accuracy() -> None:
     accuracy = {"half_width_95": 40}
-    laid = laid_of(TABLES, privacy={"epsilon": "least"}, accuracy=accuracy)
-    _, found = find_plan(laid)
-    half = answered_in(found).error.half95
+    layout = laid_of(TABLES, privacy={"epsilon": "least"}, accuracy=accuracy)
+    _, result = find_plan(layout)
+    half = answered_in(result).error.half95
     assert 0.8 * 40 <= half <= 40
 
 
 def test_other_sums_of_the_same_names_are_another_table() -> None:
-    one, other = (laid_of(lines) for lines in (["a,0,9,"], ["a,0,10,"]))
-    layouts = [plan(laid).parts[0].layouts[0].axes for laid in (one, other)]
+    item, other = (laid_of(lines) for lines in (["a,0,9,"], ["a,0,10,"]))
+    layouts = [plan(layout).parts[0].layouts[0].axes for layout in (item, other)]
     assert layouts[0] != layouts[1]
     with pytest.raises(CertificateRejected):
-        plan_as_certified(laid_of(RUNNING), plan(one).certificate)
+        plan_as_certified(laid_of(RUNNING), plan(item).certificate)
 
 
 def test_what_is_said_of_it() -> None:
-    made = plan(laid_of(GROUPS))
-    text = str(made)
+    built = plan(laid_of(GROUPS))
+    text = str(built)
     assert "The noise of q (geometric) is in 2 cells." in text
     assert "No additive noise has a root mean square below" in text
-    for part, spec in itertools.product(made.parts, [made.spec]):
+    for part, spec in itertools.product(built.parts, [built.spec]):
         (listing,) = part.listings(spec)
         assert "q: 4 sums, from noise in 2 cells, for" in listing.title
 
@@ -382,8 +382,8 @@ def test_a_small_sum_that_is_changed_does_not_agree() -> None:
     for weighted in (queries, queries[:, ::-1]):
         answers = weighted @ np.array([100.0, 300.0])
         assert answer.agree(weighted, answers, grid=0.0)
-        for place in range(4):
-            changed = answers * np.where(np.arange(4) == place, 1.001, 1)
+        for index in range(4):
+            changed = answers * np.where(np.arange(4) == index, 1.001, 1)
             assert not answer.agree(weighted, changed, grid=0.0)
 
 
@@ -412,17 +412,17 @@ def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
 def test_half_widths_of_many_unlike_geometric_weights_hold(
     epsilon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weights = [f"{place},{place},{place + 1},{3**place}" for place in range(6)]
+    weights = [f"{index},{index},{index + 1},{3**index}" for index in range(6)]
     lines = [*weights[:2], *(f"all{line[1:]}" for line in weights)]
     tries = (Attempt(where="cells", strategy=None, family="geometric"),)
     monkeypatch.setattr(search, "_list_tries", lambda *_, **__: tries)
-    laid = laid_of(lines, privacy={"epsilon": epsilon})
-    made = plan(laid)
-    exact = answered_in(made)
+    layout = laid_of(lines, privacy={"epsilon": epsilon})
+    mechanism = plan(layout)
+    exact = answered_in(mechanism)
     assert exact.certificate.noise.name == "geometric"
     monkeypatch.setattr(errors, "_MOST_UNLIKE", 0)
     monkeypatch.setattr(errors, "_MOST_OF_WIDE", 0)
-    bound = answered_in(plan_as_certified(laid, made.certificate))
+    bound = answered_in(plan_as_certified(layout, mechanism.certificate))
     decay = float(epsilon)
     drawn = np.random.default_rng(3).geometric(-np.expm1(-decay), (2, 200_000, 6))
     noise = (drawn[0] - drawn[1]) @ exact.ways.of_noise.T
@@ -439,15 +439,15 @@ def test_half_widths_of_many_unlike_geometric_weights_hold(
 def test_noise_whose_errors_take_too_long_is_neither_searched_nor_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    laid = laid_of(["a,0,9,2", "b,9,16,3", "c,16,,5"])
-    made = plan(laid)
-    assert answered_in(made).certificate.noise.name == "geometric"
+    layout = laid_of(["a,0,9,2", "b,9,16,3", "c,16,,5"])
+    mechanism = plan(layout)
+    assert answered_in(mechanism).certificate.noise.name == "geometric"
     monkeypatch.setattr(errors, "_MOST_UNLIKE", 0)
     monkeypatch.setattr(errors, "_MOST_OF_WIDE", 0)
     monkeypatch.setattr(errors, "_has_bound", lambda _: False)
     with pytest.raises(CertificateRejected, match="aren't known"):
-        plan_as_certified(laid, made.certificate)
-    assert answered_in(plan(laid)).certificate.noise.name == "laplace"
+        plan_as_certified(layout, mechanism.certificate)
+    assert answered_in(plan(layout)).certificate.noise.name == "laplace"
 
 
 def test_limits_are_said_of_cells_and_sums() -> None:
@@ -455,8 +455,8 @@ def test_limits_are_said_of_cells_and_sums() -> None:
     assert limit == "Each person is counted in at most one cell, and in every sum that contains it."
     raw = spec_file.to_dict(laid_of(RUNNING, rows=3).spec)
     raw["contribution"] = {"max_groups": 2, "max_rows_per_group": 1}
-    said = limits_of_persons(plan(spec_file.lay_out(raw)).parts[0].layouts, "person")
-    assert said[1:] == ["Counts may be far too low in the cells that q adds up."]
+    text = limits_of_persons(plan(spec_file.lay_out(raw)).parts[0].layouts, "person")
+    assert text[1:] == ["Counts may be far too low in the cells that q adds up."]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_an_open_end_is_an_edge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "statement"),
     [
         ("", "first line"),
         ("a,b\n", "first line"),
@@ -103,8 +103,8 @@ def test_an_open_end_is_an_edge() -> None:
         ("sum,region\nx,a\nx,\n", "Line 3 has a cell that its sum has already"),
     ],
 )
-def test_what_is_refused_and_quotes_nothing(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
+def test_what_is_refused_and_quotes_nothing(text: str, statement: str) -> None:
+    with pytest.raises(ValueError, match=statement) as caught:
         read_sums(text, AXES)
     assert "secret" not in str(caught.value)
 
@@ -122,17 +122,22 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spec_of(*, privacy: Any = None, **query: Any) -> dict[str, Any]:
-    own = {"name": "q", "statistics": ["count"], "group_by": {"k": ["a", "b"]}, "sums": "sum\nx\n"}
+    computed = {
+        "name": "q",
+        "statistics": ["count"],
+        "group_by": {"k": ["a", "b"]},
+        "sums": "sum\nx\n",
+    }
     return {
         "version": 1,
         "data": {"source": "rows.csv", "types": {"k": "text", "x": "float", "sum": "text"}},
         "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6", **(privacy or {})},
-        "query": [{key: value for key, value in (own | query).items() if value is not None}],
+        "query": [{key: value for key, value in (computed | query).items() if value is not None}],
     }
 
 
 @pytest.mark.parametrize(
-    ("change", "key", "said"),
+    ("change", "key", "text"),
     [
         ({"group_by": None}, "query[0].sums", "Expected the cells"),
         ({"group_by": {"k": {"keys": "private"}}}, "query[0].sums", "nobody listed"),
@@ -182,8 +187,8 @@ def spec_of(*, privacy: Any = None, **query: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_does_not_go_together(change: Any, key: str, said: str) -> None:
-    with pytest.raises(SpecError, match=said) as caught:
+def test_what_does_not_go_together(change: Any, key: str, text: str) -> None:
+    with pytest.raises(SpecError, match=text) as caught:
         spec_file.parse(spec_of(**change))
     assert key in {where for where, _ in caught.value.problems}
 
@@ -233,7 +238,7 @@ def test_files_are_read_with_the_spec_and_stand_in_it(tmp_path: Path) -> None:
     spec = spec_file.parse(spec_of(sums={"file": "sums.csv"}), folder=tmp_path)
     assert spec.query[0].sums == "sum,k\r\nfirst,a\r\nall,\r\n"
     assert spec_file.loads(spec_file.dumps(spec)) == spec
-    for name, content, said in (
+    for name, content, text in (
         ("none.csv", None, "none.csv"),
         ("sums.txt", b"sum\nx\n", r"ending in \.csv"),
         ("empty.csv", b"\xef\xbb\xbf", r"The file empty\.csv is empty\."),
@@ -241,5 +246,5 @@ def test_files_are_read_with_the_spec_and_stand_in_it(tmp_path: Path) -> None:
     ):
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        with pytest.raises(SpecError, match=said):
+        with pytest.raises(SpecError, match=text):
             spec_file.parse(spec_of(sums={"file": name}), folder=tmp_path)
