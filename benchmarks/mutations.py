@@ -113,7 +113,7 @@ def _changed(node: ast.expr) -> Iterator[ast.expr]:
         yield ast.Constant(not node.value)
 
 
-def drawn(count: int, seed: str) -> list[Mutation]:
+def draw_values(count: int, seed: str) -> list[Mutation]:
     """`count` changes, in turn of each package, of a line that is drawn of its files."""
     random = Random(seed)
     packages: dict[str, list[Mutation]] = {}
@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="of the drawn changes, the first ones")
     asked = parser.parse_args()
     counts: Counter[str] = Counter()
-    for mutation in drawn(asked.count, asked.seed)[asked.skip :]:
+    for mutation in draw_values(asked.count, asked.seed)[asked.skip :]:
         kind, test = first_failure(mutation, read())
         counts[kind] += 1
         print(f"{kind:<9} {mutation}\n          {test}", flush=True)

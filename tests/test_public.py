@@ -29,7 +29,7 @@ PATH = re.compile(r"`(leastnoise\.(?!schema)[\w.]+)`")
 USE = re.compile(r"\bln\.(\w+(?:\.[A-Z]\w*)?)")
 
 
-def _found(path: str) -> Any:
+def _find(path: str) -> Any:
     """Return what a dotted path names, a module or something in one."""
     parts = path.split(".")
     for end in range(len(parts), 0, -1):
@@ -50,7 +50,7 @@ def _listed(package: ModuleType) -> set[str]:
 def _promised() -> Iterator[Any]:
     """Yield what the pages of the API show: a module stands for all that it has or exports."""
     for name in PROMISED:
-        yield (result := _found(name))
+        yield (result := _find(name))
         if isinstance(result, ModuleType):
             listed = getattr(result, "__all__", [var for var in vars(result) if var[0] != "_"])
             yield from (getattr(result, item) for item in listed)
@@ -68,7 +68,7 @@ def _is_promised(thing: Any) -> bool:
     return any(thing is item for item in _things())
 
 
-def _told(page: Path) -> Iterator[str]:
+def _tell(page: Path) -> Iterator[str]:
     """Yield the paths of what a page's examples import or use, and of what its text names."""
     text = page.read_text()
     for module, names in IMPORT.findall(text):
@@ -79,12 +79,12 @@ def _told(page: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", sorted(PROMISED))
 def test_what_is_promised_can_be_imported(name: str) -> None:
-    assert _found(name).__doc__
+    assert _find(name).__doc__
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_what_the_documentation_imports_is_promised(page: Path) -> None:
-    assert [name for name in _told(page) if not _is_promised(_found(name))] == []
+    assert [name for name in _tell(page) if not _is_promised(_find(name))] == []
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def calibrated(name: str, delta: str, epsilon: str, loss: Loss) -> str:
     return f"{loss.of(mechanism):.9g}"
 
 
-def kept(path: Path = PATH) -> Cells:
+def keep_rows(path: Path = PATH) -> Cells:
     """Return what is in losses.csv."""
     if not path.exists():
         return {}
@@ -114,7 +114,7 @@ def kept(path: Path = PATH) -> Cells:
 
 def complete(settings: list[tuple[str, str]]) -> Cells:
     """Return the lines of all settings, (δ, ε), from losses.csv or computed and added to it."""
-    known = kept()
+    known = keep_rows()
     missing = [pair for pair in settings if any((*pair, loss.value) not in known for loss in Loss)]
     with PATH.open("a", newline="", encoding="utf-8") as file:
         out = csv.DictWriter(file, FIELDS, lineterminator="\n")

@@ -79,14 +79,14 @@ def test_the_interval_is_as_wide_as_the_doubt_about_delta(
     """δ(ε) = e^(−rate·ε)/2, known up to a factor of 1 ± doubt."""
     steep, unsure, wanted = Fraction(rate), Fraction(doubt), Fraction(delta)
 
-    def proved(at: Fraction) -> ProvedDelta:
+    def prove_case(at: Fraction) -> ProvedDelta:
         with precision(128):
             true = (-ball(steep * at)).exp() / 2
             return ProvedDelta(
                 lower=true * (1 - ball(unsure)), upper=(true * (1 + ball(unsure))).min(arb(1))
             )
 
-    interval = enclose_epsilon(proved, wanted, family="exponential")
+    interval = enclose_epsilon(prove_case, wanted, family="exponential")
     true = math.log(float(1 / (2 * wanted))) / float(steep)
     assert interval.lower <= true * (1 + 1e-12)
     assert true * (1 - 1e-12) <= interval.upper
@@ -97,12 +97,12 @@ def test_the_interval_is_as_wide_as_the_doubt_about_delta(
 def test_where_zero_is_undecided_the_lower_end_is_zero() -> None:
     """δ(0) lies on both sides of what is asked for."""
 
-    def proved(at: Fraction) -> ProvedDelta:
+    def prove_case(at: Fraction) -> ProvedDelta:
         with precision(128):
             true = (-ball(at)).exp() / 2
             return ProvedDelta(lower=true * (1 - arb(1e-6)), upper=true * (1 + arb(1e-6)))
 
-    interval = enclose_epsilon(proved, Fraction(1, 2), family="exponential")
+    interval = enclose_epsilon(prove_case, Fraction(1, 2), family="exponential")
     assert interval.lower == 0.0
     assert 1e-6 <= interval.upper <= 1.02e-6
 
@@ -110,10 +110,10 @@ def test_where_zero_is_undecided_the_lower_end_is_zero() -> None:
 def test_an_undecided_epsilon_never_becomes_a_lower_end() -> None:
     """Nothing is proved below ε = 5: all that is known is that 5 is enough."""
 
-    def proved(at: Fraction) -> ProvedDelta:
+    def prove_case(at: Fraction) -> ProvedDelta:
         return ProvedDelta(lower=arb(0), upper=arb(1) if at < 5 else arb(0))
 
-    interval = enclose_epsilon(proved, Fraction(1, 10), family="unknown")
+    interval = enclose_epsilon(prove_case, Fraction(1, 10), family="unknown")
     assert interval.lower == 0.0
     assert 5 <= interval.upper <= 5.1
 

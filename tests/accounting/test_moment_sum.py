@@ -53,7 +53,7 @@ def laplace(scale: str, count: int, *, dimension: int = 1) -> Releases:
     return Releases(noise=noise, shifts=ShiftBounds.of(L1(1)), compositions=count)
 
 
-def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
+def find_case(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
     proved = prove_by_moments(parts, Fraction(epsilon))
     assert proved is not None
     return proved.interval
@@ -96,7 +96,7 @@ def two_releases(law: SphericalMoments, epsilon: Any) -> Any:
 # scales and moment generating functions in other arithmetic; reference values "l2 composed"
 @pytest.mark.parametrize(("count", "scale"), [(2, "1.436738768125"), (8, "3.222549076032")])
 def test_reference_scales_have_the_reference_delta(count: int, scale: str) -> None:
-    delta = found((l2(10, scale, count),), 1)
+    delta = find_case((l2(10, scale, count),), 1)
     # the scales have 13 digits, and ln δ falls by up to 40 for one unit of ln σ
     assert delta.lower == pytest.approx(1e-5, rel=1e-10)
     assert width(delta) < 1e-12
@@ -109,8 +109,8 @@ def test_reference_scales_have_the_reference_delta(count: int, scale: str) -> No
 def test_reference_epsilons(count: int, epsilon: str) -> None:
     half = Fraction(1, 2 * 10 ** len(epsilon.split(".")[1]))  # the digits that are given
     part = l2(10, "1", count)
-    assert found((part,), Fraction(epsilon) + half).upper < 1e-5
-    assert found((part,), Fraction(epsilon) - half).lower > 1e-5
+    assert find_case((part,), Fraction(epsilon) + half).upper < 1e-5
+    assert find_case((part,), Fraction(epsilon) - half).lower > 1e-5
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_two_releases_by_a_double_integral(dimension: int, scale: str, epsilon: 
     assert isinstance(law, SphericalMoments)
     with mp.workdps(20):
         exact = two_releases(law, mpf(epsilon))
-    interval = found((part,), epsilon)
+    interval = find_case((part,), epsilon)
     assert width(interval) < 1e-6
     assert interval.lower * (1 - 1e-13) <= exact <= interval.upper * (1 + 1e-13)
 
@@ -236,7 +236,7 @@ CASES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("parts", "epsilon"), CASES)
 def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], epsilon: str) -> None:
-    interval = found(parts, epsilon)
+    interval = find_case(parts, epsilon)
     exact = Fraction(epsilon)
     low = composed_lower(make_lower_parts(parts, points_per_std=32), exact)
     high = composed_upper(make_upper_parts(parts, points_per_std=32), exact)
@@ -246,21 +246,21 @@ def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], eps
 
 def test_far_up_where_bessel_functions_are_hazy_a_series_tells_the_moments() -> None:
     """Of 400 dimensions Bessel functions of orders 199 and 200 lose all digits at the last node."""
-    assert width(found(*CASES[-1])) < 1e-9
+    assert width(find_case(*CASES[-1])) < 1e-9
 
 
 def test_composition_goes_by_the_sum() -> None:
     part = l2(10, "3", 20)
-    assert prove_composed((part,), Fraction(2)).interval == found((part,), 2)
+    assert prove_composed((part,), Fraction(2)).interval == find_case((part,), 2)
     assert width(prove_composed((part,), Fraction(2)).interval) < 1e-12
 
 
 def test_generalized_gamma_noise_that_is_the_l2_mechanism_is_served() -> None:
     renamed = GeneralizedGamma(scale=3, alpha=9, p=1, dimension=10)
     other = Releases(noise=renamed, shifts=ONE, compositions=20)
-    assert found((other,), 2) == found((l2(10, "3", 20),), 2)
+    assert find_case((other,), 2) == find_case((l2(10, "3", 20),), 2)
     both = (other, l2(10, "3", 5))
-    assert found(both, 2) == found((l2(10, "3", 25),), 2)
+    assert find_case(both, 2) == find_case((l2(10, "3", 25),), 2)
     one_number = GeneralizedGamma(scale=3, alpha=0, p=1, dimension=1)
     near = GeneralizedGamma(scale=3, alpha=9, p="1.001", dimension=10)
     assert not any(
@@ -271,9 +271,9 @@ def test_generalized_gamma_noise_that_is_the_l2_mechanism_is_served() -> None:
 def test_generalized_gamma_noise_that_is_gaussian_composes_with_others_as_that() -> None:
     renamed = GeneralizedGamma(scale=3, alpha=9, p=2, dimension=10)  # of variance 9/2
     beside = l2(10, "3", 5)
-    mixed = found((Releases(noise=renamed, shifts=ONE, compositions=20), beside), 2)
-    assert mixed == found((normal("3", 40), beside), 2)
-    assert mixed != found((normal("3", 20), beside), 2)
+    mixed = find_case((Releases(noise=renamed, shifts=ONE, compositions=20), beside), 2)
+    assert mixed == find_case((normal("3", 40), beside), 2)
+    assert mixed != find_case((normal("3", 20), beside), 2)
 
 
 def test_what_is_not_served() -> None:
@@ -301,22 +301,22 @@ def test_laplace_beside_gaussian_noise_by_an_integral_over_its_losses(epsilon: s
         ends = (gaussian_delta(e - a) + mp.exp(-a) * gaussian_delta(e + a)) / 2
         between = mp.quad(lambda y: mp.exp(-y) * gaussian_delta(e - a + 2 * y) / 2, [0, a])
         exact = ends + between
-        interval = found((normal("2", 1), laplace("1.25", 1)), epsilon)
+        interval = find_case((normal("2", 1), laplace("1.25", 1)), epsilon)
         assert width(interval) < 1e-9
         assert mpf(interval.lower) <= exact <= mpf(interval.upper)
 
 
 def test_the_dimension_of_laplace_noise_does_not_matter() -> None:
     beside = l2(10, "3", 5)
-    vector = found((laplace("2", 2, dimension=7), beside, laplace("2", 1)), 1)
-    assert vector == found((laplace("2", 3), beside), 1)
-    assert vector != found((laplace("2", 2), beside), 1)
+    vector = find_case((laplace("2", 2, dimension=7), beside, laplace("2", 1)), 1)
+    assert vector == find_case((laplace("2", 3), beside), 1)
+    assert vector != find_case((laplace("2", 2), beside), 1)
 
 
 @pytest.mark.slow
 def test_two_releases_of_two_dimensions_have_the_fewest_digits() -> None:
     part = l2(2, "1", 2)
-    interval = found((part,), 1)
+    interval = find_case((part,), 1)
     assert 1e-6 < width(interval) < 3e-5
     with mp.workdps(20):
         (law,) = laws_of((part,), inner=False)
@@ -326,7 +326,7 @@ def test_two_releases_of_two_dimensions_have_the_fewest_digits() -> None:
 
 def test_too_many_nodes_are_left_to_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
     part, epsilon = l2(3, "1", 4), Fraction(1)
-    inside = found((part,), epsilon)
+    inside = find_case((part,), epsilon)
     monkeypatch.setattr(moment_sum, "_TOLERANCES", ((1e-13, 8),))
     assert prove_by_moments((part,), epsilon) is None
     assert MomentSum.for_delta(laws_of((part,), inner=False), 1e-5) is None
@@ -341,19 +341,19 @@ def test_too_many_nodes_are_left_to_lattices(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_nothing_leaks_beyond_the_largest_loss() -> None:
     part = l2(4, "3", 6)
-    assert found((part,), 2) == Interval(0.0, 0.0)
-    just_below = found((part,), 2 - Fraction(1, 1000))
+    assert find_case((part,), 2) == Interval(0.0, 0.0)
+    just_below = find_case((part,), 2 - Fraction(1, 1000))
     assert 0 < just_below.lower <= just_below.upper < 1e-30
-    assert found((part, normal("100", 1)), 2).lower > 0
+    assert find_case((part, normal("100", 1)), 2).lower > 0
 
 
 def test_shifts_that_are_known_within_bounds() -> None:
     shifts = ShiftBounds(inner=L2(1), outer=L2("1.001"))
     noise = SphericalLaplace(scale=3, dimension=10)
-    interval = found((Releases(noise=noise, shifts=shifts, compositions=20),), 2)
-    assert interval.lower == pytest.approx(found((l2(10, "3", 20),), 2).lower, rel=1e-9)
+    interval = find_case((Releases(noise=noise, shifts=shifts, compositions=20),), 2)
+    assert interval.lower == pytest.approx(find_case((l2(10, "3", 20),), 2).lower, rel=1e-9)
     wider = SphericalLaplace(scale=3 / Fraction("1.001"), dimension=10)
-    outer = found((Releases(noise=wider, shifts=ONE, compositions=20),), 2)
+    outer = find_case((Releases(noise=wider, shifts=ONE, compositions=20),), 2)
     assert interval.upper == pytest.approx(outer.upper, rel=1e-9)
 
 
@@ -362,16 +362,16 @@ def test_shifts_that_are_known_within_bounds() -> None:
 def test_many_releases_in_few_and_many_dimensions(dimension: int, count: int) -> None:
     # about the scale at which the Gaussian limit has δ(1) = 1e-5
     scale = str(round(3.73063 * math.sqrt(count / dimension), 6))
-    interval = found((l2(dimension, scale, count),), 1)
+    interval = find_case((l2(dimension, scale, count),), 1)
     assert width(interval) < 1e-11
     assert interval.upper == pytest.approx(1e-5, rel=0.5)
 
 
 def test_order_and_grouping_do_not_matter() -> None:
-    together = found((l2(5, "3", 7), normal("4", 3)), 1)
-    apart = found((normal("4", 1), l2(5, "3", 4), normal("4", 2), l2(5, "3", 3)), 1)
+    together = find_case((l2(5, "3", 7), normal("4", 3)), 1)
+    apart = find_case((normal("4", 1), l2(5, "3", 4), normal("4", 2), l2(5, "3", 3)), 1)
     assert together == apart
-    more = found((l2(5, "3", 8), normal("4", 3)), 1)
+    more = find_case((l2(5, "3", 8), normal("4", 3)), 1)
     assert more.lower > together.upper
 
 

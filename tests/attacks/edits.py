@@ -25,7 +25,7 @@ _TEXTS = (
 _OTHER = (None, True, False, 1.5, [], {}, [1], {"a": 1}, "x", 3)
 
 
-def drawn(random: Random, record: Any) -> Edit:
+def draw_case(random: Random, record: Any) -> Edit:
     """Return a random edit of `record`."""
     path = random.choice(_paths(record))
     value = at(record, path)

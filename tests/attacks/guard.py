@@ -1,8 +1,8 @@
 """Runs the attacks of one kind in a process of their own, so that none can hide by killing it.
 
-A kind is a module `tests.attacks.test_<kind>` with two functions: `drawn(random)` returns a case, a
-plain Python literal, and `attack(case)` makes it and raises if leastnoise gives way. A case is
-drawn from (kind, seed, number) alone. To see one again:
+A kind is a module `tests.attacks.test_<kind>` with two functions: `draw_case(random)` returns a
+case, a plain Python literal, and `attack(case)` makes it and raises if leastnoise gives way. A case
+is drawn from (kind, seed, number) alone. To see one again:
 
     python -m tests.attacks.guard laws 1 4711
 
@@ -134,7 +134,7 @@ def case_of(kind: str, seed: str, number: int) -> Any:
     """Return the case that these three name."""
     if seed == "mended":
         return MENDED[kind][number]
-    return importlib.import_module(f"tests.attacks.test_{kind}").drawn(
+    return importlib.import_module(f"tests.attacks.test_{kind}").draw_case(
         Random(f"{kind} {seed} {number}")  # draws cases, no noise
     )
 

@@ -1,4 +1,4 @@
-"""Cases that got through once, by kind, as `drawn` gives them.
+"""Cases that got through once, by kind, as `draw_case` gives them.
 
 A case that is found goes to DISHONEST first: `test_pinned` then says so until it is mended, and
 moves to MENDED, which every run of the quick part tries before anything else.

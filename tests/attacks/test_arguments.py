@@ -36,7 +36,7 @@ _COSTLY_SHARE = 0.02
 _RANDOM = ("release_chunks", "release", "run", "share")  # answers that differ each time
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     costly = random.random() < _COSTLY_SHARE
     names = _COSTLY if costly else [target for target in public.targets() if target not in _COSTLY]
     while True:

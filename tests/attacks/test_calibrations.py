@@ -41,7 +41,7 @@ _VECTORS = ("l2", "spherical-staircase", "optimal-radial", "generalized-gamma")
 _COSTLY = 10  # weight: rather simple budgets, which are searched in a second or two
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     name = random.choices([*_WEIGHTS], [*_WEIGHTS.values()])[0]
     if name == "bodies":
         return _body(random)

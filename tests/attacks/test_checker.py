@@ -43,7 +43,7 @@ _PURE = ("staircase", "geometric", "k-norm", "k-staircase", "two-sided-staircase
          "two-sided-laplace")  # fmt: skip
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     kind = random.random()
     if kind < 0.2:
         family, shifts = random.choice(_FAMILIES)
@@ -53,15 +53,15 @@ def drawn(random: Random) -> Case:
         name = random.choice(sorted(folder.name for folder in RELEASES.iterdir()))
         file = random.choice(_FILES)
         record = json.loads((RELEASES / name / file).read_text())
-        return "release", (name, file, edits.drawn(random, record))
+        return "release", (name, file, edits.draw_case(random, record))
     if kind < 0.45:
         name = random.choice(sorted(folder.name for folder in RELEASES.iterdir()))
-        return "plan", (name, edits.drawn(random, _plan(name)))
+        return "plan", (name, edits.draw_case(random, _plan(name)))
     if kind < 0.5:
         name = random.choice(sorted(calibrated.without_law()))
-        return "step", (name, edits.drawn(random, _step(name)))
+        return "step", (name, edits.draw_case(random, _step(name)))
     base = random.choice(sorted(name for name in QUICK if not name.startswith("lower")))
-    return base, edits.drawn(random, _record(base))
+    return base, edits.draw_case(random, _record(base))
 
 
 def attack(case: Case) -> None:
@@ -180,7 +180,7 @@ def _attack_true(family: str, shifts: str, numbers: list[int], pure: bool) -> No
         assert outcome == "proved", text
     record, random = json.loads(text), Random(repr(numbers))
     for _ in range(3):
-        _compare(edits.applied(record, edits.drawn(random, record)), plan=False)
+        _compare(edits.applied(record, edits.draw_case(random, record)), plan=False)
     if "neighbours" in record["sensitivity"]:
         for neighbours in ("add-remove", "replace-one"):
             record["sensitivity"]["neighbours"] = neighbours

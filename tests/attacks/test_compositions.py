@@ -33,7 +33,7 @@ _WEIGHTS = {
 _SPELLINGS = (int, np.int64, np.uint8, np.int16, np.uint64)
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     kinds = random.choices([*_WEIGHTS], [*_WEIGHTS.values()], k=random.choice((1, 1, 2)))
     if random.random() < 0.4:
         kinds = ["gaussian"] * len(kinds)

@@ -16,7 +16,7 @@ from tests.tables.statistical_files import compare_statistical
 Case = dict[str, Any]
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     return {"seed": random.getrandbits(64)}
 
 

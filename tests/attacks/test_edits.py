@@ -71,7 +71,7 @@ def _record(base: str) -> Any:
     return record
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     base = random.choice((*QUICK, _LEDGER))
     if base == _LEDGER:
         return base, (
@@ -79,7 +79,7 @@ def drawn(random: Random) -> Case:
             random.random(),
             random.randrange(256),
         )
-    return base, edits.drawn(random, _record(base))
+    return base, edits.draw_case(random, _record(base))
 
 
 def attack(case: Case) -> None:

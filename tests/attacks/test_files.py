@@ -78,7 +78,7 @@ _ROLES = ("person", "plan", "x", "unused")
 _USUAL = {"person": "int64", "plan": "int64", "x": "float64", "unused": "int64"}
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     if random.random() < 0.5:
         values = _HUGE if random.random() < _HEAVY / 0.5 else _FIELDS
         fields = [

@@ -29,7 +29,7 @@ _TYPES = {"person": "int", "plan": "int", "town": "text"}
 _MINE, _OTHER = 77, 78
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     candidates = sorted(random.sample(range(1, 30), random.randint(2, 5)))
     name = random.choice(("max_rows", "max_groups"))
     groups = random.choice(

@@ -26,7 +26,7 @@ _TOLD = {
 _CASES = 30
 
 
-def drawn(random: Random) -> str:
+def draw_case(random: Random) -> str:
     return random.choice(sorted(_TOLD))
 
 

@@ -92,9 +92,9 @@ def _drawn_history(random: Random, name: str) -> History:
     return History(word, value, by)
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     while True:
-        case = test_neighbours.drawn(random)
+        case = test_neighbours.draw_case(random)
         if case["spec"]["privacy"]["unit"] == "person":
             break
     histories = {name: _drawn_history(random, name) for name in _STORED if random.random() < 0.7}

@@ -34,7 +34,7 @@ _ROWS = b"person,x\n" + b"".join(
 )
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     # most of a release is over in a tenth of a second; some are killed later, and are done by then
     moments = tuple(round(random.random() ** 2 * 0.25, 4) for _ in range(IN_ONE))
     return random.random() < 0.5, moments

@@ -82,7 +82,7 @@ def shape(random: Random, name: str, scale: str) -> dict[str, Any]:
     }.get(name, {})
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     name = random.choices([*_WEIGHTS], [*_WEIGHTS.values()])[0]
     scale = decimal(random, 0.1, 10)
     parameters = shape(random, name, scale)

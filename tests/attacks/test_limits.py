@@ -22,7 +22,7 @@ _SAME = 1 + 1e-6  # of a standard deviation: scales are found to nine digits
 _STATISTICS = (["count"], ["count_units"], ["sum(x)"], ["mean(x)"])
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     """Draw limits that bound a person, and one more on rows or groups."""
     limits = {name: random.choice([1, 2, 3, 5, 20]) for name in ("max_rows", "max_rows_per_group")}
     limits["max_groups"] = random.choice([1, 2, 3, 5, 10])

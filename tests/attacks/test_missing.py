@@ -47,7 +47,7 @@ _BOOLS = {"true": 1, "t": 1, "yes": 1, "y": 1, "1": 1} | {
 }
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     share = random.choice((0.0, 0.04, 0.3, 1.0))
     low = random.choice((-5, 0, 3))
     bounds = {"x": [low, low + random.choice((1, 40))], "k": [-3, 10], "b": [0, 1]}

@@ -34,7 +34,7 @@ _PERSON = 77
 _STATISTICS = ("count", "count_units", "sum(x)", "mean(x)")
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     shared = _limits(random)
     queries = [_query(random, number, shared) for number in range(random.randint(2, 4))]
     mine = [_row(random) | {"person": _PERSON} for _ in range(random.choice((1, 2, 5, 12)))]

@@ -36,7 +36,7 @@ _RARE = 0.01  # of a label: then the steps overshoot, which docs/learning.md say
 _NEAR = 1.05  # within which a warning may be or not
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     """Draw until a model of zeros would be told: it loses twice what is let pass.
 
     And until neither label is rare, where what is predicted is known to be too little.

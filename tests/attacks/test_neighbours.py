@@ -38,7 +38,7 @@ IN_ONE = 5
 _TOWNS = ("a", "b'; DROP TABLE x", "", "ü", "zz")
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     by_row = random.random() < 0.25
     low = random.choice((-5, -0.5, 0, 1, 100))
     spec: dict[str, Any] = {

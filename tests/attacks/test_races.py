@@ -23,7 +23,7 @@ IN_ONE = 50  # charges that a case tries
 _COSTS = ("0.01", "0.03", "0.1")
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     rule = random.choice(("sums", "zcdp"))
     processes = random.randint(2, 5)
     tries: list[list[int]] = [[] for _ in range(processes)]

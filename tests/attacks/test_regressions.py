@@ -27,7 +27,7 @@ _FEWER = 10
 _WIDE = (0, 1e-9, 1e9, -1e300, 1e300, 5e-324, 0.1, -0.0)
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     features = random.randint(1, 5)
     return {
         "bounds": [_bounds(random) for _ in range(features)],

@@ -91,11 +91,11 @@ _ODD = (
 )  # fmt: skip
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     base = random.choice([*_BASES])
     changes = []
     for _ in range(random.choice((1, 1, 2, 3, 4))):
-        path, what, value = edits.drawn(random, _BASES[base])
+        path, what, value = edits.draw_case(random, _BASES[base])
         if random.random() < 0.5:
             what, value = "set", random.choice(_ODD)
         changes.append((path, what, value))

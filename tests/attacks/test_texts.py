@@ -83,7 +83,7 @@ _COMMANDS = (
 )  # fmt: skip
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     kind = random.choice(("spec", "json", "law", "names", "names"))
     size = int(10 ** random.uniform(1, 4.5))
     if kind == "spec":

@@ -32,7 +32,7 @@ _HALVES = (None, "\ud800", "a\udfff", "\udc80" * 40)  # what pandas' own texts m
 _FAR = {"decimal128": 10**37, "decimal64": 10**17, "decimal32": 10**8}
 
 
-def drawn(random: Random) -> Case:
+def draw_case(random: Random) -> Case:
     most = random.choice((3, 60))  # of few rows all texts may be bad
     rows = [(random.choice(_KEYS), random.randrange(10)) for _ in range(random.randint(1, most))]
     if random.random() < 0.4:

@@ -21,7 +21,7 @@ def _python(code: str, folder: Path) -> str:
     return f"{sys.executable} {script} {{value}} {{count}}"
 
 
-def _drawn(code: str, folder: Path, *, count: int = 3, seconds: float = 60) -> np.ndarray:
+def _draw_values(code: str, folder: Path, *, count: int = 3, seconds: float = 60) -> np.ndarray:
     return ProgramUnderTest(command=_python(code, folder), seconds=seconds).draw(1.5, count)
 
 
@@ -35,18 +35,18 @@ def _drawn(code: str, folder: Path, *, count: int = 3, seconds: float = 60) -> n
     ],
 )
 def test_lines_are_numbers(printed: str, numbers: list[list[float]], tmp_path: Path) -> None:
-    assert _drawn(f"print('{printed}', end='')", tmp_path).tolist() == numbers
+    assert _draw_values(f"print('{printed}', end='')", tmp_path).tolist() == numbers
 
 
 def test_the_input_and_the_count_are_told(tmp_path: Path) -> None:
     code = "import sys\nfor _ in range(int(sys.argv[2])): print(sys.argv[1])"
-    assert _drawn(code, tmp_path, count=5).tolist() == [[1.5]] * 5
+    assert _draw_values(code, tmp_path, count=5).tolist() == [[1.5]] * 5
     assert text_of(np.array([1.0, 0.5])) == "1.0,0.5"
     assert text_of("a b") == "a b"
 
 
 def test_a_command_that_prints_on_is_stopped(tmp_path: Path) -> None:
-    assert _drawn("while True: print(7, flush=True)", tmp_path).tolist() == [[7]] * 3
+    assert _draw_values("while True: print(7, flush=True)", tmp_path).tolist() == [[7]] * 3
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_command_that_prints_on_is_stopped(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said_without_quoting_it(code: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=says) as refused:
-        _drawn(code, tmp_path)
+        _draw_values(code, tmp_path)
     assert "secret" not in str(refused.value)
     assert "987" not in str(refused.value)
 
@@ -73,7 +73,7 @@ def test_a_command_that_hangs_is_given_up_with_what_it_started(tmp_path: Path) -
     child = f"import time, pathlib; time.sleep(3); pathlib.Path({str(started)!r}).touch()"
     code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
     with pytest.raises(InvalidInput, match="--timeout"):
-        _drawn(code, tmp_path, seconds=1)
+        _draw_values(code, tmp_path, seconds=1)
     time.sleep(3)
     assert not started.exists()
 
@@ -82,18 +82,18 @@ def test_a_line_that_never_ends_is_given_up(tmp_path: Path) -> None:
     """Long before the time is up, and without keeping what it prints."""
     code = "import sys\nwhile True: sys.stdout.write('1' * 65536)"
     with pytest.raises(InvalidInput, match="a line of more than 16,777,216 bytes"):
-        _drawn(code, tmp_path, seconds=600)
+        _draw_values(code, tmp_path, seconds=600)
 
 
 def test_lines_of_more_numbers_than_fit_are_given_up(tmp_path: Path) -> None:
     code = "while True: print('1 ' * 100_000)"
     with pytest.raises(InvalidInput, match=r"100,000 numbers per line.* for 10,000 lines"):
-        _drawn(code, tmp_path, count=10_000, seconds=600)
+        _draw_values(code, tmp_path, count=10_000, seconds=600)
 
 
 def test_a_number_of_a_million_digits_is_none(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"Line 2 .* isn't numbers"):
-        _drawn("print(1, '1' * 10**6, 3, sep='\\n')", tmp_path)
+        _draw_values("print(1, '1' * 10**6, 3, sep='\\n')", tmp_path)
 
 
 def test_lines_that_come_in_parts(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_lines_that_come_in_parts(tmp_path: Path) -> None:
         "for part in ('1', '.5\\n2', '.5\\r', '\\n3'):\n"
         "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(.2)"
     )
-    assert _drawn(code, tmp_path).tolist() == [[1.5], [2.5], [3]]
+    assert _draw_values(code, tmp_path).tolist() == [[1.5], [2.5], [3]]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemon isn't found")
@@ -121,7 +121,7 @@ if not os.fork():
 while len(list(pathlib.Path({str(tmp_path)!r}).glob("*.daemon"))) < 2: time.sleep(0.01)
 for place in range(3): print(place)
 """
-    assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
+    assert _draw_values(code, tmp_path).tolist() == [[0], [1], [2]]
     daemons = [int(path.stem) for path in tmp_path.glob("*.daemon")]
     assert len(daemons) == 2
     for daemon in daemons:
@@ -147,7 +147,7 @@ for place in range(3): print(place, flush=True)
         raise PermissionError(process, number)
 
     monkeypatch.setattr(os, "kill", refused)
-    assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
+    assert _draw_values(code, tmp_path).tolist() == [[0], [1], [2]]
     (daemon,) = (int(path.stem) for path in tmp_path.glob("*.daemon"))
     kill(daemon, signal.SIGKILL)
     os.waitpid(daemon, 0)
@@ -167,7 +167,7 @@ def test_times_that_are_none(seconds: float) -> None:
 
 def test_a_command_that_prints_enough_and_fails_then_has_served(tmp_path: Path) -> None:
     code = "import sys\nfor place in range(3): print(place, flush=True)\nsys.exit(3)"
-    assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
+    assert _draw_values(code, tmp_path).tolist() == [[0], [1], [2]]
 
 
 @pytest.mark.dense

@@ -21,7 +21,7 @@ BUDGET = Budget(epsilon=1, delta="1e-6")
 SHARES = (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
 
 
-def shared(name: str, shares: tuple[Fraction, ...] = SHARES) -> list[Certificate]:
+def share_draw(name: str, shares: tuple[Fraction, ...] = SHARES) -> list[Certificate]:
     return [
         calibrate(
             name,
@@ -39,7 +39,7 @@ def test_gaussians_meet_the_budget_by_the_exact_formula() -> None:
         delta = norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu)
         return math.log(delta / 1e-6)
 
-    alone = shared("gaussian")
+    alone = share_draw("gaussian")
     ratios = [(index + 1) / float(mechanism.noise.scale) for index, mechanism in enumerate(alone)]
     exact = math.hypot(*ratios) / root_scalar(log_delta, bracket=(0.05, 1.0)).root
     assert exact == pytest.approx(find_joint_factor(alone, BUDGET), rel=3e-4)
@@ -63,7 +63,7 @@ def test_alike_queries_get_what_calibration_for_as_many_finds() -> None:
 
 @pytest.mark.dense
 def test_the_scaled_noise_is_proved_together_and_one_percent_less_is_not() -> None:
-    alone = shared("l2")
+    alone = share_draw("l2")
     factor = find_joint_factor(alone, BUDGET)
     for further, proved in ((1.0, True), (0.99, False)):
         draws = tuple(
@@ -78,7 +78,7 @@ def test_the_scaled_noise_is_proved_together_and_one_percent_less_is_not() -> No
 
 @pytest.mark.parametrize("name", ["gaussian", "l2"])
 def test_a_scaled_certificate_states_what_the_noise_is_worth_alone(name: str) -> None:
-    (alone,) = shared(name, (Fraction(1, 2),))
+    (alone,) = share_draw(name, (Fraction(1, 2),))
     moved = rescale(alone, 0.8)
     assert float(moved.noise.scale) == pytest.approx(0.8 * float(alone.noise.scale), rel=1e-12)
     assert moved.budget.delta == alone.budget.delta
@@ -113,6 +113,6 @@ def test_only_noise_that_is_a_scale_alone_is_scaled() -> None:
     ).certificate
     assert not is_scalable(whole)
     assert not is_scalable(shaped)
-    assert all(is_scalable(item) for item in shared("l2"))
+    assert all(is_scalable(item) for item in share_draw("l2"))
     sampled = calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=L2(1), sampling_rate="0.1")
     assert not is_scalable(sampled.certificate)

@@ -59,7 +59,7 @@ def test_round_trip_and_verify(name: str) -> None:
     assert read.delta.certainly_at_most(Fraction("1e-5"))
 
 
-def put(*path: str | int, to: object) -> Callable[[Any], None]:
+def put_in(*path: str | int, to: object) -> Callable[[Any], None]:
     def edit(record: Any) -> None:
         for key in path[:-1]:
             record = record[key]
@@ -70,43 +70,46 @@ def put(*path: str | int, to: object) -> Callable[[Any], None]:
 
 
 FALSE: list[tuple[str, Callable[[Any], None]]] = [
-    ("ellipse", put("sensitivity", "max_nonzero", to=4)),
-    ("ellipse", put("sensitivity", "bound", to="1.0001")),
-    ("ellipse", put("sensitivity", "neighbours", to="replace-one")),
-    ("ellipse", put("sensitivity", "neighbours", to="whoever")),
-    ("ellipse", put("geometry", "shared", to="0")),
-    ("ellipse", put("geometry", "shared", to="0.01")),
-    ("ellipse", put("geometry", "queries", to=7)),
-    ("ellipse", put("geometry", to=None)),
-    ("ellipse", put("geometry", to={"kind": "cells", "count": 6})),
-    ("ellipse", put("geometry", to={"kind": "ellipse"})),
-    ("ellipse", put("geometry", to=3)),
-    ("ellipse", put("dimension", to=5)),
-    ("ellipse", put("sensitivity", "dimension", to=7)),
-    ("ellipse", put("sensitivity", "max_nonzero", to="3")),
-    ("ellipse", put("sensitivity", "with_total", to=True)),
-    ("ellipse", put("sensitivity", "with_total", to=0)),
-    ("ellipse with n", put("geometry", "total", to="2")),
-    ("ellipse with n", put("geometry", "offset", to="0.5")),
-    ("ellipse with n", put("sensitivity", "with_total", to=False)),
-    ("groups", put("sensitivity", "neighbours", to="add-remove")),  # its interval is too high then
-    ("groups", put("geometry", "total", to="1")),
-    ("groups", put("geometry", "groups", to=2)),
-    ("points", put("sensitivity", "points", 0, 0, to="9")),
-    ("points", put("sensitivity", "points", to=[["1", "0"], ["0.5"]])),
-    ("points", put("geometry", "rows", 0, 0, to="9")),
-    ("cells", put("sensitivity", "l0", to=2)),
-    ("cells", put("sensitivity", "bound", to="3")),
-    ("cells", put("geometry", "count", to=21)),
-    ("whole cells", put("sensitivity", "whole", to=False)),
-    ("three cells", put("sensitivity", "l0", to=4)),
-    ("three cells", put("sensitivity", "l0", to=1)),  # its interval is too high then
-    ("three cells", put("sensitivity", "bound", to="2.501")),
-    ("three cells", put("geometry", to=None)),
-    ("three cells", put("compositions", to=2)),
-    ("three cells", put("noise", "parameters", "scale", to="7")),
-    ("two steps", put("sensitivity", "l0", to=3)),
-    ("two steps", put("noise", "parameters", "decay", to="0.6")),
+    ("ellipse", put_in("sensitivity", "max_nonzero", to=4)),
+    ("ellipse", put_in("sensitivity", "bound", to="1.0001")),
+    ("ellipse", put_in("sensitivity", "neighbours", to="replace-one")),
+    ("ellipse", put_in("sensitivity", "neighbours", to="whoever")),
+    ("ellipse", put_in("geometry", "shared", to="0")),
+    ("ellipse", put_in("geometry", "shared", to="0.01")),
+    ("ellipse", put_in("geometry", "queries", to=7)),
+    ("ellipse", put_in("geometry", to=None)),
+    ("ellipse", put_in("geometry", to={"kind": "cells", "count": 6})),
+    ("ellipse", put_in("geometry", to={"kind": "ellipse"})),
+    ("ellipse", put_in("geometry", to=3)),
+    ("ellipse", put_in("dimension", to=5)),
+    ("ellipse", put_in("sensitivity", "dimension", to=7)),
+    ("ellipse", put_in("sensitivity", "max_nonzero", to="3")),
+    ("ellipse", put_in("sensitivity", "with_total", to=True)),
+    ("ellipse", put_in("sensitivity", "with_total", to=0)),
+    ("ellipse with n", put_in("geometry", "total", to="2")),
+    ("ellipse with n", put_in("geometry", "offset", to="0.5")),
+    ("ellipse with n", put_in("sensitivity", "with_total", to=False)),
+    (
+        "groups",
+        put_in("sensitivity", "neighbours", to="add-remove"),
+    ),  # its interval is too high then
+    ("groups", put_in("geometry", "total", to="1")),
+    ("groups", put_in("geometry", "groups", to=2)),
+    ("points", put_in("sensitivity", "points", 0, 0, to="9")),
+    ("points", put_in("sensitivity", "points", to=[["1", "0"], ["0.5"]])),
+    ("points", put_in("geometry", "rows", 0, 0, to="9")),
+    ("cells", put_in("sensitivity", "l0", to=2)),
+    ("cells", put_in("sensitivity", "bound", to="3")),
+    ("cells", put_in("geometry", "count", to=21)),
+    ("whole cells", put_in("sensitivity", "whole", to=False)),
+    ("three cells", put_in("sensitivity", "l0", to=4)),
+    ("three cells", put_in("sensitivity", "l0", to=1)),  # its interval is too high then
+    ("three cells", put_in("sensitivity", "bound", to="2.501")),
+    ("three cells", put_in("geometry", to=None)),
+    ("three cells", put_in("compositions", to=2)),
+    ("three cells", put_in("noise", "parameters", "scale", to="7")),
+    ("two steps", put_in("sensitivity", "l0", to=3)),
+    ("two steps", put_in("noise", "parameters", "decay", to="0.6")),
 ]
 
 

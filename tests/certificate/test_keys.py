@@ -84,7 +84,7 @@ def test_replaced_units_have_half_of_it() -> None:
         ).prove()
 
 
-def proved() -> KeysCertificate:
+def prove_case() -> KeysCertificate:
     chances = [CERTAIN * part // 100 for part in (2, 5, 12, 25, 50, 80, 95)] + [CERTAIN]
     return KeysCertificate(
         budget=Budget(epsilon=2, delta="0.1"), chances=chances, groups=2, bits=8
@@ -92,7 +92,7 @@ def proved() -> KeysCertificate:
 
 
 def test_it_reads_back_and_says_its_chances() -> None:
-    proof = proved()
+    proof = prove_case()
     assert KeysCertificate.from_json(proof.to_json()) == proof
     assert [proof.chance(0), proof.chance(5), proof.chance(99)] == [0, Fraction(1, 2), 1]
     assert (proof.first(Fraction(1, 2)), proof.first(Fraction(19, 20))) == (5, 8)
@@ -127,7 +127,7 @@ def test_it_reads_back_and_says_its_chances() -> None:
     ],
 )
 def test_a_changed_certificate_is_rejected(change: dict[str, Any], says: str) -> None:
-    record = proved().to_record() | change
+    record = prove_case().to_record() | change
     with pytest.raises(CertificateRejected, match=says):
         KeysCertificate.from_json(json.dumps(record)).verify()
 

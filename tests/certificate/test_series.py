@@ -29,7 +29,7 @@ def draw(epsilon: str, delta: str = "0") -> Certificate:
     ).certificate
 
 
-def chosen(epsilon: Fraction) -> QuantileCertificate:
+def choose_case(epsilon: Fraction) -> QuantileCertificate:
     return QuantileCertificate.best(
         epsilon=epsilon,
         levels=(Fraction(1, 2),),
@@ -56,7 +56,7 @@ def test_a_draw_spends_what_its_certificate_says_of_all_releases() -> None:
 
 def test_what_has_no_law_spends_its_budget_each_time() -> None:
     fraction = Fraction(1, 4 * TIMES)
-    draws = (("a", draw("0.75")), ("b", chosen(fraction)))
+    draws = (("a", draw("0.75")), ("b", choose_case(fraction)))
     plan = PlanCertificate.prove(budget=Budget(epsilon=1), draws=draws, releases=TIMES)
     plan.verify()
     # by hand: 3/4 for the draws, a quarter for twelve choices at 1/48
@@ -88,7 +88,7 @@ def test_what_groups_may_leak_is_leaked_each_time() -> None:
 def test_draws_of_all_releases_compose_tightly_beside_choices() -> None:
     fraction = Fraction(1, 4 * TIMES)
     alone = [draw("0.5", "5e-7"), draw("0.5", "5e-7")]
-    draws = (("a", alone[0]), ("b", alone[1]), ("c", chosen(fraction)))
+    draws = (("a", alone[0]), ("b", alone[1]), ("c", choose_case(fraction)))
     budget = Budget(epsilon="1.1", delta="1e-6")  # by sums it would be 1.25
     plan = PlanCertificate.prove(budget=budget, draws=draws, releases=TIMES)
     assert plan.rule == COMPOSED

@@ -147,7 +147,7 @@ def test_silence_about_a_group_may_cost_more_than_its_rows() -> None:
 # The certificate, whose noise is on real trees.
 
 
-def proved(neighbours: Neighbours = "add-remove", *, rows: int = 2, groups: int = 3) -> Any:
+def prove_case(neighbours: Neighbours = "add-remove", *, rows: int = 2, groups: int = 3) -> Any:
     halved = Fraction(1, 2) if neighbours == "replace-one" else Fraction(1)
     noise = Agreeing(
         scale=Fraction(rows * groups) / halved,
@@ -173,7 +173,7 @@ def proved(neighbours: Neighbours = "add-remove", *, rows: int = 2, groups: int 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_delta_by_a_second_computation(neighbours: Neighbours) -> None:
     """The law of the total by Fourier transforms, and δ = 1 − (1 − p)^k from its definition."""
-    claim = proved(neighbours)
+    claim = prove_case(neighbours)
     (law, *_) = level_laws(claim.noise.noise)
     masses = law.probabilities
 
@@ -204,20 +204,20 @@ def test_delta_by_a_second_computation(neighbours: Neighbours) -> None:
     ids=str,
 )
 def test_what_is_false_is_rejected(edit: dict[str, Any]) -> None:
-    claim = proved()
+    claim = prove_case()
     assert ThresholdCertificate.from_json(claim.to_json()) == claim
     with pytest.raises(CertificateRejected):
         replace(claim, **edit).verify()
 
 
 def test_a_noise_without_a_known_total_is_refused() -> None:
-    wide = proved().noise.noise.scaled(10**5)
+    wide = prove_case().noise.noise.scaled(10**5)
     noise = Certificate.prove(
         budget=Budget(epsilon="1e-5", delta=0),
         noise=wide,
         sensitivity=RowCounts(2, neighbours="add-remove"),
         compositions=3,
     )
-    claim = replace(proved(), noise=noise.about("add-remove").on_grid(1))
+    claim = replace(prove_case(), noise=noise.about("add-remove").on_grid(1))
     with pytest.raises(NotCertified, match="raise epsilon"):
         claim.prove()

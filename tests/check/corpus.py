@@ -233,7 +233,7 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
 def cases() -> dict[str, Callable[[Any], Any]]:
     """Functions that return an outcome of a checker, by name: verdicts, and lists of numbers."""
 
-    def checked(text: str) -> Callable[[Any], Any]:
+    def check_case(text: str) -> Callable[[Any], Any]:
         return lambda checker: verdict(checker, text)
 
     def of_folder(folder: Path) -> Callable[[Any], Any]:
@@ -246,11 +246,11 @@ def cases() -> dict[str, Callable[[Any], Any]]:
 
     records = statements() | calibrated.records() | calibrated.swapped() | calibrated.without_law()
     records |= {name: record for name, (record, _) in calibrated.false_steps().items()}
-    known = {name: checked(json.dumps(record)) for name, record in records.items()}
+    known = {name: check_case(json.dumps(record)) for name, record in records.items()}
     known |= {f"folder {folder.name}": of_folder(folder) for folder in releases()}
     known["deviations"] = lambda checker: list(deviations(checker))
     known["numbers"] = lambda checker: list(numbers(checker))
-    return known | {f"edited {name}": checked(text) for name, text in texts()}
+    return known | {f"edited {name}": check_case(text) for name, text in texts()}
 
 
 def deviations(checker: Any) -> Iterator[tuple[str, Any]]:

@@ -20,7 +20,7 @@ _ROWS = (
 _SHIFTS = (918_000, 273_000)
 
 
-def made(kind: str, folder: Path, *, shift: int = _SHIFTS[0], rows: int = 40) -> list[str]:
+def build(kind: str, folder: Path, *, shift: int = _SHIFTS[0], rows: int = 40) -> list[str]:
     """Make a source of this kind; return what `init` takes for it."""
     sql = _ROWS.format(shift=shift, rows=rows)
     folder.mkdir(exist_ok=True)
@@ -64,7 +64,7 @@ _EDITS = (
 @pytest.mark.dense
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_refused_until_it_is_filled_in(tmp_path: Path, kind: str) -> None:
-    done = run("init", *made(kind, tmp_path), cwd=tmp_path)
+    done = run("init", *build(kind, tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     path = tmp_path / "spec.toml"
     text = path.read_text()
@@ -106,7 +106,7 @@ def test_no_row_has_a_say_in_it(tmp_path: Path, kind: str) -> None:
     texts: list[str] = []
     for shift, rows in ((_SHIFTS[0], 40), (_SHIFTS[1], 90)):
         folder = tmp_path / str(shift)
-        done = run("init", *made(kind, folder, shift=shift, rows=rows), cwd=tmp_path / str(shift))
+        done = run("init", *build(kind, folder, shift=shift, rows=rows), cwd=tmp_path / str(shift))
         assert done.returncode == 0, done.stderr
         texts.append((folder / "spec.toml").read_text())
     assert texts[0] == texts[1]
@@ -126,7 +126,7 @@ def test_types_are_those_of_the_schema(tmp_path: Path) -> None:
 
 
 def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
-    source = made("csv", tmp_path)
+    source = build("csv", tmp_path)
     (tmp_path / "spec.toml").write_text("mine")
     done = run("init", *source, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -137,7 +137,7 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_a_spec_in_another_folder_finds_its_source(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
-    done = run("init", *made("csv", tmp_path), "--output", "specs/a.toml", cwd=tmp_path)
+    done = run("init", *build("csv", tmp_path), "--output", "specs/a.toml", cwd=tmp_path)
     assert "leastnoise verify specs/out\n" in done.stdout
     assert tomllib.loads((tmp_path / "specs/a.toml").read_text())["data"]["source"] == (
         "../visits.csv"
@@ -173,7 +173,7 @@ def test_odd_names_of_columns_are_names_in_toml(tmp_path: Path) -> None:
 def test_what_cannot_be_started_from_exits_2(
     tmp_path: Path, arguments: list[str], words: str
 ) -> None:
-    made("csv", tmp_path)
+    build("csv", tmp_path)
     done = run("init", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr

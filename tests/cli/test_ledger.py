@@ -182,12 +182,12 @@ def test_fit_finds_the_largest_epsilon_that_is_proved(folder: Path) -> None:
     (result,) = json.loads(fitted.stdout)["releases"]
     assert result["count"] == 60
 
-    def together(epsilon: Fraction) -> float:
+    def add_up(epsilon: Fraction) -> float:
         mechanism = ln.calibrate("geometric", epsilon=epsilon, delta=0, sensitivity=ln.Integer(1))
         return ln.compose([(mechanism, 60)]).delta(epsilon=1).upper
 
     epsilon = Fraction(result["epsilon"])
-    assert together(epsilon) <= 1e-6 < together(epsilon * Fraction("1.01"))
+    assert add_up(epsilon) <= 1e-6 < add_up(epsilon * Fraction("1.01"))
     assert epsilon > Fraction(1, 52)
     written = text.replace('"0.4"', f'"{result["epsilon"]}"').replace(
         wanted, wanted[:-2] + ", plan = 2 }"

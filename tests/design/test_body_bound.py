@@ -23,7 +23,7 @@ from leastnoise.selection.public import calibrate
 COUNTS = CountingQueries(dimension=3)
 
 
-def made(
+def build(
     sensitivity: Sensitivity, dimension: int, epsilon: str = "1", loss: str = "mse"
 ) -> LowerBound:
     power = 1 if loss == "mae" else 2
@@ -35,7 +35,7 @@ def made(
 
 
 def test_round_trip_and_verify() -> None:
-    for bound in (made(COUNTS, 3), made(L1("1.5"), 4, "0.3", "mae"), made(L2(2), 5, "7")):
+    for bound in (build(COUNTS, 3), build(L1("1.5"), 4, "0.3", "mae"), build(L2(2), 5, "7")):
         read = LowerBound.from_json(bound.to_json())
         assert read == bound
         read.verify()
@@ -48,7 +48,7 @@ def test_round_trip_and_verify() -> None:
 def test_the_staircase_is_the_best_for_a_ball(dimension: int, epsilon: str) -> None:
     name = "staircase" if dimension == 1 else "k-staircase"
     noise = calibrate(name, epsilon=epsilon, sensitivity=L2("1.5"), dimension=dimension)
-    bound = made(L2("1.5"), dimension, epsilon)
+    bound = build(L2("1.5"), dimension, epsilon)
     assert bound.value <= noise.mse <= bound.value * (1 + 1e-6)
 
 
@@ -68,9 +68,9 @@ def test_no_noise_is_better(
     sensitivity: Sensitivity, dimension: int, name: str, epsilon: str
 ) -> None:
     noise = calibrate(name, epsilon=epsilon, sensitivity=sensitivity, dimension=dimension)
-    bound = made(sensitivity, dimension, epsilon)
+    bound = build(sensitivity, dimension, epsilon)
     assert 0 < bound.value <= noise.mse
-    absolute = made(sensitivity, dimension, epsilon, "mae")
+    absolute = build(sensitivity, dimension, epsilon, "mae")
     assert 0 < absolute.value <= noise.mae
 
 
@@ -110,7 +110,7 @@ def test_counts(dimension: int, known: float) -> None:
     quotient = ratio(counts, dimension, "two-sided-staircase")
     assert quotient == pytest.approx(known, abs=6e-3)
     noise = calibrate("two-sided-staircase", epsilon=1, sensitivity=counts, dimension=dimension)
-    assert noise.mse / made(counts, dimension).value < quotient - 0.2
+    assert noise.mse / build(counts, dimension).value < quotient - 0.2
 
 
 @pytest.mark.parametrize(("dimension", "known"), [(2, 1.149), (3, 1.222), (5, 1.306), (10, 1.389)])
@@ -137,11 +137,11 @@ def test_many_sensitivities_scale_alike() -> None:
         (L2(1), L2(3)), (L1(1), L1(3)), (Linf(1, l0=2), Linf(3, l0=2)),
         (CountingQueries(dimension=3), CountingQueries(dimension=3, bound=3)),
     ):  # fmt: skip
-        assert made(three, 3).value == pytest.approx(9 * made(item, 3).value)
+        assert build(three, 3).value == pytest.approx(9 * build(item, 3).value)
 
 
 def edited(change: Callable[[Any], object]) -> str:
-    record = json.loads(made(COUNTS, 3).to_json())
+    record = json.loads(build(COUNTS, 3).to_json())
     change(record)
     return json.dumps(record)
 
@@ -181,7 +181,7 @@ def test_edits_are_rejected(edit: str) -> None:
 
 def test_a_moment_that_is_too_large_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claim more than the least moment of the staircase: nothing is proved any more."""
-    bound = made(L2(1), 3, "4")
+    bound = build(L2(1), 3, "4")
     monkeypatch.setattr(body_bound, "SLACK", -1e-7)
     with pytest.raises(CertificateRejected, match="gamma"):
         bound.verify()
@@ -191,9 +191,9 @@ def test_a_volume_that_is_too_large_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
     """The counts' hull in place of the counts is more than noise for counts has to hide."""
     honest = calibrate("two-sided-staircase", epsilon=6, sensitivity=COUNTS, dimension=3)
     volumes = body_bound.Projections.volume
-    assert made(COUNTS, 3, "6").value <= honest.mse
+    assert build(COUNTS, 3, "6").value <= honest.mse
     monkeypatch.setattr(body_bound.Projections, "volume", lambda *a, **k: 3 * volumes(*a, **k))
-    assert made(COUNTS, 3, "6").value > honest.mse
+    assert build(COUNTS, 3, "6").value > honest.mse
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
@@ -208,7 +208,7 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
 
 
 def test_it_is_about_its_own_problem_alone() -> None:
-    bound = made(COUNTS, 3)
+    bound = build(COUNTS, 3)
     asked: dict[str, Any] = {"budget": Budget(epsilon=1), "loss": Loss.MSE, "dimension": 3}
     assert bound.is_about(**asked, sensitivity=COUNTS)
     assert not bound.is_about(**asked)

@@ -28,7 +28,7 @@ COARSE = 1 << 20  # pairs in a proof, to be quick
 
 
 @cache
-def made(dimension: int, epsilon: str, delta: str) -> LowerBound:
+def build(dimension: int, epsilon: str, delta: str) -> LowerBound:
     budget = Budget(epsilon=epsilon, delta=delta)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(radial_dual, "_WORK", COARSE)
@@ -107,7 +107,7 @@ def expected_at(witness: RadialWitness, r: Any) -> Any:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_values_are_below_the_definition_and_close(example: tuple[int, str, str]) -> None:
     """An independent evaluation of r² + G(r) at random radii, by mpmath."""
-    bound = made(*example)
+    bound = build(*example)
     witness = radial(bound)
     values = witness.values(bound.epsilon)
     top = bound.value + float(bound.delta) * witness.ceiling / 2.0**witness.bits
@@ -159,7 +159,7 @@ def test_no_private_law_gets_below(example: tuple[int, str, str]) -> None:
 
     Spoiled prices keep that inequality, so each of them tests it too.
     """
-    bound = made(*example)
+    bound = build(*example)
     budget = Budget(epsilon=bound.epsilon, delta=bound.delta)
     law = part_of(SphericalLaplace, "fit")(Question(budget=budget, dimension=bound.dimension))
     rng = np.random.default_rng(5)
@@ -183,7 +183,7 @@ def test_no_private_law_gets_below(example: tuple[int, str, str]) -> None:
 def test_says_most_of_what_there_is_to_say() -> None:
     """Even few rounds on coarse cells come near the best law known here, l2."""
     for example in EXAMPLES:
-        bound = made(*example)
+        bound = build(*example)
         budget = Budget(epsilon=bound.epsilon, delta=bound.delta)
         law = part_of(SphericalLaplace, "fit")(Question(budget=budget, dimension=bound.dimension))
         assert law.mse / 1.5 < bound.value < law.mse
@@ -191,7 +191,7 @@ def test_says_most_of_what_there_is_to_say() -> None:
 
 @pytest.mark.dense
 def test_round_trip_and_verify() -> None:
-    bound = made(3, "1", "0.01")
+    bound = build(3, "1", "0.01")
     read = LowerBound.from_json(bound.to_json())
     assert read == bound
     assert read.dimension == 3
@@ -201,7 +201,7 @@ def test_round_trip_and_verify() -> None:
 @pytest.mark.slow
 def test_what_would_be_false_or_unproved_is_rejected() -> None:
     for example in EXAMPLES:
-        bound = made(*example)
+        bound = build(*example)
         for change in (
             {"value": math.nextafter(bound.value, math.inf)},
             {"epsilon": bound.epsilon * Fraction(1001, 1000)},
@@ -257,7 +257,7 @@ EDITS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.dense
 @pytest.mark.parametrize("edit", EDITS)
 def test_edits_are_rejected(edit: str) -> None:
-    record = json.loads(made(3, "1", "0.01").to_json())
+    record = json.loads(build(3, "1", "0.01").to_json())
     EDITS[edit](record)
     with pytest.raises((CertificateRejected, InvalidInput)):
         LowerBound.from_json(json.dumps(record)).verify()

@@ -22,7 +22,7 @@ DELTAS = ("1e-12", "1e-8", "1e-5", "1e-3", "1e-2", "0.1")
 OFFSETS = np.linspace(-0.5, 0.5, 41)  # of the points of a law from its centre
 
 
-def proved(epsilon: object, delta: object) -> float:
+def prove_case(epsilon: object, delta: object) -> float:
     with precision():
         return float_below(least_variance(Budget(epsilon=str(epsilon), delta=str(delta))))
 
@@ -87,7 +87,7 @@ def program(epsilon: float, delta: float, reach: int) -> float:
 )  # fmt: skip
 def test_the_linear_program(epsilon: str, delta: str, reach: int) -> None:
     """It has these offsets alone, which costs it 2e-4 at most, and less the more there are."""
-    excess = program(float(epsilon), float(delta), reach) / proved(epsilon, delta) - 1
+    excess = program(float(epsilon), float(delta), reach) / prove_case(epsilon, delta) - 1
     assert -1e-6 <= excess <= 5e-4  # the solver's tolerances are 1e-7
 
 
@@ -107,7 +107,7 @@ def test_the_multipliers_of_the_proof(epsilon: str, delta: str) -> None:
     caps = np.linspace(0.5, reach - 1, 2000) ** 2
     most = [(np.maximum(cap - squares, 0) @ q ** np.abs(places)).max() for cap in caps]
     best = int(np.argmax(values := caps - ratio * np.array(most)))
-    assert values[best] == pytest.approx(proved(epsilon, delta), rel=2e-4)
+    assert values[best] == pytest.approx(prove_case(epsilon, delta), rel=2e-4)
     cap, half = caps[best], (c - 1) / (c + 1)
     z = cap - half * most[best]
     price = most[best] / (c + 1)  # (u − z)/(e^ε − 1)
@@ -146,13 +146,13 @@ def test_the_noise_that_has_it(epsilon: str, size: int, part: str) -> None:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_above_what_was_proved_before_and_falling_in_delta(epsilon: str) -> None:
-    pure, half = proved(epsilon, 0), math.sinh(float(epsilon) / 2) ** 2
+    pure, half = prove_case(epsilon, 0), math.sinh(float(epsilon) / 2) ** 2
     before = pure
     for delta in DELTAS:
-        interval, least = proved(epsilon, delta), float(delta)
+        interval, least = prove_case(epsilon, delta), float(delta)
         assert (1 - least) / (4 * (half + least)) < interval < before
         before = interval
-    assert proved(epsilon, "1e-40") == pytest.approx(pure, rel=1e-12)
+    assert prove_case(epsilon, "1e-40") == pytest.approx(pure, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.2", "0.05"), ("1", "1e-5"), ("4", "1e-3")])
@@ -163,7 +163,7 @@ def test_below_noise_that_there_is(epsilon: str, delta: str) -> None:
     }  # fmt: skip
     for name, sensitivity in families.items():
         drawn = ln.calibrate(name, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
-        assert proved(epsilon, delta) <= drawn.noise.variance * (1 + 1e-9), name
+        assert prove_case(epsilon, delta) <= drawn.noise.variance * (1 + 1e-9), name
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.attacks.guard import case_of
 CASES = 40
 
 
-def told(wanted: str) -> Iterator[str]:
+def tell(wanted: str) -> Iterator[str]:
     for number in range(CASES):
         case = case_of("regressions", "1", number)
         if case["neighbours"] != wanted:
@@ -31,7 +31,7 @@ def told(wanted: str) -> Iterator[str]:
 @pytest.mark.dense
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_what_is_right_withstands(neighbours: str) -> None:
-    assert not list(told(neighbours))
+    assert not list(tell(neighbours))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_sensitivity_that_is_a_tenth_too_small_is_told(
         return (ln.Linf(item.bound * 9 / 10, l0=item.l0),)
 
     monkeypatch.setattr(Moments, "sensitivity", property(wrong))
-    assert any(text.startswith("moved by") for text in told(neighbours))
+    assert any(text.startswith("moved by") for text in tell(neighbours))
 
 
 @pytest.mark.dense
@@ -63,4 +63,4 @@ def test_noise_that_is_chosen_by_a_row_is_told(monkeypatch: pytest.MonkeyPatch) 
         return best(("k-norm", "k-staircase")[len(seen) % 2 :][:1], **asked)
 
     monkeypatch.setattr(fitting, "best_of", by_turns)
-    assert "the noise depends on a row" in set(told("replace-one"))
+    assert "the noise depends on a row" in set(tell("replace-one"))

@@ -29,7 +29,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
-def made(name: str) -> ln.Mechanism:
+def build(name: str) -> ln.Mechanism:
     return ln.calibrate(name, **FAMILIES[name])
 
 
@@ -72,7 +72,7 @@ def test_differences_of_whole_numbers_by_exact_convolution(epsilons: tuple[str, 
 def test_differences_of_releases_are_within_it_as_often_as_it_says() -> None:
     runs = 3000
     for name in ("laplace", "staircase", "two-sided-laplace"):
-        first, second = made(name), made(name)
+        first, second = build(name), build(name)
         zeros = [0.0] * first.certificate.dimension
         errors = np.array(
             [second.release(zeros).values[0] - first.release(zeros).values[0] for _ in range(runs)]
@@ -84,14 +84,14 @@ def test_differences_of_releases_are_within_it_as_often_as_it_says() -> None:
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, 0.99995, math.nan])
 def test_a_probability_too_near_1_is_refused(probability: float) -> None:
-    computed = (made("laplace").certificate, {0: 1.0})
+    computed = (build("laplace").certificate, {0: 1.0})
     with pytest.raises(InvalidArgument, match="probability"):
         difference_half_width(computed, computed, probability)
 
 
 def test_laplace_by_its_formula() -> None:
     # P(|X| > t) = e^(−t) at scale 1; rounding to g adds at most g/2
-    mechanism = made("laplace")
+    mechanism = build("laplace")
     half_width = mechanism.accuracy(0.99)
     assert half_width.shape == (1,)
     assert half_width[0] == pytest.approx(-math.log(0.01) + float(mechanism.grid) / 2, rel=1e-9)
@@ -100,7 +100,7 @@ def test_laplace_by_its_formula() -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("name", FAMILIES)
 def test_errors_of_releases_are_within_it_as_often_as_it_says(name: str) -> None:
-    mechanism = made(name)
+    mechanism = build(name)
     dimension, runs = mechanism.certificate.dimension, 4000
     errors = np.array([mechanism.release([0.0] * dimension).values for _ in range(runs)])
     for probability in (0.5, 0.95):
@@ -121,11 +121,11 @@ def test_an_ellipse_has_an_accuracy_for_each_coordinate() -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_epsilon_for_an_accuracy_is_the_least(name: str) -> None:
     half_width = 7.5
-    mechanism = made(name).at_accuracy(half_width)
-    assert type(mechanism.noise) is type(made(name).noise)
+    mechanism = build(name).at_accuracy(half_width)
+    assert type(mechanism.noise) is type(build(name).noise)
     assert half_width * (1 - 1e-4) < mechanism.accuracy(0.95).max() <= half_width
     budget = mechanism.certificate.budget
-    assert budget.delta == made(name).certificate.budget.delta
+    assert budget.delta == build(name).certificate.budget.delta
     assert mechanism.certificate.delta.certainly_at_most(budget.delta)
     changed: dict[str, Any] = FAMILIES[name] | {"epsilon": budget.epsilon * Fraction(999, 1000)}
     less = ln.calibrate(name, **changed)
@@ -206,12 +206,12 @@ def test_several_releases_are_for_as_many() -> None:
 @pytest.mark.parametrize("half_width", [0, -1, math.inf, math.nan, "3", True])
 def test_half_widths_that_make_no_sense(half_width: Any) -> None:
     with pytest.raises(InvalidArgument, match="half_width"):
-        made("laplace").at_accuracy(half_width)
+        build("laplace").at_accuracy(half_width)
 
 
 @pytest.mark.parametrize("probability", [0, 1, -0.1, 1.5, math.nan, "0.95", None])
 def test_probabilities_that_make_no_sense(probability: Any) -> None:
-    mechanism = made("laplace")
+    mechanism = build("laplace")
     with pytest.raises(InvalidArgument, match="probability"):
         mechanism.accuracy(probability)
     with pytest.raises(InvalidArgument, match="probability"):
@@ -220,9 +220,9 @@ def test_probabilities_that_make_no_sense(probability: Any) -> None:
 
 def test_what_no_epsilon_gives_is_refused() -> None:
     with pytest.raises(Refused, match="1,000"):
-        made("laplace").at_accuracy(1e-6)
+        build("laplace").at_accuracy(1e-6)
     with pytest.raises(Refused, match="below 1e-6"):
-        made("laplace").at_accuracy(1e9)
+        build("laplace").at_accuracy(1e9)
 
 
 def test_a_law_whose_coordinates_are_not_known_is_refused() -> None:

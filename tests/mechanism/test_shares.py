@@ -33,7 +33,7 @@ def gaussian(dimension: int = 5) -> ln.Mechanism:
     )
 
 
-def drawn(law: Any, count: int, draws: int) -> np.ndarray[Any, Any]:
+def draw_values(law: Any, count: int, draws: int) -> np.ndarray[Any, Any]:
     """Shares in units of their grid."""
     share = make_share(law, grid=Fraction(1, 2**20), count=count)
     block = share.sampler(InsecureSeededEntropy(count)).draw(draws)
@@ -59,7 +59,7 @@ def test_one_share_is_a_difference_of_polya_numbers(count: int, decay: Fraction)
     middle = 200
     item = stats.nbinom.pmf(np.arange(middle + 1), 1 / count, -np.expm1(-float(decay)))
     both = np.convolve(item, item[::-1])
-    assert fits(drawn(law, count, DRAWS), both, middle) > 1e-4
+    assert fits(draw_values(law, count, DRAWS), both, middle) > 1e-4
 
 
 @pytest.mark.dense

@@ -18,15 +18,15 @@ def test_a_chart_reaches_every_end() -> None:
     assert min(ticks) <= -8.5
     assert max(ticks) >= 2
 
-    def drawn(value: float, low: float, high: float) -> str:
+    def draw_values(value: float, low: float, high: float) -> str:
         dot = Dot(label="a", value=value, low=low, high=high)
         return dot_chart("t", [dot], unit="x", from_zero=True)
 
     assert dot_chart("t", [], unit="count", from_zero=True) == ""
-    assert drawn(1e308, -1e308, 1e308) == ""
-    assert drawn(0, 0, 5e-324) == ""
+    assert draw_values(1e308, -1e308, 1e308) == ""
+    assert draw_values(0, 0, 5e-324) == ""
     for value in (0.0, 1e-290, 1e300):
-        read(drawn(value, value, value))
+        read(draw_values(value, value, value))
 
 
 def test_counts_begin_at_0_and_means_need_not() -> None:

@@ -61,15 +61,15 @@ def read(text: str) -> _Reader:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = make_rows(tmp_path_factory.mktemp("page"))
     release(folder).run()
     return folder / "out"
 
 
 @pytest.mark.dense
-def test_it_says_what_was_released(made: Path) -> None:
-    text = page.report(made)
+def test_it_says_what_was_released(build: Path) -> None:
+    text = page.report(build)
     reader = read(text)
     words = " ".join(reader.words).replace("\u2011", "-")
     assert "(1, 1e-6)-differential privacy" in words
@@ -78,33 +78,33 @@ def test_it_says_what_was_released(made: Path) -> None:
     assert "Rows without a value of x are left out of its mean." in words
     assert "Rows are left out if plan is missing or not one of its keys." in words
     assert "with probability 95\xa0%" in words
-    for line in (made / "by_plan.csv").read_text().splitlines()[1:]:
+    for line in (build / "by_plan.csv").read_text().splitlines()[1:]:
         plan, count = line.split(",")[0], float(line.split(",")[1])
         assert plan in reader.words
         assert f"{round(count):,}".replace("-", "−") in reader.words
     assert len(text.encode()) < 200_000
 
 
-def test_it_loads_nothing_and_runs_its_checker_alone(made: Path) -> None:
-    reader = read(page.report(made))
+def test_it_loads_nothing_and_runs_its_checker_alone(build: Path) -> None:
+    reader = read(page.report(build))
     assert not {"link", "img", "iframe", "object"} & set(reader.tags)
     assert reader.tags.count("script") == 2  # test_check_page.py: the checker, and what it checks
     names = {name for name, _ in reader.attributes}
     assert not {name for name in names if name.startswith("on") or name == "src"}
     assert ("lang", "en") in reader.attributes
     assert policy() in dict(reader.attributes).values()
-    for svg in re.findall(r"<svg.*?</svg>", page.report(made), re.DOTALL):
+    for svg in re.findall(r"<svg.*?</svg>", page.report(build), re.DOTALL):
         assert 'role="img"' in svg
         assert "<title>" in svg
 
 
 @pytest.mark.parametrize("where", [None, "out-report.html", "pages/deep/a.html", "out/a.html"])
-def test_its_links_lead_to_the_tables_from_where_it_is(made: Path, where: str | None) -> None:
-    target = made.parent / (where or "out-report.html")
-    text = page.report(made, target=None if where is None else target)
+def test_its_links_lead_to_the_tables_from_where_it_is(build: Path, where: str | None) -> None:
+    target = build.parent / (where or "out-report.html")
+    text = page.report(build, target=None if where is None else target)
     links = [route for name, route in read(text).attributes if name == "href"]
     results = [os.path.normpath(target.parent / unquote(str(link))) for link in links]
-    assert results == [str(made / "by_plan.csv"), str(made / "bins.csv")]
+    assert results == [str(build / "by_plan.csv"), str(build / "bins.csv")]
 
 
 @pytest.mark.dense
@@ -172,8 +172,8 @@ def test_a_large_table_is_cut_off_and_says_so(tmp_path: Path) -> None:
     assert len(text.encode()) < 200_000
 
 
-def test_nothing_is_reported_that_does_not_verify(made: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(made, tmp_path / "out")
+def test_nothing_is_reported_that_does_not_verify(build: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(build, tmp_path / "out")
     (copy / "by_plan.csv").write_text((copy / "by_plan.csv").read_text().replace("1", "2", 1))
     with pytest.raises(CertificateRejected):
         page.report(copy)
@@ -191,8 +191,8 @@ def test_the_ledger_is_told(tmp_path: Path) -> None:
     assert "entry 2 of the account" in text
 
 
-def test_the_command_writes_it_once(made: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(made, tmp_path / "out")
+def test_the_command_writes_it_once(build: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(build, tmp_path / "out")
     done = run("report", str(copy))
     target = tmp_path / "out-report.html"
     assert str(target) in done.stdout

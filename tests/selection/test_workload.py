@@ -25,7 +25,7 @@ SUMS, GAUSSIAN, ANSWERS = "sums, laplace", "sums, gaussian", "answers, laplace"
 
 
 @cache
-def found(name: str, delta: str = "0", **options: Any) -> WorkloadNoise:
+def find_case(name: str, delta: str = "0", **options: Any) -> WorkloadNoise:
     return workload(WORKLOADS[name], epsilon=1, delta=delta, **options)
 
 
@@ -61,7 +61,7 @@ def test_figures_of_cumulative_counts() -> None:
 def test_nothing_is_lost_to_noise_in_the_cells_and_the_bound_is_below_all(
     name: str, neighbours: Neighbours, delta: str
 ) -> None:
-    noise = found(name, delta, neighbours=neighbours)
+    noise = find_case(name, delta, neighbours=neighbours)
     assert noise.rms <= noise.rms_by_strategy["cells"] * (1 + 1e-12)
     assert noise.rms <= min(noise.rms_by_strategy.values()) * (1 + 2e-6)
     assert 0 < noise.bound <= min(noise.rms_by_strategy.values()) * (1 + 1e-12)
@@ -73,7 +73,7 @@ def test_nothing_is_lost_to_noise_in_the_cells_and_the_bound_is_below_all(
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_nothing_is_lost_to_noise_in_the_answers(name: str) -> None:
     """Laplace noise of the longest column's l1 norm in each answer, the naive way."""
-    noise, queries = found(name), WORKLOADS[name]
+    noise, queries = find_case(name), WORKLOADS[name]
     naive = np.sqrt(2) * np.abs(queries).sum(axis=0).max()
     assert noise.rms <= naive * (1 + 1e-9)
     assert (ANSWERS in noise.rms_by_strategy) is (name != "weights")
@@ -85,7 +85,7 @@ def test_nothing_is_lost_to_noise_in_the_answers(name: str) -> None:
 
 @pytest.mark.dense
 def test_one_question_gets_noise_of_its_own() -> None:
-    noise = found("one total")
+    noise = find_case("one total")
     assert noise.rms == pytest.approx(np.sqrt(2), rel=1e-9)
     assert np.mean(drawn_errors(noise, times=3000) ** 2) == pytest.approx(2, rel=0.12)
 
@@ -112,7 +112,7 @@ def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
 
 @pytest.mark.parametrize(("delta", "noise"), [("0", "geometric"), ("1e-6", "discrete-staircase")])
 def test_a_histogram_gets_whole_noise_which_is_the_least(delta: str, noise: str) -> None:
-    answer_noise = found("identity", delta)
+    answer_noise = find_case("identity", delta)
     assert answer_noise.strategy is None
     assert answer_noise.mechanism.noise.name == noise
     assert answer_noise.rms == pytest.approx(answer_noise.bound, rel=1e-6)
@@ -128,7 +128,7 @@ def test_the_certificate_is_about_the_worst_unit(
     name: str, neighbours: Neighbours, rows: int
 ) -> None:
     """Each cell, and each two, against the certificate's ball; one of them reaches it."""
-    noise = found(name, "1e-6", neighbours=neighbours, max_rows=rows)
+    noise = find_case(name, "1e-6", neighbours=neighbours, max_rows=rows)
     cells = WORKLOADS[name].shape[1]
     matrix = np.eye(cells) if noise.strategy is None else noise.strategy.matrix
     shifts = list(matrix.T)
@@ -158,7 +158,7 @@ def test_the_certificate_is_about_the_worst_unit(
 )
 def test_drawn_variances_are_those_that_are_stated(name: str, options: Any) -> None:
     """By the mean of z², of which a std that is off by 10 % is 21 % off."""
-    noise = found(name, **options)
+    noise = find_case(name, **options)
     scores = drawn_errors(noise, times=600) / noise.std
     assert np.mean(scores**2) == pytest.approx(1, abs=0.1)
     assert np.abs(scores.mean(axis=0)).max() < 5 / np.sqrt(600)
@@ -184,7 +184,7 @@ def test_answers_add_up() -> None:
 
 def test_sums_without_noise_give_the_answers_back() -> None:
     """A⁺ A = I to the last step of the grid, whatever the size of the counts."""
-    item = found("two-way tables", "0.1")
+    item = find_case("two-way tables", "0.1")
     assert item.strategy is not None
     counts = [Fraction(3**i % 10**9) for i in range(24)]
     sums = np.array([float(entry) for entry in item.strategy.image(counts)])
@@ -252,13 +252,13 @@ def test_noise_beyond_what_floats_hold_is_refused(epsilon: str) -> None:
 def test_units_of_the_answers_do_not_matter(factor: float) -> None:
     noise = workload(factor * np.tri(40), epsilon=1, delta="1e-6")
     for name, rms in noise.rms_by_strategy.items():  # 1e-9 has more than 24 bits
-        other = found("cumulative", "1e-6").rms_by_strategy[name]
+        other = find_case("cumulative", "1e-6").rms_by_strategy[name]
         assert rms / factor == pytest.approx(other, rel=1e-3)
-    assert noise.bound / factor == pytest.approx(found("cumulative", "1e-6").bound, rel=1e-6)
+    assert noise.bound / factor == pytest.approx(find_case("cumulative", "1e-6").bound, rel=1e-6)
 
 
 def test_values_of_another_shape_or_type_are_refused_and_no_value_is() -> None:
-    noise = found("cumulative")
+    noise = find_case("cumulative")
     for hostile in (np.ones(39), np.ones((1, 40)), 1.0, "x", [None] * 40, np.ones(40) * 1j):
         with pytest.raises(InvalidArgument, match="values"):
             noise.release(hostile)  # pyright: ignore[reportArgumentType]
@@ -267,10 +267,10 @@ def test_values_of_another_shape_or_type_are_refused_and_no_value_is() -> None:
 
 
 def test_a_strategy_that_the_certificate_is_not_about_is_rejected() -> None:
-    noise = found("cumulative")
+    noise = find_case("cumulative")
     assert noise.strategy is not None
     twice = np.minimum(noise.strategy.numerators * 2, 2**24)
-    other = found("cumulative", neighbours="replace-one")
+    other = find_case("cumulative", neighbours="replace-one")
     for instead in (
         {"strategy": StrategyMatrix(numerators=twice)},
         {"strategy": None},
@@ -289,7 +289,7 @@ def test_a_strategy_that_the_certificate_is_not_about_is_rejected() -> None:
 
 
 def test_it_is_kept_in_a_file_as_it_is() -> None:
-    noise = found("cumulative")
+    noise = find_case("cumulative")
     again = pickle.loads(pickle.dumps(noise))
     again.verify()
     assert np.array_equal(again.std, noise.std)
@@ -297,7 +297,7 @@ def test_it_is_kept_in_a_file_as_it_is() -> None:
 
 
 def test_what_it_says() -> None:
-    noise = found("cumulative")
+    noise = find_case("cumulative")
     assert str(noise).splitlines()[0].split() == ["noise", "in", "rms"]
     assert str(noise).splitlines()[-1].startswith("no additive noise has less than")
     assert "40 answers with rms" in repr(noise)

@@ -19,7 +19,7 @@ MADE = ["mean(x)", "var(x)", "std(x)", "ratio(sum(x), count)"]
 PERSONS = 4000
 
 
-def made(folder: Path, **changes: Any) -> tuple[Release, pd.DataFrame]:
+def build(folder: Path, **changes: Any) -> tuple[Release, pd.DataFrame]:
     rng = np.random.default_rng(1)  # makes the table, no noise
     frame = pd.DataFrame(
         {
@@ -88,7 +88,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
 ) -> None:
     """Those of means say that they hold it more often."""
     times = 120
-    release, frame = made(tmp_path, **changes)
+    release, frame = build(tmp_path, **changes)
     result = covered(release, frame, times)
     for label, share in result.items():
         cells = 2 if label == "count_units" else CELLS

@@ -42,7 +42,7 @@ def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
     return folder / "out"
 
 
-def told(folder: Path, name: str, kind: str) -> list[list[float]]:
+def tell(folder: Path, name: str, kind: str) -> list[list[float]]:
     """Return the numbers of a table without its keys, a list a row."""
     if kind == "parquet":
         frame = pd.read_parquet(folder / f"{name}.parquet")
@@ -58,7 +58,7 @@ def told(folder: Path, name: str, kind: str) -> list[list[float]]:
 @pytest.mark.parametrize("unit", ["row", "who"])
 def test_cumulative_counts_are_the_sums_of_the_bins(tmp_path: Path, kind: str, unit: str) -> None:
     folder = released(tmp_path, kind, unit=unit, group_by=REGIONS)
-    bins, sums = (told(folder, name, kind) for name in ("ages", SUMS))
+    bins, sums = (tell(folder, name, kind) for name in ("ages", SUMS))
     for first in (0, 4):
         counts = [row[0] for row in bins[first : first + 4]]
         assert [row[0] for row in sums[first : first + 4]] == list(accumulate(counts))
@@ -192,7 +192,7 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         folders.append(released(tmp_path / name, group_by=REGIONS))
-    before, after = (told(folder, SUMS, "csv") for folder in folders)
+    before, after = (tell(folder, SUMS, "csv") for folder in folders)
     result = subtract_releases(*folders).tables[SUMS]
     assert result.confidence == {"count": 0.9}
     for row, (item, other) in enumerate(zip(before, after, strict=True)):

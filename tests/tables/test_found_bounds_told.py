@@ -252,14 +252,14 @@ def test_limits_and_differences_are_not_of_found_bounds(
     release = written(tmp_path, _published(), rows_of(2990))
     (tmp_path / "spec.toml").write_text(release.to_toml())
 
-    def tried(name: str, values: list[str]) -> object:
+    def attempt(name: str, values: list[str]) -> object:
         sample = tmp_path / "rows.parquet"
         spec = tmp_path / "spec.toml"
         return try_limits(spec, name=name, values=values, sample=sample, progress=lambda _: None)
 
     with pytest.raises(Refused, match=r"columns\.x\.bounds are found anew by each release"):
-        tried("max_rows", ["1"])
-    assert tried("bounds.x", ["0..10"])
+        attempt("max_rows", ["1"])
+    assert attempt("bounds.x", ["0..10"])
     release.run()
     (tmp_path / "one").mkdir()
     with pytest.raises(Refused, match="'x_bounds': of quantiles no error"):

@@ -269,7 +269,7 @@ def test_without_epsilon_nothing_can_be_selected() -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("selected")
     write_rows(folder)
     Release(**spec_of(), folder=folder).run()
@@ -292,9 +292,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_an_edited_release_does_not_verify(  # noqa: PLR0917
-    made: Path, tmp_path: Path, name: str, old: str, new: str
+    build: Path, tmp_path: Path, name: str, old: str, new: str
 ) -> None:
-    for file in made.iterdir():
+    for file in build.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     text = (tmp_path / name).read_text()
     assert old in text
@@ -305,9 +305,9 @@ def test_an_edited_release_does_not_verify(  # noqa: PLR0917
 
 @pytest.mark.parametrize("wrong", ["fewer", "more", "disordered"])
 def test_a_table_has_the_selected_number_of_rows_in_order(
-    made: Path, tmp_path: Path, wrong: str
+    build: Path, tmp_path: Path, wrong: str
 ) -> None:
-    for file in made.iterdir():
+    for file in build.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     head, *rows = (tmp_path / "top.csv").read_text().splitlines()
     rows = {
@@ -320,7 +320,7 @@ def test_a_table_has_the_selected_number_of_rows_in_order(
         verify_resealed(tmp_path)
 
 
-def test_certificates_of_the_selection_alone_or_twice_are_rejected(made: Path) -> None:
+def test_certificates_of_the_selection_alone_or_twice_are_rejected(build: Path) -> None:
     layout = spec_file.lay_out(spec_of())
     certificate = plan(layout).certificate
     noise, selection = certificate.draws
@@ -350,16 +350,16 @@ def test_only_the_implied_selection_is_read(edit: dict[str, Any]) -> None:
         plan_as_certified(layout, replace(certificate, draws=(noise, (name, edited))))
 
 
-def test_releases_with_selected_groups_are_not_subtracted(made: Path, tmp_path: Path) -> None:
+def test_releases_with_selected_groups_are_not_subtracted(build: Path, tmp_path: Path) -> None:
     write_rows(tmp_path)
     Release(**spec_of(), folder=tmp_path).run()
     with pytest.raises(Refused, match="chance selects its groups"):
-        ln.subtract_releases(made, tmp_path / "out")
+        ln.subtract_releases(build, tmp_path / "out")
 
 
-def test_the_page_and_the_record_say_what_was_selected(made: Path) -> None:
-    text = page.report(made)
+def test_the_page_and_the_record_say_what_was_selected(build: Path) -> None:
+    text = page.report(build)
     assert "These groups were selected among 40 by chance" in text
-    record = json.loads((made / "plan.json").read_text())
+    record = json.loads((build / "plan.json").read_text())
     assert any("drawn after the selection" in note for note in record["notes"])
     assert "keys" not in record

@@ -79,14 +79,14 @@ def test_of_two_processes_with_copies_of_the_state_one_publishes(folder: Path) -
     def work() -> None:
         usual = running_totals.draw_tables
 
-        def drawn(*args: Any, **named: Any) -> Any:
+        def draw_values(*args: Any, **named: Any) -> Any:
             tables = usual(*args, **named)
             faster = [sys.executable, "-m", "leastnoise", "release", folder / "copy.toml"]
             if subprocess.run(faster, check=False, capture_output=True).returncode:
                 os._exit(3)
             return tables
 
-        running_totals.draw_tables = drawn
+        running_totals.draw_tables = draw_values
         release(folder).run()
 
     assert in_child(work) == REFUSED

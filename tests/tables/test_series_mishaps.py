@@ -197,14 +197,14 @@ def test_a_join_by_another_column_is_another_plan(folder: Path) -> None:
     types = spec_of()["data"]["types"] | {"kind": "text"}
     query = [{"name": "q", "statistics": ["count"], "group_by": {"kind": ["x", "y"]}}]
 
-    def joined(on: str) -> Release:
+    def join_folders(on: str) -> Release:
         join = {"p": {"source": f"{on}.csv", "on": on, "public": True}}
         data = {"source": "rows.csv", "types": types, "join": join}
         return release(folder, data=data, query=query)
 
-    joined("place").run()
+    join_folders("place").run()
     with pytest.raises(Refused, match="is of another plan"):
-        joined("week").run()
+        join_folders("week").run()
 
 
 @pytest.mark.parametrize(

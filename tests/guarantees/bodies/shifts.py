@@ -43,7 +43,7 @@ def product(*blocks: Points) -> Points:
     return np.array([x for x in vectors if x.any()])
 
 
-def alone(*blocks: Points) -> Points:
+def single_case(*blocks: Points) -> Points:
     """One block's, and 0 in the others."""
     sizes = [block.shape[1] for block in blocks]
     vectors = []
@@ -94,7 +94,7 @@ ADDED: dict[str, Points] = {
     "1 of 2 counted": counted(subsets(2, 1), 2.0),
     "counts and more counts": product(PAIR, subsets(2, 1, 3.0)),
     "two blocks of rows": product(ROWS, 1.5 * rows(1, (1.0,))),
-    "split": alone(3 * PAIR, 1.5 * subsets(1, 1)),
+    "split": single_case(3 * PAIR, 1.5 * subsets(1, 1)),
 }
 
 HEXAGON = both_ways(PAIR)
@@ -103,14 +103,14 @@ SHIFTS: dict[str, Points] = {
     "box": box(1.0, 0.5, 2.0),
     "hexagon": HEXAGON,
     "skew polygon": both_ways(np.array([[2.0, 1.0], [-1.0, 1.0], [0.5, 2.0], [-0.1, 0.2]])),
-    "cells": alone(box(1.0), box(1.0), box(1.0, 2.0)),
-    "cells of hexagons": alone(HEXAGON, HEXAGON),
+    "cells": single_case(box(1.0), box(1.0), box(1.0, 2.0)),
+    "cells of hexagons": single_case(HEXAGON, HEXAGON),
     "2 of 3": some_of(box(1.0), most=2, cells=3),
     "2 of 5": some_of(box(2.0), most=2, cells=5),
     "2 of 3 boxes": some_of(box(1.0, 2.0), most=2, cells=3),
     "product": product(box(1.0), HEXAGON),
-    "split": alone(3 * HEXAGON, box(1.5)),
-    "nested": product(alone(box(1.0, 1.0), box(1.0, 1.0)), box(2.0)),
+    "split": single_case(3 * HEXAGON, box(1.5)),
+    "nested": product(single_case(box(1.0, 1.0), box(1.0, 1.0)), box(2.0)),
     **{f"signed {name}": both_ways(points) for name, points in ADDED.items()},
     **{
         f"differences of {name}": np.array(

@@ -24,7 +24,7 @@ def counts(queries: int, **more: Any) -> CountingQueries:
     return CountingQueries(dimension=queries, **more)
 
 
-def each(found: Mechanism) -> float:
+def every_case(found: Mechanism) -> float:
     """The variance of one number."""
     return found.mse / found.certificate.dimension
 
@@ -37,7 +37,7 @@ def each(found: Mechanism) -> float:
 )
 def test_counting_queries(queries: int, variance: float, delta: str) -> None:
     stds = [
-        each(calibrate(name, epsilon="1", delta=delta, sensitivity=counts(queries)))
+        every_case(calibrate(name, epsilon="1", delta=delta, sensitivity=counts(queries)))
         for name in ("two-sided-staircase", "two-sided-laplace")
     ]
     assert 0.995 * variance < min(stds) <= variance
@@ -65,7 +65,7 @@ def test_known_variances(
 ) -> None:
     sensitivity, dimension = query
     mechanism = calibrate(name, epsilon=epsilon, sensitivity=sensitivity, dimension=dimension)
-    assert each(mechanism) == pytest.approx(variance, rel=2e-3 if variance > 0.05 else 2e-2)
+    assert every_case(mechanism) == pytest.approx(variance, rel=2e-3 if variance > 0.05 else 2e-2)
     assert mechanism.certificate.delta.upper == 0.0
 
 

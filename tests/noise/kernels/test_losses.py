@@ -26,7 +26,7 @@ ONE = ShiftBounds.of(L2(1))
 CLOSE = 5e-4  # of δ; the worst measured is 3.6e-4, where δ is 2e-13
 
 
-def proved(noise: KernelNoise | Gaussian, count: int, epsilon: str | float) -> Interval:
+def prove_case(noise: KernelNoise | Gaussian, count: int, epsilon: str | float) -> Interval:
     part = Releases(noise=noise, shifts=ONE, compositions=count)
     return prove_composed((part,), Fraction(epsilon)).interval
 
@@ -40,7 +40,10 @@ def test_without_outer_kernels_it_is_the_gaussian(
     *, scale: str, count: int, epsilon: str, modes: int, decay: int
 ) -> None:
     noise = GaussianMixture(scale=scale, modes=modes, spacing=1, decay=decay)
-    interval, exact = proved(noise, count, epsilon), proved(Gaussian(scale=scale), count, epsilon)
+    interval, exact = (
+        prove_case(noise, count, epsilon),
+        prove_case(Gaussian(scale=scale), count, epsilon),
+    )
     assert interval.lower <= exact.lower <= exact.upper <= interval.upper
     assert interval.width <= 3e-3 * interval.upper  # the last, at δ = 5e-17; 1.5e-4 at the first
 
@@ -75,7 +78,7 @@ def direct(noise: KernelNoise, shifts: tuple[float, ...], epsilon: float) -> flo
 def test_two_releases_whatever_their_shifts(
     noise: KernelNoise, epsilon: float, apart: float
 ) -> None:
-    interval = proved(noise, 2, epsilon)
+    interval = prove_case(noise, 2, epsilon)
     every = itertools.combinations_with_replacement((0.4, 0.7, 0.85, 1.0), 2)
     worst = max(direct(noise, shifts, epsilon) for shifts in every)
     assert worst * (1 - 1e-6) <= interval.upper <= worst * (1 + apart)
@@ -155,25 +158,25 @@ def test_how_far_h_may_bend_counts_all_that_may_leak(noise: KernelNoise) -> None
 
 def test_short_shifts_keep_their_digits() -> None:
     noise = QuasiGaussian(scale=2000, spacing=1, decay=1)
-    interval = proved(noise, 10**5, 1)
-    gaussian = proved(Gaussian(scale=2000), 10**5, 1)
+    interval = prove_case(noise, 10**5, 1)
+    gaussian = prove_case(Gaussian(scale=2000), 10**5, 1)
     assert interval.width <= 2e-3 * interval.upper
     assert interval.upper == pytest.approx(gaussian.upper, rel=0.2)
 
 
 def test_more_releases_leak_more_and_wider_laws_less() -> None:
     noise = GaussianMixture(scale=2, modes=2, spacing=1, decay=1)
-    intervals = [proved(noise, count, 2) for count in (2, 3, 4)]
+    intervals = [prove_case(noise, count, 2) for count in (2, 3, 4)]
     assert intervals[0].upper < intervals[1].lower
     assert intervals[1].upper < intervals[2].lower
     wider = GaussianMixture(scale="2.1", modes=2, spacing=1, decay=1)
-    assert proved(wider, 3, 2).upper < intervals[1].lower
+    assert prove_case(wider, 3, 2).upper < intervals[1].lower
 
 
 @pytest.mark.parametrize("scale", ["0.02", "1e-7"])
 def test_what_is_too_far_apart_is_refused(scale: str) -> None:
     with pytest.raises(NotApplicable, match="too far apart"):
-        proved(QuasiGaussian(scale=scale, spacing=1, decay=1), 2, 1)
+        prove_case(QuasiGaussian(scale=scale, spacing=1, decay=1), 2, 1)
 
 
 def test_roundings_of_sums_are_counted() -> None:

@@ -19,7 +19,7 @@ from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps.law import Geometric
 
 
-def _found(
+def _find(
     epsilon: str,
     delta: str = "0",
     *,
@@ -43,7 +43,7 @@ def _found(
 
 
 def _law(epsilon: str, delta: str = "0", **more: object) -> Geometric:
-    noise = _found(epsilon, delta, **more).certificate.noise  # pyright: ignore[reportArgumentType]
+    noise = _find(epsilon, delta, **more).certificate.noise  # pyright: ignore[reportArgumentType]
     assert isinstance(noise, Geometric)
     return noise
 
@@ -82,7 +82,7 @@ def test_a_huge_bound_takes_no_time_and_no_near_core_has_less(loss: Loss) -> Non
 
 @pytest.mark.parametrize(("epsilon", "bound"), [("1", 1), ("0.3", 4), ("7", 2), ("1/3", 5)])
 def test_purely_private_at_its_own_epsilon_and_at_no_less(epsilon: str, bound: int) -> None:
-    certificate = _found(epsilon, bound=bound).certificate
+    certificate = _find(epsilon, bound=bound).certificate
     assert (certificate.delta.lower, certificate.delta.upper) == (0, 0)
     less = Fraction(epsilon) * (1 - Fraction(1, 10**12))
     assert prove_delta(certificate.noise, Integer(bound), less).certainly_above(Fraction(0))
@@ -105,19 +105,19 @@ def test_parameters_can_be_set() -> None:
 
 def test_refusals() -> None:
     with pytest.raises(NotApplicable, match="which is 0"):
-        _found("0", "0.01")
+        _find("0", "0.01")
     for delta in ("0", "0.1"):
         with pytest.raises(NotApplicable, match="decay above epsilon"):
-            _found("1", delta, fixed={"decay": Fraction(2)})
+            _find("1", delta, fixed={"decay": Fraction(2)})
     with pytest.raises(NotApplicable, match=r"2\^53"):
-        _found("1", bound=2**60)
+        _find("1", bound=2**60)
     with pytest.raises(NotCertified):
-        _found("1", bound=5, fixed={"cells": 2, "decay": Fraction(1, 2)})
+        _find("1", bound=5, fixed={"cells": 2, "decay": Fraction(1, 2)})
     for name in ("cells", "core", "decay"):
         with pytest.raises(InvalidArgument, match=name):
-            _found("1", fixed={name: 0})
+            _find("1", fixed={name: 0})
     with pytest.raises(InvalidArgument, match="core <= 1"):
-        _found("1", fixed={"core": 2})
+        _find("1", fixed={"core": 2})
     with pytest.raises(NotApplicable, match="whole numbers"):
         calibrate_family(Geometric, Question(budget=Budget(epsilon=1), sensitivities=(L2(1),)))
 
@@ -125,11 +125,11 @@ def test_refusals() -> None:
 def test_several_pure_releases_share_epsilon() -> None:
     law = _law("1", bound=2, releases=4)
     assert law.decay == Fraction(1, 4)
-    assert _found("1", bound=2, releases=4).certificate.delta.upper == 0
+    assert _find("1", bound=2, releases=4).certificate.delta.upper == 0
 
 
 def test_several_releases_spend_delta() -> None:
-    mechanism = _found("1", "1e-5", bound=3, releases=30)
+    mechanism = _find("1", "1e-5", bound=3, releases=30)
     law = mechanism.certificate.noise
     assert isinstance(law, Geometric)
     assert law.scale == law.cells == 3
@@ -147,7 +147,7 @@ def test_several_releases_spend_delta() -> None:
 @pytest.mark.parametrize(("delta", "releases"), [("0", 1), ("1e-6", 1), ("0", 3), ("1e-4", 3)])
 def test_of_poisson_samples(delta: str, releases: int) -> None:
     """Less noise than for all of the data; a pure budget has the decay ln(1 + (e^(ε/k) − 1)/q)."""
-    certificate = _found("1", delta, bound=2, releases=releases, rate="0.2").certificate
+    certificate = _find("1", delta, bound=2, releases=releases, rate="0.2").certificate
     whole = _law("1", delta, bound=2, releases=releases)
     assert certificate.noise.variance < whole.variance
     assert certificate.delta.certainly_at_most(delta)

@@ -67,51 +67,53 @@ SPEC: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def laid() -> SpecLayout:
+def lay_out_query() -> SpecLayout:
     return spec_file.lay_out(SPEC)
 
 
 @pytest.fixture(scope="module")
-def draws(laid: SpecLayout) -> Claims:
-    return plan(laid).certificate.draws
+def draws(lay_out_query: SpecLayout) -> Claims:
+    return plan(lay_out_query).certificate.draws
 
 
-def test_the_kind_with_the_most_given_keys_answers(laid: SpecLayout) -> None:
-    for query in laid.spec.query:
+def test_the_kind_with_the_most_given_keys_answers(lay_out_query: SpecLayout) -> None:
+    for query in lay_out_query.spec.query:
         given = query.keys_of_sums
         assert [kind.keys_of_sums for kind in kinds_of_sums(query)] == [given] * bool(given)
-        assert kind_of(laid.spec, query).keys_of_sums == given
+        assert kind_of(lay_out_query.spec, query).keys_of_sums == given
     (nested,) = (query for query in SPEC["query"] if query["name"] == "nested")
     with pytest.raises(SpecError, match="at least one table"):
         spec_file.lay_out({**SPEC, "query": [{**nested, "margins": []}]})
 
 
 @pytest.mark.dense
-def test_a_plan_is_read_back_from_its_certificate(laid: SpecLayout) -> None:
-    mechanism = plan(laid)
-    assert {kind_of(laid.spec, query) for query in laid.spec.query} == {*KINDS} - {
+def test_a_plan_is_read_back_from_its_certificate(lay_out_query: SpecLayout) -> None:
+    mechanism = plan(lay_out_query)
+    assert {kind_of(lay_out_query.spec, query) for query in lay_out_query.spec.query} == {
+        *KINDS
+    } - {
         SERIES,
         SELECTION,
     }
-    again = plan_as_certified(laid, mechanism.certificate)
+    again = plan_as_certified(lay_out_query, mechanism.certificate)
     assert again.to_record() == mechanism.to_record()
     assert list(dict.fromkeys(part.query for part in mechanism.parts)) == list(mechanism.names)
     labels = [label for answered in mechanism.answered for label in answered.labels]
     assert sorted(labels) == sorted(
-        label for answer in list_answers(laid) for label in answer.labels
+        label for answer in list_answers(lay_out_query) for label in answer.labels
     )
 
 
 @pytest.mark.dense
-def test_every_part_is_in_a_section_and_says_what_it_is(laid: SpecLayout) -> None:
-    built = plan(laid)
+def test_every_part_is_in_a_section_and_says_what_it_is(lay_out_query: SpecLayout) -> None:
+    built = plan(lay_out_query)
     for answered in built.answered:
         topics = {topic for topic, _ in answered.sentences(NO_NAMES)}
         for part in answered.parts:
             assert part.section in SECTIONS
             assert part.to_record()["name"] == part.name
-            assert part.list_rows(laid.spec)
-            assert [*part.listings(laid.spec)]
+            assert part.list_rows(lay_out_query.spec)
+            assert [*part.listings(lay_out_query.spec)]
             assert {*part.sentences(NO_NAMES)} <= {*answered.sentences(NO_NAMES)}
         chosen = any(part.section != "noisy_parts" for part in answered.parts)
         assert not chosen or Topic.PAGE in topics
@@ -123,20 +125,24 @@ def on_a_tree(claim: Claim) -> bool:
 
 
 @pytest.mark.dense
-def test_no_answer_reads_the_certificate_of_another(laid: SpecLayout, draws: Claims) -> None:
-    certificate = plan(laid).certificate
+def test_no_answer_reads_the_certificate_of_another(
+    lay_out_query: SpecLayout, draws: Claims
+) -> None:
+    certificate = plan(lay_out_query).certificate
     for index, (name, claim) in enumerate(draws):
         for _, other in draws:
             if other == claim or (on_a_tree(claim) and on_a_tree(other)):
                 continue
             forged = (*draws[:index], (name, other), *draws[index + 1 :])
             with pytest.raises(CertificateRejected):
-                plan_as_certified(laid, replace(certificate, draws=forged))
+                plan_as_certified(lay_out_query, replace(certificate, draws=forged))
 
 
 @pytest.mark.dense
-def test_queries_are_in_one_draw_each_and_in_order(laid: SpecLayout, draws: Claims) -> None:
-    certificate = plan(laid).certificate
+def test_queries_are_in_one_draw_each_and_in_order(
+    lay_out_query: SpecLayout, draws: Claims
+) -> None:
+    certificate = plan(lay_out_query).certificate
     wrong = [
         (draws[1:], "not the spec's queries"),
         ((*draws, draws[-1]), "not the spec's queries"),
@@ -150,4 +156,4 @@ def test_queries_are_in_one_draw_each_and_in_order(laid: SpecLayout, draws: Clai
     wrong.append(((*draws[:groups], together, *draws[alone + 1 :]), "share a draw"))
     for some, why in wrong:
         with pytest.raises(CertificateRejected, match=why):
-            plan_as_certified(laid, replace(certificate, draws=some))
+            plan_as_certified(lay_out_query, replace(certificate, draws=some))

@@ -15,7 +15,7 @@ _PER_LN = {"ln": 1.0, "log2": float.fromhex("0x1.71547652b82fep+0"), "log10": 0.
 _BITS = 40
 
 
-def _kept(value: float) -> float:
+def _keep(value: float) -> float:
     """The nearest float of 40 bits, by its whole number of units."""
     mantissa, exponent = math.frexp(value)
     return math.ldexp(round(mantissa * 2.0**_BITS), exponent - _BITS)
@@ -34,7 +34,7 @@ def natural(x: float) -> float:
 
 
 def logarithm(x: float, word: str = "ln") -> float | None:
-    return _kept(natural(x) * _PER_LN[word]) if x > 0 else None
+    return _keep(natural(x) * _PER_LN[word]) if x > 0 else None
 
 
 def exponential(x: float) -> float | None:
@@ -48,7 +48,7 @@ def exponential(x: float) -> float | None:
     for n in reversed(range(14)):
         total = total * r + 1 / math.factorial(n)
     try:
-        return math.ldexp(_kept(total), k)
+        return math.ldexp(_keep(total), k)
     except OverflowError:
         return None
 

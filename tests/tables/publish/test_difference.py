@@ -176,7 +176,7 @@ def _missing(raw: dict[str, Any]) -> None:
     raw["columns"]["x"]["missing"] = 0
 
 
-def _named(raw: dict[str, Any]) -> None:
+def _name_parts(raw: dict[str, Any]) -> None:
     raw["query"][0]["name"] = "p"
 
 
@@ -190,7 +190,7 @@ UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]
     ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "no error is known"),
     ({}, _bounds, "the column 'x' has other bounds"),
     ({}, _missing, "missing"),
-    ({}, _named, "is in only one of the two releases"),
+    ({}, _name_parts, "is in only one of the two releases"),
     ({}, lambda raw: raw.update(derive={"y": "x + 1"}), "derived columns"),
 ]
 

@@ -28,7 +28,7 @@ ASKED = [
 ]
 
 
-def drawn(
+def draw_values(
     statistics: list[str], bounds: list[float], form: dict[str, bool], seed: int
 ) -> tuple[Layout, list[NoiseError], dict[str, list[Any]]]:
     """A table of any numbers, of which half of the cells have none below 0."""
@@ -66,7 +66,7 @@ def drawn(
 @pytest.mark.parametrize("form", [{}, {"round": True}, {"clamp": True, "round": True}])
 def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str, bool]) -> None:
     asked = ["count", "count(x)", *([] if form else ["sum(x)"]), "mean(x)"]
-    layout, noise, columns = drawn(asked, bounds, form, seed=7)
+    layout, noise, columns = draw_values(asked, bounds, form, seed=7)
     assert wrong_number(layout, columns, noise) is None
     again = {name: [float(f"{item:.17g}") for item in column] for name, column in columns.items()}
     assert wrong_number(layout, again, noise) is None
@@ -85,7 +85,7 @@ def test_spreads_and_ratios_of_any_draw_fit_their_noise(
         bounds = [0, 5]
     counted = any(statistic.startswith("count") for statistic in statistics)
     for form in ({}, {"round": True}) if counted else ({},):
-        layout, noise, columns = drawn(statistics, bounds, form, seed)
+        layout, noise, columns = draw_values(statistics, bounds, form, seed)
         assert wrong_number(layout, columns, noise) is None
 
 
@@ -103,7 +103,7 @@ def test_changed_spreads_and_ratios_fit_nothing(
     statistics: list[str], label: str, suffix: str, form: dict[str, bool]
 ) -> None:
     """By a hundredth of its interval, in a cell where the interval is within the bounds."""
-    layout, noise, columns = drawn(statistics, [0, 10], form, seed=3)
+    layout, noise, columns = draw_values(statistics, [0, 10], form, seed=3)
     low, high, value = (np.array(columns[f"{label}{end}"]) for end in ("_low", "_high", ""))
     count = np.array(columns["count_x"])
     inside = np.isfinite(high - low) & (low > 0) & (count > 50) & (low < value) & (value < high)
@@ -119,7 +119,7 @@ def test_changed_spreads_and_ratios_fit_nothing(
 
 
 def test_a_variance_and_a_standard_deviation_of_two_laws_are_rejected() -> None:
-    layout, noise, columns = drawn(["var(x)", "std(x)"], [0, 10], {}, seed=3)
-    other = drawn(["var(x)", "std(x)"], [0, 10], {}, seed=4)[2]
+    layout, noise, columns = draw_values(["var(x)", "std(x)"], [0, 10], {}, seed=3)
+    other = draw_values(["var(x)", "std(x)"], [0, 10], {}, seed=4)[2]
     mixed = {name: (columns if "var" in name else other)[name] for name in columns}
     assert wrong_number(layout, mixed, noise) in {"var_x", "std_x"}

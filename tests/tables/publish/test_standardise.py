@@ -41,15 +41,15 @@ def standardise(folder: Path, **changes: Any) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return release(tmp_path_factory.mktemp("rates") / "out", people(6000, 4))
 
 
-def test_rates_are_weighted_sums_of_the_published_ratios(made: Path) -> None:
-    columns = standardise(made)
+def test_rates_are_weighted_sums_of_the_published_ratios(build: Path) -> None:
+    columns = standardise(build)
     assert list(columns) == ["region", "rate", "rate_std", "rate_low", "rate_high"]
     assert columns["region"] == [0, 1, 2, 3]
-    read = pd.read_csv(made / "rates.csv")
+    read = pd.read_csv(build / "rates.csv")
     ratio = read["ratio_sum_case_by_count"].to_numpy().reshape(4, 3)
     std = read["ratio_sum_case_by_count_std"].to_numpy().reshape(4, 3)
     assert columns["rate"] == pytest.approx(ratio @ SHARES)
@@ -59,10 +59,10 @@ def test_rates_are_weighted_sums_of_the_published_ratios(made: Path) -> None:
         assert ((np.array(columns[f"rate_{label}"]) > ends) == (label == "high")).all()
 
 
-def test_other_columns_and_units_of_weights(made: Path) -> None:
-    by_region = standardise(made, weights={"region": ["100000", 0, 0, 0]})
+def test_other_columns_and_units_of_weights(build: Path) -> None:
+    by_region = standardise(build, weights={"region": ["100000", 0, 0, 0]})
     assert list(by_region)[:2] == ["age_from", "age_to"]
-    read = pd.read_csv(made / "rates.csv")
+    read = pd.read_csv(build / "rates.csv")
     assert by_region["rate"] == pytest.approx(1e5 * read["ratio_sum_case_by_count"][:3].to_numpy())
     assert by_region["age_from"] == [0, 18, 65]
 
@@ -95,9 +95,9 @@ def test_intervals_hold(tmp_path: Path, number: int) -> None:
         ({"weights": {"age": 5}}, "numbers, such as"),
     ],
 )
-def test_wrong_arguments(made: Path, changes: dict[str, Any], match: str) -> None:
+def test_wrong_arguments(build: Path, changes: dict[str, Any], match: str) -> None:
     with pytest.raises(InvalidArgument, match=match):
-        standardise(made, **changes)
+        standardise(build, **changes)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def by_hand() -> Any:
     return rows
 
 
-def kept(rows: Any, name: str) -> Any:
+def keep_rows(rows: Any, name: str) -> Any:
     known = {
         "months": (rows["age"].fillna(0) >= 18) & rows["region"].isin(["south", "Ä"]),
         "bands": rows["age"].fillna(0) < 1000,
@@ -150,7 +150,7 @@ def test_integers_are_those_of_a_table_computed_by_hand(
     )
     rows = by_hand()
     for query in QUERIES:
-        kept(rows, query["name"]).to_parquet(tmp_path / "by_hand.parquet", index=False)
+        keep_rows(rows, query["name"]).to_parquet(tmp_path / "by_hand.parquet", index=False)
         alone = {name: value for name, value in query.items() if name != "filter"}
         plain = raw("", data={"source": "by_hand.parquet"}, derive={}, query=[alone], **changes)
         expected = integers(plain, tmp_path)

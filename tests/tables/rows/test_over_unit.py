@@ -37,7 +37,7 @@ def compare_histories(seed: object, folder: Path, only: Sequence[str] = (), **da
     for row in rows:
         row["a"] = as_read(row)["a"]
     rows += [dict(rng.choice(rows)) for _ in range(len(rows) // 4)]
-    histories = [_drawn(rng, names) for _ in range(8)]
+    histories = [_draw_values(rng, names) for _ in range(8)]
     spec: dict[str, Any] = {
         "version": 1,
         "privacy": {"unit": UNIT, "epsilon": 1},
@@ -68,7 +68,7 @@ def compare_histories(seed: object, folder: Path, only: Sequence[str] = (), **da
             assert values == _counted(history, seen), f"{container.name}: {history.text}"
 
 
-def _drawn(rng: random.Random, names: Sequence[str]) -> History:
+def _draw_values(rng: random.Random, names: Sequence[str]) -> History:
     while True:
         history = random_history(rng, rng.choice(KINDS))
         tree = parse(history.text, TYPES)

@@ -58,7 +58,7 @@ def off(counts: list[int], level: Fraction, place: int) -> Fraction:
     return max(Fraction(0), below - level * total, level * total - below - counts[place])
 
 
-def drawn(built: ByTree, counts: list[int], times: int) -> list[list[tuple[int, int, int]]]:
+def draw_values(built: ByTree, counts: list[int], times: int) -> list[list[tuple[int, int, int]]]:
     """Return what is read off noisy counts, so many times."""
     noise = built.tree.noise
     noisy = draw_cells(noise, InsecureSeededEntropy(1), count=times).astype(float)
@@ -83,7 +83,7 @@ def test_ninety_nine_quantiles_are_off_by_few_ranks(
     counts = np.histogram(np.clip(values, 1e3, 1e6), edges)[0].tolist()
     errors = [
         float(off(counts, level, index))
-        for result in drawn(plan, counts, 30)
+        for result in draw_values(plan, counts, 30)
         for level, (index, _, _) in zip(NINETY_NINE, result, strict=True)
     ]
     assert np.mean(errors) < most
@@ -104,7 +104,7 @@ _TABLES: dict[str, list[int]] = {
 def test_intervals_hold_a_quantile_with_95_per_cent_whatever_the_rows(counts: list[int]) -> None:
     levels = tuple(Fraction(k, 10) for k in range(1, 10))
     plan = planned(levels, candidates=40)
-    result = drawn(plan, counts, _DRAWS)
+    result = draw_values(plan, counts, _DRAWS)
     for index, level in enumerate(levels):
         true = [index for index in range(40) if not off(counts, level, index)]
         # each candidate that is a quantile is held, not just one of them
