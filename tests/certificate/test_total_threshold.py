@@ -210,6 +210,17 @@ def test_what_is_false_is_rejected(edit: dict[str, Any]) -> None:
         replace(claim, **edit).verify()
 
 
+@pytest.mark.parametrize("grid", [2, 4, 64])
+def test_a_total_of_rounded_numbers_is_rejected(grid: int) -> None:
+    """Rounding each number moves the total by up to half a step for each, which no tail covers."""
+    claim = proved()
+    rounded = replace(claim, noise=claim.noise.on_grid(grid), threshold=claim.threshold + 64)
+    with pytest.raises(CertificateRejected, match="none is rounded"):
+        rounded.verify()
+    finer = replace(claim, noise=claim.noise.on_grid("1/2"), threshold=claim.threshold + 1)
+    assert finer.verify().upper <= 1e-6
+
+
 def test_a_noise_without_a_known_total_is_refused() -> None:
     wide = prove_case().noise.noise.scaled(10**5)
     noise = Certificate.prove(

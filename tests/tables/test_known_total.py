@@ -150,3 +150,20 @@ def test_draws_have_the_stated_errors() -> None:
         errors.append(np.array(tables[0].columns["count"]) - cells)
     stated = plan.noisy_parts[0].errors[0].std
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(stated, rel=0.1)
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("margins", [[["a"]], [["a"], []]])
+def test_no_cell_is_suppressed_alone_beside_a_public_total(
+    tmp_path: Path, margins: list[list[str]]
+) -> None:
+    """Of two cells that add up to the number of rows, each follows from the other."""
+    rows = pd.DataFrame({"a": [5.0] * 4 + [15.0] * 600, "b": 5.0, "who": 0})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    raw = bands(margins=margins, min_count=100, privacy=REPLACED | {"epsilon": 24})
+    raw["data"]["source"] = "rows.parquet"
+    raw["output"] = {"path": "out", "format": "json"}
+    Release(**raw, folder=tmp_path).run()
+    verify_directory(tmp_path / "out")
+    cells = read(tmp_path / "out", "people_by_a", "json")
+    assert cells["suppressed"].tolist() == ["primary", "secondary"]

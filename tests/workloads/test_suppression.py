@@ -31,11 +31,11 @@ def sums_of_cells(sizes, table) -> list[list[int]]:
     return [[int(tuple(key[i] for i in axes) == group) for key in keys] for group in groups]
 
 
-def followers(sizes, hidden) -> set[tuple[int, int]]:
+def followers(sizes, hidden, *, total_is_known=False) -> set[tuple[int, int]]:
     """The suppressed numbers, by table and position, that the shown numbers determine.
 
     Cells may change by the null space of the shown sums, exactly. A number is determined if none
-    of these changes moves it.
+    of these changes moves it. A total that is known is shown.
     """
     sums = {table: sums_of_cells(sizes, table) for table in hidden}
     shown = [
@@ -44,6 +44,8 @@ def followers(sizes, hidden) -> set[tuple[int, int]]:
         for row, is_hidden in zip(sums[table], marks, strict=True)
         if not is_hidden
     ]
+    if total_is_known:
+        shown += sums_of_cells(sizes, 0)
     changes, count = fmpz_mat(shown or [[0] * math.prod(sizes)]).nullspace()
     return {
         (table, at)
@@ -80,6 +82,31 @@ def test_no_suppressed_number_follows(sizes, tables):
         assert all((hidden[table] >= small[table]).all() for table in tables)
         assert followers(sizes, hidden) == set()
         assert suppression.find_open(hidden) is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tables"), [*FAMILIES, ((3,), (1,)), ((2, 3), (3,)), ((1, 3), (0, 1, 3))]
+)
+def test_no_suppressed_number_follows_from_a_public_total(sizes, tables):
+    """A table by itself has no shown total to subtract from, but the number of rows may be public.
+
+    A total below the limit is suppressed, and known all the same.
+    """
+    random = np.random.default_rng(7)
+    suppression = Suppression(sizes=sizes, tables=tables, total_is_known=True)
+    totals = {(table, 0) for table in tables if len(sums_of_cells(sizes, table)) == 1}
+    for mean in (-3, 1, 6, 20) * 2:
+        cells = random.poisson(abs(mean), size=sizes) * np.sign(mean)
+        cells[(0,) * len(sizes)] = 2
+        hidden = suppression.add_secondary(add_up(cells.astype(float), tables), 5)
+        assert followers(sizes, hidden, total_is_known=True) <= totals
+        assert suppression.find_open(hidden) is None
+
+
+def test_one_small_cell_beside_a_public_total_is_open():
+    one = {1: np.array([True, False, False])}
+    assert Suppression(sizes=(3,), tables=(1,)).find_open(one) is None
+    assert Suppression(sizes=(3,), tables=(1,), total_is_known=True).find_open(one) == 1
 
 
 @pytest.mark.parametrize(("sizes", "tables"), FAMILIES[:8])

@@ -114,6 +114,9 @@ class ThresholdCertificate(TableCertificate):
             raise NotApplicable(family=noise.name, why=why)
         if grid is None:
             raise NotApplicable(family=noise.name, why="its grid has to be known")
+        if self.coordinate is None and grid > 1:
+            why = "the sum of all numbers decides only if none is rounded: its grid is at most 1"
+            raise NotApplicable(family=noise.name, why=why)
         # Slightly more than half a grid step below: noise on whole numbers may lie exactly at the
         # half, which is rounded up, and P(X > t) excludes X = t.
         edge = Fraction(1, 2**40)  # of the grid

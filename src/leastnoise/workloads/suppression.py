@@ -8,6 +8,9 @@ the attributes of both cells. Add 1 and −1 in turn to the corners, at one key 
 attribute. That changes only tables by all of D, at the corners, and all tables still add up. If
 these corners are suppressed, then the shown numbers fit both before and after, and no corner
 follows from them. D has the fewest attributes with which no further table changes.
+
+If the total of all cells is public, D isn't empty. A table with a single cell is that total: its
+number is public, whether it is suppressed or not.
 """
 
 from __future__ import annotations
@@ -37,10 +40,14 @@ _NEAR = 8
 @final
 @dataclass(frozen=True, kw_only=True)
 class Suppression:
-    """Attributes of `sizes`, and the published `tables`, as bit masks; cells in order of keys."""
+    """Attributes of `sizes`, and the published `tables`, as bit masks; cells in order of keys.
+
+    With `total_is_known` the sum of all cells is public.
+    """
 
     sizes: tuple[int, ...]
     tables: tuple[int, ...]
+    total_is_known: bool = False
 
     def add_secondary(self, counts: Mapping[int, Floats], below: float) -> dict[int, Bools]:
         """True for counts under `below` > 0, and for further cells, so that each has a box.
@@ -78,9 +85,15 @@ class Suppression:
         boxes: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         for table in self.tables:
             several = [i for i, size in enumerate(self.sizes) if table >> i & 1 and size > 1]
+            if self.total_is_known and not several:
+                boxes[table] = (), (table,)
+                continue
             least = self._tables_by(several)
-            axes = next(axes for axes in _subsets(several) if self._tables_by(axes) == least)
-            boxes[table] = axes, least
+            boxes[table] = next(
+                (axes, least)
+                for axes in _subsets(several)
+                if self._tables_by(axes) == least and (axes or not self.total_is_known)
+            )
         return boxes
 
     def _tables_by(self, axes: Sequence[int]) -> tuple[int, ...]:

@@ -91,7 +91,11 @@ def _blank(
 
 
 def _suppression(margins: Margins) -> Suppression:
-    return Suppression(sizes=margins.marginals.sizes, tables=margins.cells.margins)
+    return Suppression(
+        sizes=margins.marginals.sizes,
+        tables=margins.cells.margins,
+        total_is_known=margins.total_is_known,
+    )
 
 
 def _deciding_count(layout: Layout) -> str:
