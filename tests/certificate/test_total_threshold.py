@@ -213,7 +213,7 @@ def test_what_is_false_is_rejected(edit: dict[str, Any]) -> None:
 @pytest.mark.parametrize("grid", [2, 4, 64])
 def test_a_total_of_rounded_numbers_is_rejected(grid: int) -> None:
     """Rounding each number moves the total by up to half a step for each, which no tail covers."""
-    claim = proved()
+    claim = prove_case()
     rounded = replace(claim, noise=claim.noise.on_grid(grid), threshold=claim.threshold + 64)
     with pytest.raises(CertificateRejected, match="none is rounded"):
         rounded.verify()

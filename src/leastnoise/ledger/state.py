@@ -27,7 +27,7 @@ _STATE_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
 _SCHEMA = "CREATE TABLE state (number INTEGER PRIMARY KEY CHECK (number = 1), body TEXT NOT NULL)"
 _FIELDS = ("plan", "position", "first", "tag", "digest", "published", "sums")
 _LARGEST = 1 << 26  # bytes of a body
-_DIGITS = 6  # of a partial sum with its sign; it reaches 2^15 once in 2^61 (`noise.trees`)
+_SUM_DIGITS = 6  # of a partial sum with its sign; it reaches 2^15 once in 2^61 (`noise.trees`)
 ATTACHED = "kept"
 """The name of the file in a transaction of the ledger."""
 
@@ -81,11 +81,11 @@ class State:
         """The state as JSON text, whose length doesn't depend on partial sums of noise.
 
         Others see the length of a file that they may not read. Blanks at the end make up for the
-        digits of the sums. A sum with more than `_DIGITS` letters is too rare to matter.
+        digits of the sums. A sum with more than `_SUM_DIGITS` letters is too rare to matter.
         """
         text = json.dumps({name: getattr(self, name) for name in _FIELDS}, separators=(",", ":"))
         noise = (sums for of_query in self.sums.values() for sums in of_query["noise"])
-        return text + " " * sum(max(_DIGITS - len(str(n)), 0) for sums in noise for n in sums)
+        return text + " " * sum(max(_SUM_DIGITS - len(str(n)), 0) for sums in noise for n in sums)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
