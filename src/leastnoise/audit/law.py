@@ -80,13 +80,13 @@ class ClaimedLaw(ABC):
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
 
     def inverse_above(self, probability: float) -> float:
-        """Some u with certainly P(X <= u) > `probability`; inf if the search fails."""
+        """A u for which P(X <= u) > `probability` is certain; inf if the search fails."""
         return self._above(
             lambda u: self.distribution(u)[0] > probability, start=self.quantile(probability)
         )
 
     def inverse_below(self, probability: float) -> float:
-        """Some u with certainly P(X <= u) < `probability`; −inf if the search fails."""
+        """A u for which P(X <= u) < `probability` is certain; −inf if the search fails."""
         return -self._above(
             lambda u: self.distribution(-u)[1] < probability, start=-self.quantile(probability)
         )

@@ -62,7 +62,7 @@ class Nested(TableLattice):
 
     @property
     def masks(self) -> int:
-        """2^d, the number of sets of other columns."""
+        """The number of sets of other columns, 2^d."""
         return 1 << len(self.sizes)
 
     @property
@@ -107,12 +107,12 @@ class Nested(TableLattice):
         return array
 
     def meet(self, table: int, other: int) -> int:
-        """The largest table that both are sums to."""
+        """The largest table whose numbers are sums of both tables' numbers."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return min(level, at) * self.masks + (mask & columns)
 
     def join(self, table: int, other: int) -> int:
-        """The smallest table that both are sums of."""
+        """The smallest table of whose numbers both tables are sums."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return max(level, at) * self.masks + (mask | columns)
 

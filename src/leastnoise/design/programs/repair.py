@@ -16,7 +16,7 @@ _SHARE_BITS = 64
 
 
 def make_witness(solved: LatticeSolution) -> Witness:
-    """The solver's prices, swept, with the multipliers that they need: a proof in any case.
+    """Turn the solver's prices into a witness, which proves a bound even if they are inexact.
 
     A multiplier that is too small for its prices is raised, which costs δ times as much.
     """
@@ -135,7 +135,7 @@ def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int)
 def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
-    """The law with `periods` sensitivities inserted; no point nearer than `calm` is exposed.
+    """Insert `periods` sensitivities into the law, so that no point nearer than `calm` is exposed.
 
     Between centre and end the best law falls by exactly e^ε per sensitivity. Inserting t such
     periods, and scaling everything beyond by e^−εt, scales all that a shift exposes by the same

@@ -260,7 +260,7 @@ def _variation_by_steps(noise: KStaircase) -> arb:
 
 
 def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss, the law's own."""
+    """The largest finite loss of the law."""
     del shift
     return noise.largest_loss
 

@@ -84,7 +84,7 @@ class RadialStepNoise(Noise):
 
     @abstractmethod
     def _steps(self) -> RadialSteps:
-        """Compute `steps`."""
+        """Compute the density that `steps` caches."""
 
     def fall_within(self, steps: int) -> Fraction:
         """Ln of the largest ratio of two densities at most `steps` steps apart."""
@@ -320,7 +320,7 @@ class StepNoise(Noise):
 
     @abstractmethod
     def _steps(self) -> Steps:
-        """Compute `steps`."""
+        """Compute the density that `steps` caches."""
 
     def fall_within(self, steps: int) -> Fraction:
         """Ln of the largest ratio of two densities at most `steps` steps apart."""

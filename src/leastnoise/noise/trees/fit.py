@@ -142,7 +142,7 @@ def _first_branching(tree: Agreeing) -> int:
 
 
 def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
-    """Units that no step between two levels improves; takes the first step that gains.
+    """Descend to shares, in units, that moving one unit between two levels can't improve.
 
     The last level always has at least one unit.
     """

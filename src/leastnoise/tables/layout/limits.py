@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """The numbers of a query: `each` cell of `cells` has this many numbers.
+    """The numbers of a query: `cells` cells, with `each` numbers in each cell.
 
     `counts` is True if all are counts, which no row lowers and which move by whole numbers.
     `persons` is True if a cell has one number, which is 1 for a person in it, whatever their rows.

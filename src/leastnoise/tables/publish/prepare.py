@@ -1,6 +1,6 @@
 """Prepare a release before it reads rows: rehearse all steps, then charge the ledger.
 
-The dealings with the ledger are here, too, and the state of a series.
+This module also charges the ledger, and keeps the state of a series.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _group_columns(query: Query) -> list[str]:
 
 
 def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
-    """Run every query of the release on no rows, with each limit that may be found.
+    """Run every query on an empty table, once for each limit that the search may choose.
 
     Raises InvalidInput if the source can't be opened, or a query is too large for the engine.
     """

@@ -140,7 +140,7 @@ def _are_equal(stored: list[Any], wanted: list[Any]) -> bool:
 
 
 def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
-    """True if all numbers are close to `wanted`, or each number is close to its own end."""
+    """True if each stored number is close to the one number `wanted`, or to its own."""
     expected = np.ravel(wanted).tolist()
     expected = expected * len(stored) if isinstance(wanted, float) else expected
     return len(stored) == len(expected) and all(map(is_close, stored, expected))

@@ -326,7 +326,7 @@ def _fixed_point(
 
 
 def _clamp(x: nw.Expr, low: float, high: float) -> nw.Expr:
-    """X within its bounds, for x that isn't NULL; narwhals' `clip` would test each row for NULL."""
+    """Clamp a value that isn't NULL to its bounds. The `clip` of narwhals would test for NULL."""
     return nw.max_horizontal(nw.min_horizontal(x, nw.lit(high)), nw.lit(low))
 
 

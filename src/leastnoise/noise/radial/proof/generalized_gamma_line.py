@@ -48,12 +48,12 @@ class Tails:
 
     @classmethod
     def of(cls, p: arb, weighted: arb) -> Tails:
-        """Take the difference."""
+        """Set δ to the difference of the two tails."""
         return cls(p=p, weighted=weighted, delta=p - weighted)
 
     @classmethod
     def unknown(cls, delta: arb) -> Tails:
-        """Know δ alone."""
+        """State δ alone, without the tails."""
         return cls(p=arb.nan(), weighted=arb.nan(), delta=delta)
 
     @classmethod
