@@ -128,7 +128,7 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
 
 @final
 class _KnownLaw(ClaimedLaw):
-    """Noise of a family: P(X > t) in balls if the family has it, else by bisecting its quantiles.
+    """Noise of a known family: P(X > t) is enclosed in balls, or else found from quantiles.
 
     For symmetric noise P(|X| <= t) = sup of p with Q(p) <= t.
     """

@@ -250,7 +250,7 @@ class CountingQueries(Sensitivity):
         return max(form.at(ones=m, records=records, bound=self.bound) for m in candidates)
 
     def _worst_pairs(self, form: QuadraticForm) -> set[tuple[int, int]]:
-        """Pairs (i, j), i >= j, one of which is the worst.
+        """Pairs (i, j), i >= j, that include the worst pair.
 
         notation: N = i + j <= M = min(2k, d), D = i − j; the form is αN + βD². For β >= 0 the worst
         D is min(N, 2k − N), the largest; the form is then convex in N on [0, k] and on [k, M], so

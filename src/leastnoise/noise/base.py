@@ -204,7 +204,7 @@ class Noise(ABC):
 
     @abstractmethod
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log f(x) at points of shape (..., dimension).
+        """The logarithm of the density f at points of shape (..., dimension).
 
         Args:
             x: The points.

@@ -147,7 +147,7 @@ class WorkloadNoise:
 
     @property
     def certificate(self) -> Certificate:
-        """The proof about noise in A x, whose sensitivity follows exactly from the strategy."""
+        """The certificate for noise in the sums A x; their exact sensitivity follows from A."""
         return self.mechanism.certificate
 
     @cached_property

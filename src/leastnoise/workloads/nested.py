@@ -209,11 +209,12 @@ class Nested(TableLattice):
         return rows
 
     def largest_part(self, information: Floats, table: int) -> float:
-        """A bound on the part of the variance of a number of `table` that one measured number has.
+        """A bound on the share of a number's variance in `table` that one measured number causes.
 
-        By symmetry numbers of a measured table M that differ in columns outside of `table` alone
-        have equal coefficients. Of n such numbers each has the part (τ/n²)·Cov(Σ, number)²/variance
-        at most, where the variance of their sum Σ bounds the quotient (Cauchy and Schwarz).
+        Consider n numbers of a measured table M that differ only in columns that `table` lacks.
+        By symmetry they have equal coefficients. Each contributes at most
+        (τ/n²)·Cov(Σ, number)²/variance, with Σ the sum of the n numbers. The variance of Σ bounds
+        this quotient (Cauchy and Schwarz).
         """
         parts: list[float] = []
         _, mask = self.split(table)

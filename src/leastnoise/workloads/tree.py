@@ -275,7 +275,7 @@ class Crossed(TreeTable):
 
     @property
     def last(self) -> int:
-        """The level of the nodes whose sums the numbers are."""
+        """The level of the tree whose nodes are summed in the numbers."""
         return max((level for level, fixed in enumerate(self.fixed, start=1) if fixed), default=0)
 
     def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:

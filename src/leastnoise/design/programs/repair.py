@@ -47,7 +47,7 @@ def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
 
 
 def _sweep(solved: LatticeSolution, prices: Floats) -> None:
-    """Move the errors from the solver's tolerance inwards, where they fade.
+    """Move the solver's rounding errors towards the centre, where they become smaller.
 
     Suppose cost_k + (G_k + G_{−k})/2 at a point k falls short of the optimum by s. Lowering the
     prices ψ_{j,j−k} by 2s/c in total repairs k, and makes the points j − k short by half as much in

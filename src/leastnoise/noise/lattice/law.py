@@ -1,4 +1,4 @@
-"""Laws on an evenly spaced lattice, as such or spread over its cells."""
+"""Laws on an evenly spaced lattice: discrete, or spread uniformly over the lattice's cells."""
 
 from __future__ import annotations
 

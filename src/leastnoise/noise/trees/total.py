@@ -94,5 +94,5 @@ def _within_window(law: arb_poly) -> arb_poly:
 
 
 def _missed(law: arb_poly) -> arb:
-    """The mass of a law outside a part of it, at least 0."""
+    """The missing mass of a partial law, at least 0."""
     return (1 - law(arb(1))).max(arb(0))

@@ -252,7 +252,7 @@ SECTIONS = ("noisy_parts", "quantiles", "keys")
 
 
 class Answered(Protocol):
-    """Queries that are answered by one draw, which is proved; public numbers only."""
+    """Queries that are answered by one proved draw of noise. It has public numbers only."""
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def set_found_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
 
 
 def _replace(spec: Spec, finder: Finder, value: int | FindLimit) -> Spec:
-    """The spec with another value of the limit."""
+    """Replace the value of the limit in the spec."""
 
     def change(section: Contribution | None) -> Contribution | None:
         return None if section is None else section.model_copy(update={finder.name: value})

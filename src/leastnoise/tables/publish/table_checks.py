@@ -135,7 +135,7 @@ def _check_keys(
 
 
 def _are_equal(stored: list[Any], wanted: list[Any]) -> bool:
-    """True if two columns of public values are equal, and their types: True isn't 1, nor 1 1.0."""
+    """True if two columns of public values are equal in value and type: True isn't 1."""
     return stored == wanted and list(map(type, stored)) == list(map(type, wanted))
 
 

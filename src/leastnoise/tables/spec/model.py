@@ -351,7 +351,7 @@ class Output(Section):
 
 @final
 class About(Section):
-    """The introduction of the release's page, in the publisher's own words."""
+    """The introduction of the release's page, written by the publisher."""
 
     title: Text | None = key("the title of the page", 'title = "Visits to doctors"', default=None)
     publisher: Text | None = key("the publisher", 'publisher = "The office"', default=None)

@@ -113,7 +113,7 @@ def read_columns(
 @final
 @dataclass(frozen=True)
 class _Element:
-    """An element of a Parquet schema, as the file's metadata has it."""
+    """An element of the Parquet schema in a file's metadata."""
 
     name: str
     children: int | None

@@ -71,7 +71,7 @@ class Tails:
 
 
 def tails(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> Tails:
-    """Enclose δ(ε), and the tails where they are known, of a loss that isn't at most ε always."""
+    """Enclose δ(ε), and the tails where they are known, for a loss that may exceed ε."""
     line = _Line(noise, shift=shift, epsilon=epsilon)
     if epsilon == 0:
         return Tails.at_zero(line.within_half())

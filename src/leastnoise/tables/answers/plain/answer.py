@@ -103,7 +103,7 @@ class Plain:
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Drawn:
-        """The draw for queries that a certificate names; rejects any other statement."""
+        """Read the draw for queries that a certificate names; reject any other statement."""
         spec = self.layouts.spec
         queries = tuple(query for query in self.queries if query.label in labels)
         ((name, claim),) = claims

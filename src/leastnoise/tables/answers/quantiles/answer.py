@@ -59,7 +59,7 @@ class ByChance(QuantilePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
-        """The draws for all levels, of which the spec decides all but the rates."""
+        """Find the draws for all levels. Only their rates don't follow from the spec directly."""
         return _claim(layout, share.epsilon / releases)
 
     @classmethod

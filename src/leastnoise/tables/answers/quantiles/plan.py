@@ -108,7 +108,7 @@ class QuantilePlan(AloneInDraw):
     @classmethod
     @abstractmethod
     def read(cls, asked: Asking, claim: Claim) -> QuantilePlan:
-        """The quantiles that are released as `claim` says; rejects any other statement."""
+        """Read the quantiles that are released as `claim` says; reject any other statement."""
 
     @abstractmethod
     def rows_off(self, index: int) -> float:

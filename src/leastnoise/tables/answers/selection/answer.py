@@ -132,7 +132,7 @@ class Selection(OfOneQuery):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Selected:
-        """The groups and counts, released as `claims` say; rejects any other statement."""
+        """Read the groups and counts, released as `claims` say; reject any other statement."""
         where = f"Query {self.label!r}"
         if [name for name, _ in claims] != [self.label, self.name_of_selection]:
             why = "it needs a certificate of its noise, and one of its selection"

@@ -178,9 +178,10 @@ def check_whole_counts(
 ) -> None:
     """Raise CertificateRejected unless whole counts follow from their intervals.
 
-    An interval tells its noisy number exactly if that is whole (`exact`) and an end isn't 0,
-    otherwise to within 1. The counts follow from these numbers. Counts whose intervals tell too
-    little are not checked. `check_table` has checked the tables, each by itself, and they add up.
+    An interval determines the noisy number exactly if that number is whole (`exact`) and one end
+    isn't 0. Otherwise it determines the number to within 1. The counts follow from these numbers.
+    Counts whose intervals determine too little are not checked. Before this, each table was checked
+    by `check_table`, and the tables were found to add up.
     """
     if whole is None:
         return

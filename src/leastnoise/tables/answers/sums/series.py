@@ -236,7 +236,7 @@ class SeriesTotals(OnATree, OverTime):
 
 
 def periods_of(layout: Layout) -> Periods:
-    """The releases of a layout that has them."""
+    """The `periods` of a layout for a series with running totals."""
     if layout.periods is None:
         raise TypeError("a layout of a series has periods")
     return layout.periods

@@ -75,7 +75,7 @@ class UnlistedGroups(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> ByThreshold:
-        """The groups, published as `claims` say; rejects any other statement."""
+        """Read the groups, published as `claims` say; reject any other statement."""
         ((name, claim),) = claims
         where = f"Query {name!r}"
         why = f"{where}: groups have a threshold, and chances decide of keys alone."

@@ -62,7 +62,7 @@ class KeysAlone(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> KeysPlan:
-        """The keys, published as `claims` say; rejects any other statement."""
+        """Read the keys, published as `claims` say; reject any other statement."""
         ((name, claim),) = claims
         why = "chances decide which keys are published, and nothing else does."
         claim = expect_claim(claim, KeysCertificate, f"Query {name!r}: {why}")
