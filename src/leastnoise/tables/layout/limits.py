@@ -184,7 +184,7 @@ class InCells:
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True if a person can move all of several cells by the most at the same time."""
+        """True if there are several cells, and a person can move all by `most` at the same time."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 

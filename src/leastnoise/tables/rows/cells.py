@@ -88,7 +88,7 @@ def copy_columns(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[
 
 
 def _columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[str]:
-    """The columns of the engine's frame that these layouts read, without their summands."""
+    """The columns of the engine's frame that these layouts read, except for columns to sum."""
     read = {engine.filter_column(text) for layout in layouts for text in layout.filters}
     if not spec.privacy.by_row:
         read.add(engine.column(spec.privacy.unit, "u"))

@@ -131,7 +131,7 @@ def measured_layout(layout: Layout) -> Layout:
 
 
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
-    """The indices of two measured components: the source of `component`, and the values' count."""
+    """The index of the measured component behind `component`, and the index of its count."""
     if not component.of_values:
         return layout.measured.index(component), None
     kinds = [(other.of_values, other.column) for other in layout.measured]
