@@ -241,7 +241,7 @@ class Composition:
             coarser = coarser if coarser >= 1.5 else 1.0
 
     def _enclose_direction(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
-        """Enclose ε(delta) of the pair for a record `removed` or added."""
+        """Enclose ε(delta) of one pair of neighbours: a record is `removed`, or else added."""
         points = self.points_per_std
         upper = make_upper_parts(
             self.parts, points_per_std=points, removed=removed, coarser=coarser
@@ -268,7 +268,7 @@ class Composition:
 
     @property
     def _family(self) -> str:
-        """The family that an error names."""
+        """The name of the family for an error message."""
         return self.parts[0].noise.name if len(self.parts) == 1 else "composition"
 
 

@@ -224,7 +224,7 @@ def delta_of_gdp(mu: Exact, *, epsilon: Exact) -> Converted:
 
 
 def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
-    """ε(delta) of μ-GDP.
+    """ε(delta) of μ-GDP, by inverting `delta_of_gdp`.
 
     Args:
         mu: μ, 0 < μ <= 700.

@@ -74,7 +74,7 @@ def _scores(subject: Subject) -> dict[str, Score]:
 
 
 def _direction(subject: Subject) -> NDArray[np.float64]:
-    """X' − x, of the inputs if they are vectors, else of the outputs' medians."""
+    """The difference x' − x of the inputs if they are vectors, else of the outputs' medians."""
     ends = subject.centres
     if ends is None:
         ends = tuple(np.nan_to_num(np.median(outputs, axis=0)) for outputs in subject.first)
@@ -83,7 +83,7 @@ def _direction(subject: Subject) -> NDArray[np.float64]:
 
 
 def _check_results(score: Callable[[NDArray[np.float64]], object]) -> Score:
-    """The user's score with a check of the shape and type of its results."""
+    """Wrap the user's score, and check the shape and type of the results."""
 
     def score_and_check(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = np.asarray(score(outputs))

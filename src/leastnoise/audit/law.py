@@ -80,13 +80,13 @@ class ClaimedLaw(ABC):
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
 
     def inverse_above(self, probability: float) -> float:
-        """Some u with certainly P(X <= u) > `probability`; inf if the search fails."""
+        """A u for which P(X <= u) > `probability` is certain; inf if the search fails."""
         return self._above(
             lambda u: self.distribution(u)[0] > probability, start=self.quantile(probability)
         )
 
     def inverse_below(self, probability: float) -> float:
-        """Some u with certainly P(X <= u) < `probability`; −inf if the search fails."""
+        """A u for which P(X <= u) < `probability` is certain; −inf if the search fails."""
         return -self._above(
             lambda u: self.distribution(-u)[1] < probability, start=-self.quantile(probability)
         )
@@ -128,7 +128,7 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
 
 @final
 class _KnownLaw(ClaimedLaw):
-    """Noise of a family: P(X > t) in balls if the family has it, else by bisecting its quantiles.
+    """Noise of a known family: P(X > t) is enclosed in balls, or else found from quantiles.
 
     For symmetric noise P(|X| <= t) = sup of p with Q(p) <= t.
     """

@@ -234,14 +234,14 @@ def _steps_above(law: ClaimedLaw, first: float, probability: float) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Outputs:
-    """The law G."""
+    """The law G of the thinned outputs."""
 
     law: ClaimedLaw
     thinned: Thinned
 
     @property
     def kept(self) -> float:
-        """F(u)."""
+        """The probability F(u) of an output at most u, from below."""
         return self.law.distribution(self.thinned.above)[0]
 
     @property
@@ -250,7 +250,7 @@ class _Outputs:
         return self.thinned.share * (1 - self.law.distribution(self.thinned.above)[1])
 
     def distribution(self, t: float) -> tuple[float, float]:
-        """Bounds on G(t)."""
+        """Bounds on the distribution function G(t)."""
         low, high = self.law.distribution(t)
         if t <= self.thinned.above:
             more = 1 + self.moved / self.kept

@@ -377,7 +377,7 @@ def _wrap(weights: Floats, size: int) -> Floats:
 
 
 def _power(x: NDArray[Any], count: int) -> NDArray[Any]:
-    """x^count by squarings."""
+    """The power x^count, by repeated squaring."""
     result = np.ones_like(x)
     while count:
         if count & 1:

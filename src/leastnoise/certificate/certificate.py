@@ -175,7 +175,7 @@ class Certificate:
         return self.one_release_at(self.sampling_rate)
 
     def one_release_at(self, sampling_rate: Exact) -> Releases:
-        """The draws of noise in one release of a sample at another rate.
+        """The draws of noise in one release, for a sample at another rate.
 
         Args:
             sampling_rate: Probability of a record to be in the sample, above 0 and at most 1.
@@ -253,7 +253,7 @@ class Certificate:
         return self.__dict__ | {"_proved": False}
 
     def on_grid(self, grid: Exact) -> Self:
-        """The same statement for the sum rounded to a grid, which costs no privacy.
+        """This statement for values plus noise, rounded to a grid. Rounding costs no privacy.
 
         Args:
             grid: The grid's step, a power of two.
@@ -268,7 +268,7 @@ class Certificate:
         return rounded
 
     def about(self, neighbours: Neighbours) -> Self:
-        """The same statement with stated neighbours; the shifts stay the same.
+        """This statement with stated neighbours; the shifts stay the same.
 
         Args:
             neighbours: "add-remove" or "replace-one".

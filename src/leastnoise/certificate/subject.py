@@ -119,7 +119,7 @@ def shifts_of(
 
 
 def line_of(certificate: Certificate) -> str:
-    """The certificate as one line; see `statement`."""
+    """Format a certificate as one line; see `statement`."""
     noise = f"{noise_of(certificate)} noise of scale {number(certificate.noise.scale)}"
     status = "proved" if certificate.proved else "not yet verified"
     return line("Certificate", f"{status}: {noise}, {statement(certificate)}")

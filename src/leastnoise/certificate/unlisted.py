@@ -355,13 +355,13 @@ def _distinct_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
 
 
 def _outcomes(pair: Pair) -> Iterator[Pair]:
-    """Yield the probabilities of both outcomes."""
+    """Yield the probabilities of each outcome, a published or an unpublished key."""
     yield pair
     yield CERTAIN - pair[0], CERTAIN - pair[1]
 
 
 def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
-    """The largest Σ (P − e^ε·Q)₊ of one key."""
+    """The δ of one key: the largest Σ (P − e^ε·Q)₊ over pairs of neighbours."""
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()
         sums = (

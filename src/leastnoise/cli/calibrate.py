@@ -135,7 +135,7 @@ def _parameter(name: str, value: Any) -> tuple[str, str]:
 @options.noise
 @option(NOISE, "--scale", NUMBER, "Scale of the noise, an exact decimal.", REQUIRED)
 @options.parameters
-@option(BUDGET, "--epsilon", NUMBER, "Enclose δ at this ε; repeatable.", MANY, required=True)
+@option(BUDGET, "--epsilon", NUMBER, "Bounds on δ at this ε; may be repeated.", MANY, required=True)
 @options.releases
 @options.query
 @options.as_json
@@ -190,8 +190,8 @@ _FIT = (
 )
 @options_of(
     BUDGET,
-    ("--epsilon", NUMBER, "Enclose δ at this ε; repeatable.", MANY),
-    ("--delta", NUMBER, "Enclose ε at this δ; repeatable.", MANY),
+    ("--epsilon", NUMBER, "Bounds on δ at this ε; may be repeated.", MANY),
+    ("--delta", NUMBER, "Bounds on ε at this δ; may be repeated.", MANY),
     ("--sampling-rate", NUMBER, "Rate of Poisson samples, instead of the certificates' rate."),
 )
 @option(OUTPUT, "--fit", FILE, _FIT)

@@ -204,7 +204,7 @@ class _PlotRequest:
         return cls(target=target, epsilon=at, dimension=dimension, least=least, silent=silent)
 
     def figures(self, here: Comparison, at: Callable[[str, int], Comparison]) -> list[Figure]:
-        """The figures.
+        """Compute the figures.
 
         `here` is the requested comparison; `at` (ε, dimension) computes related ones. Raises
         Refused if the reference noise is missing.

@@ -294,7 +294,7 @@ def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any
 
 
 def _last(entry: Entry) -> dict[str, str]:
-    """Time, label and user of an entry, as far as the entry has them."""
+    """The time, label and user of an entry, if the entry has them."""
     texts = {name: entry.body.get(name, "") for name in ("time", "label", "user")}
     return texts | {"time": _time(texts["time"])}
 

@@ -111,7 +111,7 @@ def _draw(
 
 
 def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[int] | None:
-    """The width of each column; None if `room` is too small without breaking words."""
+    """The width of each column; None if the table needs more than `room` without broken words."""
     from rich.cells import cell_len
 
     columns = list(zip(names, *cells, strict=True))
@@ -194,7 +194,7 @@ def can_ask() -> bool:
 
 
 def _ignore(stage: str) -> None:
-    """Show nothing."""
+    """Ignore the stage, where no one watches."""
 
 
 @final

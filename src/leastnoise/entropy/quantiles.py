@@ -144,7 +144,7 @@ def _normal_derivatives(u: arb, count: int) -> list[arb]:
 
 
 def _exponential_enclose(u: arb) -> arb:
-    """−ln u."""
+    """The exponential magnitude −ln u."""
     return -u.log()
 
 

@@ -133,7 +133,7 @@ class ScaledSampler(Sampler):
         return word_magnitude(word, self._quantile, self._entropy)
 
     def factor_ball(self, bits: int) -> arb:
-        """Enclose S.
+        """Enclose the factor S.
 
         Args:
             bits: Number of random bits to use.
@@ -214,7 +214,7 @@ class FixedReal(LazyReal):
         return cls(middle, radius)
 
     def enclose(self, bits: int) -> arb:
-        """The ball; it shrinks no further."""
+        """The fixed ball, since there are no further bits."""
         del bits
         return arb(self._middle, self._radius)
 

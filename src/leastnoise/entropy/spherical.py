@@ -251,7 +251,7 @@ class _Normals:
         self._norm: tuple[float, float] | None = None
 
     def norm(self) -> tuple[float, float]:
-        """n̂ and a proved bound e on |n̂ − n|.
+        """The norm as a float n̂, and a proved bound e on |n̂ − n|.
 
         The floats Q̂ᵢ are within η of |Zᵢ| each, so their norm is within η√d of n; values beyond
         the table are rounded balls, which are closer. Squares and sums of 256 of them have an error
@@ -279,7 +279,7 @@ class _Normals:
         return sign * magnitude.enclose(bits)
 
     def enclose_norm(self, bits: int) -> arb:
-        """Enclose n."""
+        """Enclose the norm n of Z."""
         squares = arb(0)
         for index in range(len(self.words)):
             squares += self.enclose(index, bits) ** 2

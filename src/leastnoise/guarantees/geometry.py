@@ -200,7 +200,7 @@ class CountEllipse(Geometry):
 @final
 @record()
 class Blocks(Geometry):
-    """The same `CountEllipse`, with n, for each of `groups` disjoint groups."""
+    """A `CountEllipse` with n, the same for each of `groups` disjoint groups."""
 
     kind: ClassVar[str] = "blocks"
     groups: int = field(converter=A_DIMENSION)
@@ -305,7 +305,7 @@ class Matrix(Geometry):
         )
 
     def image(self, vector: Sequence[Fraction]) -> list[Fraction]:
-        """W·vector, exactly."""
+        """The image W·vector, exactly."""
         return [
             sum((a * x for a, x in zip(row, vector, strict=True)), Fraction(0)) for row in self.rows
         ]
@@ -342,7 +342,7 @@ class CellGeometry(Geometry):
 
     @property
     def noise_dimension(self) -> int:
-        """1: the noise is a law for one number."""
+        """Always 1, since the noise is a law for one number."""
         return 1
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:

@@ -45,7 +45,7 @@ NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
 
 
 def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
-    """The relation that all of `stated` name; None fits any.
+    """The common relation of neighbours in `stated`, where None fits any relation.
 
     Raises NotApplicable if they differ. Privacy losses add up over releases for one pair of
     neighbours. Two inputs that differ by a replaced record don't differ by an added record, so a
@@ -79,7 +79,7 @@ class Sensitivity(ABC):
 
     @property
     def stated_neighbours(self) -> Neighbours | None:
-        """The neighbours that it is about; None leaves them to whoever declared it."""
+        """The neighbours that the sensitivity states; None leaves the choice to its user."""
         return None
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
@@ -227,7 +227,7 @@ class L2(Sensitivity):
         return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
     def _body(self, dimension: int) -> Body:
-        """A ball, or an interval."""
+        """The ball; for one coordinate, the interval."""
         from leastnoise.guarantees.bodies.plain import Ball, Segment  # noqa: PLC0415 (most noise needs no body)
 
         if dimension == 1:
@@ -262,7 +262,7 @@ class L1(Sensitivity):
         return None if norm == "integer" else self.bound
 
     def _body(self, dimension: int) -> Body | None:
-        """Cells of one number each; one cell moves."""
+        """The hull of cells of one number each, of which one cell moves."""
         from leastnoise.guarantees.hulls import moved_cells  # noqa: PLC0415 (most noise needs no body)
 
         return moved_cells(bound=self.bound, most=1, cells=dimension)
@@ -296,7 +296,7 @@ class Integer(Sensitivity):
         return self.bound if dimension == 1 else None
 
     def _body(self, dimension: int) -> Body | None:
-        """An interval whose ends are integers."""
+        """The interval, whose ends are integers."""
         from leastnoise.guarantees.bodies.plain import Segment  # noqa: PLC0415 (most noise needs no body)
 
         return Segment(bound=self.bound) if dimension == 1 else None

@@ -96,7 +96,7 @@ class StrategyMatrix:
         return np.asarray(self.numerators / _UNIT, dtype=np.float64)
 
     def image(self, cells: Sequence[Fraction]) -> list[Fraction]:
-        """A·cells, exactly."""
+        """The sums A·cells, exactly."""
         common = math.lcm(*(cell.denominator for cell in cells))
         whole = np.array([int(cell * common) for cell in cells], dtype=object)
         sums: list[Any] = (self.numerators.astype(object) @ whole).tolist()
@@ -132,7 +132,7 @@ class StrategyMatrix:
 
     @cached_property
     def _longest_differences(self) -> Mapping[StrategyNorm, int]:
-        """The longest ‖a_i − a_j‖, in l2 its square: of up to 2^11 entries, each at most 2^25."""
+        """The longest ‖a_i − a_j‖ of columns, squared in l2; up to 2^11 entries of at most 2^25."""
         columns = self.numerators.T.copy()
         lengths: dict[StrategyNorm, int] = {"l1": 0, "l2": 0}
         for i in range(len(columns) - 1):

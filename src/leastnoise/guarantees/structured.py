@@ -100,7 +100,7 @@ class Linf(Sensitivity):
         return root_above(self.bound**2 * moved)
 
     def _body(self, dimension: int) -> Body | None:
-        """Cells, a box, or `AtMost` between them."""
+        """The hull of cells for l0 = 1, a box for full l0, `AtMost` for l0 between."""
         return moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
     def _rows(self, dimension: int) -> Rows | None:
@@ -250,7 +250,7 @@ class CountingQueries(Sensitivity):
         return max(form.at(ones=m, records=records, bound=self.bound) for m in candidates)
 
     def _worst_pairs(self, form: QuadraticForm) -> set[tuple[int, int]]:
-        """Pairs (i, j), i >= j, one of which is the worst.
+        """Pairs (i, j), i >= j, that include the worst pair.
 
         notation: N = i + j <= M = min(2k, d), D = i − j; the form is αN + βD². For β >= 0 the worst
         D is min(N, 2k − N), the largest; the form is then convex in N on [0, k] and on [k, M], so
@@ -312,7 +312,7 @@ class Groups(Sensitivity):
         return root_above(max(self._corners(square + 1, square)))
 
     def _body(self, dimension: int) -> Body | None:
-        """Cells of counted queries; None for replaced records.
+        """The hull of cells, one per group with its record count; None for replaced records.
 
         A replaced record leaves the number of records as it is, so those shifts lie in a hyperplane
         and have no inner points.

@@ -78,7 +78,7 @@ def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
 
 
 def _delta_of_one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
-    """δ of one release at its worst shift."""
+    """The δ of one release at the worst shift."""
 
     def profile(at: Fraction) -> arb:
         return prove_delta(part.noise, part.shifts.outer, at).enclosure
@@ -108,7 +108,7 @@ def _convolution_profile(parts: Sequence[Releases], *, removed: bool) -> Profile
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Half:
-    """Upper bounds on δ at the dots with indices >= 0."""
+    """Upper bounds on δ at the lattice points with indices >= 0."""
 
     indices: list[int]
     deltas: list[arb]
@@ -132,7 +132,7 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
-    """Losses that many outputs have, beyond which δ is far smaller."""
+    """Losses that many outputs share, so that δ is far smaller beyond them."""
     # a sample's losses jump at the same points as those of the whole data
     whole = replace(parts[0], sampling_rate=Fraction(1))
     loss, count = find_frequent_loss(whole), min(parts[0].compositions, 32)
@@ -140,7 +140,7 @@ def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
 
 
 def _reach(profile: Profile, interval: Fraction) -> Fraction:
-    """Approximate the loss beyond which δ is below _TAIL, or constant; any is right."""
+    """Approximate the loss beyond which δ is below _TAIL or constant; any value is valid."""
 
     def is_constant(epsilon: Fraction) -> bool:
         here = profile([epsilon])[0].upper()
@@ -192,7 +192,7 @@ def _slope(left: tuple[int, arb, arb], right: tuple[int, arb, arb]) -> arb:
 
 
 def _convex(dots: Sequence[tuple[int, arb, arb]]) -> list[tuple[int, arb, arb]]:
-    """The lower convex hull of the dots, made to decrease; any choice of dots is right."""
+    """The lower convex hull of the dots, made to decrease; any choice of dots is valid."""
     kept: list[tuple[int, arb, arb]] = []
     for index, alpha, delta in dots:
         dot = (index, alpha, delta.min(kept[-1][2]) if kept else delta)

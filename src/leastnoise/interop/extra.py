@@ -23,7 +23,7 @@ class MissingExtra(MissingLibrary):
 
 
 class NotABound(UserWarning):
-    """From here on numbers are close, but not certain to be upper bounds."""
+    """A warning that later numbers are approximations, not certain upper bounds."""
 
 
 def require(module: str) -> Any:

@@ -20,7 +20,7 @@ _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name.
+    """Import a public name when it is first used.
 
     Raises MissingLibrary if it needs scikit-learn, which isn't installed.
     """

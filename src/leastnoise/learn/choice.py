@@ -1,4 +1,4 @@
-"""Choices from a model's parameters: its noise, by name or the best, and its neighbours."""
+"""Choose a model's noise (by name, or the best) and neighbours from the model's parameters."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _LEAST_NORM = Fraction(1, 2**BITS)
 
 
 class PrivacyWarning(UserWarning):
-    """Something was read off the data that no noise protects."""
+    """A warning that a value was read from the data without noise."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -148,7 +148,7 @@ class TrainingPlan:
 
     @property
     def converged(self) -> bool:
-        """True if too few rounds are predicted to matter less than the noise, or below 0.001."""
+        """True if too few rounds are predicted to cost less loss than the noise, or than 0.001."""
         tolerance = 1e-3  # in the mean loss; a smaller effect isn't worth a warning
         return self.predicted_optimization <= max(self.predicted_noise, tolerance)
 
@@ -272,8 +272,8 @@ def _largest(problem: Problem, noise: float) -> float:
 def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
     """T: enough rounds to converge, within the limit.
 
-    With Gaussian noise σ doesn't depend on T, and with other noise hardly if δ > 0. For δ = 0 each
-    release has ε/T, and σ ∝ √T.
+    With Gaussian noise, σ doesn't depend on T; with other noise and δ > 0 it hardly does. For δ = 0
+    each release has ε/T, and σ ∝ √T.
     """
     most = _MOST_ROUNDS if problem.rounds is None else problem.rounds
     few = min(10, most)

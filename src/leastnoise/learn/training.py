@@ -130,7 +130,7 @@ def vector_rounds(
 
 
 def _sums(columns: Floats, labels: Floats, weights: Floats) -> Floats:
-    """N times the derivatives, in units of 2^−20: sums of whole numbers, so exact.
+    """The derivatives times n, in units of 2^−20: sums of whole numbers, so exact.
 
     Rows are processed in blocks that fit a processor's cache; a row's part doesn't depend on the
     block.

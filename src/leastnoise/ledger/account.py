@@ -103,7 +103,7 @@ class Account(Shown):
 
     @property
     def remaining(self) -> Remaining:
-        """The rest by the account's filter; the whole budget before the first charge."""
+        """The unspent budget by the account's filter; all of it before the first charge."""
         return Remaining.of(self.budget, self.spent, self.rule)
 
     def more_like(self, release: Certified | Cost) -> int:
@@ -269,7 +269,7 @@ class Books:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
-        """Add up `entries`.
+        """Add up `entries` to the books of all accounts.
 
         Raises InvalidInput if an entry is malformed, LedgerRejected if it contradicts earlier ones.
         """
@@ -279,7 +279,7 @@ class Books:
         return books
 
     def enter(self, entry: Entry) -> None:
-        """Add one more entry. Raises like `of`."""
+        """Add one more entry to the books. Raises like `of`."""
         _check_form(entry)
         try:
             self._enter(entry.number, entry.body)
@@ -379,7 +379,7 @@ def _check_form(entry: Entry) -> None:
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """True if `value` can be read as the cost called `name`; fields that aren't costs pass."""
+    """True if `value` can be read as the cost `name`, or if `name` isn't the name of a cost."""
     try:
         return name not in COSTS or exact(value, name=name) is not None
     except InvalidArgument:
@@ -387,7 +387,7 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _is_short(cost: Cost) -> bool:
-    """True if a cost is short enough to be stored and added to; sums may have long denominators."""
+    """True if a cost is short enough to be stored and added, as sums may get long denominators."""
     values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
     most_bits = 10_000  # of numerator and denominator each: 3,000 digits
     return all(

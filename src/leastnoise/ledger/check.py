@@ -142,7 +142,7 @@ def charged_account(
 
 
 def _is_at(entry: Entry, release: PlanCertificate, entries: list[Entry], position: Place) -> bool:
-    """True if an entry is of this release of the series that was charged for its certificate."""
+    """True if an entry records this release of a series that this certificate charged."""
     body = entry.body
     if body["kind"] != "use" or body["release"] != position.release:
         return False

@@ -101,7 +101,7 @@ class Cost:
 
 
 def _zcdp(certificate: Claim) -> tuple[Fraction, Fraction]:
-    """(ρ, δ') of a certificate."""
+    """The pair (ρ, δ') of approximate zCDP for a certificate."""
     budget = certificate.budget
     stated = budget.epsilon**2 / 2
     if not isinstance(certificate, Certificate):  # thresholds and selections have no density
@@ -217,7 +217,7 @@ class Remaining:
 
     @classmethod
     def of(cls, budget: Budget, spent: Cost, rule: str | None) -> Remaining:
-        """The rest of `budget` after `spent`, by the filter `rule`.
+        """The remaining part of `budget` after `spent`, by the filter `rule`.
 
         Args:
             budget: Budget of the account.

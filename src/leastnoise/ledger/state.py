@@ -35,7 +35,7 @@ ATTACHED = "kept"
 @final
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A series after some releases.
+    """The secret state of a series after some releases.
 
     `plan` is the SHA-256 of its spec and certificate. `position` is the number of the last release
     that the ledger counts, and `first` the number of its tree's first release. `tag` is a random

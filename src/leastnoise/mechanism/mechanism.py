@@ -234,7 +234,7 @@ class Mechanism:
         return Mechanism(certificate)
 
     def on_grid(self, grid: Exact) -> Mechanism:
-        """The same mechanism with values rounded to multiples of another grid.
+        """This mechanism with values rounded to multiples of another grid.
 
         Args:
             grid: A power of two, at least 2^-30 standard deviations.

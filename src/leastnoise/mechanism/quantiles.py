@@ -57,7 +57,7 @@ def choose_quantiles(
 
 
 def scores(masses: Sequence[int], level: Fraction) -> list[int]:
-    """q·max(0, L − an, an − L − E) for each part."""
+    """The score q·max(0, L − an, an − L − E) of each part."""
     p, q = level.numerator, level.denominator
     wanted = p * sum(masses)
     return [
@@ -86,7 +86,7 @@ def _masses_between(
 
 
 def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
-    """All draws on which this draw depends; each has halved the rows at the part that it chose."""
+    """All draws on which this draw depends. Each split the rows at the part that it chose."""
     ancestors: set[int] = set()
     pending = [choice.below, choice.above]
     while pending:

@@ -232,7 +232,7 @@ def round_sums(
 
 
 def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArray[np.int64]:
-    """Whole + round(f + x) for one block."""
+    """The integers whole + round(f + x) for one block."""
     y = np.add(block.estimates, part.fraction, out=block.estimates)
     nearest = np.rint(y)
     distance = np.subtract(y, nearest, out=y)  # exact: below 2^52 both are multiples of ulp(ŷ)
@@ -260,7 +260,7 @@ def _tau(block: Block) -> float:
 
 
 def _round_exactly(block: Block, part: Split, index: int) -> int:
-    """Whole + round(f + x) for one coordinate, decided in balls."""
+    """The integer whole + round(f + x) for one coordinate, decided in balls."""
     carry, fraction = divmod(part.exact(index) + Fraction(1, 2), 1)
 
     def question(bits: int) -> int | None:

@@ -96,7 +96,7 @@ class SharedDraw:
         return [cls(noise, grid, factor, size) for factor, size in zip(lengths, sizes, strict=True)]
 
     def add_to_part(self, values: Values) -> NDArray[np.float64]:
-        """`values`, any coordinates of the vector, with their noise; shape (n,).
+        """Add the noise of these coordinates of the vector to their `values`; shape (n,).
 
         Values are treated as in `add_noise`. Use each coordinate only once: two draws for it reveal
         more than the guarantee allows. Raises InvalidArgument if the part has a size and `values`
@@ -230,7 +230,7 @@ class Shares:
 
     @staticmethod
     def add(shares: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """The sum of shares modulo 2^64, as secure aggregation computes it.
+        """Add shares modulo 2^64, as secure aggregation does.
 
         Whoever calls it sees each share, against which nothing is hidden: use it for simulations,
         or if the caller is trusted.

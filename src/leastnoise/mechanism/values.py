@@ -180,7 +180,7 @@ ExactValues = Plain | Shifted
 
 
 def unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidArgument:
-    """An error that names a type, and never a value."""
+    """The error for an unknown type; it never shows a value."""
     return InvalidArgument(
         name=name,
         value=what,

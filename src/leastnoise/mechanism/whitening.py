@@ -114,7 +114,7 @@ def _whole_sum(values: NDArray[np.int64]) -> int:
 
 
 def _divide_by_power(number: int, shift: int) -> Fraction:
-    """number·2^(−shift)."""
+    """The number number·2^(−shift), exactly."""
     return Fraction(number, 1 << shift) if shift >= 0 else Fraction(number << -shift)
 
 
@@ -138,7 +138,7 @@ def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
 
 
 def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
-    """A few floats with the same sum as up to BLOCK values, none beyond `largest`.
+    """Reduce up to BLOCK values to a few floats with the same sum, each at most `largest` in size.
 
     Leading bits are split off repeatedly (Rump, Ogita & Oishi 2008, Lemma 3.3): for |p| <= 2^e and
     σ = 2^(e + _ROOM), q = (σ + p) − σ is a multiple of 2^−53 σ with |q| <= 2^e. So no sum of q's

@@ -204,7 +204,7 @@ class Noise(ABC):
 
     @abstractmethod
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log f(x) at points of shape (..., dimension).
+        """The logarithm of the density f at points of shape (..., dimension).
 
         Args:
             x: The points.
@@ -245,7 +245,7 @@ class Noise(ABC):
 
     @property
     def for_whole_numbers(self) -> bool:
-        """True if it hides only integer shifts, so that it is added only to integers."""
+        """True if the noise hides only integer shifts, so that it is added only to integers."""
         return self.norm == "integer"
 
     @property
@@ -396,7 +396,7 @@ _STIRLING_FROM = 40.0  # the first term left out is then below 1e-16
 
 
 def log_gamma_ratio(x: float, rise: float) -> float:
-    """Ln Γ(x + rise)/Γ(x) for x > 0, rise >= 0, without cancellation at large x.
+    """Compute ln Γ(x + rise)/Γ(x) for x > 0, rise >= 0, without cancellation at large x.
 
     >>> round(log_gamma_ratio(5.0, 1.0) - math.log(5), 14)
     0.0

@@ -64,7 +64,7 @@ class Releases:
     )
 
     def times(self, count: int) -> Releases:
-        """`count` times as many releases."""
+        """The subject with `count` times as many releases."""
         return replace(self, compositions=self.compositions * count)
 
 
@@ -184,7 +184,7 @@ class Question:
 
     @property
     def once(self) -> bool:
-        """True if it is about one release, of all rows."""
+        """True if the question is about a single release of all rows."""
         return self.compositions == 1 and self.sampling_rate == 1
 
     def radius(self, norm: Norm) -> Fraction | None:
@@ -195,7 +195,7 @@ class Question:
         return min((radius for radius in radii if radius is not None), default=None)
 
     def through(self, sensitivity: Sensitivity, geometry: Geometry | None) -> Question:
-        """The same question about one of the sensitivities, with noise through this geometry."""
+        """This question for one of the sensitivities, with noise through this geometry."""
         return replace(self, sensitivities=(sensitivity,), geometry=geometry)
 
     def behind_geometry(self, shifts: Sensitivity) -> Question:

@@ -48,7 +48,7 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N]:
-        """Two close points at which it fails and holds, from two such points that aren't evaluated.
+        """Two close points at which the condition fails and holds. The given ends aren't evaluated.
 
         It ends early if the condition is undecided (None), and as soon as `until` is true for the
         two points. `aim` returns the point between the two to evaluate next; the middle is used
@@ -77,7 +77,7 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N] | None:
-        """Two such points, with `guess` doubled until it holds; None if that is beyond `most`.
+        """`close`, with `guess` doubled until the condition holds; None if that is beyond `most`.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)

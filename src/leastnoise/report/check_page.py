@@ -23,13 +23,13 @@ _LIMITS = (
 
 
 def script() -> str:
-    """The only script of both pages."""
+    """The only script of reports and of check.html."""
     texts = (_HERE / name for name in ("exact.js", "check.js", "check_page.js"))
     return "\n" + "".join(path.read_text(encoding="utf-8") for path in texts)
 
 
 def policy() -> str:
-    """The Content-Security-Policy of both pages: this script, its worker, and no network."""
+    """The Content-Security-Policy of the pages: this script, its worker, and no network."""
     digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
     return (
         "default-src 'none'; style-src 'unsafe-inline'; "

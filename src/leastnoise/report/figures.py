@@ -147,7 +147,7 @@ def _between_powers(value: float, position: int | None = None) -> str:
 
 
 def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """A colour and a style for each name; a family has the same ones in all figures."""
+    """The colour and line style of each name; a family looks alike in all figures."""
     every = [(colour, style) for style in _STYLES for colour in _COLOURS]
     families = sorted(FAMILIES, key=lambda name: (name in _NEWER, name))
     of_families = dict(zip(families, itertools.cycle(every), strict=False))
@@ -159,7 +159,7 @@ def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def check_target(target: str) -> None:
-    """Raise the errors of drawing on `target`, a file or TERMINAL, before a figure is computed.
+    """Check early that figures can be drawn on `target`, a file or TERMINAL.
 
     InvalidArgument for a file that isn't SVG, PNG or PDF, InvalidInput if its folder doesn't exist
     or the library isn't installed.

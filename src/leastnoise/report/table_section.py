@@ -148,7 +148,7 @@ class TableSection:
         return f"<figure><figcaption>{html(title)}</figcaption>{chart}</figure>" if chart else ""
 
     def _down(self) -> str:
-        """All statistics in one table, with one row per group."""
+        """One HTML table of all statistics, with one row per group."""
         rows: list[str] = []
         for row, keys in enumerate(self.keys[:MOST_ROWS]):
             cells = [f'<th scope="row">{html(key)}</th>' for key in keys]

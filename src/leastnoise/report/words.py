@@ -100,7 +100,7 @@ _UNCHECKED = (
 
 
 def guarantee(budget: Budget) -> str:
-    """The guarantee's name.
+    """Format the guarantee by its name, with ε and δ.
 
     >>> from leastnoise.guarantees.budget import Budget
     >>> guarantee(Budget(epsilon=1, delta="1e-6")), guarantee(Budget(epsilon="0.5"))
@@ -185,7 +185,7 @@ def _begins_tree(release: VerifiedRelease) -> bool:
 
 
 def _of_series(release: VerifiedRelease) -> list[str]:
-    """The number of a release in its series, and that the proof covers the whole series."""
+    """A sentence with the release's number, and a note that the proof covers the whole series."""
     if release.release_number is None:
         return []
     releases = release.planned_releases

@@ -1,4 +1,4 @@
-"""The ways to fit noise to a sensitivity: a ball without a map, and the maps made for it."""
+"""The ways to fit noise to a sensitivity: in a ball, or through a linear map of the query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BALL = "ball"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Construction:
-    """A fit of noise to one of the sensitivities.
+    """A way to fit noise to one of the sensitivities.
 
     `name` is the name that results show. Without a geometry the noise is added without a map.
     """

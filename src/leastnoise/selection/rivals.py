@@ -1,4 +1,4 @@
-"""Choose the families that a comparison searches: not those that take seconds and can't win."""
+"""Choose the families that a comparison searches; skip slow families that can't win."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CUT_OFF, _CUT_OFF_WHOLE = "truncated-k-staircase", "discrete-staircase"
 
 
 def _turn(family: type[Noise]) -> int:
-    """The order of search: families that are yardsticks for others come first."""
+    """The family's place in the search; families that serve as yardsticks come first."""
     if issubclass(family, VectorNoise) or family.name in _SPHERICAL:
         return 0
     order = ("geometric", _CUT_OFF_WHOLE, "laplace", "truncated-staircase")
@@ -49,7 +49,7 @@ def list_first() -> tuple[type[Noise], ...]:
 
 
 def list_later() -> tuple[type[Noise], ...]:
-    """The families that a plan tries after that."""
+    """The families that a plan tries after it accounts for its queries together."""
     return (family_named(_CUT_OFF), *list_slow())
 
 
@@ -222,7 +222,7 @@ def _why_not_cut_off(
 
 
 def _least_of_spheres(dimension: int) -> float:
-    """The least loss of a slow spherical family, as a share of the best of `gaussian` and `l2`."""
+    """A lower bound on the loss of slow spherical families, relative to `gaussian` and `l2`."""
     return _MOST_GAINED_BY_SPHERES if dimension < _MANY_NUMBERS else 1 - 1 / dimension
 
 
@@ -257,7 +257,7 @@ def _why_behind_alike(  # noqa: PLR0917 (as `_why_behind`, and a construction)
     candidates: Sequence[Candidate],
     least: float,
 ) -> str | None:
-    """The reason why `family` isn't below others in this construction; None if it may be.
+    """The reason why `family` can't beat the candidates in this construction; None if it may.
 
     If whole numbers move by 1, noise on them has about a twelfth less variance than noise in steps
     or Laplace noise, which also serve all numbers in between. A slow spherical family follows the
@@ -295,7 +295,7 @@ def _why_cut_off_in_vain(  # noqa: PLR0917 (as `_why_behind`, and a construction
     candidates: Sequence[Candidate],
     least: float,
 ) -> str | None:
-    """The reason why a truncated staircase can't be below `least`; None if it may be.
+    """The reason why a truncated staircase can't have a loss below `least`; None if it may.
 
     The search is expensive: for several draws it designs a law for each share of the budget; for
     one draw on many lattice points its program takes up to 700 MB.
@@ -370,7 +370,7 @@ def _why_bounded(
     construction: Construction,
     candidates: Sequence[Candidate],
 ) -> str | None:
-    """The family's own reason why it isn't below the candidates so far; None if it may be."""
+    """The family's own reason why it can't beat the candidates so far; None if it may."""
     behind = registered_family(family).part("behind")
     least = _least(candidates, question.loss)
     asked = question.through(construction.sensitivity, construction.geometry)

@@ -147,7 +147,7 @@ class WorkloadNoise:
 
     @property
     def certificate(self) -> Certificate:
-        """The proof about noise in A x, whose sensitivity follows exactly from the strategy."""
+        """The certificate for noise in the sums A x; their exact sensitivity follows from A."""
         return self.mechanism.certificate
 
     @cached_property
@@ -329,7 +329,7 @@ def list_attempts(
 
 
 def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
-    """The figure by which strategies are ranked; others must beat noise in the cells by 1e-6."""
+    """The figure that ranks strategies; a strategy must beat noise in the cells by 1e-6."""
     return rms * (1 if strategy is None else 1 + 1e-6)
 
 

@@ -79,5 +79,5 @@ class Strategy(Protocol):
         ...
 
     def estimate(self, noisy: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """The cells, given the noisy numbers of each draw. The tables are sums of these."""
+        """Estimate the cells, whose sums are the tables, from the noisy numbers of each draw."""
         ...

@@ -376,7 +376,7 @@ def _softmax(logs: Floats) -> Floats:
 
 
 def whole_parts(shares: Floats, every: Sequence[int], most: int = PARTS) -> Shares:
-    """Shares in whole parts; the largest share takes the rest."""
+    """Round shares down to multiples of 1/`most`; the largest share takes the rest."""
     parts = {i: int(shares[i] * most) for i in np.flatnonzero(shares).tolist()}
     largest = max(parts, key=lambda key: (parts[key], key))
     parts[largest] += most - sum(parts.values())

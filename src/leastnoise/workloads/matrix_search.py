@@ -57,7 +57,7 @@ def _raise_to_floor(prices: Floats) -> Floats:
 
 
 def _root(gram: Floats, prices: Floats) -> tuple[Floats, Floats]:
-    """The eigenvalues of (D V D)^½, and its eigenvectors in columns."""
+    """The eigenvalues of (D V D)^½, and the eigenvectors in columns."""
     d = np.sqrt(prices)
     squares, basis = np.linalg.eigh(d[:, None] * gram * d)
     return np.sqrt(np.maximum(squares, 0.0)), np.asarray(basis, dtype=np.float64)

@@ -62,7 +62,7 @@ class Nested(TableLattice):
 
     @property
     def masks(self) -> int:
-        """2^d, the number of sets of other columns."""
+        """The number of sets of other columns, 2^d."""
         return 1 << len(self.sizes)
 
     @property
@@ -107,12 +107,12 @@ class Nested(TableLattice):
         return array
 
     def meet(self, table: int, other: int) -> int:
-        """The largest table that both are sums to."""
+        """The largest table whose numbers are sums of both tables' numbers."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return min(level, at) * self.masks + (mask & columns)
 
     def join(self, table: int, other: int) -> int:
-        """The smallest table that both are sums of."""
+        """The smallest table of whose numbers both tables are sums."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return max(level, at) * self.masks + (mask | columns)
 
@@ -209,11 +209,12 @@ class Nested(TableLattice):
         return rows
 
     def largest_part(self, information: Floats, table: int) -> float:
-        """A bound on the part of the variance of a number of `table` that one measured number has.
+        """A bound on the share of a number's variance in `table` that one measured number causes.
 
-        By symmetry numbers of a measured table M that differ in columns outside of `table` alone
-        have equal coefficients. Of n such numbers each has the part (τ/n²)·Cov(Σ, number)²/variance
-        at most, where the variance of their sum Σ bounds the quotient (Cauchy and Schwarz).
+        Consider n numbers of a measured table M that differ only in columns that `table` lacks.
+        By symmetry they have equal coefficients. Each contributes at most
+        (τ/n²)·Cov(Σ, number)²/variance, with Σ the sum of the n numbers. The variance of Σ bounds
+        this quotient (Cauchy and Schwarz).
         """
         parts: list[float] = []
         _, mask = self.split(table)

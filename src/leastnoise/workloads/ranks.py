@@ -33,7 +33,7 @@ _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 @final
 @dataclass(frozen=True, kw_only=True)
 class RankTree:
-    """The noise of one group's tree. Its first cells are the candidates: `candidates` of them."""
+    """The noise of one group's tree, whose first `candidates` cells are the candidates."""
 
     noise: Agreeing
     candidates: int

@@ -73,7 +73,7 @@ class Suppression:
 
     @property
     def _all(self) -> range:
-        """All attributes."""
+        """The mask of all attributes."""
         return range(len(self.sizes))
 
     def _shape(self, table: int) -> tuple[int, ...]:

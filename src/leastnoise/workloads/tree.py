@@ -77,7 +77,7 @@ class TreeTable(ABC):
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
         """For each number an h with P(|noise| <= h) >= `probability`.
 
-        Raises InvalidArgument if the law is known too badly to tell.
+        Raises InvalidArgument if the law isn't known accurately enough.
         """
 
     @abstractmethod
@@ -94,7 +94,7 @@ class TreeTable(ABC):
 
     @abstractmethod
     def check(self, noise: Agreeing) -> None:
-        """Raise NotApplicable if the laws of its numbers would take too long."""
+        """Raise NotApplicable if computing the laws of the numbers would take too long."""
 
     def check_any(self, alone: Agreeing, scale: Fraction) -> None:
         """Raise NotApplicable if `check` would raise it for all shares; called before a search.
@@ -211,7 +211,7 @@ class SingleSum(TreeTable):
     """A table of one number: a sum of cells of an even tree."""
 
     def is_alike(self, noise: Agreeing) -> bool:
-        """True: it is one number."""
+        """True, since the table has only one number."""
         del noise
         return True
 
@@ -275,7 +275,7 @@ class Crossed(TreeTable):
 
     @property
     def last(self) -> int:
-        """The level of the nodes whose sums the numbers are."""
+        """The level of the tree whose nodes are summed in the numbers."""
         return max((level for level, fixed in enumerate(self.fixed, start=1) if fixed), default=0)
 
     def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
@@ -333,7 +333,7 @@ class GroupSums(TreeTable):
         return self.groups * self.of.too_high(noise)
 
     def check(self, noise: Agreeing) -> None:
-        """Raise NotApplicable if the laws of its numbers would take too long."""
+        """Raise NotApplicable if computing the laws of the numbers would take too long."""
         self.of.check(noise)
 
 

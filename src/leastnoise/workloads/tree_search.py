@@ -64,13 +64,13 @@ class TreeOffer:
         return noise.scaled(noise.cost(rows) / rows.most)
 
     def variances(self, noise: Agreeing) -> OfPlaces:
-        """The variances of its nodes; of an uneven tree, which may have many laws, in floats."""
+        """The variance of each node. Floats serve for an uneven tree, which may have many laws."""
         if self.branches != self.even:
             return estimate_variances(noise.branches, rates_of(noise))
         return [[law.variance for law in level] for level in node_laws(noise)]
 
     def logs(self, branches: tuple[int, ...], nodes: OfPlaces, *, largest: bool) -> list[float]:
-        """Ln of the mean variance of each table, or of each variance if the `largest` counts."""
+        """The ln of the mean variance of each table, or of every variance if `largest` is true."""
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
         logs = np.log(np.maximum(weighed, LEAST_VARIANCE))
@@ -81,11 +81,11 @@ class TreeOffer:
 def rank_noise(
     offers: tuple[TreeOffer, ...], scale: Fraction, rows: Rows, *, largest: bool
 ) -> tuple[tuple[TreeOffer, Agreeing], ...]:
-    """Each tree, and its noise with the best shares; the least Σ ln(mean variance) of tables first.
+    """Sort trees by their loss with the best shares, and give each tree its noise.
 
-    With `largest`, the least largest variance first. In floats: no guarantee rests on it. At
-    `scale` a move of one cell costs 1. Raises NotApplicable or InvalidArgument if no tree can be
-    used.
+    The loss is Σ ln(mean variance) of the tables, or with `largest` the largest variance. It is
+    computed in floats, as no guarantee rests on it. At `scale` a move of one cell costs 1. Raises
+    NotApplicable or InvalidArgument if no tree can be used.
     """
     _, total = choose_loss(largest=largest)
     ranked: list[tuple[float, TreeOffer, Agreeing]] = []
@@ -221,7 +221,7 @@ class Trees:
         return replace(noise, branches=(self.groups, *noise.branches), shares=(0, *noise.shares))
 
     def read(self, claim: Certificate, budget: Budget) -> Agreeing:
-        """The noise of one group's tree that `claim` is about, proved or not.
+        """The noise of one group's tree, as `claim` states it, proved or not.
 
         Raises CertificateRejected unless that is noise for these trees, with all of the budget's ε
         and none of its δ.

@@ -292,7 +292,7 @@ def find_largest_finite_loss(
 
 @lru_cache(maxsize=64)
 def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
-    """A loss beyond which all losses are infinite, except for a negligible tail; any is right.
+    """A loss beyond which finite losses are negligible; any value is valid.
 
     For a bounded loss it is the largest loss, which a lattice point should meet.
     """
@@ -323,7 +323,7 @@ def _is_constant_beyond(profile: Profile, epsilon: Fraction) -> bool:
 
 
 def check_monotone(noise: Noise) -> None:
-    """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
+    """Raise NotApplicable unless the longest shift is proved to have the largest δ at every ε."""
     if not registered_family(type(noise)).longest_is_worst:
         raise NotApplicable(
             family=noise.name,

@@ -56,7 +56,7 @@ class LossMoments(Protocol):
 
 
 class Envelope(Protocol):
-    """A decreasing bound."""
+    """A bound on |X(u)| that decreases with the height u."""
 
     def beyond(self, height: Fraction) -> arb:
         """A bound on |X(u)| for all u >= `height` > 0."""
@@ -188,12 +188,12 @@ class SphericalMoments:
 
     @property
     def order(self) -> float:
-        """ν, exactly."""
+        """The order ν, exactly."""
         return (self.dimension - 2) / 2
 
     @property
     def weight(self) -> arb:
-        """β, at the current precision."""
+        """The weight β, at the current precision."""
         return _weight(self.ratio, self.dimension, ctx.prec)
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
@@ -332,7 +332,7 @@ class SphericalEnvelope:
 
     @cached_property
     def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
-        """A, B, V₁ and the bound from V₁ on."""
+        """The constants A, B and V₁ of `_by_zeros`, and the bound from V₁ on."""
         nu = arb(self.law.order)
         part = self._kappa**2 / (nu * (nu + 2))
         if self.law.order < _HIGH or not part < arb(0.5):

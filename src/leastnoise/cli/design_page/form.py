@@ -202,7 +202,7 @@ def _types(node: Schema) -> set[str]:
 
 
 def _read_fields(texts: Mapping[str, Any], fields: Schema) -> dict[str, Any]:
-    """The values of a section; an empty text gives none."""
+    """Read the texts of a section; an empty text gives no value."""
     values: dict[str, Any] = {}
     for key, text in texts.items():
         if key not in fields or not text or (isinstance(text, str) and not text.strip()):
@@ -217,7 +217,7 @@ def _read_fields(texts: Mapping[str, Any], fields: Schema) -> dict[str, Any]:
 
 
 def _read(text: str, node: Schema) -> Any:
-    """The value of one text. A text that fits nothing stays a text, and the spec is refused."""
+    """Read one text as a value. A text of no allowed type stays a text, which the spec refuses."""
     types, kind = _types(node), _kind(node)
     if kind == "choice" or types == {"string"}:
         return text
@@ -314,7 +314,7 @@ def _write(value: Any, node: Schema) -> str | bool:
 
 
 def _inline(value: Any) -> str:
-    """A value as TOML in one line."""
+    """Write a value as TOML in one line."""
     if isinstance(value, list):
         return f"[{', '.join(map(_inline, value))}]"
     if isinstance(value, dict):

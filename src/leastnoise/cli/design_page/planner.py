@@ -61,7 +61,7 @@ class Planner:
         return (shown or {"error": _ENDED, "problems": []}) if number == self._newest else None
 
     def _ask(self, texts: object) -> dict[str, Any]:
-        """The answer of the process; {} if it ended, as it does if it is stopped."""
+        """Ask the process, and return its answer; {} if the process ended or was stopped."""
         if self._process is not None and self._process.poll() is not None:
             self._forget()
         if self._process is None:
@@ -84,7 +84,7 @@ class Planner:
             return {}
 
     def stop(self) -> None:
-        """End the process, and so a plan that it makes."""
+        """End the process, and with it a plan in progress."""
         if (process := self._process) is not None:
             process.kill()
             process.wait()

@@ -45,7 +45,7 @@ _DIP = Bisection(halvings=60)
 @final
 @dataclass(frozen=True)
 class StaircaseMoment:
-    """γ ↦ E N^p at the current precision, for one ε, D and p."""
+    """The function γ ↦ E N^p at the current precision, for one ε, D and p."""
 
     epsilon: Fraction
     dimension: int
@@ -95,7 +95,7 @@ class StaircaseMoment:
         return min(values, key=lambda value: float(value.log()))
 
     def _smallest(self) -> float:
-        """About e^(−ε/(D + p)): the best γ is near it for large ε, where γ^(D+p) ~ q."""
+        """The guess e^(−ε/(D + p)): the best γ is near it for large ε, where γ^(D+p) ~ q."""
         return math.exp(-float(self.epsilon) / self.above[0].degree()) / 4
 
     def best(self) -> Fraction:
@@ -241,7 +241,7 @@ class BodyWitness:
             smallest = moment.prove_least(self.gamma)
             if smallest is None:
                 raise CertificateRejected(
-                    "gamma is not near the staircase with the smallest moment."
+                    "gamma proves no bound: it is too far from the gamma with the smallest moment."
                 )
             value = float_below(
                 _factor(projections, coordinates=self.coordinates, times=self.times, power=power)
@@ -252,7 +252,7 @@ class BodyWitness:
         return Fraction(value)
 
     def _check_projections(self, epsilon: Fraction, power: int) -> Projections:
-        """The projections that it is about; raises CertificateRejected."""
+        """The projections of the witness; raises CertificateRejected if they are unfit."""
         projections = projections_of(self.sensitivity, dimension=self.dimension)
         if projections is None:
             raise CertificateRejected("No volume of these shifts is known.")

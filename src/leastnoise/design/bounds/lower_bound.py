@@ -233,7 +233,7 @@ class LowerBound:
 
     @property
     def sensitivity(self) -> Sensitivity | None:
-        """The shifts that it is about; None for all shifts up to length 1."""
+        """The shifts that the noise hides; None for all shifts up to length 1."""
         return self.witness.sensitivity if isinstance(self.witness, BodyWitness) else None
 
     def is_about(
@@ -245,7 +245,7 @@ class LowerBound:
         steps: int | None = None,
         sensitivity: Sensitivity | None = None,
     ) -> bool:
-        """True if it bounds this loss at this budget, for noise of `dimension` numbers.
+        """True if the bound is for this loss at this budget, for noise of `dimension` numbers.
 
         Args:
             budget: The budget of the noise.
@@ -274,7 +274,7 @@ class LowerBound:
         return stated == (budget.epsilon, budget.delta, loss, dimension, steps, sensitivity)
 
     def at_sensitivity(self, sensitivity: Exact) -> float:
-        """The bound for larger shifts: `sensitivity` times those that it is about.
+        """The bound for shifts that are `sensitivity` times as large.
 
         Args:
             sensitivity: The factor, an exact number > 0.

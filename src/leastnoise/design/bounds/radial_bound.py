@@ -277,7 +277,7 @@ class _Moved:
         self._outside = np.maximum(outside, self._uncertain)
 
     def above(self, distribution: Tail) -> Floats:
-        """Upper bounds for each cell, in units of the prices; relative error below _SLACK."""
+        """Upper bounds of the sum in each cell, in units of the prices, to within _SLACK."""
         return self._inside(distribution) + self._rest(distribution)
 
     def _inside(self, distribution: Tail) -> Floats:
@@ -301,7 +301,7 @@ class _Moved:
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:
-        """The sum over the other boundaries."""
+        """The sum over the boundaries that aren't inside."""
         first, outside = self._uncertain, self._outside
         level = np.arange(len(self._omega))
         most = distribution.above(self._chance_reached(self._here + 1) * (1 + _SLACK))

@@ -239,7 +239,7 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
 def _price(
     tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
 ) -> int:
-    """Σ_i m_i, m_i = Σ_j |M_ij|, in integers.
+    """The price Σ_i m_i, m_i = Σ_j |M_ij|, in integers.
 
     Two cells of parents k and l share the products of all vectors there; a cell's own vector has
     `extra` more at that cell.

@@ -81,7 +81,7 @@ def _count_points(budget: Budget) -> float:
 
 
 def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:
-    """The prices that prove those masses optimal, rounded; `points` is their number.
+    """The prices, rounded, that prove `closed_form_masses` optimal; there are `points` of them.
 
     The line a − bδ through the losses of T_N and T_{N+1} lies below all others; λ = b and ψ_{−i} =
     max(0, (a − N_i/W_i) W_i) for i >= 0 (proof in theory/noise.md §3). Rounding to integers makes
@@ -343,7 +343,7 @@ class LatticeRows:
     size: Floats
 
     def where(self, chosen: Bools) -> LatticeRows:
-        """The marked rows."""
+        """The rows where `chosen` is true."""
         return LatticeRows(
             shift=self.shift[chosen],
             point=self.point[chosen],

@@ -240,7 +240,7 @@ class RadialProgram:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pairs:
-    """Pairs of shells (i, k), i < k, with the most that each pair, and each shell, can expose.
+    """Pairs of shells (i, k), i < k, with the largest δ that each pair, and each shell, can cause.
 
     `size` (of a pair) and `beyond` (of a shell, beyond all others) are shares of δ at g = 1.
     """

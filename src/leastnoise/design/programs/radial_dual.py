@@ -179,7 +179,7 @@ class _DualSearch:
     def _solve(
         self, matrix: Any, samples: Floats, margin: Floats, allowance: Allowance
     ) -> tuple[float, Floats] | None:
-        """Z and the prices, or None. Unknowns: δ·J, row by row, then z and δλ."""
+        """The optimum z and the prices, or None. Unknowns: δ·J, row by row, then z and δλ."""
         from scipy.optimize import linprog  # noqa: PLC0415
         from scipy.sparse import csr_matrix, eye, hstack, kron, vstack  # noqa: PLC0415
 

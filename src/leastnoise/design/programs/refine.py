@@ -67,7 +67,7 @@ class Design:
 
 
 def refine(task: Task, *, gap: float, effort: Effort) -> Design:
-    """The best design found: within `gap`, or the best after that `effort`.
+    """Find a design within the effort's gap, or else the best design within its limit.
 
     Law and bound may come from different lattices. Raises NotApplicable if no program could be
     solved.
@@ -124,7 +124,7 @@ def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Rough:
-    """The parameters of a search: a nearly best law, and the δ for which programs are solved.
+    """The start of a search: a nearly best law, and the δ for which programs are solved.
 
     Deep tails are hidden by a solver's tolerances. So a program is solved for a larger `delta`:
     about the largest power of ten for which its bound costs less than a tenth of the gap.
@@ -179,7 +179,7 @@ class _Rough:
         )
 
     def calm(self, cells: int) -> int:
-        """The number of points, from the centre, that need not be exposed."""
+        """The number of points around the centre at which no privacy loss needs to exceed ε."""
         return max(1, math.floor(cells * (self.radius - 1 - 1 / (1 + self.epsilon))))
 
 

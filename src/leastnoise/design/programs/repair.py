@@ -16,7 +16,7 @@ _SHARE_BITS = 64
 
 
 def make_witness(solved: LatticeSolution) -> Witness:
-    """The solver's prices, swept, with the multipliers that they need: a proof in any case.
+    """Turn the solver's prices into a witness, which proves a bound even if they are inexact.
 
     A multiplier that is too small for its prices is raised, which costs δ times as much.
     """
@@ -47,7 +47,7 @@ def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
 
 
 def _sweep(solved: LatticeSolution, prices: Floats) -> None:
-    """Move the errors from the solver's tolerance inwards, where they fade.
+    """Move the solver's rounding errors towards the centre, where they become smaller.
 
     Suppose cost_k + (G_k + G_{−k})/2 at a point k falls short of the optimum by s. Lowering the
     prices ψ_{j,j−k} by 2s/c in total repairs k, and makes the points j − k short by half as much in
@@ -135,7 +135,7 @@ def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int)
 def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
-    """The law with `periods` sensitivities inserted; no point nearer than `calm` is exposed.
+    """Insert `periods` sensitivities into the law, so that no point nearer than `calm` is exposed.
 
     Between centre and end the best law falls by exactly e^ε per sensitivity. Inserting t such
     periods, and scaling everything beyond by e^−εt, scales all that a shift exposes by the same

@@ -49,7 +49,7 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield `corners`."""
+        """Yield the corners without the check of their number."""
 
     def corners(self) -> Iterator[tuple[Fraction, ...]]:
         """Yield finitely many points whose hull with 0 is the set; they include its extreme points.
@@ -137,7 +137,7 @@ class Body(ConvexSet):
 
     @property
     def log_volume(self) -> float:
-        """Ln |K|."""
+        """The logarithm of the volume |K|."""
         with precision(PLAIN_BITS):
             return nearest_log(self.volume())
 
@@ -180,7 +180,7 @@ A_BODY = instance_of(Body, like="a body")
 
 
 def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
-    """X exactly; raises InvalidArgument unless it has `dimension` coordinates."""
+    """The point x exactly; raises InvalidArgument unless it has `dimension` coordinates."""
     point = _validate.items(x, name="x", like=NUMBERS)
     if len(point) != dimension:
         raise InvalidArgument(

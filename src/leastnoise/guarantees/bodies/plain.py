@@ -69,7 +69,7 @@ class _Intervals(Body):
         return np.max(np.abs(points) / self._floats, axis=-1)
 
     def volume(self) -> arb:
-        """Π 2·bounds[i]."""
+        """The volume Π 2·bounds[i]."""
         return ball(Fraction(math.prod(2 * bound for bound in self.bounds)))
 
     @property
@@ -84,7 +84,7 @@ class _Intervals(Body):
 
     @property
     def corner_count(self) -> int:
-        """2^dimension."""
+        """The number of corners, 2^dimension."""
         return 2**self.dimension
 
     def _contains_by_structure(self, other: Body) -> bool:
@@ -244,7 +244,7 @@ class Polygon(Body):
 
     @property
     def dimension(self) -> int:
-        """2, the plane."""
+        """Always 2, for the plane."""
         return 2
 
     def power(self, x: Point, exponent: int) -> Fraction:

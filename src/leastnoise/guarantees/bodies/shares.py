@@ -148,7 +148,7 @@ _LARGEST_TERM = 1_000
 
 
 def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | None:
-    """P exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000 is a simple ratio."""
+    """The exponent p exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000."""
     if value is None:
         return None
     p = exact(value, name=name)

@@ -162,7 +162,7 @@ def _cores(dimension: int, epsilon: float) -> list[float]:
 
 
 def _smooth_cores(dimension: int, epsilon: float) -> list[float]:
-    """The same cores in units of the scale 1/ε; a law without steps has no other unit."""
+    """Cores as in `_cores`, in units of the scale 1/ε; a law without steps has no other unit."""
     del epsilon
     return _grid_between(0.3 * dimension / 64, 0.3 * dimension * 16)
 
@@ -231,7 +231,7 @@ def several(task: SeveralReleases) -> VectorNoise:
 
 
 def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
-    """The same shape with another largest loss."""
+    """The law with the same shape and another largest loss."""
     if isinstance(law, KStaircase):
         return KStaircase(scale=1, body=law.body, gamma=law.gamma, decay=largest)
     if isinstance(law, TwoSidedStaircase):
@@ -290,7 +290,7 @@ def _untruncated_loss(question: Question) -> float | None:
 def _best_truncation(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """The best γ, and its radius R."""
+    """The γ of least loss, and the radius R that goes with it."""
     epsilon = float(budget.epsilon)
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     cut = CutStaircase(

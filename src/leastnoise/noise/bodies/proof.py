@@ -86,7 +86,7 @@ def largest_loss_probability(noise: VectorNoise) -> arb:
 
 
 def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
-    """True only if `delta_ball` is known to be δ(ε) itself for all shifts of `sensitivity`.
+    """True only if `delta_ball` is proved to equal δ(ε) for all shifts of `sensitivity`.
 
     k-norm noise on a box or on counts has its curve at a corner, so the shifts have to reach all
     corners of its body; the same holds for a truncated staircase on a box.
@@ -260,7 +260,7 @@ def _variation_by_steps(noise: KStaircase) -> arb:
 
 
 def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss, the law's own."""
+    """The largest finite loss of the law."""
     del shift
     return noise.largest_loss
 

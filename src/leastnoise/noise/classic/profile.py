@@ -43,7 +43,7 @@ def gaussian_quantile(noise: Gaussian, outside: float) -> float:
 
 
 def gaussian_characteristic(noise: Gaussian, u: Floats) -> Floats:
-    """e^(−(u·scale)²/2)."""
+    """The characteristic function e^(−(u·scale)²/2)."""
     return np.exp(-((u * float(noise.scale)) ** 2) / 2)
 
 
@@ -100,7 +100,7 @@ def laplace_quantile(noise: Laplace, outside: float) -> float:
 
 
 def laplace_characteristic(noise: Laplace, u: Floats) -> Floats:
-    """1/(1 + (u·scale)²)."""
+    """The characteristic function 1/(1 + (u·scale)²)."""
     return 1 / (1 + (u * float(noise.scale)) ** 2)
 
 
@@ -170,7 +170,7 @@ class _FloatForm:
 
     @classmethod
     def at(cls, point: float, u: float) -> _FloatForm:
-        """H near `point`."""
+        """The form of h near `point`."""
         if abs(point) <= u:
             return cls(0.0, math.copysign(u, point), 0.0)
         return cls(0.5, 0.0, u * u / 2)
@@ -184,7 +184,7 @@ class _FloatForm:
         return distance * (self.slope + self.square * (2 * start + distance))
 
     def falling_root(self) -> float:
-        """The y where it falls through 0; NaN if it is constant."""
+        """The y where the polynomial falls through 0; NaN if it is constant."""
         if self.square == 0:
             return -self.constant / self.slope if self.slope else math.nan
         discriminant = max(0.0, self.slope * self.slope - 4 * self.square * self.constant)

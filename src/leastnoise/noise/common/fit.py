@@ -209,7 +209,7 @@ class CutStaircase:
         return whole, self._edge_at(gamma, whole, position)
 
     def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The same to about 1e-9, which is enough to choose γ.
+        """The radius to about 1e-9, which is enough to choose γ.
 
         If ln δ is a polynomial between neighbouring positions, one evaluation is enough.
         """

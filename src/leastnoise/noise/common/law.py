@@ -84,7 +84,7 @@ class RadialStepNoise(Noise):
 
     @abstractmethod
     def _steps(self) -> RadialSteps:
-        """Compute `steps`."""
+        """Compute the density that `steps` caches."""
 
     def fall_within(self, steps: int) -> Fraction:
         """Ln of the largest ratio of two densities at most `steps` steps apart."""
@@ -128,10 +128,10 @@ NEGLIGIBLE = 45.0  # terms and tails below e^−45 of the largest are omitted
 
 
 def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
-    """A decay exactly, for sums of `powers` powers up to about `dimension`.
+    """Convert a decay to an exact number, for sums of `powers` powers up to about `dimension`.
 
-    Raises InvalidArgument for a decay whose sums are too long: if ε is small compared with the
-    dimension, a staircase has the error of the exponential law to all digits.
+    Raises InvalidArgument for a decay whose sums are too long. That happens if ε is small compared
+    with the dimension. Then a staircase has the same error as the exponential law, to all digits.
     """
     decay = exact(value, name="decay")
     in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
@@ -320,7 +320,7 @@ class StepNoise(Noise):
 
     @abstractmethod
     def _steps(self) -> Steps:
-        """Compute `steps`."""
+        """Compute the density that `steps` caches."""
 
     def fall_within(self, steps: int) -> Fraction:
         """Ln of the largest ratio of two densities at most `steps` steps apart."""

@@ -1,4 +1,4 @@
-"""Enclosures of δ(ε) that several rooms rest on, and what a proof may cost."""
+"""Enclosures of δ(ε) that several kinds of noise share, and the limits on the work of a proof."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def delta_of_excess(excess: Fraction) -> arb:
 
 
 def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
-    """The largest loss of laws that fall like e^(−‖x‖/scale)."""
+    """The largest loss of a law that falls like e^(−‖x‖/scale): the shift in scales."""
     return shift / noise.scale
 
 
@@ -70,7 +70,7 @@ def most_steps(part: Releases, *, even: bool) -> int:
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
-    """The reason why more than `most` isn't proved, or None."""
+    """The reason why a proof with more than `most` steps isn't tried, or None."""
     if work <= most:
         return None
     return f"its proof takes too long: {what} is above {most:,}, the most that is proved"

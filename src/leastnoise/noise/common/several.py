@@ -43,7 +43,7 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def one(self, question: Question) -> Noise:
-        """The law for one release of all rows, for another question."""
+        """The fit for one release of all rows, with another question."""
 
     @abstractmethod
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
@@ -68,7 +68,7 @@ class SeveralReleases(ABC):
 
 
 def scale_alone(task: SeveralReleases) -> Noise:
-    """The law of a family whose only parameter is a scale.
+    """Fit a family whose only parameter is the scale.
 
     Gaussians need √k times the scale of one release, and pure budgets need k times. For other
     families the proved bound on δ is solved for the scale, which is then above the smallest by
@@ -110,7 +110,7 @@ def by_share(
 
 
 def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
-    """The budget ε/factor and share·δ."""
+    """The budget with ε/factor and share·δ."""
     return Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
 
 
@@ -162,7 +162,7 @@ def find_law_of_best_share(
 
 
 def _pure_share(task: SeveralReleases) -> Noise:
-    """The law for ε/k."""
+    """The purely private law for ε/k."""
     budget = task.question.budget
     return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 
@@ -257,7 +257,7 @@ def find_root(
 @final
 @dataclass(frozen=True)
 class _Point:
-    """The gap at e^x."""
+    """The point x of a search, with the gap at e^x."""
 
     x: float
     gap: float
@@ -268,7 +268,7 @@ class _Point:
 
     @property
     def over(self) -> float:
-        """δ/δ₀ − 1."""
+        """The relative excess δ/δ₀ − 1."""
         return math.expm1(min(self.gap, 700.0))
 
 

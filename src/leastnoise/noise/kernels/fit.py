@@ -94,7 +94,7 @@ def narrowest_sigma(epsilon: Fraction) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    """Functions of ln(1/σ)."""
+    """The search for σ, with functions of ln(1/σ)."""
 
     law_with: Callable[[float], Kernels]
     question: Question
@@ -164,11 +164,11 @@ class _Problem:
         return here.at
 
     def excess(self, peaks: Peaks) -> float:
-        """√(H/δ) − 1 of the highest peak."""
+        """The excess √(H/δ) − 1 of the highest peak."""
         return math.expm1(self.over(peaks.log_delta) / 2)
 
     def _peak_near(self, share: float, log_ratio: float) -> _PeakPosition | None:
-        """The peak about `share` of the longest shift; None if no peak is near it."""
+        """The peak near `share` times the longest shift; None without a peak near it."""
         law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
         # limits for the peak: as σ grows it usually moves towards the longest shift
         back, onward = 0.3, 20
@@ -235,7 +235,7 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
 
 
 def limit_of(law: GaussianMixture, question: Question) -> str | None:
-    """A note that K was searched up to MOST_MODES only, if more might help; else None."""
+    """A note that K was searched only up to MOST_MODES, if more modes might help; else None."""
     enough = _sufficient_modes(law.decay, question)
     if "modes" in question.fixed or max(enough, law.modes) < MOST_MODES:
         return None

@@ -138,7 +138,7 @@ class GaussianMixture(KernelNoise):
         return 1 + 2 * math.fsum(math.exp(-k * decay) for k in range(1, self.modes + 1))
 
     def _mean_over_modes(self, f: Callable[[int], float]) -> float:
-        """Σ_k w_k f(|k|)."""
+        """The mean Σ_k w_k f(|k|) over the modes."""
         decay = float(self.decay)
         sides = math.fsum(math.exp(-k * decay) * f(k) for k in range(1, self.modes + 1))
         return (f(0) + 2 * sides) / self._total_weight

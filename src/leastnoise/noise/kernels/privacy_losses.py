@@ -224,7 +224,7 @@ class Shifts:
         return max(self._first, key=lambda look: float(look.above(alphas).sum())).shift
 
     def reach(self) -> Fraction | None:
-        """A loss at which H is negligible; None if it is too large."""
+        """A loss at which H is negligible; None if this loss is too large."""
         grid = np.geomspace(2.0**-30, LONGEST_LOSS, 1000)
         bounds = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
         nothing = 2.0**-110  # losses beyond the point where H has this value are moved to infinity
@@ -232,7 +232,7 @@ class Shifts:
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
     def examine(self, shift: Fraction) -> ShiftLosses:
-        """The losses at one shift."""
+        """Compute the losses at one shift."""
         row = self._row(shift)
         moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
@@ -306,7 +306,7 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
 
 
 def _decay(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """The loss of wide stretches, if the spacing is the shift."""
+    """The loss on wide stretches of the line, if the spacing is the shift."""
     del shift
     return noise.decay
 

@@ -1,4 +1,4 @@
-"""Laws on an evenly spaced lattice, as such or spread over its cells."""
+"""Laws on an evenly spaced lattice: discrete, or spread uniformly over the lattice's cells."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Lattice:
         return np.array([mass / self.total for mass in self.masses])
 
     def moment(self, power: int) -> float:
-        """E|K/cells|^power."""
+        """The moment E|K/cells|^power."""
         positions = np.arange(len(self.masses), dtype=float) / self.cells
         return 2 * float(self.probabilities @ positions**power)
 
@@ -100,7 +100,7 @@ class LatticeNoise(Noise):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The law of K."""
+        """The lattice law of K."""
         return Lattice(cells=self.cells, masses=self.masses)
 
 

@@ -153,7 +153,7 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
 
 
 def _stage(depth: Floats) -> Floats:
-    """An increasing function of a tail's depth: linear, then its root, then logarithmic."""
+    """A scale for a tail's depth: linear at first, then a square root, then a logarithm."""
     root = np.where(depth < 1, depth, 2 * np.sqrt(np.maximum(depth, 1.0)) - 1)
     return np.where(root < 5, root, 5 + 3 * np.log1p(np.maximum(root - 5, 0.0) / 3))
 

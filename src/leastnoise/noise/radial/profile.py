@@ -329,7 +329,7 @@ def _reach_up(k: float) -> float:
 
 
 def _reach_down(k: float) -> float:
-    """Return q > 0 below the peak (or anything lower) by which it is lost on the other side.
+    """Return a distance q > 0 below the peak of ln r^p beyond which the density is negligible.
 
     There k(e^−q − 1 + q) >= kq²/(2 + q).
     """

@@ -35,7 +35,7 @@ def radius(noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> LazyRea
 
 @final
 class _Radius(LazyReal):
-    """(scale/grid)·G^(1/p)."""
+    """The radius (scale/grid)·G^(1/p), with G a gamma variable."""
 
     def __init__(self, noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> None:
         self._scale, self._p = noise.scale / grid, noise.p
@@ -60,7 +60,7 @@ def spherical_laplace_sampler(noise: SphericalLaplace, grid: Fraction, entropy: 
 
 @final
 class _RootOfGamma(LazyReal):
-    """scale · √(2G)."""
+    """The radius scale·√(2G), with G a gamma variable."""
 
     def __init__(self, scale: Fraction, gamma: LazyGamma) -> None:
         self._scale = scale

@@ -64,7 +64,7 @@ class _Height:
 
     @cached_property
     def value(self) -> arb:
-        """Enclose the height, at the precision of the first call."""
+        """Enclose the height. The ball is cached, with the precision of the first call."""
         return ball(self.weight) * ball(self.exponent).exp()
 
     def equals(self, other: _Height) -> bool:

@@ -1,1 +1,1 @@
-"""Densities on the line in steps: staircase, cut off, Tulap, and on the whole numbers."""
+"""Step densities on the line (staircase, truncated staircase, Tulap) and laws on the integers."""

@@ -89,7 +89,7 @@ def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:
 
 
 def _split(number: Fraction) -> tuple[int, Fraction]:
-    """Return the floor and the rest."""
+    """Split a number into its floor and its fractional part."""
     whole = math.floor(number)
     return whole, number - whole
 

@@ -74,7 +74,7 @@ def estimate_variances(
 
 
 def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> list[list[float]]:
-    """κ of each kind of node above the cells, by level; raises what `solve` raises."""
+    """The acceptance κ of each kind of node above the cells, by level; raises like `solve`."""
     shape, size = shape_of(branches, len(rates) - 1), find_window(branches, rates)
     check_numbers(shape, size)
     return _go_up(shape, _weights(rates, size), rates[-1]).acceptance

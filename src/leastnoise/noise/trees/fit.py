@@ -120,9 +120,9 @@ def search_shares(
 def scale_to_search(scale: Exact) -> Fraction:
     """The scale near `scale` for which the best shares are searched.
 
-    These scales are few, so that a search for the least ε, which tries many scales, can reuse
-    results. From 2 on laws scale with their noise, and all have the same best shares. Below ½ the
-    best shares change fast, and each scale is searched itself.
+    A search for the least ε tries many scales. It can reuse results, as only few scales are
+    searched. All scales from 2 on have about the same best shares. Below ½ the best shares change
+    fast, so each scale is searched.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
@@ -142,7 +142,7 @@ def _first_branching(tree: Agreeing) -> int:
 
 
 def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
-    """Units that no step between two levels improves; takes the first step that gains.
+    """Descend to shares, in units, that moving one unit between two levels can't improve.
 
     The last level always has at least one unit.
     """

@@ -27,7 +27,7 @@ SAFE = 1.01  # covers second-order terms of rounding errors, and the rounding of
 
 
 def norm(values: Floats) -> float:
-    """‖values‖₂."""
+    """The l2 norm of the `values`, in floats."""
     return float(np.linalg.norm(values))
 
 
@@ -96,7 +96,7 @@ class Known:
         )
 
     def power(self, count: int) -> Known:
-        """X convolved with itself: a product of `count` factors, and 1 at t = 0 for count = 0."""
+        """Convolve x with itself: a product of `count` factors, and 1 at t = 0 for count = 0."""
         if count <= 1:
             unit = np.zeros(len(self.values))
             unit[0] = 1.0

@@ -262,7 +262,7 @@ class Agreeing(VectorNoise):
 
 
 def other_tree(branches: tuple[int, ...], dimension: int) -> InvalidArgument:
-    """An error for a tree whose number of cells is not the number of values."""
+    """The error for a tree whose number of cells differs from the number of values."""
     return InvalidArgument(
         name="branches",
         value=" × ".join(map(str, branches)),

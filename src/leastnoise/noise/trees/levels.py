@@ -54,7 +54,7 @@ _FAINT = 1e-15  # of the largest probability: below it, numbers are rounding noi
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LevelLaw:
-    """The law of the noise Z of a node; all nodes of one position have it.
+    """The law of the noise Z of a node, the same for all nodes of one position.
 
     `probabilities` are P(Z = t) for t = 0, 1, …, up to where rounding hides them. Over all t their
     error is at most `error` in the l2 norm, plus 1e-16 in total. `covariance` is the covariance of

@@ -104,7 +104,7 @@ class _Law:
     bits: int
 
     def narrower(self) -> _Law:
-        """The same law with a wider cut and more bits."""
+        """This law with a wider cut and more bits."""
         return _Law(
             noise=self.noise,
             leaf=self.leaf,

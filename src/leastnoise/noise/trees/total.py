@@ -68,14 +68,14 @@ def _tails(noise: Agreeing) -> tuple[tuple[arb, ...], arb]:
 
 
 def _weights(rate: Fraction, reach: int) -> arb_poly:
-    """E^(−rate·|t|) for |t| <= `reach`, as the coefficients of x^(t + reach)."""
+    """The weights e^(−rate·|t|) for |t| <= `reach`, as the coefficients of x^(t + reach)."""
     factor = ball(-rate).exp()
     half = [*accumulate(range(reach), lambda weight, _: weight * factor, initial=arb(1))]
     return arb_poly([*half[:0:-1], *half])
 
 
 def _power(law: arb_poly, count: int) -> arb_poly:
-    """The law of the sum of this number of independent draws, at most it and within a window."""
+    """Lower bounds within a window on the law of the sum of this number of independent draws."""
     result: arb_poly | None = None
     for bit in f"{count:b}":
         result = None if result is None else _within_window(result * result)
@@ -85,7 +85,7 @@ def _power(law: arb_poly, count: int) -> arb_poly:
 
 
 def _within_window(law: arb_poly) -> arb_poly:
-    """The law without as much of both its ends as weighs less than about 2^-128."""
+    """The law without its two ends, each of mass below about 2^-128."""
     coefficients = law.coeffs()
     least, dropped, mass = arb(2) ** -_LOST_BITS, 0, arb(0)
     while dropped < len(coefficients) // 2 and (mass := mass + coefficients[dropped]) < least:
@@ -94,5 +94,5 @@ def _within_window(law: arb_poly) -> arb_poly:
 
 
 def _missed(law: arb_poly) -> arb:
-    """The mass of a law outside a part of it, at least 0."""
+    """The missing mass of a partial law, at least 0."""
     return (1 - law(arb(1))).max(arb(0))

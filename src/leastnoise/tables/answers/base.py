@@ -139,7 +139,7 @@ class Error(Protocol):
 class TablePart(ABC):
     """The columns that one draw gives to one published table; public numbers only.
 
-    `budget` is its share of the release's budget, or of the budget of all of a series.
+    `budget` is the part's share of the budget of the release, or of the whole series.
     """
 
     layout: TableShape
@@ -160,12 +160,12 @@ class TablePart(ABC):
 
     @property
     def label(self) -> str:
-        """The name of the part among all of a release."""
+        """The name of the part, unique among all parts of a release."""
         return self.layout.label
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
-        """The layouts of its columns."""
+        """The layouts of the part's columns."""
         return (self.layout,)
 
     @property
@@ -197,11 +197,11 @@ class TablePart(ABC):
 
     @abstractmethod
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """All numbers of the part."""
+        """Tables with all numbers of the part."""
 
     @abstractmethod
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """All that is said of this part, where readers know statistics by these `names`."""
+        """All sentences about this part, with statistics called by these `names`."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class TablePart(ABC):
 
     @property
     def stated(self) -> Mapping[str, Ends]:
-        """The columns whose values follow from the noise alone: standard deviations."""
+        """The columns whose values follow from the noise alone, such as standard deviations."""
         return {
             label: std
             for layout, noise in self.noisy
@@ -225,13 +225,13 @@ class TablePart(ABC):
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """The same of columns that releases made by earlier versions don't have."""
+        """The same for columns that releases by earlier versions lack."""
         return {}
 
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of its columns, to end a sentence; None without a fault.
+        """The first fault of the part's columns, to end a sentence; None without a fault.
 
         `columns` are the columns of a file of this `kind`; `numbers` are these columns as floats.
         """
@@ -240,11 +240,11 @@ class TablePart(ABC):
 
     @abstractmethod
     def with_all_groups(self) -> TablePart:
-        """The same part without a count that leaves groups out."""
+        """This part without the smallest count that a group needs to be published."""
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:
-        """Its columns without rows and noise, all 0; no row where the groups aren't known."""
+        """The columns for an empty table without noise: all 0; no row where groups are unknown."""
 
 
 SECTIONS = ("noisy_parts", "quantiles", "keys")
@@ -252,26 +252,26 @@ SECTIONS = ("noisy_parts", "quantiles", "keys")
 
 
 class Answered(Protocol):
-    """Queries that are answered by one draw, which is proved; public numbers only."""
+    """Queries that are answered by one proved draw of noise. It has public numbers only."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of its queries in certificates."""
+        """The labels of the answer's queries in certificates."""
         ...
 
     @property
     def parts(self) -> tuple[TablePart, ...]:
-        """The columns that it gives to published tables."""
+        """The columns that the draw gives to published tables."""
         ...
 
     @property
     def split(self) -> Noise | None:
-        """The noise as large as the share of the budget alone asks for, if less noise is drawn."""
+        """The noise that the share of the budget needs by itself, if less noise is drawn."""
         ...
 
     @property
     def is_composed(self) -> bool:
-        """True if its noise is accounted for together with other draws."""
+        """True if the noise is accounted for together with other draws."""
         ...
 
     @property
@@ -285,7 +285,7 @@ class Answered(Protocol):
         ...
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """All that is said of it and its parts: the one source for plan, page and command line."""
+        """All sentences about the draw and its parts, for plan, page and command line."""
         ...
 
     def draw(self, totals: Totals) -> list[Table]:
@@ -293,7 +293,7 @@ class Answered(Protocol):
         ...
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless its tables fit each other.
+        """Raise CertificateRejected unless the tables of the draw fit each other.
 
         Each table by itself was checked before.
         """
@@ -306,12 +306,12 @@ class OverTime(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels of its queries in certificates."""
+        """The labels of the answer's queries in certificates."""
 
     @property
     @abstractmethod
     def parts(self) -> tuple[TablePart, ...]:
-        """The columns that it gives to published tables."""
+        """The columns that the draw gives to published tables."""
 
     @property
     @abstractmethod
@@ -324,7 +324,7 @@ class OverTime(ABC):
 
     @abstractmethod
     def publish(self, sums: RunningSums) -> list[Table]:
-        """A table for each part, of a release that was drawn."""
+        """The table of each part, for a release that was drawn."""
 
     @abstractmethod
     def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
@@ -343,19 +343,19 @@ class OverTime(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class AloneInDraw(TablePart):
-    """A part that is the only one of its draw: it is its own answer."""
+    """A part that has a draw of its own, so that it is also the answer."""
 
     split: ClassVar[None] = None
     is_composed: ClassVar[bool] = False
 
     @property
     def labels(self) -> tuple[str]:
-        """Its label."""
+        """The label of the part, which is the only label."""
         return (self.label,)
 
     @property
     def parts(self) -> tuple[Self]:
-        """Itself."""
+        """The part itself, which is the only part."""
         return (self,)
 
     @property
@@ -370,10 +370,10 @@ class AloneInDraw(TablePart):
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """Its columns."""
+        """The columns of the part, as the only table."""
 
     def check(self, folder: Path, kind: str) -> None:
-        """One table fits itself."""
+        """Accept the table, since there is no other that it must fit."""
 
 
 @final
@@ -408,7 +408,7 @@ class Reading:
 
 
 def expect_claim(claim: Claim, kind: type[SomeClaim], why: str) -> SomeClaim:
-    """The certificate, which must be of this kind. Raises CertificateRejected if it isn't."""
+    """Require a certificate of this kind. Raises CertificateRejected for another kind."""
     if not isinstance(claim, kind):
         raise CertificateRejected(why)
     return claim
@@ -419,16 +419,16 @@ class Answer(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of its queries in certificates."""
+        """The labels of the answer's queries in certificates."""
         ...
 
     @property
     def shares_draws(self) -> bool:
-        """True if one draw may serve several of its queries."""
+        """True if one draw may serve several of the queries."""
         ...
 
     def owns(self, name: str) -> bool:
-        """True if the certificate called `name`, no query's label, is about a part of a query."""
+        """True if the certificate `name`, no query's label, belongs to one of the queries."""
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
@@ -446,7 +446,7 @@ class Answer(Protocol):
 
 
 class QueryKind(ABC):
-    """A kind of query, as a spec asks for it: its layout, its answers, and all that may be wrong.
+    """A kind of query in a spec, with its layout, its answers, and its possible problems.
 
     It has no state. `kinds` lists all kinds, and finds the kind of a query.
     """

@@ -1,4 +1,4 @@
-"""Columns of numbers with noise, as a published table holds them: what `verify` finds wrong."""
+"""Checks by `verify` of the noisy columns of a published table."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def find_wrong(
 
 
 def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
-    """A column that isn't rounded, or is below 0, where the spec has it rounded or clamped."""
+    """The fault of a column that isn't rounded or clamped as the spec says."""
     for asked in layout.statistics:
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
             values = [_number(value, kind) for value in columns[label]]

@@ -1,4 +1,4 @@
-"""The ways to answer a query, all in one list. Here alone is asked which of them a query has."""
+"""The list of all kinds of queries, and the only place that finds the kind of a query."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _RANKS = "quantiles are chosen by a mechanism whose noise isn't Gaussian"
 
 
 def kind_of(spec: Spec, query: Query) -> QueryKind:
-    """The way in which a query is answered, except for its quantiles."""
+    """The kind of a query, which answers everything except quantiles."""
     if spec.series is not None and spec.series.totals:
         return SERIES
     if query.by is not None:
@@ -81,13 +81,13 @@ def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def why_no_clipping(spec: Spec, query: Query) -> str:
-    """Why no query can count what limits take away from this one; "" if its kind allows it."""
+    """The reason why losses to this query's limits can't be counted; "" if they can."""
     kinds = (*kinds_of_sums(query), kind_of(spec, query))
     return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
 
 
 def why_no_rho(spec: Spec, query: Query) -> str:
-    """Why not all noise of a query can be Gaussian; "" if it can."""
+    """The reason why not all noise of a query can be Gaussian; "" if it can."""
     return _RANKS if quantiles_by_column(query) else kind_of(spec, query).why_no_rho
 
 

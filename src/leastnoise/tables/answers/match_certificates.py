@@ -1,4 +1,4 @@
-"""The answers to the queries of a spec, and the certificates that are theirs."""
+"""Match the answers to the queries of a spec with certificates."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class NoisyPart(TablePart):
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The labels of all parts of its draw."""
+        """The labels of all parts of this part's draw."""
         return tuple(part.label for part in self.answered.parts)
 
     @property
@@ -113,17 +113,17 @@ class NoisyPart(TablePart):
 
     @property
     def first(self) -> int:
-        """The index of its first coordinate in the draw."""
+        """The index of the part's first coordinate in the draw."""
         return 0
 
     @property
     def split(self) -> Noise | None:
-        """The noise of its share alone, if less is drawn; as in `Answered`."""
+        """The noise that the part's own share needs, if the draw has less; see `Answered.split`."""
         return self.answered.split
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of its whole counts: their mean less the counts without noise.
+        """The largest bias of the part's whole counts: their mean less the counts without noise.
 
         None unless the spec has them made whole, none below 0.
         """
@@ -141,7 +141,7 @@ class NoisyPart(TablePart):
 
     @abstractmethod
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        """The errors, which take a moment to find."""
+        """Compute the errors, which takes a moment; `noise_errors` keeps them."""
 
     @property
     def dimension(self) -> int:
@@ -174,12 +174,12 @@ class NoisyPart(TablePart):
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]]]:
-        """Its layout with the error of each number."""
+        """The layout of this part, with the error of each number."""
         return ((self.layout, self.noise_errors),)
 
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors, the same in every cell: of a mean one for each assumed size.
+        """The expected errors, the same in every cell; a mean has an error for each assumed size.
 
         Of running sums the standard deviation is the root mean square, the half-width the largest.
         """
@@ -222,12 +222,12 @@ class NoisyPart(TablePart):
 
     @property
     def why_no_difference(self) -> str | None:
-        """The bias of groups that noise has chosen, after the query's name; None if none are."""
+        """The bias of groups chosen by noise, to follow the query's name; None without it."""
         chosen = self.layout.decides or self.layout.suppressed_below is not None
         return BIASED if self.hides_groups or chosen else None
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Each statistic, its half-width and how many times as much plain noise errs."""
+        """Rows of the plan's table: statistic, half-width, relative error of plain noise."""
         return [
             (self._statistic(error, spec), half_width(error), _plain(error))
             for error in self.errors
@@ -241,7 +241,7 @@ class NoisyPart(TablePart):
         return words + bounds_of_error(spec, asked)
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """All its errors, and the other lists of its answer."""
+        """All errors of this part, and the other listings of its answer."""
         widest = {asked.label: bounds_of_error(spec, asked) for asked in self.layout.statistics}
         rows = [
             (
@@ -258,7 +258,7 @@ class NoisyPart(TablePart):
         yield Listing(title=self._title(spec.privacy.person), heads=heads, rows=rows)
 
     def _title(self, person: str) -> str:
-        """Its numbers, its part of the budget and its noise."""
+        """The title of the listing: the part's numbers, share of the budget, and noise."""
         layout, budget = self.layout, self.budget
         what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
         return (
@@ -275,7 +275,7 @@ class NoisyPart(TablePart):
         return _words.count_noun(self.layout.cells, "cell")
 
     def _noise_in_words(self, person: str) -> str:
-        """The noise, to end its title."""
+        """The name of the noise and its parameters, to end the title."""
         geometry = self.certificate.geometry
         others = [label for label in self.group if label != self.label]
         words = f", planned together with {_words.list_names(others)}" if others else ""
@@ -338,11 +338,11 @@ class NoisyPart(TablePart):
         }
 
     def with_all_groups(self) -> NoisyPart:
-        """The same columns where no count leaves a group out."""
+        """The same part without a count that leaves groups out."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:
-        """Its columns without rows and noise."""
+        """The columns of this part for an empty table, without noise."""
         return [table_of(self.layout, np.zeros(self.layout.dimension), self.noise_errors)]
 
 
@@ -360,24 +360,24 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels of its queries in certificates."""
+        """The labels of the answer's queries in certificates."""
 
     @property
     @abstractmethod
     def parts(self) -> tuple[NoisyPart, ...]:
-        """The columns that it gives to published tables."""
+        """The columns that the draw gives to published tables."""
 
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that it hides."""
+        """The exact integers that the noise hides."""
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
         """A table for each part. No other method sees data."""
 
     def check(self, folder: Path, kind: str) -> None:  # noqa: B027 (the default)
-        """Tables fit each other whatever they hold, unless a subclass says otherwise."""
+        """Accept any tables: nothing links them, unless a subclass says otherwise."""
 
     @property
     def stage(self) -> str:
@@ -385,13 +385,13 @@ class NoisyAnswer(ABC):
         return f"Drawing the noise of {', '.join(self.labels)}"
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """All that is said of the draw and its parts."""
+        """All sentences about the draw and its parts."""
         yield from self.describe_draw()
         for part in self.parts:
             yield from part.sentences(names)
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The sentences about all its parts together; none unless a subclass has some."""
+        """The sentences about all parts together; none unless a subclass has some."""
         yield from ()
 
 
@@ -403,7 +403,7 @@ def check_draw(
     *,
     where: str,
 ) -> None:
-    """Raise CertificateRejected unless it is about one draw of noise for these layouts."""
+    """Raise CertificateRejected unless the claim is about one draw of noise for these layouts."""
     coordinates = sum(layout.dimension for layout in layouts)
     if drawn.dimension != coordinates:
         raise CertificateRejected(
@@ -422,7 +422,7 @@ def check_draw(
 
 
 def describe_selected() -> Iterator[Sentence]:
-    """The consequences where published counts choose the groups."""
+    """Sentences about the bias of groups that are chosen by their published counts."""
     yield Sentence(Topic.SELECTED, SELECTED_NOTE)
     yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
 

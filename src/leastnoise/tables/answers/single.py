@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OfOneQuery(ABC):
-    """A query that shares no draw with others."""
+    """An answer to one query, whose draw no other query shares."""
 
     layouts: SpecLayout
     query: DrawQuery
@@ -50,9 +50,9 @@ class OfOneQuery(ABC):
 
     @property
     def share_of_one(self) -> Budget:
-        """The share of one release of a series."""
+        """The share of the budget for one release of a series."""
         return self.share.share(Fraction(1, self.releases))
 
     def owns(self, name: str) -> bool:
-        """False: certificates have the label of the query, unless a subclass says otherwise."""
+        """False: no certificate has another name than the query's label, unless in a subclass."""
         return False

@@ -178,7 +178,7 @@ def _float(node: Call, first: str, second: str) -> str:
 
 
 def _step(_: Call, value: str, *steps: str) -> str:
-    """SQL of a step function: a binary search, of which each row takes one path."""
+    """SQL of a step function, as a binary search."""
     if len(steps) == 1:
         return steps[0]
     middle = len(steps) // 4 * 2 + 1

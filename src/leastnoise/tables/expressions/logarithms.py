@@ -94,7 +94,7 @@ def _float(operator: str, first: Expression, second: Expression) -> Call:
 
 
 def _let(value: Expression) -> Call:
-    """The value, computed once."""
+    """Bind the value to a name, so that it is computed once."""
     return Call("let", (value,), "float")
 
 
@@ -103,7 +103,7 @@ def _holds(first: Expression, operator: str, second: float) -> Call:
 
 
 def _case(*arguments: Expression) -> Call:
-    """Conditions and values in turn, then the default."""
+    """A CASE expression from conditions and values in turn, then the default."""
     return Call("case", arguments, "float")
 
 

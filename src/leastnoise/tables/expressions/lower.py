@@ -16,7 +16,7 @@ _LOWERED: Mapping[str, Callable[..., Expression]] = {
 
 
 def lower(expression: Expression) -> Expression:
-    """The same expression by the operators that engines have."""
+    """Rewrite the expression with operators that all engines have."""
     copies: dict[Expression, Expression] = {}
     for node in walk(expression):
         if not isinstance(node, Call):

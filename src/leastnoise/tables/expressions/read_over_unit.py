@@ -119,7 +119,7 @@ def _arguments(
         wanted = _ORDERED.get(word, f"{word}(x)")
         raise ValueError(f"Expected {wanted} over a unit, got {len(values)} values.")
     if not values and word not in {"count", "row_number"}:
-        raise ValueError(f"{word} over a unit needs a value.")
+        raise ValueError(f"{word} over a unit needs a value: write {word}(x).")
     return (_comparable(read(values[0])) if values else None), order
 
 

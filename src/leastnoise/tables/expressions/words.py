@@ -106,7 +106,7 @@ _CHANGES = {"now", "today", "rand", "randn", "uuid", "getdate"}
 
 
 def explain_unknown(word: str, *, hinted: bool = True) -> str:
-    """The error message for a function that isn't in the language, with those that are."""
+    """The error message for an unknown function, with a list of the known functions."""
     if word in _CHANGES or word.startswith("current "):
         return f"{word} changes from call to call: write a constant."
     hint = _validate.nearest(word, _WORDS) if hinted else ""

@@ -116,7 +116,7 @@ def describe_zones(texts: Iterable[str]) -> list[str]:
 
 
 def _clock(instant: Expression, zone: Expression) -> Expression:
-    """The instant and its offset, which is NULL where the zone has no clock time."""
+    """An instant with the zone's offset, which is NULL where the zone has no clock time."""
     changes = offsets(str(zone.value)) if isinstance(zone, Constant) else {}
     steps = [Constant(None, "null")]
     for at, ahead in changes.items():

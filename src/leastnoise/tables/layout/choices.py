@@ -1,4 +1,4 @@
-"""The choices of a layout: how a person is bounded, and from which sums statistics follow."""
+"""The choices of a layout: the bounding of a person, and the sums that statistics need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of columns that a release finds by quantiles, and the rule from quantiles to bounds.
+"""Bounds of columns that a release computes from quantiles, and the rule for this.
 
 The two published quantiles of a column are its bounds. The sensitivity of later queries doesn't
 depend on them: values are scaled to [−1, 1] by the bounds, and signs are taken from the widest

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Finder:
-    """The limit called `name` that a release finds: of one `query`, or of all if that is None."""
+    """The limit `name` that a release finds: for one `query`, or for all if that is None."""
 
     name: str
     finds: FindLimit
@@ -35,7 +35,7 @@ class Finder:
 
     @property
     def label(self) -> str:
-        """Its label in certificates and messages."""
+        """The label of the search in certificates and messages."""
         return self.name if self.query is None else f"{self.query.name}.{self.name}"
 
 
@@ -72,7 +72,7 @@ def set_found_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
 
 
 def _replace(spec: Spec, finder: Finder, value: int | FindLimit) -> Spec:
-    """The spec with another value of the limit."""
+    """Replace the value of the limit in the spec."""
 
     def change(section: Contribution | None) -> Contribution | None:
         return None if section is None else section.model_copy(update={finder.name: value})
@@ -89,7 +89,7 @@ def _replace(spec: Spec, finder: Finder, value: int | FindLimit) -> Spec:
 
 
 def layout_of(layouts: SpecLayout, finder: Finder) -> Layout | None:
-    """The layout whose rows and groups are counted; None for the rows of the whole data."""
+    """The layout in which the search counts rows or groups; None for the rows of the whole data."""
     if finder.query is None:
         return None
     index = [query.name for query in layouts.spec.query].index(finder.query.name)

@@ -138,7 +138,7 @@ def _deciding_count(spec: Spec, query: Query) -> str | None:
 
 
 def reads_tree(spec: Spec, query: Query) -> bool:
-    """True if quantiles are read off a tree: as the query says, or since nobody listed its keys."""
+    """True if quantiles are read off a tree: if the query says so, or its keys are unlisted."""
     private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
     return query.quantiles_by == TREE or (private and query.quantiles_by is None)
 

@@ -132,7 +132,7 @@ class Layout(TableShape):
 
     @property
     def _all_count(self) -> bool:
-        """True if all groups in which a unit can be by construction count."""
+        """True if a unit counts in every group that it can be in by construction."""
         bounding, known = self.bounding, self.groups_of_unit
         if known is None or isinstance(bounding, InBall):
             return False
@@ -161,7 +161,7 @@ class Layout(TableShape):
 
     @property
     def clipped_record(self) -> dict[str, Any]:
-        """The counts over all groups that `clipped` describes, and the groups, as JSON values."""
+        """The counts that `clipped` describes, with the groups that they cover, as JSON values."""
         groups = [
             {name: list(map(repr, values)) for name, values in axis.columns.items()}
             for axis in self.within
@@ -299,7 +299,7 @@ def share_parts(
 ) -> list[Fraction]:
     """The shares of a query's budget: first of each of its parts, then of its quantiles.
 
-    They are in proportion to the numbers that each publishes for a cell.
+    A share is proportional to the number of values that the part publishes for a cell.
     """
     numbers = [len(layouts[0].components) for layouts in parts]
     numbers += [len(layout.statistics) for layout in quantiles]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """The numbers of a query: `each` cell of `cells` has this many numbers.
+    """The numbers of a query: `cells` cells, with `each` numbers in each cell.
 
     `counts` is True if all are counts, which no row lowers and which move by whole numbers.
     `persons` is True if a cell has one number, which is 1 for a person in it, whatever their rows.
@@ -184,7 +184,7 @@ class InCells:
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True if a person can move all of several cells by the most at the same time."""
+        """True if there are several cells, and a person can move all by `most` at the same time."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 

@@ -139,7 +139,7 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
 
 
 def _middle(column: Column, query: Query, middle: Fraction) -> str:
-    """The number that a missing value counts as in a query if the spec promises none."""
+    """The number for which a missing value counts in a query, if the spec doesn't state it."""
     finds = column.finds
     if finds is None or finds.found is not None:
         return f"{float(middle):.6g}, the middle of its bounds"

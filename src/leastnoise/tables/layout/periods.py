@@ -35,7 +35,7 @@ class Periods:
 @final
 @dataclass(frozen=True, kw_only=True)
 class RunningSums:
-    """The sums of one query after a release; all but the published ones are as secret as the rows.
+    """The sums of one query after a release. Unpublished sums are as secret as the rows.
 
     `noise` holds the partial sums of the open nodes for each cell: see `noise.trees.next_leaf`.
     `counts` are the published counts of the release, and `totals` the published running totals.

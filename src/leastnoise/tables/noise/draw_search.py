@@ -118,12 +118,12 @@ class DrawSearch:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The indices of its queries."""
+        """The indices of the group's queries."""
         return tuple(query.index for query in self.queries)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of its queries."""
+        """The labels of the group's queries."""
         return tuple(query.label for query in self.queries)
 
     def variances(self, mechanism: Mechanism) -> list[list[float]]:
@@ -136,7 +136,7 @@ class DrawSearch:
         return by_query
 
     def rank(self, offers: Offers) -> Offers:
-        """The offers, the least Σ share·ln(variance) first.
+        """Sort the offers by Σ share·ln(variance), the least first.
 
         Offers with more noise in some number than plain Laplace noise has come last.
         """
@@ -266,7 +266,7 @@ def _choose_noise(
 def _has_loser(
     draw: DrawSearch, mechanism: Mechanism, alone: Sequence[DrawSearch], search: _Search
 ) -> bool:
-    """True if some number of one of several queries has more noise in the draw than alone."""
+    """True if sharing the draw gives a number of some query more noise than a separate draw."""
     if len(draw.queries) == 1:
         return False
     for query, numbers, apart in zip(draw.queries, draw.variances(mechanism), alone, strict=True):

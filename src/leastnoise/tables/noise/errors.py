@@ -223,7 +223,7 @@ class Wish:
 
     @property
     def met(self) -> bool:
-        """True if the error is as small as wished."""
+        """True if the error is at most the wished error."""
         return self.actual <= self.wished
 
     def in_words(self) -> str:

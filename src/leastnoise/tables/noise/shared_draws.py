@@ -93,7 +93,7 @@ class DrawQuery:
 
     @property
     def numbers(self) -> int:
-        """D_i."""
+        """D_i, how many numbers the query has."""
         return self.layouts[0].dimension
 
     @cached_property
@@ -112,7 +112,7 @@ class DrawQuery:
 
     @cached_property
     def moment(self) -> float:
-        """c_i."""
+        """c_i, the mean second moment of the query's body; ∞ without a body."""
         return math.inf if self.shaped is None else self.shaped[0].second_moment / self.numbers
 
 

@@ -1,4 +1,4 @@
-"""Certificates of noise on trees of counts, the errors of their tables, and their records."""
+"""Noise on trees of counts: certificates, the errors of tables, and records in plan.json."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
 
 
 def list_uses(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
-    """Yield the uses of columns in a query, of which some values may not have been readable."""
+    """Yield the uses of columns in a query, some of whose values may be `UNREAD`."""
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         for part in () if isinstance(asked, ValueError) else asked.parts:
             if part.column:

@@ -70,7 +70,7 @@ def read_keys(
     """
     named = entry.get("levels") if levels else None
     if len(entry) > (1 if named is None else 2):
-        raise ValueError("Not used beside other keys: give a file, or edges.")
+        raise ValueError("A file of keys allows no other entry beside it: give a file, or edges.")
     if folder is None:
         raise ValueError(
             "Keys are read from a file only for a spec that is a file itself. List the keys here."

@@ -72,7 +72,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def _unlisted_quantile(query: Query, asked: Quantile) -> Iterator[str]:
-    """Why a query by unlisted keys can't publish this quantile."""
+    """The reason why a query by unlisted keys can't publish this quantile."""
     others = [
         item for item in known_statistics(query, by_row=True) if not isinstance(item, Quantile)
     ]
@@ -97,7 +97,7 @@ def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def _limits(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield the problem of a query's own limits, if they bound nothing."""
+    """Yield a problem if a query's own limits bound nothing."""
     key = f"{path}.contribution"
     if query.contribution is None:
         return

@@ -130,7 +130,7 @@ def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
 
 
 def _group_nodes(query: exp.Select) -> list[exp.Expr]:
-    """The nodes of the clause group by."""
+    """The nodes of the GROUP BY clause."""
     group = query.args.get("group")
     if group is None:
         return []

@@ -103,7 +103,7 @@ def _parts_alone(layout: SpecLayout) -> list[float]:
 
 
 def _parts_of_draws(planned: Planned) -> list[float]:
-    """The part of ε of each query; queries that share a draw need the least ε of that draw."""
+    """The part of ε that each query needs; queries that share a draw need ε together."""
     layout, current = planned
     queries = layout.spec.query
     names = [query.name for query in queries]

@@ -103,7 +103,7 @@ def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
 
 
 def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
-    """The standard deviations of all cells, in rows: the mean over the parts of the plan.
+    """The sum of all cells' standard deviations, in rows: the mean over the parts of the plan.
 
     It steers the choice, and nothing is promised of it. Six digits make it a short text.
     """

@@ -218,7 +218,7 @@ def warn_mixed_years(spec: Spec) -> list[str]:
 
 
 def _clocks(spec: Spec) -> list[str]:
-    """The version of the time zones that expressions name. A plan doesn't store it."""
+    """A sentence with the version of the time zone data, if expressions name time zones."""
     filters = (spec.data.filter, *(query.filter for query in spec.query))
     texts = [*spec.derive.values(), *(text for text in filters if text is not None)]
     if not any("zone" in text.lower() for text in texts):

@@ -65,7 +65,7 @@ class ReleaseDifference(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The contribution limits that differ; part of a difference is then due to them."""
+        """Sentences about differing contribution limits, which cause a part of the difference."""
         specs = [release.spec for release in (self.before, self.after)]
         common = [(spec.contribution or Contribution()).limits for spec in specs]
         notes = [f"{change}: a part of each difference is" for change in _changes(*common)]

@@ -118,7 +118,7 @@ def _find_limit(spec_layout: SpecLayout, plan: Plan, finder: Finder, rows: Exact
 def plan_with_bounds(
     spec_layout: SpecLayout, plan: Plan, bounds: Mapping[str, tuple[Fraction, Fraction]]
 ) -> Plan:
-    """The same plan with these bounds in place of those to be found.
+    """The plan with the found bounds in place of bounds to be found.
 
     The certificate is unchanged: a value scaled to its bounds is within [−1, 1] for any bounds.
     """

@@ -1,6 +1,6 @@
 """Prepare a release before it reads rows: rehearse all steps, then charge the ledger.
 
-The dealings with the ledger are here, too, and the state of a series.
+This module also charges the ledger, and keeps the state of a series.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _ODD = 0x9E3779B97F4A7C15
 def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
     """Write the plan, its certificate and the spec.
 
-    Rows and noise change only bounds in them, if these have to be found. Raises InvalidInput if
-    `verify` could not read them back.
+    These texts depend on rows and noise only through bounds that the release finds. Raises
+    InvalidInput if `verify` could not read them back.
     """
     put_texts(folder, spec=spec, plan=plan, certificate=certificate)
     try:
@@ -89,7 +89,7 @@ def _group_columns(query: Query) -> list[str]:
 
 
 def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
-    """Run every query of the release on no rows, with each limit that may be found.
+    """Run every query on an empty table, once for each limit that the search may choose.
 
     Raises InvalidInput if the source can't be opened, or a query is too large for the engine.
     """

@@ -286,7 +286,7 @@ class Release:
         return Standing.find(self._spec, self._folder)
 
     def target(self) -> Path | None:
-        """Find the directory that `run` would create now.
+        """The directory that `run` would create now.
 
         Returns:
             The directory, in a series the directory of the next release. None for a spec without

@@ -154,7 +154,7 @@ def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
 
 
 def _is_of(folder: Path, state: State) -> bool:
-    """True if a folder has the release that was drawn last."""
+    """True if a folder holds the newest release that was drawn."""
     try:
         link = Seal.read(folder).link
     except (CertificateRejected, SourceError):
@@ -249,7 +249,7 @@ class SeriesRelease:
         return tables, after, entry, start.digest
 
     def _restore(self, step: Step) -> _Drawn:
-        """The release that was drawn and entered before."""
+        """Restore the release that was already drawn and entered."""
         state, begun = step.state, self.standing.begun
         if state is None or begun is None:
             raise TypeError("a release that is finished was drawn")

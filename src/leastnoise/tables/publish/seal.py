@@ -197,7 +197,7 @@ def find_other_files(folder: Path, sealed: Seal) -> tuple[str, ...]:
 
 
 def is_signed(folder: Path) -> bool:
-    """True if the directory has a signature, by any key."""
+    """True if the directory has a signature, regardless of the key."""
     return (folder / SIGNATURE).exists()
 
 

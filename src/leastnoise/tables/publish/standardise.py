@@ -84,7 +84,7 @@ def standardise_rates(
     shape = [grouped.cells for grouped in part.layout.axes]
 
     def total(cells: Floats, scaled: Floats) -> Floats:
-        """The sum over the bands of each other group, with 0 · ∞ = 0."""
+        """The weighted sum over the standard population's bands, for each group; 0 · ∞ = 0."""
         bands = np.moveaxis(cells.reshape(shape), axis, -1)
         return np.where(scaled > 0, bands * scaled, 0.0).sum(axis=-1).ravel()
 

@@ -135,12 +135,12 @@ def _check_keys(
 
 
 def _are_equal(stored: list[Any], wanted: list[Any]) -> bool:
-    """True if two columns of public values are equal, and their types: True isn't 1, nor 1 1.0."""
+    """True if two columns of public values are equal in value and type: True isn't 1."""
     return stored == wanted and list(map(type, stored)) == list(map(type, wanted))
 
 
 def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
-    """True if all numbers are close to `wanted`, or each number is close to its own end."""
+    """True if each stored number is close to the one number `wanted`, or to its own."""
     expected = np.ravel(wanted).tolist()
     expected = expected * len(stored) if isinstance(wanted, float) else expected
     return len(stored) == len(expected) and all(map(is_close, stored, expected))

@@ -1,4 +1,4 @@
-"""Compare values of a limit on a file that may be looked at: their noise, and their bias.
+"""Compare the noise and the bias of several values of a limit, on a file that isn't private.
 
 Nothing here is private: it compares exact numbers of the file with and without limits. The noise of
 each value is the noise of its plan. The bias is the difference from the same query without limits,
@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def total(self) -> float:
-        """√(noise² + bias²)."""
+        """The total error √(noise² + bias²)."""
         return math.hypot(self.noise, self.bias)
 
 
@@ -190,7 +190,7 @@ def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 
 
 def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
-    """A spec whose limits drop no row of the file, and whose bounds clamp no value of it."""
+    """A spec whose limits drop no row of the file, and whose bounds clamp none of its values."""
     changed = copy.deepcopy(raw)
     unused = {"clipping", "rest", "clamp", "round", "contribution"}
     changed["query"] = [

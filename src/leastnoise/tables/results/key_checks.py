@@ -82,7 +82,7 @@ def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterato
 
 
 def _typed(keys: tuple[Any, ...]) -> tuple[tuple[type, Any], ...]:
-    """Keys with their types, since True equals 1."""
+    """Pair each key with its type, since True equals 1."""
     return tuple((type(key), key) for key in keys)
 
 

@@ -205,7 +205,7 @@ class Table(Framed, Shown):
 
 
 def _shown(values: Sequence[Any]) -> list[str]:
-    """A column as text; if all floats in it are whole, without decimals."""
+    """A column as text, without decimals if all floats are whole."""
     whole = all(
         isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE
         for value in values

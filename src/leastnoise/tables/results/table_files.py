@@ -86,7 +86,7 @@ def read_labelled(
 
 
 def read_header(path: Path, parts: Sequence[TableShape]) -> list[str]:
-    """The header of a CSV as it stands in the file."""
+    """The header of a CSV, exactly as in the file."""
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     return [*map(unescape_formulas, next(_csv_rows(content.decode("utf-8")), []))]
 

@@ -88,7 +88,7 @@ def copy_columns(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[
 
 
 def _columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[str]:
-    """The columns of the engine's frame that these layouts read, without their summands."""
+    """The columns of the engine's frame that these layouts read, except for columns to sum."""
     read = {engine.filter_column(text) for layout in layouts for text in layout.filters}
     if not spec.privacy.by_row:
         read.add(engine.column(spec.privacy.unit, "u"))
@@ -326,7 +326,7 @@ def _fixed_point(
 
 
 def _clamp(x: nw.Expr, low: float, high: float) -> nw.Expr:
-    """X within its bounds, for x that isn't NULL; narwhals' `clip` would test each row for NULL."""
+    """Clamp a value that isn't NULL to its bounds. The `clip` of narwhals would test for NULL."""
     return nw.max_horizontal(nw.min_horizontal(x, nw.lit(high)), nw.lit(low))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
-    """The number of units in each condition, with each unit in a few conditions.
+    """The number of units in each condition; each unit counts in at most a few conditions.
 
     A person is in a condition if any row of theirs is. If a row is the unit, it has no name to
     hash, so it counts in the first conditions that it satisfies.
@@ -52,7 +52,7 @@ def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -
 
 
 def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """The rows with 1 in at most `most` of the columns `names`: in the first that have 1."""
+    """The rows, keeping only the first `most` ones among the 0-1 columns `names`."""
     frame = frame.with_columns(_before=nw.lit(0))
     for name in names:
         kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)

@@ -91,7 +91,7 @@ class Part:
 
     @property
     def shrinks_in_cells(self) -> bool:
-        """True if one factor shrinks the integers of a cell, or a single integer is cut off."""
+        """True if each cell is bounded by itself: one factor, or a cut-off of a single integer."""
         if self.counts_once:
             return False
         by_cell = isinstance(self.shrinking, InCells) and not self.shrinking.by_number

@@ -71,7 +71,7 @@ def read_totals(
 
 
 def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
-    """The sums over rows, correct for fewer than 2^34 rows of at most 2^28 in size.
+    """The sums over rows, correct for fewer than 2^34 rows with integers of at most 2^28 in size.
 
     Beyond that cap, which every plan states, int64 could wrap around.
     """

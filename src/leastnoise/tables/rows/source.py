@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Rows, and the columns that a spec uses, each with its type.
+    """The source of rows, with the type of each column that a spec uses.
 
     `computed` are the spec's expressions over these columns.
     """

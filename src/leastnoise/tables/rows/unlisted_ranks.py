@@ -63,7 +63,7 @@ def candidate_totals(
 def _limit_persons(
     engine: Engine, layout: Layout, entries: nw.LazyFrame[Any], keys: list[str], *, salt: str
 ) -> nw.LazyFrame[Any]:
-    """The entries of persons, groups and candidates, with each person within both limits."""
+    """The entries of persons, groups and candidates, cut to the limits on groups and on rows."""
     if not isinstance(layout.bounding, FewGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
     most, group = layout.bounding.per_group, [UNIT, *keys]

@@ -124,7 +124,7 @@ def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
 
 
 def _tag_of_candidates(value: object) -> str:
-    """A tag that can't be a key."""
+    """A pydantic tag that no key of a spec can have."""
     return "grid[]" if isinstance(value, dict | Grid) else "list[]"
 
 
@@ -143,7 +143,7 @@ def list_candidates(given: Any) -> tuple[Fraction, ...]:
 
 
 def _read_find(value: object) -> bool:
-    """True; raises ValueError for any other value."""
+    """Accept only `true`; raises ValueError for any other value."""
     if value is not True:
         raise ValueError("Expected find = true. Write known bounds as [low, high].")
     return True
@@ -192,12 +192,12 @@ class FindBounds(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The table, which has `find`."""
+        """Require the key `find` in the table."""
         return require_key(value, "find", forms=_FORMS)
 
 
 def _tag(value: object) -> str:
-    """A tag that can't be a key."""
+    """A pydantic tag that no key of a spec can have."""
     return "find[]" if isinstance(value, dict | FindBounds) else "pair[]"
 
 
@@ -275,12 +275,12 @@ class Column(Section):
 
     @property
     def finds(self) -> FindBounds | None:
-        """The search for its bounds; None if they are given, or missing."""
+        """The search for the column's bounds; None if they are given, or missing."""
         return self.bounds if isinstance(self.bounds, FindBounds) else None
 
     @property
     def is_open(self) -> bool:
-        """True if its bounds are still to be found."""
+        """True if the column's bounds are still to be found."""
         return self.finds is not None and self.finds.found is None
 
     @property
@@ -302,7 +302,7 @@ class Column(Section):
 
     @property
     def ends(self) -> tuple[Fraction, ...]:
-        """The candidates for its bounds; () if no bounds are to be found."""
+        """The candidates for the column's bounds; () if no bounds are to be found."""
         candidates = None if self.finds is None else self.finds.candidates
         candidates = self.candidates if candidates is None else candidates
         return () if candidates is None else list_candidates(candidates)

@@ -16,7 +16,7 @@ MOST_CANDIDATES = 12
 
 
 def _read_find(value: object) -> bool:
-    """True; raises ValueError for any other value."""
+    """Accept only `true`; raises ValueError for any other value."""
     if value is not True:
         raise ValueError("Expected find = true, or a number instead.")
     return True
@@ -62,7 +62,7 @@ class FindLimit(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The table, which has `find`."""
+        """Require the key `find` in the table."""
         return require_key(value, "find", forms=_FORMS)
 
     @property
@@ -72,7 +72,7 @@ class FindLimit(Section):
 
 
 def _tag(value: object) -> str:
-    """A tag that can't be a key."""
+    """A pydantic tag that no key of a spec can have."""
     return "find[]" if isinstance(value, dict | FindLimit) else "value[]"
 
 
@@ -107,7 +107,7 @@ class Limits:
 
 @final
 class Contribution(Section):
-    """The limits on the contribution of one person; all that are given hold.
+    """The limits on the contribution of one person; every given limit applies.
 
     They limit a person's rows, the person's groups in one query, and the person's rows in each
     group; or the l1 or l2 norm of the person's additions to a query. `max_rows`, and `max_groups`

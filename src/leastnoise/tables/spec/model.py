@@ -196,7 +196,7 @@ class Privacy(Section):
 
     @property
     def implied(self) -> frozenset[str]:
-        """The name of ε, if it follows from ρ."""
+        """The keys of the budget that follow from others: `epsilon` if ρ is given."""
         return frozenset() if self.rho is None else frozenset({"epsilon"})
 
     @property
@@ -301,7 +301,7 @@ class Series(Section):
         return None if self.report is None else f"{self.report} is the number of the release"
 
     def condition_of(self, release: int) -> str:
-        """The same condition for the release with this number, as an expression."""
+        """The condition on the rows of the release with this number, as an expression."""
         name = (self.report or "").replace('"', '""')
         return f'"{name}" = {release}'
 
@@ -351,7 +351,7 @@ class Output(Section):
 
 @final
 class About(Section):
-    """The introduction of the release's page, in the publisher's own words."""
+    """The introduction of the release's page, written by the publisher."""
 
     title: Text | None = key("the title of the page", 'title = "Visits to doctors"', default=None)
     publisher: Text | None = key("the publisher", 'publisher = "The office"', default=None)
@@ -444,7 +444,7 @@ class Spec(Section):
 
     @property
     def table_kind(self) -> str:
-        """The suffix of the files of tables; Parquet without an output."""
+        """The file suffix of the tables; "parquet" if the spec has no output."""
         return "parquet" if self.output is None else self.output.kind
 
     @property

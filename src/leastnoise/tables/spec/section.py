@@ -173,7 +173,7 @@ class Section(BaseModel):
 def require_key(value: dict[str, Any], name: str, *, forms: str) -> dict[str, Any]:
     """The table `value`; raises ValueError with all `forms` if it lacks the key `name`.
 
-    Later checks name the key that a misspelt one stands for.
+    If the key is misspelt, later checks suggest the right one.
     """
     if name in value or any(_validate.nearest(str(given), (name,)) for given in value):
         return value

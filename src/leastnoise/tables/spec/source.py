@@ -86,7 +86,7 @@ def why_no_engine(engine: str | None) -> str | None:
 
 
 def why_no_source(name: str) -> str | None:
-    """The reason why no source can have this name; None if one can.
+    """The reason why a source can't have this name; None if it can.
 
     A name without a suffix may be a folder's.
     """
@@ -141,7 +141,7 @@ class Dialect:
     names: tuple[str, ...] = ()
 
     def of_file(self, name: str) -> Self:
-        """The same dialect, with the default delimiter of a file of this name if none is set."""
+        """This dialect; if no delimiter is set, with the default for a file of this name."""
         return replace(self, delimiter=self.delimiter or ("\t" if is_tsv(name) else ","))
 
     @property
@@ -208,8 +208,8 @@ class Join(Section):
     """A table of which one row is joined to each row with the same value of the column `on`.
 
     If it is joined by the unit's own column, its rows are part of the persons' data, which the
-    guarantee covers. Otherwise the table has to be `public`. Its columns are missing if it has no
-    row of a value, or several.
+    guarantee covers. Otherwise the table has to be `public`. Its columns are missing for a row
+    whose value occurs in no row of the table, or in several.
     """
 
     forms: ClassVar[dict[str, str]] = {

@@ -68,12 +68,12 @@ def read_epsilon(value: Any) -> Epsilon:
 
 
 def read_delta(value: Any) -> Fraction:
-    """δ; raises ValueError."""
+    """Read δ; raises ValueError."""
     return Budget(epsilon=1, delta=value).delta
 
 
 def read_rho(value: Any) -> Fraction:
-    """ρ; raises ValueError."""
+    """Read ρ; raises ValueError."""
     rho = exact(value, name="rho")
     if not 0 < rho <= MAX_RHO:
         raise ValueError(f"Expected 0 < rho <= {MAX_RHO:,}, got {decimal_text(rho)}.")

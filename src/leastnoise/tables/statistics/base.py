@@ -198,11 +198,11 @@ class AnyStatistic(ABC):
     @property
     @abstractmethod
     def label(self) -> str:
-        """The name of its column in a result, such as count, count_units or mean_<column>."""
+        """The column name of the statistic in a result, such as count or mean_<column>."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffixes of its columns in a result."""
+        """The suffixes of the statistic's columns in a result."""
         return SUFFIXES
 
     @property
@@ -211,7 +211,7 @@ class AnyStatistic(ABC):
         """The single-column statistics from which it is computed."""
 
     def in_words(self, labels: Mapping[str, str]) -> str:
-        """Its name in plans and pages, given the `labels` of columns."""
+        """The name of the statistic in plans and pages, given the `labels` of columns."""
         if labels.keys().isdisjoint(part.column for part in self.parts):
             return self.label
         return " / ".join(part.in_words(labels) for part in self.parts)
@@ -240,7 +240,7 @@ class Statistic(AnyStatistic):
 
     @abstractmethod
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
-        """Its four columns from the noisy numbers of each component, each of shape (n,).
+        """The statistic's four columns from the noisy numbers of each component, all of shape (n,).
 
         `_low` and `_high` hold the value without noise with probability 95 %.
         """
@@ -249,7 +249,7 @@ class Statistic(AnyStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """An upper bound on its `_std` in a group of this many `rows`.
+        """An upper bound on the statistic's `_std` in a group of this many `rows`.
 
         `stds` has the standard deviation of each number. `rows` is given if the statistic
         `needs_size`.
@@ -260,7 +260,7 @@ class Statistic(AnyStatistic):
         """An upper bound on half the width of its interval in a group of this many `rows`."""
 
     def unit(self, ingredients: Ingredients) -> float:
-        """The change of its value when its first number changes by 1."""
+        """The change of the statistic's value when its first number changes by 1."""
         return ingredients.unit
 
     def is_open(self, ingredients: Ingredients) -> bool:
@@ -275,7 +275,7 @@ class Statistic(AnyStatistic):
 
     @abstractmethod
     def stated_std(self, ingredients: Ingredients) -> Ends | None:
-        """Its `_std`, one for all cells or one per cell; None if it depends on the draw."""
+        """The `_std` of all cells together, or of each cell; None if it depends on the draw."""
 
     @abstractmethod
     def find_wrong_suffix(
@@ -304,7 +304,7 @@ class OneColumn(AnyStatistic):
 
     @property
     def label(self) -> str:
-        """Its kind and its column, if it has one."""
+        """The kind of the statistic and its column, if it has one, such as mean_income."""
         return f"{self.kind}_{self.column}" if self.column else self.kind
 
     @final
@@ -314,7 +314,7 @@ class OneColumn(AnyStatistic):
         return (self,)
 
     def in_words(self, labels: Mapping[str, str]) -> str:
-        """Its kind and the label of its column."""
+        """The kind of the statistic and the label of its column, such as "mean of income"."""
         name = labels.get(self.column)
         return self.label if name is None else f"{self.kind} of {name}"
 

@@ -188,7 +188,7 @@ class Quotient(Statistic):
         return scaled.scale * min(widest, (scaled.most - scaled.least) / 2)
 
     def _denominator(self, ingredients: Ingredients, rows: int | None) -> float:
-        """N of a group of this many rows; for a sum, if each row adds half of the largest value."""
+        """The n of a group of this many rows; in a sum, each row adds half of the largest value."""
         return require_size(rows) * (0.5 if ingredients.components[1].of_values else 1.0)
 
     @final
@@ -197,7 +197,7 @@ class Quotient(Statistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """S/n."""
+        """S/n: quotients of the same components are equal in this unit."""
         middle, scale, *_ = self.scale_of(ingredients)
         return (value - middle) / scale
 
@@ -205,7 +205,7 @@ class Quotient(Statistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check all ranges, `_std` against n, and the interval against value and `_std`."""
+        """Check all ranges, then `_std` against n, then the interval against value and `_std`."""
         value, std, low, high = columns
         middle, scale, smallest, largest = self.scale_of(ingredients)
         least, most = middle + scale * smallest, middle + scale * largest

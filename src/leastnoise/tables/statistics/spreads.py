@@ -82,14 +82,14 @@ class Spread(ColumnStatistic):
 
     @abstractmethod
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """Its `_std`, from the `std` of V; at most half of its range.
+        """The statistic's `_std`, from the `std` of V; at most half of the statistic's range.
 
         No law on [0, 1] has a standard deviation above ½ (Popoviciu).
         """
 
     @abstractmethod
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `std` of V, from its `_std`, unless that is the largest possible."""
+        """The `std` of V, from the statistic's `_std`, unless that is the largest possible."""
 
     @final
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
@@ -161,7 +161,7 @@ class Spread(ColumnStatistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """V."""
+        """V: statistics of the same components are equal in this unit."""
         return self.to_variance(ingredients, value)
 
     @final
@@ -231,20 +231,20 @@ class Var(Spread):
         return ingredients.unit**2
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """In the column's units, squared."""
+        """The variance in the column's units, squared."""
         return ingredients.unit**2 * np.asarray(variance)
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """In units of radius²."""
+        """The variance in units of radius²."""
         return value / ingredients.unit**2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The same in the column's units, squared."""
+        """The `_std` in the column's units, squared."""
         del variance
         return ingredients.unit**2 * np.minimum(std, _LARGEST_STD)
 
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The same in units of radius²."""
+        """The `std` in units of radius²."""
         del variance
         return std / ingredients.unit**2
 
@@ -257,11 +257,11 @@ class Std(Spread):
     kind: ClassVar[str] = "std"
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The root, which maps intervals to intervals."""
+        """The root of the variance, which maps intervals to intervals."""
         return ingredients.unit * np.sqrt(np.asarray(variance))
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The square."""
+        """The square of the standard deviation."""
         return (value / ingredients.unit) ** 2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
@@ -278,7 +278,7 @@ class Std(Spread):
 
 
 def _slope(ingredients: Ingredients, squared_mean: Floats, variance: Floats) -> Floats:
-    """N times the deviation of V by the delta method: see `Spread.values`."""
+    """The deviation of V by the delta method, times n: see `Spread.values`."""
     of_sum, of_square, of_count = (noise.std for noise in ingredients.noise)
     of_n = (squared_mean - variance + 0.5) * of_count
     return np.sqrt(4 * squared_mean * of_sum**2 + of_square**2 / 4 + of_n**2)

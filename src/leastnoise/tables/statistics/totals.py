@@ -87,7 +87,7 @@ class Total(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The same in every cell; the noises of two numbers of a cell are uncorrelated."""
+        """The std, the same in every cell; noises of two numbers of a cell are uncorrelated."""
         del rows
         return math.hypot(
             *(w * std for w, std in zip(self.weights(ingredients), stds, strict=True))
@@ -95,13 +95,13 @@ class Total(ColumnStatistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """The same in every cell."""
+        """The half-width, which is the same in every cell."""
         del rows
         return float(np.max(self._half_width(ingredients)))
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The number in its unit."""
+        """The number itself, in its own unit."""
         return value / self.unit(ingredients)
 
     @final
@@ -251,14 +251,14 @@ class Sum(Total):
             yield count_of(spec, ""), value
 
     def weights(self, ingredients: Ingredients) -> tuple[float, ...]:
-        """Its unit, or the middle and the radius of the bounds."""
+        """The unit of the sum, or the middle and the radius of the bounds."""
         if len(ingredients.components) == 1:
             return super().weights(ingredients)
         _, value = ingredients.components
         return float(value.centre), float(value.radius)
 
     def unit(self, ingredients: Ingredients) -> float:
-        """The value of one unit of its last number."""
+        """The value of one unit of the last number, the sum."""
         return float(ingredients.components[-1].radius)
 
     def find_wrong_suffix(

@@ -105,7 +105,7 @@ class FileRows:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def without_rows(self) -> FileRows:
-        """The same columns without rows. DuckDB then reads nothing, unlike for LIMIT 0."""
+        """These columns without rows. DuckDB then reads nothing, unlike for LIMIT 0."""
         return replace(self, sql=f"(SELECT * FROM {self.sql} WHERE FALSE)")  # noqa: S608  # as it was
 
 

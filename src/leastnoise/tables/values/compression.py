@@ -67,7 +67,7 @@ class _Gzip:
 
 @final
 class _Zstandard:
-    """Decompress each frame to its end: the module's own reader accepts truncated frames."""
+    """Decompress each frame to its end, since the reader of zstandard accepts truncated frames."""
 
     def __init__(self, file: BinaryIO, module: Any) -> None:
         self._file, self._module = file, module

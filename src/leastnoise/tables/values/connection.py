@@ -1,4 +1,4 @@
-"""Connections to an embedded DuckDB that fetches nothing and sees no variable of this program.
+"""Connections to an embedded DuckDB that downloads nothing and sees no Python variable.
 
 They evaluate every condition in every row. By default DuckDB decides conditions, and skips rows, by
 the minimum and maximum of a column. In Parquet files these leave NaN out. They also depend on other

@@ -227,9 +227,9 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The file in blocks that end where a line does.
+    """Split the file into blocks that end at line ends.
 
-    A line that is too long comes as its first MAX_LINE + 1 bytes or more, and its end.
+    A line that is too long is cut: its first MAX_LINE + 1 bytes or more are kept, and its end.
     """
     rest = b""
     while read := file.read(2**19):

@@ -1,4 +1,4 @@
-"""Read a Parquet file, whatever its texts hold.
+"""Read a Parquet file, even if it contains texts that aren't valid.
 
 DuckDB raises an error for a text that isn't UTF-8, and an error is an output. It can also write a
 question mark for each wrong byte, or leave wrong bytes out. Texts that have the same length both
@@ -113,7 +113,7 @@ def read_columns(
 @final
 @dataclass(frozen=True)
 class _Element:
-    """An element of a Parquet schema, as the file's metadata has it."""
+    """An element of the Parquet schema in a file's metadata."""
 
     name: str
     children: int | None
@@ -189,7 +189,7 @@ def select_rows(
 def _select_rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
 ) -> FileRows:
-    """The rows; with simpler SQL if a `look` finds no odd text."""
+    """The rows; with simpler SQL if a first `look` at the texts finds only ordinary ones."""
     known = read_columns(connection, path)
     listed = ", ".join(f"c{position}" for position in range(len(known)))
     columns = {name: column for name, column in known if name in used}

@@ -106,7 +106,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock the folder until the descriptor is closed; return whether that was possible."""
+    """Lock the folder until the descriptor is closed; return True on success."""
     if fcntl is None:  # pragma: no cover
         return wait
     try:
@@ -118,7 +118,7 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def _remove(path: Path, descriptor: int) -> None:
-    """Remove the folder by its descriptor: if `path` leads elsewhere by now, that is left alone."""
+    """Remove the folder by its descriptor, so that another folder now at `path` stays."""
     for inner, folders, files, at in os.fwalk(".", topdown=False, dir_fd=descriptor):
         del inner
         for name in files:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell's noise: `each` is q, and `moment` maps k < q and x to M_k(x)."""
+    """The law of a cell of q = `each` numbers; `moment` maps k < q and x to M_k(x)."""
 
     each: int
     moment: Callable[[int, float], float]

@@ -287,5 +287,5 @@ def map_rows(rows: Reals, point: Callable[[LazyReal], Reals]) -> Reals:
 
 
 def as_vector(number: LazyReal) -> Reals:
-    """A vector of one number."""
+    """The vector with this number as its only entry."""
     return Listed([number])

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def interval_surface(source: PointSource, body: Segment, gauges: Reals) -> Reals:
-    """The points ±bound."""
+    """The points ±bound with fair signs, times their gauges."""
     bound = body.bound
     signs = Signs(gauges.size, source.entropy)
     return ScaledRows(factors=gauges, parts=signs, units=[bound], row=1)
@@ -52,7 +52,7 @@ def interval_uniform(source: PointSource, body: Segment, radii: Reals) -> Reals:
 
 
 def interval_falling(source: PointSource, body: Segment, count: int) -> Reals:
-    """Laplace noise."""
+    """Points with the density of Laplace noise."""
     return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
 
 

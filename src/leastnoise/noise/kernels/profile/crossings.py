@@ -201,7 +201,7 @@ def _classify(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Flags for cells with exactly one sign change, and for cells that may have several.
 
-    m changes within lengths of 1/`sharp` and more.
+    1/`sharp` is the shortest length on which m changes.
     """
     least = left[2] - right[1] - phi  # bounds of L′, as m increases
     most = right[2] - left[1] - phi

@@ -233,7 +233,7 @@ def _derivatives(roots: Crossings, count: int) -> Array:
 
 
 def log_divergence(law: Kernels, *, shift: float, epsilon: float) -> float:
-    """Ln H(shift)."""
+    """The logarithm of H(shift)."""
     periods = round(shift / law.spacing)
     whole = 1e-14  # relative distance below which a shift counts as a multiple of the spacing
     if not law.folded and periods and abs(shift / law.spacing - periods) <= whole * periods:

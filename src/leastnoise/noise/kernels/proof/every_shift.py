@@ -137,7 +137,7 @@ class _ShiftSearch:
         return at_multiple(law, int(periods), decay=self.decay, epsilon=self.epsilon)
 
     def _cell(self, first: Fraction, last: Fraction) -> _ShiftCell:
-        """Bound H on [first, last], of a width up to the table's step."""
+        """Bound H on [first, last], an interval no wider than the table's step."""
         left, right = self._look(first), self._look(last)
         width = float(last - first) * (1 + 1e-9)
         fall = falls(self.table, self._divergence.still, (first, left.row), (last, right.row))

@@ -146,7 +146,7 @@ class DensityTable:
 
     @property
     def step(self) -> float:
-        """1/n."""
+        """The step 1/n, in units of σ."""
         return 1 / self.per_sigma
 
     @cached_property
@@ -162,7 +162,7 @@ class DensityTable:
 
     @cached_property
     def points(self) -> Floats:
-        """The points, exact."""
+        """The points i/n as exact floats."""
         return np.arange(self.first, self.first + self.count, dtype=np.float64) * self.step
 
     @cached_property

@@ -51,7 +51,7 @@ class Point:
 
     @property
     def b(self) -> acb:
-        """r^p."""
+        """The power b = r^p of the radius."""
         return self.v / self.growth
 
 

@@ -48,12 +48,12 @@ class Tails:
 
     @classmethod
     def of(cls, p: arb, weighted: arb) -> Tails:
-        """Take the difference."""
+        """Set δ to the difference of the two tails."""
         return cls(p=p, weighted=weighted, delta=p - weighted)
 
     @classmethod
     def unknown(cls, delta: arb) -> Tails:
-        """Know δ alone."""
+        """State δ alone, without the tails."""
         return cls(p=arb.nan(), weighted=arb.nan(), delta=delta)
 
     @classmethod
@@ -71,7 +71,7 @@ class Tails:
 
 
 def tails(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> Tails:
-    """Enclose δ(ε), and the tails where they are known, of a loss that isn't at most ε always."""
+    """Enclose δ(ε), and the tails where they are known, for a loss that may exceed ε."""
     line = _Line(noise, shift=shift, epsilon=epsilon)
     if epsilon == 0:
         return Tails.at_zero(line.within_half())

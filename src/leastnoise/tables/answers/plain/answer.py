@@ -51,15 +51,15 @@ class Plain:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of its queries in certificates."""
+        """The labels of the answer's queries in certificates."""
         return tuple(query.label for query in self.queries)
 
     def owns(self, name: str) -> bool:
-        """Certificates have the labels of their queries."""
+        """False: no certificate has another name than a query's label."""
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the draws: which queries share one, and the least noise for each."""
+        """Group the queries by draw, then find and prove the least noise for each draw."""
         listed = self._lay_out_alone()
         if listed is None:
             return
@@ -73,7 +73,7 @@ class Plain:
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
     def _lay_out_alone(self) -> SpecLayout | None:
-        """The layouts of these queries alone, with their part of the budget; None without queries.
+        """The layouts of these queries with their part of the budget; None without queries.
 
         Each query has the same part of the whole budget as before.
         """
@@ -103,7 +103,7 @@ class Plain:
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Drawn:
-        """The draw for queries that a certificate names; rejects any other statement."""
+        """Read the draw for queries that a certificate names; reject any other statement."""
         spec = self.layouts.spec
         queries = tuple(query for query in self.queries if query.label in labels)
         ((name, claim),) = claims
@@ -144,7 +144,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of its queries in certificates."""
+        """The labels of the answer's queries in certificates."""
         return tuple(layout.label for layout in self.layouts)
 
     @cached_property
@@ -158,7 +158,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells of all its parts."""
+        """The cells of all parts of the draw."""
         return Reads(cells=self.layouts)
 
     def draw(self, totals: Totals) -> list[Table]:
@@ -178,11 +178,12 @@ class Drawn(NoisyAnswer):
         ]
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The queries that share the draw."""
+        """A sentence that names the queries that share the draw."""
         queries = list(dict.fromkeys(layout.name for layout in self.layouts))
         if len(queries) > 1:
             together = f"The noise of {_words.join_names(queries)} is planned together"
-            yield Sentence(Topic.DRAW, f"{together}: none has more than alone.")
+            alone = "no query has more noise than it would have alone"
+            yield Sentence(Topic.DRAW, f"{together}: {alone}.")
 
 
 @final
@@ -197,7 +198,7 @@ class DrawnPart(NoisyPart):
 
     @property
     def first(self) -> int:
-        """The index of its first coordinate in the draw."""
+        """The index of the part's first coordinate in the draw."""
         return sum(layout.dimension for layout in self.answered.layouts[: self.index])
 
     @property

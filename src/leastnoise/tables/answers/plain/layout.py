@@ -29,7 +29,7 @@ class PlainQueries(QueryKind):
     why_no_rho: ClassVar[str] = ""
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """One part, or two where persons and rows are counted; none without noise."""
+        """One part, or two if both persons and rows are counted; () without noise."""
         if not asked:
             return ()
         persons = [index for index, (_, needs) in asked.items() if needs in PERSON_COUNTS]

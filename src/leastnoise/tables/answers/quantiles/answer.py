@@ -59,12 +59,12 @@ class ByChance(QuantilePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
-        """The draws for all levels, of which the spec decides all but the rates."""
+        """Find the draws for all levels. Only their rates don't follow from the spec directly."""
         return _claim(layout, share.epsilon / releases)
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByChance:
-        """The quantiles; only the certificate that `find` finds is about them."""
+        """Read the quantiles; accept only the certificate that `find` would find."""
         layout, releases = asked.layout, asked.releases
         why = f"Query {layout.label!r}: chance chooses its quantiles."
         claim = expect_claim(claim, QuantileCertificate, why)
@@ -82,7 +82,7 @@ class ByChance(QuantilePlan):
         return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
 
     def describe_draw(self) -> list[str]:
-        """In how many rounds they are chosen."""
+        """A sentence with the number of rounds in which the quantiles are chosen."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
             return [NEAREST]
@@ -92,7 +92,7 @@ class ByChance(QuantilePlan):
         return [NEAREST, f"{rounds}, each between quantiles of the rounds before."]
 
     def describe_values(self) -> Iterator[Sentence]:
-        """No interval of values exists."""
+        """A sentence that explains why there is no interval of values."""
         which = " that is chosen by chance" if self.beside_trees else ""
         yield Sentence(Topic.VALUES, _CHOSEN.format(which=which))
 
@@ -105,7 +105,7 @@ class ByChance(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """The parts of a candidate, and whether quantiles are chosen in rounds."""
+        """The parts of a candidate, and if quantiles are chosen in rounds, as JSON values."""
         return {"parts": self.certificate.parts, "nested": self.certificate.nested}
 
     @property
@@ -140,11 +140,11 @@ class Quantiles:
 
     @property
     def labels(self) -> tuple[str]:
-        """Its label in the certificate."""
+        """The label of the quantiles in the certificate."""
         return (self.layout.label,)
 
     def owns(self, name: str) -> bool:
-        """Its certificate has the label."""
+        """False: the certificate has the label of the quantiles, no other name."""
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
@@ -192,7 +192,7 @@ def list_quantiles(layouts: SpecLayout, *, first: int) -> Iterator[Quantiles]:
 
 
 def _kind_of(layout: QuantileLayout) -> type[QuantilePlan]:
-    """The way in which quantiles are found."""
+    """The class of answers for these quantiles."""
     if not layout.by_tree:
         return ByChance
     return ByTreeAndThreshold if layout.unlisted else ByTree
@@ -212,7 +212,7 @@ def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
 
 
 def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
-    """Yield a draw, and the draws before it that it rests on, one of each depth."""
+    """Yield a draw and the earlier draws on which it depends, one of each depth."""
     choices = claim.choices
     at: int | None = index
     while at is not None:

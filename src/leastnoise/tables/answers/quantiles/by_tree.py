@@ -72,8 +72,8 @@ TOTAL_NOTE = (
     "because it is part of the same draw."
 )
 _READ_OFF = (
-    "The quantiles of {column} are read off counts of rows at each candidate, with whole noise of "
-    "a tree {tree}."
+    "The quantiles of {column} are computed from noisy counts of the rows at each candidate. The "
+    "counts have whole-number noise on a tree {tree}."
 )
 NEAREST = "A value counts at the nearest candidate, one outside at the first or the last."
 _DEEPEST = 4
@@ -99,7 +99,7 @@ class TreePlan(QuantilePlan):
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """The total of the tree and its error, where it decides which groups are published."""
+        """The total of the tree and its error, if the total decides which groups are published."""
         layout, error = self.layout.count, self.total_error
         return () if layout is None or error is None else ((layout, (error,)),)
 
@@ -134,16 +134,16 @@ class TreePlan(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """The tree."""
+        """The record of the tree in plan.json."""
         return {"tree": tree_to_record(self.tree.noise)}
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group, and its total where that decides."""
+        """The quantiles of each group, and the group's total if it decides on publication."""
 
 
 def _measure_total(tree: RankTree, layout: QuantileLayout) -> NoiseError | None:
-    """The error of the total that decides on groups; None if none does.
+    """The error of the total that decides which groups are published; None without such a total.
 
     Raises NotApplicable if its noise is 0 as a float, since a _std of 0 would promise the truth.
     """
@@ -183,7 +183,7 @@ class ByTree(TreePlan):
         )
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group, and its total where that decides."""
+        """The quantiles of each group, and the group's total if it decides on publication."""
         table = publish_by_tree(
             self.layout, self.certificate, self.tree, *totals.cells, total=self.noisy
         )
@@ -193,7 +193,7 @@ class ByTree(TreePlan):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByTreeAndThreshold(TreePlan):
-    """Quantiles in groups that nobody listed, published if a tree's total reaches a threshold.
+    """Quantiles in unlisted groups, published if the total of a group's tree reaches a threshold.
 
     The certificate is about the tree of one group, which is drawn anew for each group.
     """
@@ -218,7 +218,7 @@ class ByTreeAndThreshold(TreePlan):
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByTreeAndThreshold:
-        """The quantiles, if the certificate is about groups and trees that the layout has."""
+        """Read the quantiles, if the certificate fits the groups and trees of the layout."""
         layout, where = asked.layout, f"Query {asked.layout.label!r}"
         why = f"{where}: the total of a tree decides which unlisted groups are published."
         claim = expect_claim(claim, ThresholdCertificate, why)
@@ -227,7 +227,8 @@ class ByTreeAndThreshold(TreePlan):
             claim, limits, share, reach=limits.per_group, neighbours=layout.neighbours, where=where
         )
         if claim.coordinate is not None:
-            raise CertificateRejected(f"{where}: the total of a tree's counts decides.")
+            total = "the total of a tree's counts"
+            raise CertificateRejected(f"{where}: only {total} may decide on publication.")
         _, pure = split_budget(share, layout.neighbours)
         noise = list_rank_trees(layout).read(claim.noise, pure)
         tree = RankTree(noise=noise, candidates=layout.candidates.cells)
@@ -244,7 +245,7 @@ class ByTreeAndThreshold(TreePlan):
 
     @property
     def reads(self) -> Reads:
-        """The rows at each candidate of all groups that somebody is in."""
+        """The rows at each candidate of all groups that occur in the data."""
         return Reads(groups=(self.layout.histogram,))
 
     def draw(self, totals: Totals) -> list[Table]:
@@ -276,7 +277,7 @@ class ByTreeAndThreshold(TreePlan):
 
     @property
     def where(self) -> str:
-        """The groups of its table."""
+        """The groups of the table, in words."""
         return "each group that is published"
 
     def own_record(self) -> dict[str, Any]:
@@ -296,7 +297,7 @@ class ByTreeAndThreshold(TreePlan):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of its columns, such as a total below the threshold."""
+        """The first fault of the columns, such as a total below the threshold."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         labels = [asked.label for layout, _ in self.noisy for asked in layout.statistics]
@@ -304,7 +305,7 @@ class ByTreeAndThreshold(TreePlan):
         return next(filter(None, wrong), None)
 
     def make_zeros(self) -> list[Table]:
-        """Its columns without rows, since nobody knows how many there will be."""
+        """The columns without rows, since the number of groups isn't known."""
         keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
         counts = [table_of(count, np.zeros(0), noise, keys=keys) for count, noise in self.noisy]
         quantiles = make_table(self.layout, [], keys=keys)

@@ -1,10 +1,10 @@
 """From a query to the public layout of its quantiles: cells, candidates and limits.
 
-Rows are counted in a cell a group and a candidate, as a histogram's are. A quantile is chosen by
-ranks (theory/release.md §10): by permute-and-flip, or off the same counts with the noise of a tree.
-All of a person's rows count for it: of one with too many, each counts for less. So which of them
-count isn't decided by their values. In groups that nobody listed, rows are whole: see
-`rows.unlisted_ranks`.
+Each pair of a group and a candidate is a cell, in which rows are counted as in a histogram. A
+quantile is chosen by ranks (theory/release.md §10): by permute-and-flip, or from the same counts
+with the noise of a tree. All rows of a person count. If a person has too many rows, each counts
+for less, so that no choice of rows depends on their values. In unlisted groups rows count whole:
+see `rows.unlisted_ranks`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
-    """The layout of a tree's total, as the last column of the table. It is in the tree's draw."""
+    """The layout of a tree's total, which has the tree's noise: the last column of the table."""
     needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
     shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
     return replace(shape, bounding=layout.histogram.bounding) if layout.unlisted else shape

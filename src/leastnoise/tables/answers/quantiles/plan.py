@@ -71,7 +71,7 @@ class RankError:
     sizes: tuple[int, ...]
 
     def in_words(self) -> str:
-        """The error in a sentence."""
+        """A sentence about the error."""
         shares = [
             f"{100 * self.rows_95 / size:.2g} % of {size:,}"
             for size in self.sizes
@@ -108,7 +108,7 @@ class QuantilePlan(AloneInDraw):
     @classmethod
     @abstractmethod
     def read(cls, asked: Asking, claim: Claim) -> QuantilePlan:
-        """The quantiles that are released as `claim` says; rejects any other statement."""
+        """Read the quantiles that are released as `claim` says; reject any other statement."""
 
     @abstractmethod
     def rows_off(self, index: int) -> float:
@@ -124,7 +124,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
-        """The layouts of its columns."""
+        """The layouts of the part's columns."""
         return (*(layout for layout, _ in self.noisy), self.layout)
 
     @property
@@ -137,7 +137,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def count_error(self) -> ExpectedError | None:
-        """The error of the count that decides which groups are published; None if none does."""
+        """The error of the count that decides which groups are published; None without it."""
         errors = [
             ExpectedError(
                 statistic=layout.statistics[0].label,
@@ -158,7 +158,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def where(self) -> str:
-        """The groups of its table."""
+        """The groups of the table, in words."""
         return _words.count_noun(self.layout.cells, "cell")
 
     @property
@@ -193,7 +193,7 @@ class QuantilePlan(AloneInDraw):
         """The sentence for a page; `rows` lists the quantiles, each with its error in rows."""
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """The error of each quantile in rows, and the half-width of a count that decides."""
+        """The error of each quantile in rows; the half-width of the count that selects groups."""
         labels = spec.labels
         called = [asked.in_words(labels) for asked in self.layout.statistics]
         off = [f"{error.rows_95:,.4g} rows" for error in self.errors]
@@ -219,7 +219,7 @@ class QuantilePlan(AloneInDraw):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of its columns, to end a sentence; None without a fault."""
+        """The first fault of the part's columns, to end a sentence; None without a fault."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         label = wrong_quantile(self.layout, columns, kind)
@@ -231,12 +231,12 @@ class QuantilePlan(AloneInDraw):
         )
 
     def with_all_groups(self) -> Self:
-        """The same plan without a count that leaves groups out."""
+        """This plan without the smallest count that a group needs to be published."""
         counts = [publish_all(layout) for layout, _ in self.noisy]
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 
     def make_zeros(self) -> list[Table]:
-        """Its columns without rows and noise: the first candidate everywhere."""
+        """The columns for an empty table without noise: the first candidate everywhere."""
         layout = self.layout
         least = [
             [[0] * len(asked.candidate_suffixes) for asked in layout.statistics]

@@ -1,4 +1,4 @@
-"""The table of quantiles: one candidate for each group and level, found as certified."""
+"""The table of quantiles: a candidate for each group and level, drawn as the certificate says."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def read_chosen_values(
 def wrong_quantile(
     layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str
 ) -> str | None:
-    """The label of a quantile that can't have been found; None if all may have been found.
+    """The label of a quantile that no valid run could publish; None if all are possible.
 
     A quantile is a candidate, is not below the quantile of a lower level, and lies in its interval,
     whose ends lie halfway between candidates. `columns` are as `read_table` gives them.
@@ -214,7 +214,7 @@ def wrong_quantile(
 
 
 def _list_published(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
-    """For each candidate its value, and the ends of the values that count there."""
+    """Values of candidates, with the lower and upper ends of the data values counted at each."""
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]
 

@@ -117,7 +117,7 @@ class Selection(OfOneQuery):
         yield Offer(index=self.query.index, claims=claims, known=tuple(known))
 
     def _find_selection(self) -> SelectionCertificate:
-        """The rounds of one release, all of which the spec decides."""
+        """The certificate of the selection in one release, which follows from the spec."""
         layout = self.layout
         try:
             return SelectionCertificate.best(
@@ -132,7 +132,7 @@ class Selection(OfOneQuery):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Selected:
-        """The groups and counts, released as `claims` say; rejects any other statement."""
+        """Read the groups and counts, released as `claims` say; reject any other statement."""
         where = f"Query {self.label!r}"
         if [name for name, _ in claims] != [self.label, self.name_of_selection]:
             why = "it needs a certificate of its noise, and one of its selection"
@@ -197,7 +197,7 @@ class Selected(NoisyAnswer):
 
     @property
     def gap(self) -> int:
-        """With 95 % no group left out has a count that is further above a selected one."""
+        """With 95 % probability, no omitted count exceeds a selected count by more than this."""
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4
         return math.floor(math.log(pairs / _MISSED) / float(claim.rate)) + 1
@@ -259,7 +259,7 @@ class SelectedCounts(NoisyPart):
         return {"selection": record}
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """The groups that a published count leaves out, and the wishes."""
+        """Sentences about groups that a smallest count leaves out, and about wishes."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.min_count is not None:
@@ -273,11 +273,11 @@ class SelectedCounts(NoisyPart):
         return f"{selection}{super()._noise_in_words(person)}"
 
     def with_all_groups(self) -> Self:
-        """The same counts without a smallest count."""
+        """This part without the smallest count that a group needs to be published."""
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:
-        """Its columns without rows and noise, for the groups with the longest keys."""
+        """The columns for an empty table without noise, for the groups with the longest keys."""
         columns = key_columns(candidates_of(self.layout))
         lengths = [sum(len(str(key)) for key in keys) for keys in zip(*columns, strict=True)]
         longest = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -292,7 +292,7 @@ def _keys_of(layout: Layout, selected: Sequence[int]) -> list[list[Any]]:
 
 
 def _on_page(answered: Selected) -> str:
-    """The groups that a page has."""
+    """A sentence about the groups on a page."""
     claim = answered.selection
     return (
         f"These groups were selected among {claim.candidates:,} by chance, most likely the "

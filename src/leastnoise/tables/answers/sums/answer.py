@@ -72,7 +72,7 @@ class Summed(NoisyAnswer):
 
     @classmethod
     def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
-        """Find and prove noise that is Gaussian in all tables. Raises Refused if it isn't known."""
+        """Find and prove Gaussian noise in all tables. Raises Refused if no such noise is known."""
         raise Refused(f"The query {cells.label!r}: no Gaussian noise is known for its tables.")
 
     @classmethod
@@ -116,7 +116,7 @@ class Summed(NoisyAnswer):
         """The noise, and a comparison with other ways to make these tables, in sentences."""
 
     def mark(self, index: int) -> dict[str, Any]:
-        """The fields of the record that differ from table to table."""
+        """The fields of plan.json that differ from table to table."""
         return {"unlike_rows": self.parts[index].has_unlike_rows}
 
     def dimension(self, index: int) -> int:
@@ -149,11 +149,11 @@ class Summed(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells."""
+        """The cells, as the integers that get noise."""
         return Reads(cells=(self.cells,))
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The noise, and a comparison with other ways to make these tables."""
+        """Sentences about the noise, with a comparison with other ways to make these tables."""
         for text in self.in_words():
             yield Sentence(Topic.NOISE, text)
 
@@ -187,7 +187,7 @@ class SumPart(NoisyPart):
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of its whole counts: see `sums.whole_counts`."""
+        """The largest bias of the table's whole counts: see `sums.whole_counts`."""
         whole = self.answered.whole_counts
         return None if whole is None else whole.too_high[self.name]
 
@@ -221,7 +221,8 @@ class SumPart(NoisyPart):
             yield Sentence(Topic.WHOLE, WHOLE_NOTE)
         if self.answered.cells.largest:
             largest = _words.format_for_page(self.answered.largest_std)
-            text = f"{FOR_THE_LARGEST} It is {largest}, of all tables that add up with it."
+            sums = "in all tables that add up with this table"
+            text = f"{FOR_THE_LARGEST} The largest {sums} is {largest}."
             yield Sentence(Topic.PAGE, text)
 
 
@@ -233,11 +234,11 @@ class Sums(OfOneQuery):
     kind: type[Summed]
 
     def owns(self, name: str) -> bool:
-        """True if a certificate of that name is about noise in one of its tables."""
+        """True if a certificate of that name is about noise in a table of the query."""
         return self.kind.owns(self.label, name)
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the noise of all its tables."""
+        """Find and prove the noise of all tables of the query."""
         tell(f"Finding and proving the noise of {self.label}")
         if self.layouts.spec.privacy.rho is not None:
             claims = self.kind.find_gaussian(self.layout, self.share, self.releases)
@@ -248,6 +249,6 @@ class Sums(OfOneQuery):
         yield Offer(index=self.query.index, claims=find(pure=False), purely=purely)
 
     def read(self, labels: Sequence[str], claims: Named, reading: Reading) -> Summed:
-        """Its tables, released as `claims` say; rejects any other statement."""
+        """Read the tables, released as `claims` say; reject any other statement."""
         composed = reading.certificate.rule == COMPOSED
         return self.kind.read(self.layout, self.share, claims, composed=composed)

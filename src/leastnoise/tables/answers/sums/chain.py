@@ -45,7 +45,7 @@ _DRAWN = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """Noise of a tree whose levels take in the columns in this `order`."""
+    """Noise of a tree in which each level adds the next column of this `order`."""
 
     order: tuple[int, ...]
     noise: Agreeing

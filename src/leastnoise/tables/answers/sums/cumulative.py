@@ -85,7 +85,7 @@ class Cumulative(TreeSums):
 
     @cached_property
     def workload(self) -> Workload:
-        """Bins and their running sums, in each group and in each sum of groups."""
+        """The workload: bins and their running sums, in each group and in each sum of groups."""
         tables = (
             SummedTable(count=layout.cells, find=partial(self._sum_groups, mask), running=running)
             for mask, running, layout in zip(
@@ -98,7 +98,7 @@ class Cumulative(TreeSums):
         return Workload(cells=self.cells.cells, tables=tuple(tables))
 
     def _sum_groups(self, mask: int) -> NDArray[np.int64]:
-        """The number of each bin in the table of bins by the columns of a mask."""
+        """For each bin, its index in the table of bins by the columns of a mask."""
         sizes = [axis.cells for axis in self.cells.axes]
         kept = [i for i in range(len(sizes)) if mask >> i & 1 or i == len(sizes) - 1]
         places = np.indices(sizes).reshape(len(sizes), -1)
@@ -107,7 +107,7 @@ class Cumulative(TreeSums):
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """Bins are nodes of the last level, and running sums are of the first of these."""
+        """The tree's noise: bins are the last level's nodes, running sums are prefix sums."""
         of_group = (Nodes(level=len(self.noise.branches)), Prefixes(count=self.bins))
         summed = [self.cells.cells // layout.cells for layout in self.layouts[::2]]
         first = np.arange(self.groups)[:, None] * self.noise.dimension
@@ -133,12 +133,12 @@ class Cumulative(TreeSums):
         return list(zip(names, levels, strict=True))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the bins, summed, with the share of both tables."""
+        """Plain noise in the bins, summed up, with both tables' share of the budget."""
         releases, growth = self.certificate.compositions, self.find_growth(index)
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 
     def find_growth(self, table: int) -> float:
-        """The error of independent noise in bins, summed, over its error in a bin: as an rms."""
+        """The rms error of a sum of independent noise in bins, relative to the error of one bin."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
 
@@ -158,7 +158,7 @@ class Cumulative(TreeSums):
         }
 
     def in_words(self) -> list[str]:
-        """The noise, and its standard deviations, in sentences."""
+        """Sentences about the noise and its standard deviations."""
         of_bins, of_sums, *totals = self.errors
         bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
         if any(self.noise.shares[:-1]):

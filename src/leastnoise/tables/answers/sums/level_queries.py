@@ -1,4 +1,4 @@
-"""Public keys with levels, such as counties with their states: each level gets a table, too.
+"""Public keys with levels, such as counties and their states; each level has its own table.
 
 Each key lies in one value of each level, and each value in one value of the level above. So they
 are a tree, whose cells are the keys, and noise is drawn for these: see `answers.sums.levels`.
@@ -83,7 +83,7 @@ class KeyTree:
 
     @cached_property
     def branches(self) -> tuple[int, ...]:
-        """The branches of the tree, as noise has them: a number a level, if all are alike."""
+        """The tree's branches as noise takes them: one number per level if all nodes are alike."""
         firsts = [level[self.order] for level in self.places]
         if self.above:
             firsts.insert(0, np.zeros(len(self.order), dtype=np.int64))
@@ -146,7 +146,7 @@ class LevelQueries(QueryKind):
         )
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The keys."""
+        """Lay out the keys."""
         return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:

@@ -89,7 +89,7 @@ class Levels(TreeSums):
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """Every table is the nodes of a level."""
+        """The tree's noise, with each table as the nodes of one level."""
         tree = key_tree(self.cells)
         levels = reversed(range(len(tree.values)))
         return TreeStrategy(
@@ -118,7 +118,7 @@ class Levels(TreeSums):
 
     @cached_property
     def others(self) -> dict[str, float]:
-        """The same mean for other ways to make these tables, or the largest, for the same budget.
+        """The figures of other ways to make the tables: `geometric_mean`, or the largest std.
 
         `cells`: noise in the cells alone, summed; `apart`: a share for each table, in which they
         don't agree; `bound`: no additive noise has less, as is proved.

@@ -54,7 +54,7 @@ def _error(margins: Margins, table: int, number: Component) -> NoiseError:
 
 
 def _roundings(margins: Margins, table: int) -> int:
-    """The most roundings to the grid of which a number of a table is the sum.
+    """The largest number of grid roundings that add up in one number of a table.
 
     The table's cells; without cells, the numbers of the table from which the last ones follow.
     """
@@ -91,7 +91,7 @@ def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) 
 def _beside_count(
     margins: Margins, table: int, number: Component, summed: int
 ) -> tuple[float, ...]:
-    """`NoiseError.beside_count` of the sum in a mean: a half-width for every other ratio."""
+    """`NoiseError.beside_count` of the sum in a mean; each half-width serves two ratios."""
     pairs = zip(margins.cells.statistics, margins.cells.uses, strict=True)
     uses = [components for asked, components in pairs if asked.kind == "mean"]
     count = next(
@@ -114,7 +114,7 @@ def _beside_count(
 
 
 def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
-    """The noise in a number with these weights of the measured numbers."""
+    """The noise terms of a weighted sum of the measured numbers."""
     return [
         Term(
             certificate=margins.measured[measured],
@@ -128,7 +128,7 @@ def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
 
 
 def _list_steps(margins: Margins, number: Component) -> list[float]:
-    """The grids of which a cell's number is off by half a step each."""
+    """The steps of the grids to which a cell's number is rounded."""
     if margins.is_whole:
         return []
     index, _ = places_of(margins.cells, number)
@@ -145,7 +145,7 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 
 
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
-    """For each measured table, how many cells have the same coefficients, and these."""
+    """For each measured table, distinct coefficients with their numbers of cells."""
     whole = margins.marginals.whole
     if margins.is_whole:  # of floats that are 0 and 1 but for their rounding
         return {whole: [(margins.marginals.cells(whole & ~table), np.ones(1))]}

@@ -1,4 +1,4 @@
-"""Cells whose totals are published, too: the list of tables, and the shift of each by one unit.
+"""Queries whose cells and totals are published: their tables, and one unit's shift of each.
 
 All published tables are sums of one estimate of the cells. Noise is drawn into some tables of exact
 sums (see `answers.sums.margins`), which need not be published. A table is the set of its `group_by`
@@ -131,7 +131,7 @@ def measured_layout(layout: Layout) -> Layout:
 
 
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
-    """The indices of the measured component that a component is computed from, and of its count."""
+    """The index of the measured component behind `component`, and the index of its count."""
     if not component.of_values:
         return layout.measured.index(component), None
     kinds = [(other.of_values, other.column) for other in layout.measured]
@@ -174,13 +174,13 @@ def in_one_cell(layout: Layout) -> bool:
 
 
 def every_row_counts(layout: Layout) -> bool:
-    """True if every row is in a cell, whatever its values are."""
+    """True if every row is in a cell, regardless of the row's values."""
     dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.grouped)
     return not (dropped or layout.filters or layout.joined)
 
 
 def always_counts(layout: Layout, number: Component) -> bool:
-    """False only if some row adds 0 to this number of every cell."""
+    """True if every row adds a number other than 0 to this number of a cell."""
     return every_row_counts(layout) and not (number.kind == "count" and number.column)
 
 
@@ -199,7 +199,7 @@ def _is_of_a_row(layout: Layout) -> bool:
 
 
 def marginals_of(layout: Layout) -> Marginals:
-    """The published tables."""
+    """The `Marginals` of the published tables."""
     sizes = tuple(axis.cells for axis in layout.axes)
     return Marginals(sizes=sizes, tables=layout.margins, total_is_known=total_is_known(layout))
 
@@ -313,7 +313,7 @@ def table_reach(layout: Layout, table: int) -> Fraction:
 
 
 def _units(layout: Layout, table: int) -> int:
-    """The number of units whose rows change: two if one replaces another, but one in a total.
+    """The number of units whose rows change: two if a unit replaces another, but one in a total.
 
     In a total, two rows differ by no more than one of them adds, unless a row can lower a number.
     """
@@ -359,7 +359,7 @@ def _in_sums(layout: Layout) -> Bounding:
 
 @final
 class MarginQueries(QueryKind):
-    """Cells and their totals."""
+    """Queries that publish cells and their totals."""
 
     why_no_rho: ClassVar[str] = ""
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins"})
@@ -384,7 +384,7 @@ class MarginQueries(QueryKind):
         yield from _other_problems(spec, query, key)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The cells."""
+        """Lay out the cells."""
         statistics, needs = zip(*asked.values(), strict=True)
         components = tuple(dict.fromkeys(component for need in needs for component in need))
         whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")

@@ -1,4 +1,4 @@
-"""Cells and their totals: which tables have noise, and how the published tables follow from it.
+"""Cells and their totals: noise in some tables, from which all published tables follow.
 
 The search makes Σ ln(variance) over the published tables small, all with the same weight.
 """
@@ -176,7 +176,7 @@ class Margins(MeasuredSums):
         return table_sensitivities(self.measured_cells, self.cells.margins[index])
 
     def mark(self, index: int) -> dict[str, Any]:
-        """Nothing: records of all tables are alike."""
+        """No fields, since the records of all tables are alike."""
         del index
         return {}
 
@@ -188,7 +188,7 @@ class Margins(MeasuredSums):
         return Reads(cells=(*layouts_read(self.cells), *total))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The published tables."""
+        """The tables to publish."""
         exact, total = totals.cells, 0
         if self.total_is_known:
             *exact, rows = totals.cells
@@ -322,7 +322,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """Each statistic that adds up, by its label, beside other ways."""
+        """Each statistic that adds up, by label, compared with other ways to make the tables."""
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self.variances)
 

@@ -1,4 +1,4 @@
-"""The search for noise in tables with margins: which tables have noise, and how much each.
+"""The search for noise in tables with margins: the measured tables, and the noise in each.
 
 It is about the layout of the measured numbers: see `margin_queries.measured_layout`.
 """
@@ -91,7 +91,7 @@ _BOUND = " No additive noise has less than {bound:.4g}."
 @final
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """The geometric mean of a statistic's standard deviations in all tables, and in other ways.
+    """The geometric mean of a statistic's standard deviations, here and in other ways.
 
     Or the largest standard deviation, if that is the objective. All ways have the same budget.
     `cells`: noise in the cells alone, summed. `apart`: a share for each table, so that tables don't
@@ -124,7 +124,7 @@ def weights_of(cells: Layout, number: Component) -> Floats:
 
 
 def find_variances(marginals: Marginals, information: Floats) -> Floats:
-    """The variance of each measured number in each published table, of 1/variances."""
+    """The variance of each measured number in each published table, given 1/variance per table."""
     return np.array([marginals.variances(marginals.carried @ row) for row in information])
 
 
@@ -221,7 +221,7 @@ def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool 
 def prove_best(
     cells: Layout, budget: Budget, offers: Iterable[tuple[float, Search, Shares]], releases: int
 ) -> tuple[Search, Shares, list[Certificate]]:
-    """The offer of the least value that is proved, with the certificate of each table."""
+    """The best offer that can be proved, with the certificate of each table."""
     for _, search, shares in sorted(offers, key=itemgetter(0)):
         claims = search(cells, budget, shares, releases)
         if claims is not None:
@@ -373,7 +373,7 @@ def put_on_grid(cells: Layout, mechanism: Mechanism) -> Certificate:
 
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
-    """The kinds of noise, where each release has its part of a budget."""
+    """The kinds of noise to try, at each release's part of a budget."""
     tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
@@ -402,7 +402,7 @@ def _l2_reach(cells: Layout, table: int) -> float:
 def compare_ways(
     cells: Layout, budget: Budget, releases: int, variances: Floats
 ) -> dict[str, Compared]:
-    """Each statistic that adds up, by its label, beside other ways; in its own units.
+    """Each statistic that adds up, by label, compared with other ways; in the statistic's units.
 
     `cells` is the layout of the published numbers, `variances` of the measured ones in each table.
     """

@@ -46,7 +46,7 @@ class MeasuredSums(Summed):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """Certificates name the query and the columns of a measured table, such as `q.1x3`."""
+        """True for names of the query and the columns of a measured table, such as `q.1x3`."""
         return name.rpartition(".")[0] == label
 
     @property

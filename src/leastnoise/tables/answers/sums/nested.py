@@ -133,7 +133,7 @@ class NestedMargins(MeasuredSums):
 
     @property
     def nested(self) -> Nested:
-        """The published tables."""
+        """The tables to publish."""
         return nested_of(self.cells)
 
     @cached_property
@@ -175,7 +175,7 @@ class NestedMargins(MeasuredSums):
         return {self.cells.statistics[0].label: ways}
 
     def _bound(self, releases: int) -> float | None:
-        """The least of any additive noise, as is proved; None where the tree is uneven."""
+        """A proved lower bound for any additive noise; None if the tree is uneven."""
         branches = self.nested.branches
         if branches is None:
             return None
@@ -193,7 +193,7 @@ class NestedMargins(MeasuredSums):
         return geometric_mean_std(bound(marginals, [Fraction(1)] * count, budget=budget), count)
 
     def columns(self, table: int) -> list[str]:
-        """The names of the columns and levels that a table is by."""
+        """The names of the columns and levels by which a table is grouped."""
         return columns_in_words(self.cells, table)
 
     @property
@@ -214,7 +214,7 @@ class NestedMargins(MeasuredSums):
         return (table_sensitivity(self.cells, self.nested.tables[index]),)
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The published tables."""
+        """The tables to publish."""
         return publish_nested(self, self.parts, *totals.cells)
 
     def check(self, folder: Path, kind: str) -> None:
@@ -263,7 +263,7 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
 
 
 def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
-    """Σ ln(mean variance) of tables, or the largest ln(variance), from variances of rows."""
+    """Σ ln(mean variance) over tables, or the largest ln(variance); `variances` has one per row."""
     _, total = choose_loss(largest=largest)
     return total(math.log(float(rows.max() if largest else rows.mean())) for rows in variances)
 
@@ -307,7 +307,7 @@ def _variances_of_shares(
 
 
 def _moves_of(cells: Layout, shares: Shares) -> dict[int, tuple[Sensitivity, int, float]]:
-    """For each table all shifts by one unit, the table's numbers, and the l2 radius."""
+    """For each table: the set of shifts by one unit, the count of numbers, and the l2 radius."""
     nested = nested_of(cells)
     return {
         table: (

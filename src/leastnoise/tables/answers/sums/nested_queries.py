@@ -102,7 +102,7 @@ class NestedQueries(QueryKind):
         yield from _other_problems(spec, query, path)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The cells."""
+        """Lay out the cells."""
         ((cells,),) = lay_out_tree(spec, query, asked, choose=_choose_bounding)
         return ((replace(cells, margins=published_tables(query)),),)
 
@@ -230,7 +230,7 @@ def table_layout(layout: Layout, table: int) -> Layout:
 
 
 def columns_in_words(layout: Layout, table: int) -> list[str]:
-    """The names of the columns and levels that a table is by."""
+    """The names of the columns and levels by which a table is grouped."""
     return [axis.column for axis in table_axes(layout, table)]
 
 
@@ -242,7 +242,7 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def count_moved(layout: Layout, table: int) -> int:
-    """The most numbers of a table that one unit moves, each by 1: two if it replaces another."""
+    """The most numbers of a table that one unit moves by 1: two if units are replaced, else one."""
     several = nested_of(layout).cells(table) > 1
     return 2 if layout.neighbours == "replace-one" and several else 1
 

@@ -84,7 +84,7 @@ class NestedStrategy:
 
     @cached_property
     def _steps(self) -> list[tuple[int, float]]:
-        """N and g/s of each measured table."""
+        """For each measured table: the count of numbers, and the grid in standard deviations."""
         return [
             (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
             for claim in self.measured.values()
@@ -128,7 +128,7 @@ class NestedStrategy:
         return (terms * nested.nodes_below(level, lowest)).astype(float)
 
     def _whole_widths(self, counts: Floats, probabilities: Sequence[float]) -> list[Floats]:
-        """The half-widths for sums of `counts` numbers' whole noise."""
+        """The half-widths of sums of `counts` numbers with whole noise."""
         (claim,) = self.measured.values()
         distinct, places = np.unique(counts, return_inverse=True)
         terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]

@@ -1,4 +1,4 @@
-"""Problems of a query's other keys and names that all tables of sums have in common."""
+"""Problems of keys and names that all tables of sums have in common."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def listed_problems(
 
 
 def name_problems(query: Query, names: Sequence[str], key: str, *, hint: str) -> Iterator[Problem]:
-    """The names of files that no file can have."""
+    """Yield the problems of table names that can't be file names."""
     for name in names:
         if query.name and not FILE.fullmatch(name):
             why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
@@ -41,7 +41,7 @@ def name_problems(query: Query, names: Sequence[str], key: str, *, hint: str) ->
 
 
 def std_problems(query: Query, path: str, *, called: str) -> Iterator[Problem]:
-    """A standard deviation that counts with unlike errors should all have."""
+    """Yield a problem if `accuracy.std` is given for counts whose errors differ."""
     if query.accuracy is not None and query.accuracy.std is not None:
         why = f"Not used with {called}, whose counts have a std each. Give half_width_95, which"
         yield f"{path}.accuracy.std", f"{why} all of them keep."

@@ -114,8 +114,8 @@ def add_up(
     """The published tables, given the noisy numbers of each measured table.
 
     The estimates of the cells are rounded to `Margins.grids`, and their sums of values to
-    `Margins.steps`. All tables are sums of these in whole numbers, each of which is a float. A
-    `total` that is public is the sum of the cells, exactly.
+    `Margins.steps`. All tables are sums of these whole multiples, and every sum is exact as a
+    float. If the `total` is public, it is exactly the sum of the cells.
     """
     marginals, each = margins.marginals, len(margins.measured_cells.components)
     grids, steps = (list(map(float, number)) for number in (margins.grids, margins.steps))
@@ -194,7 +194,7 @@ def round_together(
 
 
 def _shift_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """Whole numbers that add up to `total`: all cells moved by the same number, up to 1.
+    """Move all cells by the same whole number, up to 1, so that they add up to `total`.
 
     Rounding moved the sum of the cells by at most ½ for each, so that no cell moves by more than 1.
     """

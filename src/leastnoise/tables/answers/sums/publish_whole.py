@@ -178,9 +178,10 @@ def check_whole_counts(
 ) -> None:
     """Raise CertificateRejected unless whole counts follow from their intervals.
 
-    An interval tells its noisy number exactly if that is whole (`exact`) and an end isn't 0,
-    otherwise to within 1. The counts follow from these numbers. Counts whose intervals tell too
-    little are not checked. `check_table` has checked the tables, each by itself, and they add up.
+    An interval determines the noisy number exactly if that number is whole (`exact`) and one end
+    isn't 0. Otherwise it determines the number to within 1. The counts follow from these numbers.
+    Counts whose intervals determine too little are not checked. Before this, each table was checked
+    by `check_table`, and the tables were found to add up.
     """
     if whole is None:
         return
@@ -219,7 +220,7 @@ class _CountBounds:
 
     @classmethod
     def read(cls, folder: Path, part: NoisyPart, kind: str, *, exact: bool) -> _CountBounds:
-        """The counts and intervals in the file of a table."""
+        """Read the counts and intervals in the file of a table."""
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label
         value, low, high = (
@@ -248,7 +249,7 @@ class _CountBounds:
         return np.maximum(self.most, 0).astype(np.int64)
 
     def meets(self, least: Floats, most: Floats) -> bool:
-        """True if every number may also be between these ends."""
+        """True if the bounds of every number overlap these ends."""
         return bool((np.maximum(self.least, least) <= np.minimum(self.most, most)).all())
 
     def add_up(self, places: Wholes, count: int) -> _CountBounds:
@@ -260,7 +261,7 @@ class _CountBounds:
         )
 
     def narrow(self, other: _CountBounds) -> _CountBounds:
-        """The same numbers, bounded by the ends of both."""
+        """Intersect these bounds with the `other` bounds of the same numbers."""
         least, most = np.maximum(self.least, other.least), np.minimum(self.most, other.most)
         return replace(self, least=least, most=most)
 

@@ -141,7 +141,7 @@ class SeriesTotals(OnATree, OverTime):
         return Baselines.of((self.layouts[index],), self.budget, 1, summed=growth)
 
     def mark(self, index: int) -> dict[str, Any]:
-        """True of running totals."""
+        """True for running totals."""
         return {"totals": bool(index)}
 
     def to_record(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class SeriesTotals(OnATree, OverTime):
         }
 
     def in_words(self) -> list[str]:
-        """The noise, its figures beside fresh noise in each release, and the secret file."""
+        """Sentences about the noise, its comparison with fresh noise, and the secret file."""
         record, periods = self.to_record(), self.periods
         ratio = math.exp(-float(self.budget.epsilon / self.cells.l1))
         fresh = math.sqrt(2 * ratio) / (1 - ratio)  # geometric noise
@@ -202,7 +202,7 @@ class SeriesTotals(OnATree, OverTime):
         return self.publish(after)
 
     def publish(self, sums: RunningSums) -> list[Table]:
-        """Both tables of a release."""
+        """The tables of counts and of running totals of a release."""
         return [
             table_of(part.layout, np.array(numbers, dtype=np.float64), part.noise_errors)
             for part, numbers in zip(self.parts, (sums.counts, sums.totals), strict=True)
@@ -236,7 +236,7 @@ class SeriesTotals(OnATree, OverTime):
 
 
 def periods_of(layout: Layout) -> Periods:
-    """The releases of a layout that has them."""
+    """The `periods` of a layout for a series with running totals."""
     if layout.periods is None:
         raise TypeError("a layout of a series has periods")
     return layout.periods

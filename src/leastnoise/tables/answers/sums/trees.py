@@ -55,7 +55,7 @@ class OnATree(Summed):
     @staticmethod
     @abstractmethod
     def trees(cells: Layout) -> Trees:
-        """The trees that the noise may be drawn on."""
+        """The candidate trees for the noise."""
 
     @property
     @abstractmethod
@@ -120,7 +120,7 @@ class OnATree(Summed):
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSums(OnATree):
-    """The tables of a query, which are sums of the same counts, all drawn at once."""
+    """The tables of a query that are sums of the same counts, with noise from one draw."""
 
     @property
     @abstractmethod
@@ -130,7 +130,7 @@ class TreeSums(OnATree):
     @property
     @abstractmethod
     def nodes(self) -> Sequence[tuple[str | None, NDArray[np.int64]]]:
-        """Each level down which whole counts are found: the number of the node of each count.
+        """For each level of the tree of whole counts, the index of each count's node.
 
         With the name of the table that has these nodes, if one is published.
         """
@@ -150,7 +150,7 @@ class TreeSums(OnATree):
         return WholeCounts(tree=tree, names=names, too_high=too_high, columns=self.columns)
 
     def draw(self, totals: Totals) -> list[Table]:
-        """All tables."""
+        """Draw all tables."""
         return publish_on_tree(self, self.parts, *totals.cells)
 
     def check(self, folder: Path, kind: str) -> None:

@@ -57,7 +57,7 @@ class WholeCounts:
     columns: tuple[str, ...] = ()
 
     def in_words(self) -> list[str]:
-        """The method and its bias, in sentences."""
+        """Sentences about the method and its bias."""
         down = f", by {_words.join_names(self.columns)}" if self.columns else " a tree of the bins"
         return [_METHOD.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
 
@@ -122,7 +122,7 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
 
 
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
-    """The bias of a number of each published table: the sum over the nodes in it."""
+    """The bias of a number of each published table: the sum over the number's nodes."""
     biases: list[float] = []
     masks = _prefixes(order)
     for table in margins.cells.margins:

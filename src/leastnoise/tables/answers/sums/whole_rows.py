@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:
     """The bounding of a unit that moves counts by the fewest whole rows; None without a bounding.
 
-    A ball bounds squares, and so no number of rows.
+    A bounding in a ball doesn't limit the number of rows, so it isn't considered.
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
         return None

@@ -1,4 +1,4 @@
-"""Queries by keys that nobody listed: a group is published where its noisy count is high enough."""
+"""Queries by unlisted keys: a group is published if its noisy count is high enough."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ REACHED = ", and each published count that decides reaches its threshold"
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedGroups(OfOneQuery):
-    """A query by keys that nobody listed."""
+    """A query by keys that the spec doesn't list."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the noise of one group, and the threshold."""
@@ -75,7 +75,7 @@ class UnlistedGroups(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> ByThreshold:
-        """The groups, published as `claims` say; rejects any other statement."""
+        """Read the groups, published as `claims` say; reject any other statement."""
         ((name, claim),) = claims
         where = f"Query {name!r}"
         why = f"{where}: groups have a threshold, and chances decide of keys alone."
@@ -99,7 +99,7 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
+    """Raise CertificateRejected unless the claim is about this layout's rows of groups."""
     check_threshold(
         claim, layout.bounding, share, reach=1, neighbours=layout.neighbours, where=where
     )
@@ -121,7 +121,7 @@ def check_threshold(
     neighbours: Neighbours,
     where: str,
 ) -> None:
-    """Raise CertificateRejected unless it is about units in groups with these limits.
+    """Raise CertificateRejected unless the claim is about units in groups with these limits.
 
     A unit adds at most `reach` to the count that decides.
     """
@@ -169,7 +169,7 @@ class ByThreshold(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """All groups that somebody is in."""
+        """All groups that occur in the data."""
         return Reads(groups=(self.layout,))
 
     def draw(self, totals: Totals) -> list[Table]:
@@ -212,7 +212,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Its errors, and the sizes of published groups with each noise."""
+        """The errors of this part, and the sizes from which each noise publishes a group."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [
@@ -229,7 +229,7 @@ class GroupRow(NoisyPart):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault, such as a count that decides and is below the threshold."""
+        """The first fault of the columns, such as a count below the threshold of its group."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim
@@ -241,7 +241,7 @@ class GroupRow(NoisyPart):
         return None
 
     def make_zeros(self) -> list[Table]:
-        """The columns without rows, since nobody knows how many there will be."""
+        """The columns without rows, since the number of groups isn't known."""
         keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
         return [table_of(self.layout, np.zeros(0), self.noise_errors, keys=keys)]
 
@@ -262,7 +262,7 @@ def find_below_threshold(
 
 
 def _on_page(groups: UnlistedPlan) -> str:
-    """The groups that a page has, and the bias of their counts."""
+    """A sentence about the groups on a page, and the bias of their counts."""
     preferred = " Noise was chosen for small errors rather than for small groups."
     return groups_on_page(groups.chosen) + (preferred if groups.preferred == ACCURACY else "")
 

@@ -62,7 +62,7 @@ class KeysAlone(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> KeysPlan:
-        """The keys, published as `claims` say; rejects any other statement."""
+        """Read the keys, published as `claims` say; reject any other statement."""
         ((name, claim),) = claims
         why = "chances decide which keys are published, and nothing else does."
         claim = expect_claim(claim, KeysCertificate, f"Query {name!r}: {why}")
@@ -71,7 +71,7 @@ class KeysAlone(OfOneQuery):
 
 
 def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless it is about the keys that this layout has."""
+    """Raise CertificateRejected unless the claim is about the keys of this layout."""
     bounding = layout.bounding
     fits = (
         (claim.budget == share, "its budget is not the share that its importance gives"),
@@ -100,22 +100,22 @@ class KeysPlan(AloneInDraw):
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[()]]]:
-        """Its layout, which has no number."""
+        """The layout of the keys, which has no number."""
         return ((self.layout, ()),)
 
     @property
     def half(self) -> int:
-        """The number of units from which on a key is published with probability ½."""
+        """The fewest units with which a key is published with probability ½."""
         return self.claim.first(Fraction(1, 2))
 
     @property
     def nearly(self) -> int:
-        """The number of units from which on a key is published with probability .95."""
+        """The fewest units with which a key is published with probability 0.95."""
         return self.claim.first(NEARLY)
 
     @property
     def least(self) -> int | None:
-        """The number of units from which on some mechanism could publish a key with probability ½.
+        """The fewest units with which any mechanism could publish a key with probability ½.
 
         None if it isn't known.
         """
@@ -123,16 +123,16 @@ class KeysPlan(AloneInDraw):
 
     @property
     def reads(self) -> Reads:
-        """All keys that somebody has."""
+        """All keys that occur in the data."""
         return Reads(groups=(self.layout,))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The keys that chance lets through."""
+        """Draw the keys: each is published or not by chance."""
         (keys,) = totals.groups
         return [publish_keys(self.layout, self.claim, keys)]
 
     def in_words(self) -> list[str]:
-        """The sizes of published keys, in sentences."""
+        """Sentences about the sizes of published keys."""
         published = (
             f"{self.name} lists keys, without any number. A key of {self.half:,} is "
             f"published every other time, and one of {self.nearly:,} in 95 of 100."
@@ -160,22 +160,22 @@ class KeysPlan(AloneInDraw):
         return [("keys", "no number", "–")]
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """From how many units on a key is published."""
+        """A table of the numbers of units with which a key is published."""
         rows = [("chosen", str(self.half), str(self.nearly))]
         rows += [] if self.least is None else [("any mechanism", str(self.least), "")]
         epsilon, delta = map(_words.round_up, (self.budget.epsilon, self.budget.delta))
         yield Listing(
-            title=f"{self.name}: keys and no number, for ε = {epsilon}, δ = {delta}.",
+            title=f"{self.name}: keys without numbers, for ε = {epsilon}, δ = {delta}.",
             heads=("from how many on a key is published, with probability", "½", "95 %"),
             rows=rows,
         )
 
     def with_all_groups(self) -> KeysPlan:
-        """The same keys where no count leaves any out."""
+        """The same part, since no smallest count leaves out any key."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:
-        """The columns of the keys without rows, since nobody knows how many there will be."""
+        """The columns of the keys without rows, since the number of keys isn't known."""
         keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
         return [table_of(self.layout, np.zeros(0), (), keys=keys)]
 

@@ -57,7 +57,7 @@ class UnlistedQueries(QueryKind):
 
 @final
 class KeyQueries(QueryKind):
-    """The keys that exist, without a number."""
+    """Queries that publish the existing keys, without a number."""
 
     why_no_clipping: ClassVar[str] = _NO_NUMBER
     why_no_rho: ClassVar[str] = _THRESHOLD
@@ -75,7 +75,7 @@ class KeyQueries(QueryKind):
                 yield f"{path}.{name}", _NO_NUMBER
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The row of a group, whose one number is not published."""
+        """Lay out the row of a group, whose one number is not published."""
         return _row_of_group(spec, query, asked)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:

@@ -1,4 +1,4 @@
-"""The table of groups that nobody listed: each drawn for itself, and published from a count on."""
+"""The table of unlisted groups, each with its own draw, published from a noisy count on."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def publish_keys(
     *,
     entropy: Entropy | None = None,
 ) -> Table:
-    """The keys that chance lets through, of those that `rows.exact.group_totals` found.
+    """The keys that are published by chance, among the keys from `rows.exact.group_totals`.
 
     Every key tosses a coin of its own, whether it is published or not. `entropy` is for tests.
     """
@@ -85,14 +85,14 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """A chance in parts of CERTAIN."""
+    """A probability as an integer number of parts of CERTAIN."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))
 
 
 def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
-    """Fresh coins that fall with these chances, each in parts of CERTAIN."""
+    """Fresh random bits, true with these probabilities, each in parts of CERTAIN."""
     return entropy.words(len(chances)) >> np.uint64(64 - CERTAIN_BITS) < chances
 
 

@@ -93,7 +93,7 @@ class GroupSizes:
 
 
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
-    """The number of units from which on a group is published with this probability."""
+    """The fewest units with which a group is published with this probability."""
     units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
     while publication_chance(claim, units) < chance * (1 - _AS_WHOLE):
         units += 1
@@ -116,7 +116,7 @@ def publication_chance(claim: ThresholdCertificate, units: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Otherwise:
-    """The noise that the other preference would choose, beside the noise that is drawn.
+    """The noise that the other preference would choose, compared with the chosen noise.
 
     `ratio` is the geometric mean of the ratios of the standard deviations of the published numbers.
     `counts` is True if the count that decides is among these numbers.
@@ -128,7 +128,7 @@ class Otherwise:
 
     @classmethod
     def of(cls, layout: Layout, claim: ThresholdCertificate) -> Otherwise | None:
-        """The other choice for a query that is released as `claim` says; None if it is the same."""
+        """The other preference's choice for the query of `claim`; None if both choose the same."""
         layout = replace(layout, accurate=not layout.accurate)
         best = find_claims(layout, claim.budget)[0]
         if best.noise.noise.name == claim.noise.noise.name:
@@ -172,7 +172,7 @@ class UnlistedPlan:
 
     @classmethod
     def of(cls, layout: Layout, claim: ThresholdCertificate) -> UnlistedPlan:
-        """The groups of a query that is released as `claim` says."""
+        """The plan of the groups of a query that is released as `claim` says."""
         chosen = GroupSizes.of(claim)
         offers = [GroupSizes.of(offer) for offer in find_claims(layout, claim.budget)]
         return cls(
@@ -186,7 +186,7 @@ class UnlistedPlan:
         )
 
     def in_words(self) -> list[str]:
-        """The sizes of published groups, in sentences."""
+        """Sentences about the sizes of published groups."""
         least = [] if self.least is None else [least_in_words("group", self.least)]
         return [self.chosen.in_words(self.claim), *self._trade, *least]
 
@@ -217,7 +217,7 @@ class UnlistedPlan:
 
 
 def least_in_words(what: str, least: int) -> str:
-    """A sentence about the smallest group, or key, that some mechanism could publish."""
+    """A sentence about the smallest group, or key, that any mechanism could publish."""
     return (
         f"No mechanism publishes a {what} of fewer than {least:,} with probability ½ at this part "
         "of the budget."
@@ -376,7 +376,7 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
 
 
 def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
-    """The number of units from which on some mechanism could publish a group with probability ½.
+    """The fewest units with which any mechanism could publish a group with probability ½.
 
     Desfontaines, Voss, Gipson & Mandayam (2022): no mechanism publishes a group of n units with
     more probability than π(n), where π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) −

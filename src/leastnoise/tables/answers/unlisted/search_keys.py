@@ -1,4 +1,4 @@
-"""The chances by which keys that nobody listed are published, if nothing else is published of them.
+"""The search for the probabilities with which unlisted keys are published without numbers.
 
 notation: π(n) the chance of a key of n units; k the largest number of groups of a unit; n₅₀ and n₉₅
 the numbers of units from which on it is ½ and .95.
@@ -159,7 +159,7 @@ def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCert
 
 
 def _rank(chances: Sequence[int]) -> tuple[int, int, int]:
-    """n₅₀, n₉₅, and the chance that a key of n₅₀ isn't published."""
+    """Rank by n₅₀, then n₉₅, then the probability that a key of n₅₀ units isn't published."""
     half, nearly = (
         bisect_left(chances, math.ceil(CERTAIN * probability))
         for probability in (Fraction(1, 2), NEARLY)

@@ -1,4 +1,4 @@
-"""Named sums of cells, with weights: noise is in the sums of cells that are best for them.
+"""Named sums of cells, with weights: the noise is put into those sums of cells that suit them best.
 
 | file | what |
 |---|---|

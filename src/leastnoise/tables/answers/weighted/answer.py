@@ -1,4 +1,4 @@
-"""Queries that publish named sums of cells: all of them come from one estimate, and agree."""
+"""Queries that publish named sums of cells, all computed from one estimate of the cells."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class WeightedSums(OfOneQuery):
         return sums_of(spec, query)
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the noise of all its sums."""
+        """Find and prove the noise of all sums."""
         tell(f"Finding and proving the noise of {self.label}")
         pure = replace(self.share, delta=Fraction(0))
         purely = partial(self._find, pure) if self.share.delta and self.share.epsilon else None
@@ -92,7 +92,7 @@ class WeightedSums(OfOneQuery):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> AnsweredSums:
-        """Its sums, released as `claims` say; rejects any other statement."""
+        """Read the sums, released as `claims` say; reject any other statement."""
         ((name, claim),) = claims
         where = f"Query {name!r}"
         if not isinstance(claim, Certificate):
@@ -184,7 +184,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells."""
+        """The cells, as the integers that get noise."""
         return Reads(cells=(self.cells,))
 
     @cached_property
@@ -199,7 +199,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def has_whole_cells(self) -> bool:
-        """True if the noise is in the cells, and whole as they are."""
+        """True if the noise is in the cells and in whole numbers."""
         return self.ways.strategy is None and self.certificate.noise.for_whole_numbers
 
     @property
@@ -211,7 +211,7 @@ class AnsweredSums(NoisyAnswer):
         return _words.count_noun(numbers, "sum of cells", "sums of cells")
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The noise, and how it compares with the least that there could be."""
+        """The noise, and its ratio to the smallest possible noise."""
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
@@ -227,7 +227,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def bound(self) -> float | None:
-        """A root mean square std that no additive noise is below; None if none is proved."""
+        """A lower bound on the root-mean-square std of any additive noise; None without proof."""
         releases = self.certificate.compositions
         return find_bound(self.sums, self.budget, rows_of(self.cells), releases)
 

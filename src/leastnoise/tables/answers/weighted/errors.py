@@ -90,7 +90,7 @@ def _are_few(certificate: Certificate, keys: Sequence[Alike]) -> bool:
 
 
 def _has_bound(certificate: Certificate) -> bool:
-    """True of two-sided geometric noise on points that are on the grid."""
+    """True for two-sided geometric noise on points of the grid."""
     noise: Any = certificate.noise
     grid = certificate.grid
     if noise.name != "geometric" or noise.lattice_step != 1 or grid is None or grid > 1:
@@ -99,7 +99,7 @@ def _has_bound(certificate: Certificate) -> bool:
 
 
 def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float) -> float:
-    """A half-width of a weighted sum S of geometric numbers, about 20 % more than need be.
+    """A half-width of a weighted sum S of geometric numbers, about 20 % above the least.
 
     The half-width is 0 if all numbers are 0 often enough, and else the smaller of two bounds.
     Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for any u. Laplace: an exponential number is
@@ -122,7 +122,7 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
 
 
 def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> list[float]:
-    """Half-widths of a sum whose weights occur as often as the number beside each weight says.
+    """Half-widths of a weighted sum, given each weight with the number of times that it occurs.
 
     If not `exactly`, half-widths are upper bounds; for Laplace noise at most a tenth too large.
     """
@@ -148,7 +148,7 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
 
 
 def _rounding(certificate: Certificate, ways: LeastSquares) -> Floats:
-    """The most by which rounded estimates of the cells move each sum."""
+    """The largest effect on each sum of rounding the estimates of the cells."""
     if ways.strategy is None:
         return np.zeros(len(ways.queries))
     step = float(certificate.grid or 0) / 2**FINER_BITS

@@ -1,4 +1,4 @@
-"""Named sums of public cells, such as age groups of ages: which cells each has, with what weights.
+"""Named sums of public cells, such as age groups of ages: their cells and weights.
 
 They stand in a CSV with a line for each part of a sum: its name in the column `sum`, and in the
 columns of the cells the keys of that part. An empty field, or a column that is left out, stands for
@@ -78,7 +78,7 @@ class SumQueries(QueryKind):
             yield from _csv_problems(spec, query, f"{path}.sums")
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The cells."""
+        """Lay out the cells."""
         return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -93,7 +93,7 @@ class SumQueries(QueryKind):
 @final
 @dataclass(frozen=True, kw_only=True)
 class NamedSums(Axis):
-    """Named sums of the cells by some axes, which a `text` says.
+    """Named sums of the cells by some axes, as the CSV `text` defines them.
 
     Rows are not grouped by it: a table has a row for each sum.
     """
@@ -110,7 +110,7 @@ class NamedSums(Axis):
 
     @property
     def summed_cells(self) -> int:
-        """Number of cells of which the sums are."""
+        """Number of cells that are summed."""
         return math.prod(axis.cells for axis in self.of)
 
     @property
@@ -205,8 +205,8 @@ def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSum
         places[cell] = kinds.setdefault(tuple(columns[cell]), len(kinds))
     if len(kinds) > MOST_CELLS:
         raise ValueError(
-            f"Expected at most {MOST_CELLS:,} kinds of cells, got {len(kinds):,}: cells in the "
-            "same sums with the same weights count once. Use two queries."
+            f"Expected at most {MOST_CELLS:,} kinds of cells, got {len(kinds):,}. Cells in "
+            "the same sums with the same weights are of one kind. Use two queries."
         )
     return MergedSums(axis=axis, places=places, kinds=tuple(kinds))
 

@@ -1,4 +1,4 @@
-"""The search for noise in named sums: in the cells, in the sums, or in sums that are best for them.
+"""The search for noise in named sums: in the cells, in the named sums, or in other sums of cells.
 
 Each way is proved. The certificate has the strategy, so that its sensitivity follows from it.
 """
@@ -122,7 +122,7 @@ def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tupl
 
 @lru_cache(maxsize=8)
 def find_bound(sums: MergedSums, budget: Budget, rows: int, releases: int) -> float | None:
-    """A root mean square std that no additive noise is below, as is proved; None of many cells."""
+    """A proved lower bound on the rms std of any additive noise; None for many cells."""
     if sums.merged_cells > _MOST_BOUNDED:
         return None
     single = budget if budget.delta else budget.share(Fraction(1, releases))

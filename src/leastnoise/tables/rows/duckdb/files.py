@@ -97,7 +97,7 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
 
 
 def _without_companions(paths: Iterable[Path]) -> list[Path]:
-    """The paths in order, without workbooks and the like that lie beside CSV or Parquet files."""
+    """The paths in order, without other file types that lie beside CSV or Parquet files."""
     every = sorted(paths)
     return [path for path in every if path.name.lower().endswith(TABULAR)] or every
 

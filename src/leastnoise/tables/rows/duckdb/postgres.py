@@ -156,8 +156,9 @@ def _check_encoding(encoding: str) -> None:
     if encoding not in ENCODINGS:
         raise SourceError(
             f"The PostgreSQL database stores texts in {encoding}, which has bytes that are no "
-            "letters. Such a byte would fail the release after its charge. Copy the table to a "
-            "database in UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0) or to a file."
+            "letters. A row with such a byte would make the release fail after the ledger was "
+            "charged. Copy the table to a database in "
+            "UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0) or to a file."
         )
 
 

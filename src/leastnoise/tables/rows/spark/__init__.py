@@ -1,1 +1,1 @@
-"""The user's own Spark session, classic or Connect, which reads and casts by itself."""
+"""An engine that runs queries in the user's own Spark session, classic or Connect."""

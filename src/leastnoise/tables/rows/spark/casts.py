@@ -108,11 +108,11 @@ class Casts:
         return casts
 
     def _finite(self, number: Any) -> Any:
-        """The number, or NULL if it is infinite or NaN, which Spark sorts above all numbers."""
+        """The number, or NULL for infinities and NaN, which Spark sorts above all numbers."""
         return self._f.when(self._f.abs(number) <= sys.float_info.max, number)
 
     def _text(self, column: Any) -> Any:
-        """The text if it is UTF-8 and not too long, compared by its bytes."""
+        """The text, compared by bytes; NULL if it isn't UTF-8 or is too long."""
         f = self._f
         plain = f.collate(column, "UTF8_BINARY")  # a column's own collation may ignore case
         return f.when(f.octet_length(plain) <= MAX_TEXT, f.try_validate_utf8(plain))
