@@ -60,7 +60,7 @@ SELECTED_CHECKED = (
 SUPPRESSED_NOTE = (
     "Suppression is a rule for readers. It costs no budget, and the noise alone protects. Further "
     "rows are suppressed so that sums of shown numbers give no suppressed number. Suppressed "
-    "numbers can still be bounded, now and then closely: shown numbers give sums of them, and a "
+    "numbers can still be bounded, now and then exactly: shown numbers give sums of them, and a "
     "primary count is below the limit. Shown counts are biased upwards a little. Each interval "
     "holds with 95 %, whether its row is shown or not."
 )
