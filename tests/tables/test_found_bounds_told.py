@@ -135,7 +135,10 @@ _PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "no candidates": ({"bounds": {"find": True, "share": 0.1}}, r"x\.bounds\.candidates: Missing"),
     "twice": ({"bounds": FIND, "candidates": [0, 1]}, r"x\.bounds\.candidates: Given twice"),
     "find = false": ({"bounds": FIND | {"find": False}}, r"x\.bounds\.find: Expected"),
-    "no find": ({"bounds": {"share": "0.1", "candidates": [0, 1]}}, r"x\.bounds\.find: Missing"),
+    "no find": (
+        {"bounds": {"share": "0.1", "candidates": [0, 1]}},
+        r"x\.bounds: Expected .* find = true",
+    ),
     "unknown": ({"bounds": FIND | {"level": 1}}, r"x\.bounds\.level: Unknown key"),
     "levels": ({"bounds": FIND | {"levels": [0.9, 0.1]}}, r"x\.bounds\.levels: Expected two"),
     "both known": ({"bounds": FIND | {"low": -1, "high": 2000}}, r"Nothing is left to find"),

@@ -51,8 +51,9 @@ LARGE: dict[str, VectorNoise] = {
 
 
 def test_every_body_has_a_recipe() -> None:
-    assert set(draw.BODIES) == set(KINDS[Body].named.values())
-    assert {*draw.SURFACES, Counts} == set(KINDS[OneSided].named.values())
+    bodies, one_sided = KINDS[Body], KINDS[OneSided]
+    assert set(draw.BODIES) == {bodies.class_named(name) for name in bodies.paths}
+    assert {*draw.SURFACES, Counts} == {one_sided.class_named(name) for name in one_sided.paths}
 
 
 def test_a_body_without_a_recipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,7 @@ def test_beside_blocks_that_are_composed_tightly() -> None:
         ({"contribution": {"l1": 3}}, "query[0]", "max_groups = 1"),
         ({"contribution": {"l2": 3, "max_rows_per_group": 1}}, "query[0]", "max_groups = 1"),
         ({"contribution": {"max_groups": 3}}, "query[0]", "max_rows_per_group = 1"),
-        ({"by": {"code": {"keys": "secret"}}}, "query[0].group_by.code.keys", "'private'"),
+        ({"by": {"code": {"keys": "secret"}}}, "query[0].group_by.code.keys", '"private"'),
         ({"by": {"code": {"keys": "private", "longest": 0}}}, "query[0].group_by.code", ""),
         ({"by": {"x": {"keys": "private"}}}, "query[0].group_by.x", "float"),
         ({"part": {"prefer": "noise"}}, "query[0].prefer", "'accuracy'"),
