@@ -104,8 +104,8 @@ def calibrated(name: str, delta: str, epsilon: str, loss: Loss) -> str:
     return f"{loss.of(mechanism):.9g}"
 
 
-def keep_rows(path: Path = PATH) -> Cells:
-    """Return what is in losses.csv."""
+def read_losses(path: Path = PATH) -> Cells:
+    """The losses in losses.csv, by (delta, epsilon, loss)."""
     if not path.exists():
         return {}
     with path.open(encoding="utf-8") as file:
@@ -114,7 +114,7 @@ def keep_rows(path: Path = PATH) -> Cells:
 
 def complete(settings: list[tuple[str, str]]) -> Cells:
     """Return the lines of all settings, (δ, ε), from losses.csv or computed and added to it."""
-    known = keep_rows()
+    known = read_losses()
     missing = [pair for pair in settings if any((*pair, loss.value) not in known for loss in Loss)]
     with PATH.open("a", newline="", encoding="utf-8") as file:
         out = csv.DictWriter(file, FIELDS, lineterminator="\n")

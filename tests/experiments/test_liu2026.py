@@ -21,7 +21,7 @@ from tests.experiments.scripts import FOLDER, script
 
 RUN = script("liu2026")
 LOSSES, VERDICTS = (sys.modules[f.__module__] for f in (RUN.complete, RUN.row_of))
-ENTRIES, KNOWN = RUN.published(), LOSSES.kept()
+ENTRIES, KNOWN = RUN.published(), LOSSES.read_losses()
 THEOREM = script("liu2026", "theorem")
 LAWS = ("mixture", *LOSSES.CALIBRATED, "theorem", "optimal")
 

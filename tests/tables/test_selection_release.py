@@ -237,7 +237,7 @@ def test_a_wished_accuracy_of_counts_finds_epsilon() -> None:
         ({"statistics": ["count"]}, {"contribution": {"max_rows": 1}}, "query[0].statistics"),
         ({"statistics": []}, {}, "query[0].statistics"),
         ({"group_by": {"item": {"keys": "private"}}}, {}, "query[0].group_by.item"),
-        ({"margins": True}, {}, "query[0].by"),
+        ({"margins": True}, {}, "query[0]"),
         ({"objective": "largest"}, {}, "query[0].objective"),
         ({}, {"privacy": {"unit": "row", "epsilon": 1}}, "query[0].by"),
     ],
