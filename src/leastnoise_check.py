@@ -895,7 +895,7 @@ PROOFS = {
 SENTENCES = {
     "l1": "by at most {bound} in all", "l2": "by a vector of length at most {bound}",
     "integer": "by a whole number of at most {bound}", "within": "within the body {hull}",
-    "linf": "at most {l0} of them, each by at most {bound}",
+    "linf": "by at most {bound} each, in at most {l0} of them",
     "row-counts": "as {bound} rows do, each of which counts in one of them",
     "counting-queries": "as records do that add 0 to {bound} to at most {max_nonzero} of them",
     "added": "by adding, or taking away, a point of the set {of}",
