@@ -90,7 +90,7 @@ def texts() -> Iterator[tuple[str, str]]:
                     yield f"{name} {path} {factor}", edits.applied(record, edit)
         random = Random(name)
         for number in range(EDITS):
-            yield f"{name} {number}", edits.applied(record, edits.drawn(random, record))
+            yield f"{name} {number}", edits.applied(record, edits.draw_case(random, record))
 
 
 @cache
