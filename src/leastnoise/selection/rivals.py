@@ -197,7 +197,7 @@ def _why_behind(
     elif family.name in _NEAR_THE_GAUSSIAN and gaussian and laplace:
         # for one draw, no noise near the Gaussian beat a truncated staircase
         cut_off = _least(candidates, loss, {"truncated-staircase", _CUT_OFF_WHOLE})
-        draws = question.dimension  # at most so many
+        draws = question.dimension  # an upper bound on the number of draws
         if question.once and (
             _is_tiny(question, draws=draws, spare=10**6)
             or _is_behind_cut_off(question, candidates, draws=draws, least=least)

@@ -147,7 +147,7 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
     """For each measured table, distinct coefficients with their numbers of cells."""
     whole = margins.marginals.whole
-    if margins.is_whole:  # of floats that are 0 and 1 but for their rounding
+    if margins.is_whole:  # rounding moves these floats slightly off 0 and 1
         return {whole: [(margins.marginals.cells(whole & ~table), np.ones(1))]}
     each = [
         margins.marginals.coefficients(information, table) for information in margins.information
