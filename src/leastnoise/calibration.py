@@ -147,8 +147,8 @@ def _widen(
 
 def _scale(least: Noise, widening: Fraction) -> Noise:
     scale = least.scale * widening
-    if not least.parameter_kinds:  # a scale that was searched; others are the sensitivity itself
-        scale = Fraction(float_at_least(scale))  # so that the printed one is what is proved
+    if not least.parameter_kinds:  # the scale was searched; with parameters it is the sensitivity
+        scale = Fraction(float_at_least(scale))  # so that the printed scale is the proved scale
     return least.scaled(scale / least.scale)
 
 
@@ -195,7 +195,7 @@ def find_gaussian(budget: Budget) -> Noise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedSeveral(SeveralReleases):
-    """Answers every question of the search by a proved bound; floats rank nothing here."""
+    """The gap of ln δ for laws of one family, from proved bounds instead of float estimates."""
 
     search: Search | None = None
 
@@ -246,7 +246,7 @@ class ProvedSeveral(SeveralReleases):
 
 
 _COARSE = 32  # lattice steps in a standard deviation: these bounds are proved too, 0.03 % above
-_RELATIVE = 1e-4  # of the factor
+_RELATIVE = 1e-4  # relative accuracy of the factor
 
 
 def is_scalable(certificate: Certificate) -> bool:
@@ -287,10 +287,11 @@ def find_joint_factor(
     points_per_std: int = _COARSE,
     relative: float = _RELATIVE,
 ) -> float:
-    """Approximate the smallest factor for all scales with which the draws together meet `budget`.
+    """Approximate the smallest common factor of all scales at which the draws meet `budget`.
 
-    Each scale is first multiplied by its ratio, if `ratios` are given. The bounds of a coarse
-    lattice meet the budget, δ > 0; this doesn't prove the whole plan, see `PlanCertificate.prove`.
+    Each scale is first multiplied by its ratio, if `ratios` are given. At the returned factor the
+    upper bound of a coarse lattice meets the budget, whose δ must be above 0. This doesn't prove
+    the whole plan; `PlanCertificate.prove` does.
 
     Raises NotApplicable if a composition has no proof, or if no noise is large enough, as for a
     tiny δ.
@@ -318,7 +319,7 @@ def find_joint_factor(
 
 
 def _gaussian_factor(parts: Sequence[Releases], budget: Budget) -> float:
-    """The factor if all draws were Gaussian noise of the same variances."""
+    """The factor that would suffice if all draws were Gaussian noise of the same variances."""
     squares = (
         part.compositions
         * float(part.noise.worst_shift(part.shifts.outer)) ** 2
@@ -329,9 +330,10 @@ def _gaussian_factor(parts: Sequence[Releases], budget: Budget) -> float:
 
 
 def rescale(certificate: Certificate, factor: float) -> Certificate:
-    """Prove the certificate of the noise times `factor` alone: the same δ, and the smallest ε.
+    """Multiply the noise by `factor`, and prove a certificate for it with the same δ.
 
-    ε has six digits. Raises NotApplicable if no ε holds, NotCertified if there is no proof.
+    Its ε is the smallest one, rounded up to six digits. Raises NotApplicable if no ε suffices,
+    NotCertified if there is no proof.
     """
     part = _scale_releases(certificate.releases, factor)
     least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta, accuracy=0).upper

@@ -41,8 +41,8 @@ from leastnoise.noise.question import ProvedDelta, Releases
 
 ACCURACY = "1e-5"
 """Default for the width of an interval around ε, relative to ε."""
-_SAME_TILT = 0.2  # relative, of tilts: the bound is flat there
-_ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
+_SAME_TILT = 0.2  # tilts this close (relative) give nearly the same bound
+_ROOT_WIDTH = 1e-13  # accuracy of a root: relative in ε, or absolute in ln δ
 
 _Solved = tuple[Convolution, float]
 _SolvedByMoments = tuple[MomentSum, float]
@@ -273,9 +273,10 @@ class Composition:
 
 
 def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
-    """A convolution, and approximately the ε at which its δ is `delta`; no part of the proof.
+    """The convolution of the parts, and the approximate ε at which its δ is `delta`.
 
-    Raises NotApplicable if more than `delta` lies at infinity.
+    `parts_at` returns the parts for a tilt. The search is no part of the proof. Raises
+    NotApplicable if the probability of an infinite loss is `delta` or more.
     """
     parts = parts_at(0.0)
     left = float(delta) - sum(lattice.infinity * count for lattice, count in parts)
@@ -285,7 +286,7 @@ def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) 
             why="some outputs identify the input, with a probability above delta",
         )
     tilt, near = tilt_at(parts, left)
-    for _ in range(6):  # the first is good unless few losses decide
+    for _ in range(6):  # the first tilt is good, unless δ depends on few losses
         parts = parts_at(float(tilt))
         convolution = Convolution.of(parts, tilt)
         epsilon = _root(convolution, float(delta), near=max(0.0, near))
@@ -296,10 +297,10 @@ def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) 
 
 
 def _root(convolution: Convolution, delta: float, *, near: float) -> float:
-    """ε >= 0 with δ(ε) near `delta`; 0 if δ(0) is smaller.
+    """The ε >= 0 at which the convolution's δ is about `delta`; 0 if δ(0) is smaller.
 
-    The search goes outward from `near`, because the tilt was made for it: far from it δ is rounding
-    error. Raises NotApplicable if it finds no root.
+    The search goes outward from `near`, for which the tilt was chosen: far from it the computed δ
+    is rounding error. Raises NotApplicable if it finds no root.
     """
 
     def excess(epsilon: float) -> float:
@@ -329,7 +330,7 @@ def _false_position(
     left: tuple[float, float],
     right: tuple[float, float],
 ) -> float:
-    """Find the root between two points; the "Illinois" rule keeps both ends moving."""
+    """The root between the points `left` and `right`, pairs (ε, excess), by the Illinois method."""
     (low, above), (high, below) = left, right
     for _ in range(60):
         middle = low + (high - low) * above / (above - below)
@@ -350,10 +351,10 @@ def enclose_between(
     high: _Solved | _SolvedByMoments,
     delta: Fraction,
 ) -> Interval:
-    """Enclose ε(delta); each end is proved by its own convolution or sum.
+    """Enclose ε(delta): `low` proves the lower end, and `high` the upper end.
 
-    Each of these comes with the approximate ε at which its δ is `delta`. Raises NotApplicable if no
-    end is proved.
+    Each is a pair of a convolution or moment sum, and the approximate ε at which its δ is `delta`.
+    Raises NotApplicable if the upper end can't be proved.
     """
     below, least = low
     above, most = high

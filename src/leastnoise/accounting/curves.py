@@ -30,7 +30,7 @@ from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot
 _WIDTH = 5e-13  # relative, of each end around the ε at which the proof's answer changes
 _FIRST_STEP = 0.25  # of ln ε, if nothing is known about the root
 _LEAST_EPSILON = 1e-300  # ε below it counts as 0
-LARGEST = 1e30  # ε; no composition that is served needs so much
+LARGEST = 1e30  # the largest ε that is searched; no supported composition needs a larger one
 _FAR = -LOG_ZERO  # stands for ln 0 and ln ∞, beyond the logarithm of every valid δ
 _HARDLY = 1e-300  # stands for an undecided comparison whose floats are equal
 
@@ -168,9 +168,9 @@ class Tangents:
     def type_two_error(self, alpha: Fraction) -> Interval:
         """Enclose the least T(alpha) over all pairs, 0 <= alpha <= 1.
 
-        The tangents bound it from below. From above, for ε between two of `epsilons`: e^ε is at
-        least its value at the first, and δ at least its value at the second; beyond the last, 1 − δ
-        is at most 1.
+        The tangents bound it from below. For the bound from above, take ε between two consecutive
+        `epsilons`: e^ε is at least its value at the smaller one, and δ(ε) is at least its value at
+        the larger one. Beyond the last one, 1 − δ is at most 1.
         """
         with precision():
             a = ball(alpha)

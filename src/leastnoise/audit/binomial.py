@@ -21,7 +21,8 @@ from leastnoise.balls.core import PLAIN_BITS, ball, precision
 def lower(successes: int, trials: int, error: Fraction) -> float:
     """A lower bound on the probability, which is wrong with probability at most `error`.
 
-    > >> round(lower(50, 100, Fraction(1, 1000)), 4) 0.3448
+    >>> round(lower(50, 100, Fraction(1, 1000)), 4)
+    0.3448
     """
     return _lower(successes, trials, error) if successes else 0.0
 
@@ -29,7 +30,8 @@ def lower(successes: int, trials: int, error: Fraction) -> float:
 def upper(successes: int, trials: int, error: Fraction) -> float:
     """An upper bound on the probability, which is wrong with probability at most `error`.
 
-    > >> round(upper(0, 100, Fraction(1, 1000)), 4) 0.0667
+    >>> round(upper(0, 100, Fraction(1, 1000)), 4)
+    0.0667
     """
     if successes == trials:
         return 1.0

@@ -55,7 +55,10 @@ class Feature:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """S: the outputs with a `chosen` label; more likely on input number `likely`, 0 or 1."""
+    """The event S: the output's label is one of the `chosen`. It is likelier on input `likely`.
+
+    `likely` is the index of the input, 0 or 1.
+    """
 
     feature: Feature
     chosen: NDArray[np.bool_]
@@ -126,7 +129,7 @@ def _orders(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """An event with p₋ and q₊, and the lower bounds on ε at δ and on δ at ε that follow."""
+    """A tested event: `likely` is p₋ and `other` is q₊; the lower bounds on ε and δ follow."""
 
     event: Event
     likely: float

@@ -164,7 +164,7 @@ def _bits_left(index: int, subject: Subject) -> Feature:
 
 
 def _significand(x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """E and t with x = ±M·2^(e−53), 2^52 <= M < 2^53, and 2^t the largest power that divides M.
+    """The e and t with x = ±M·2^(e−53), 2^52 <= M < 2^53; 2^t is the largest power dividing M.
 
     t is 53 for 0, NaN and ±inf.
     """
@@ -254,7 +254,7 @@ def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
     finite = [outputs[np.isfinite(outputs)] for outputs in seen]
     ends = [end for part in finite if part.size for end in (part.min(), part.max())]
     cuts = np.unique(np.array(ends))
-    # two edges each, so that an end itself has a cell
+    # two edges at each end, so that the end itself has a cell
     edges = np.unique(np.concatenate([cuts, np.nextafter(cuts, np.inf)]))
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -45,7 +45,7 @@ _INSIDE = Bisection(halvings=44)  # accurate to 1e-13, below the margin
 _GUESS = Bisection(halvings=60)
 _ROUNDING = 2.0**-20
 _LARGEST = 1e300
-MANY = 0.01  # share of equal outputs from which thresholds lie on both sides of them
+MANY = 0.01  # a value that at least this share of the outputs has gets thresholds on both sides
 
 
 class ClaimedLaw(ABC):
@@ -60,12 +60,12 @@ class ClaimedLaw(ABC):
 
     @property
     def strange(self) -> str:
-        """Words for outputs with probability 0."""
+        """The outputs that have probability 0, in words."""
         return "NaN, ±inf and fractions" if self.on_whole_numbers else "NaN and ±inf"
 
     @property
     def beside(self) -> float:
-        """The largest distance from a much-shared output to the thresholds on its two sides."""
+        """The largest distance between a value that many outputs have and its two thresholds."""
         distance = 2.0**-10  # relative to the spread
         return self.spread * distance
 
@@ -128,9 +128,10 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
 
 @final
 class _KnownLaw(ClaimedLaw):
-    """Noise of a known family: P(X > t) is enclosed in balls, or else found from quantiles.
+    """Noise of a known family: P(X <= t) from the enclosed P(X > t), or else from quantiles.
 
-    For symmetric noise P(|X| <= t) = sup of p with Q(p) <= t.
+    notation: Q(p) the quantile of |X|; for symmetric noise P(|X| <= t) is the largest p with Q(p)
+    <= t.
     """
 
     def __init__(self, noise: Noise) -> None:
@@ -210,9 +211,10 @@ class _UserLaw(ClaimedLaw):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Outputs of one coordinate minus `anchor`: a part that chooses thresholds, and the rest.
+    """Outputs of one coordinate minus `anchor`, in two parts.
 
-    `strange` of `size` outputs aren't values of the noise: NaN, ±inf, and fractions if it is whole.
+    `chosen` are the outputs that choose thresholds, and `counted` the others. `strange` of all
+    `size` outputs aren't values of the noise: NaN, ±inf, and fractions for noise on whole numbers.
     """
 
     anchor: float

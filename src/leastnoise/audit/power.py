@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from leastnoise.audit.law import ClaimedLaw
 
 MISS = 0.01  # violations are reported as detectable if found with probability >= 1 - MISS
-_FINER = 0.9  # ratio of successive shares of thinned outputs that are tried, from 1 on
+_FINER = 0.9  # shares of thinned outputs are tried from 1 down, each 0.9 times the one before
 
 
 def detectable_rate(
@@ -81,10 +81,10 @@ def detectable_below(claimed: float, trials: int, *, level: float, miss: float) 
 def centre_reach(
     law: ClaimedLaw, *, sizes: tuple[int, int], error: Fraction, miss: float
 ) -> tuple[float, float]:
-    """The distances of the bounds of `law.centre_of` below and above c, each exceeded with `miss`.
+    """The distances from c down and up to the bounds of `law.centre_of`, which may be inf.
 
-    They may be inf. `sizes` are two numbers of outputs: those that choose the point, and those
-    that are counted.
+    Each distance is exceeded with probability `miss`. `sizes` are the number of outputs that
+    choose the point, and the number of outputs that are counted.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -105,11 +105,11 @@ def centre_reach(
 def least_scale(
     law: ClaimedLaw, probabilities: list[float], *, sizes: tuple[int, int], level: Fraction
 ) -> float | None:
-    """The largest s < 1 for which noise sX would be found at the best threshold.
+    """The largest s < 1 for which noise sX would be refuted at the best threshold.
 
     A threshold lies above the outputs' quantile of one of the `probabilities`. Let π be its P(Y >
-    u), p the probability at c's point, U their upper bounds, and Q the quantiles of X. The noise is
-    found if s·(Q(1 − π) − Q(p)) < Q(1 − U(π)) − Q(U(p)).
+    u), p the probability at c's point, U(π) and U(p) their upper bounds, and Q the quantiles of X.
+    The noise is refuted if s·(Q(1 − π) − Q(p)) < Q(1 − U(π)) − Q(U(p)).
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -134,7 +134,10 @@ def least_scale(
 
 
 def order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
-    """The position of a quantile of `size` outputs, as probabilities, except for `share`."""
+    """The distribution function at an empirical quantile of `size` outputs: its range and middle.
+
+    Returns (least, middle, most). The value lies outside [least, most] with probability `share`.
+    """
     from scipy.stats import beta  # noqa: PLC0415 (it takes half a second to import)
 
     rank = min(int(probability * size), size - 1) + 1
@@ -148,7 +151,7 @@ def order_statistic(probability: float, size: int, share: float) -> tuple[float,
 class TailTest:
     """The claimed noise, the upper tails of its thresholds, and the test's sizes and level.
 
-    `sizes` are two numbers of outputs: those that choose thresholds, and those that are counted.
+    `sizes` are the number of outputs that choose thresholds, and the number that are counted.
     """
 
     law: ClaimedLaw
@@ -160,16 +163,19 @@ class TailTest:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Thinned:
-    """A detectable change: `share` of the outputs more than `above` over the centre are missing."""
+    """A change of the law: of the outputs above centre + `above`, a `share` is missing.
+
+    The missing outputs are drawn again from the others.
+    """
 
     share: float
     above: float
 
 
 def least_thinning(test: TailTest) -> Thinned | None:
-    """The smallest share that is found with a probability of 99 %; None if no share is.
+    """The smallest thinning that is detected with a probability of 99 %; None if no tried one is.
 
-    Larger shares of the same outputs are found too, as far as the tried shares show.
+    Larger shares of the same outputs are detected too, as far as the tried shares show.
     """
     best: Thinned | None = None
     law = test.law
@@ -208,7 +214,7 @@ def _shows(test: TailTest, outputs: _Outputs, point: float, *, reach: float, mis
 
 
 def _reach(test: TailTest, outputs: _Outputs, miss: float) -> float:
-    """The distance of the enclosure below the centre, a whole number, or inf."""
+    """The whole number by which the enclosure reaches below the centre, at its worst; or inf."""
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     law, counted = test.law, test.sizes[1]
@@ -222,7 +228,7 @@ def _reach(test: TailTest, outputs: _Outputs, miss: float) -> float:
 
 
 def _steps_above(law: ClaimedLaw, first: float, probability: float) -> float:
-    """The least whole k with F(first + k + 1) > `probability`; inf if the search fails."""
+    """The least whole k >= 0 with F(first + k + 1) > `probability`; inf if the search fails."""
 
     def holds(k: int) -> bool:
         return law.distribution(first + k)[0] > probability

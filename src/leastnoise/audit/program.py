@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 1 << 24  # bytes
 _LONGEST_NUMBER = 2000  # characters; the least double has 1,075 digits
-_LONGEST = 10**6  # seconds of a run
+_LONGEST = 10**6  # largest time limit of a run, in seconds
 
 
 @final
@@ -144,7 +144,7 @@ class _Run:
     def outputs(self, count: int) -> NDArray[np.float64]:
         """Read the first `count` lines as numbers.
 
-        The time limit starts here, because a run that prints much has to wait until it is read.
+        The time limit starts here, because a run that prints a lot waits until its output is read.
         """
         self._until = time.monotonic() + self._seconds
         parts: list[NDArray[np.float64]] = []

@@ -7,8 +7,8 @@ inequality the law p∗q of a sum has ‖p∗q‖₂ <= ‖p‖₂. A rate that 
 Pairs are taken from calls, forks, threads and processes at the same index and up to 4 apart, from
 draws up to 8 apart in one run, and from coordinates of one draw.
 
-Dependence without repetition is seen by signs: independent draws exceed a fixed number together at
-a known rate. If coordinates are independent, two of them are tested too.
+Signs show dependence without repetition: two independent draws both exceed a fixed number at a
+known rate. If the coordinates should be independent, pairs of coordinates are tested too.
 
 For a vector there is one more test: does the difference of two coordinates tell the inputs apart?
 Noise that is used twice cancels there. That refutes (ε, δ).
@@ -73,10 +73,10 @@ def detect_repeats(subject: Subject) -> Finding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Test:
-    """Counts of a test: `equal` of `pairs` repeat, and `expected` of `trials` do by chance.
+    """The counts of a test, which compares the rate of repetitions with a rate by chance.
 
-    The chance is the `power` of the second rate. With `two_sided`, too few repetitions are a
-    finding too.
+    `equal` of the `pairs` repeat. The rate by chance is (`expected`/`trials`)^`power`. With
+    `two_sided`, too few repetitions are a finding too.
     """
 
     name: str
@@ -189,7 +189,10 @@ def _equal_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.bo
 
 
 def _signs(subject: Subject) -> Iterator[_Test]:
-    """Yield the tests for draws, or coordinates, that exceed the median together too often."""
+    """Yield the tests for draws, or coordinates, that exceed the median together.
+
+    Too often and too rarely are both findings.
+    """
     coordinates = subject.coordinates(_COMPARED_COORDINATES)
     tenth = subject.draws // 10
     outputs = subject.outputs[0]

@@ -3,11 +3,11 @@
 notation: c_1 < … < c_m the candidates; n_u the rows or groups of unit u; N_j the noise of the
 release with the limit c_j, a public number; λ the rate.
 
-f(j) = N_j + Σ_u max(0, n_u − c_j) is the noise and the rows that the limit cuts off, and
-s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|) how much more than with another candidate, for each
-row between the two. s is 0 exactly where f is least. Permute-and-flip publishes the candidate with
-the largest Exp(1) − λ·s(j). After that the release follows the plan of that candidate
-(theory/release.md §13).
+f(j) = N_j + Σ_u max(0, n_u − c_j) is the error with the limit c_j: the noise plus the rows that the
+limit cuts off. The score s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|) is the excess over
+another candidate's error, per row between the two limits. s is 0 exactly where f is least.
+Permute-and-flip publishes the candidate with the largest Exp(1) − λ·s(j). After that the release
+follows the plan of that candidate (theory/release.md §13).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class LimitCertificate(TableCertificate):
         return 2 * SENSITIVITY * self.rate
 
     def scores(self, cut_off: Sequence[int]) -> list[Fraction]:
-        """s(j) of each candidate; `cut_off` has Σ_u max(0, n_u − c_j)."""
+        """The score s(j) of each candidate; `cut_off` has Σ_u max(0, n_u − c_j) of each."""
         totals = [noise + beyond for noise, beyond in zip(self.noise, cut_off, strict=True)]
         pairs = list(zip(self.candidates, totals, strict=True))
         return [

@@ -64,7 +64,7 @@ OfTable = (
     | SelectionCertificate
     | LimitCertificate
 )
-"""A certificate without a law: a threshold, quantiles, keys, selected groups, or a found limit."""
+"""A certificate without a law: a threshold, quantiles, keys, selected groups, or a chosen limit."""
 Claim = Certificate | OfTable
 """The certificate of one draw: of noise, of a choice, or of a limit and all draws after it."""
 Claims = tuple[tuple[str, Claim], ...]
@@ -144,7 +144,7 @@ class PlanCertificate:
     def prove(
         cls, *, budget: Budget, draws: Claims, releases: int = 1, rho: Fraction | None = None
     ) -> Self:
-        """Prove that the queries meet the budget: by basic composition if possible, else tightly.
+        """Prove that the queries meet the budget: by RULE if possible, else by COMPOSED.
 
         Args:
             budget: Budget of everything together.
@@ -234,7 +234,7 @@ class PlanCertificate:
 
     def _why_not_series(self) -> str:
         """Name a draw that doesn't cover all releases of the series; "" if every draw does."""
-        if self.releases == 1:  # draws may have compositions for another reason than a series
+        if self.releases == 1:  # a single release may have draws with several compositions
             return ""
         for name, claim in self.draws:
             if isinstance(claim, Certificate) and claim.compositions != self.releases:

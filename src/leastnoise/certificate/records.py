@@ -32,7 +32,7 @@ from leastnoise.noise.registry import family_named
 # Strict JSON: no duplicate, missing or unknown fields, no wrong types.
 
 
-VERSION = 1  # of every record
+VERSION = 1  # format version of every record
 
 T = TypeVar("T", str, int, list)
 
@@ -114,7 +114,7 @@ Record = Sensitivity | Geometry | Body | OneSided | Noise
 
 def _brief_text(value: Fraction) -> str:
     short = decimal_text(value)
-    readable = 24  # characters; longer decimals are floats, and shorter in hex
+    readable = 24  # characters; longer decimals come from floats, and are shorter in hex
     return short if len(short) <= readable else number_text(value)
 
 
@@ -129,7 +129,7 @@ def check_header(fields: dict[str, Any], *, kind: str) -> None:
 
 
 def read_budget(fields: dict[str, Any]) -> Budget:
-    """The budget in `fields`."""
+    """Read the budget from the fields "epsilon" and "delta"."""
     return Budget(
         epsilon=number(fields["epsilon"], where="epsilon"),
         delta=number(fields["delta"], where="delta"),
@@ -139,7 +139,7 @@ def read_budget(fields: dict[str, Any]) -> Budget:
 @final
 @dataclass(frozen=True)
 class _Kinds:
-    """Classes of records by their names in certificates, and how they spell numbers.
+    """Classes of records by their names in certificates, and the spelling of their numbers.
 
     A class is imported when a record of its kind is read: a Gaussian certificate imports no body.
     """

@@ -115,7 +115,7 @@ def shifts_of(
     return shifts
 
 
-# The same as text.
+# Certificates as text.
 
 
 def line_of(certificate: Certificate) -> str:
@@ -132,7 +132,7 @@ def noise_of(certificate: Certificate) -> str:
 
 
 def statement(certificate: Certificate) -> str:
-    """The guarantee, rounded up, with sensitivity, dimension, releases and sampling."""
+    """The certificate's statement as text: guarantee (rounded up), sensitivity and releases."""
     text = format_guarantee(certificate.budget.epsilon, certificate.budget.delta)
     text += f" under {sensitivity(certificate.sensitivity)}"
     if certificate.dimension > 1:

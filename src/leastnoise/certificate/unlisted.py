@@ -49,11 +49,11 @@ class ThresholdCertificate(TableCertificate):
     """The statement that publishing the rows of unlisted groups meets `budget`.
 
     A group's row is its numbers plus `noise`, drawn anew for each group. It is published if the
-    number at `coordinate`, rounded to the noise's grid, is at least `threshold`; if `coordinate` is
-    None, the sum of all its numbers decides. One step of the grid below, it is published with
-    probability `chance_below`, by a fresh coin. The certificate `noise` has as many `compositions`
-    as a unit may have groups, and is about adding or removing a unit in a row; that changes the
-    count by at most `reach`.
+    number at `coordinate`, rounded to the noise's grid, is at least `threshold`. If `coordinate` is
+    None, the sum of all numbers in the row decides. If the deciding number is one grid step below
+    the threshold, the row is published with probability `chance_below`, by a fresh coin. The
+    certificate `noise` has as many `compositions` as a unit may have groups. It is about adding or
+    removing a unit in a row, which changes the deciding number by at most `reach`.
 
     notation: k groups; p₁ the probability to publish the row of a group with this unit alone; p_j =
     1 − (1 − p₁)^j; δ_m(ε) of m draws. If j of a unit's groups have no other unit, the other k − j
@@ -97,7 +97,7 @@ class ThresholdCertificate(TableCertificate):
         return super().verify()
 
     def chance_alone(self) -> arb:
-        """An upper bound on p₁, the probability to publish reach + X.
+        """An upper bound on p₁, the probability to publish a row whose number is reach + noise.
 
         No point of the ball is below p₁.
         """
@@ -226,7 +226,7 @@ def find_threshold(
         why = f"No threshold up to {most:,} is enough for this noise and budget."
         raise NotCertified(interval=None, why=why)
     threshold = bracket[1]
-    fine = 2**6  # grid steps per unit: on a grid as fine, a chance one step below gains nothing
+    fine = 2**6  # with so many grid steps per unit, publishing one step below gains nothing
     coins = _COIN if grid * fine > reach else 1
     heads, _ = Bisection().close(lambda heads: not holds(threshold, heads), 0, coins)
     return prove(threshold, heads)
@@ -246,7 +246,7 @@ CERTAIN_BITS = 52
 CERTAIN = 2**CERTAIN_BITS
 """Chances are multiples of 1/CERTAIN, so that they and 1 − chance are floats without rounding."""
 MOST_UNITS, MOST_GROUPS, FINEST = 2**14, 2**8, 14
-_MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products of a proof, some seconds; of a lattice
+_MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products in a proof (some seconds); lattice points
 _TOP, _BOTTOM = 8, 4  # the lattice reaches from −_BOTTOM to ε + _TOP
 
 

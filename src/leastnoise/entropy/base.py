@@ -1,4 +1,4 @@
-"""The interface of draws for exact rounding, and of magnitudes that can be drawn.
+"""Interfaces: draws of noise that can be rounded exactly, and magnitudes drawn by inversion.
 
 notation: Q the inverse of the survival function, P(|X| > Q(u)) = u; w the first 63 bits of a
 uniform u, so u = (w + V)/2^63 with V in (0, 1) the later bits.
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 WORD_BITS = 63
-TINY = 2.0**-900  # absolute: above any underflow, far below half a step of any grid
-NEAR = 2.0**-50  # relative; nearest floats are within 2^-53, so this is always decided
+TINY = 2.0**-900  # absolute error: above any underflow, far below half a step of any grid
+NEAR = 2.0**-50  # relative error; the nearest float is within 2^-53, so balls can always prove it
 
 
 @final
@@ -66,9 +66,10 @@ class Sampler(ABC):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lookup:
-    """Q̂ of many words: |Q̂ − Q(u)| <= `error`, a proved bound, and Q(u) <= `reach`.
+    """Floats Q̂ near Q(u) for many words: |Q̂ − Q(u)| <= `error`, a proved bound; Q(u) <= `reach`.
 
-    Words that are `beyond` have (finite) values without meaning.
+    `values` and `beyond` have one entry for each word. Where `beyond` is True, the (finite) value
+    has no meaning.
     """
 
     values: NDArray[np.float64]
@@ -98,7 +99,7 @@ class InverseSurvival(ABC):
 
     @abstractmethod
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Q̂ for 63-bit words, for any later bits.
+        """Approximate Q(u) in floats for uniforms u with these first bits, whatever bits follow.
 
         Args:
             words: The first 63 bits of each uniform, shape (n,).

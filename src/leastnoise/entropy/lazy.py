@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from leastnoise.entropy.base import InverseSurvival
     from leastnoise.entropy.source import Entropy
 
-# The precisions, in bits. 60 needs only a coordinate's first word. A decision is still open at the
-# last precision with probability below 2^-15000 for every law of §2, or because of a bug: then
-# nothing is published.
+# The precisions, in bits. At 60 bits only a coordinate's first word is needed. At the last one a
+# decision is still open with probability below 2^-15000 for every law of theory/release.md §2, or
+# because of a bug. Then nothing is published.
 LEVELS = tuple(60 << doubling for doubling in range(9))
-GUARD = 64  # extra bits for the arithmetic, so that the enclosure is as tight as its input
+GUARD = 64  # extra bits of working precision, so that an enclosure is as tight as its random bits
 
 
 Answer = TypeVar("Answer")
 
 
 def decide(question: Callable[[int], Answer | None]) -> Answer:
-    """The first result of `question(bits)` that isn't None, for increasing precisions.
+    """The first result of `question(bits)` that isn't None, for increasing numbers of bits.
 
-    `question` is called at a working precision of bits + 64 and must return a result only if it is
-    certain. Raises RandomnessError after the last precision.
+    `question` is called at a working precision of bits + 64. It must return None unless its result
+    is certain. Raises RandomnessError if the result is None at the last precision, too.
     """
     for bits in LEVELS:
         with precision(bits + GUARD):
@@ -66,8 +66,8 @@ class LazyReal(ABC):
     def enclose(self, bits: int) -> arb:
         """A ball that contains the number, from at least `bits` random bits.
 
-        It is evaluated at the caller's precision. Balls of one lazy real all contain the same
-        number. A number that can't be bounded yet is NaN.
+        The ball is computed at the caller's working precision. All balls of one lazy real contain
+        the same number. The ball is NaN if the number can't be bounded with these bits.
         """
 
 
@@ -92,7 +92,7 @@ class LazyUniform(LazyReal):
 
 @final
 class LazyMagnitude(LazyReal):
-    """Q(U) for a lazy uniform U: a non-negative real with P(> Q(u)) = u."""
+    """The magnitude |X| = Q(U) >= 0 for a lazy uniform U, so that P(|X| > Q(u)) = u."""
 
     def __init__(self, quantile: InverseSurvival, uniform: LazyUniform) -> None:
         self._quantile = quantile
@@ -179,7 +179,7 @@ class LazyGamma(LazyReal):
             root = self._root(c, x)
             if not root > 0:
                 return False if root <= 0 else None
-            # c − cV + c ln V loses about log2(c) bits, which the next precision restores.
+            # c − cV + c ln V loses about log2(c) bits; `decide` then asks again with more bits
             bound = x**2 / 2 + c * (1 - root**3 + 3 * root.log())
             return certainly_less(uniform.enclose(bits).log(), bound)
 
@@ -204,9 +204,9 @@ class LazyAnyGamma(LazyReal):
 
 @final
 class OrderedUniforms:
-    """Independent uniforms, `count` in each of `rows`, sorted within each row.
+    """Independent uniforms in `rows` rows of `count` each, sorted within each row.
 
-    `words` holds the first 64 bits of each, row after row.
+    `words` holds the first 64 bits of each uniform, row after row.
     """
 
     def __init__(self, count: int, entropy: Entropy, *, rows: int = 1) -> None:
@@ -218,12 +218,13 @@ class OrderedUniforms:
         self._split_ties()
 
     def _split_ties(self) -> None:
-        """Sort equal words of a row by further bits until all differ: then uniforms are sorted."""
+        """Draw more bits for equal words of a row, and sort these uniforms by them."""
         for index in np.flatnonzero(self.words[1:] == self.words[:-1]).tolist():
             start = index // self._count * self._count
             row = self.words[start : start + self._count]
             run = start + np.flatnonzero(row == self.words[index])
-            if run.size == 1 or int(run[0]) in self._lazy:  # the next row's first word; done before
+            # the equal word is in the next row, or these ties were split before
+            if run.size == 1 or int(run[0]) in self._lazy:
                 continue
             known, tails = 0, [0] * run.size
             while len(set(tails)) < run.size:

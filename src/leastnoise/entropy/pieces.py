@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEW = 16  # words for which neither a table nor floats of curves are worth while
-_WORDS_PER_PIECE = 0.25  # words that pay for a piece: building it takes a fourth of an exact draw
-_FINEST = 2.0**-40  # of E|X|: balls serve pieces where one word moves Q by more
-_DOUBT = 2  # words around each S_j that balls decide
+_WORDS_PER_PIECE = 0.25  # building a piece of the table takes a fourth of the time of an exact draw
+_FINEST = 2.0**-40  # balls serve pieces where Q changes by more than this times E|X| a word
+_DOUBT = 2  # words around each S_j for which balls decide the piece
 _BITS = 192  # precision, far more than t_j, ĥ and the floats of curves need
 
 
@@ -107,7 +107,7 @@ class Survival:
 
 @final
 class PiecewiseUniform(InverseSurvival):
-    """Q of `pieces`: exact for the first words, and by a table once it pays off."""
+    """Q of `pieces`: in balls for the first words, and by a table once many words are drawn."""
 
     def __init__(self, pieces: UniformPieces) -> None:
         self._pieces = pieces
@@ -125,7 +125,7 @@ class PiecewiseUniform(InverseSurvival):
         return ball(right) - ball(right - left) * ((u - far) / (near - far))
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Q̂ by the table; using a table or not changes no released number."""
+        """Q̂ by the table, or None before it is built, which changes no released number."""
         self._words += words.size
         if self._table is None:
             tabled = self._pieces.tabled
@@ -190,7 +190,7 @@ class _Table:
 
 
 def _slope(width: Fraction, mass: arb) -> float:
-    """H = width/(2^63·mass), inf if the mass isn't known precisely enough."""
+    """A float of h = width/(2^63·mass); inf if the mass isn't known precisely enough."""
     return float_near(ball(width) / (mass * arb((1, WORD_BITS))))
 
 
@@ -212,7 +212,7 @@ class PartConstants(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RescaledPart:
-    """One part: T, and `constants()`, which encloses the constants of the notation.
+    """One part: T = `quantile`, and `constants()`, which encloses the constants of the notation.
 
     |T′(v)| <= 1.3/v has to hold. It does for both laws: v|T′| is 1 for the exponential law. For the
     normal law it is the ratio of the tail to the density, at most √(π/2) (Mills).
@@ -241,7 +241,7 @@ class PiecewiseRescaled(InverseSurvival):
         return arb("nan")
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Q̂ from the parts; leaving a few words to balls changes no released number."""
+        """Q̂ from the parts; None for the first few words, which changes no released number."""
         self._words += words.size
         if self._words <= _FEW:
             return None
@@ -254,7 +254,7 @@ class PiecewiseRescaled(InverseSurvival):
 
 
 def _merge_lookups(parts: list[Lookup], count: int) -> Lookup:
-    """For each word, the value of the part that has one."""
+    """Merge the lookups of all parts: each word has the value of the part that covers it."""
     values, beyond = np.zeros(count), np.ones(count, dtype=bool)
     for part in parts:
         np.copyto(values, part.values, where=~part.beyond)
@@ -266,7 +266,7 @@ def _merge_lookups(parts: list[Lookup], count: int) -> Lookup:
 
 @final
 class _PartInFloats:
-    """A part in floats.
+    """A part of Q in floats, with a proved error.
 
     Let t be an integer, |t − N·bottom| <= 1. A word w >= t + 1 that is at least two below the
     integer near N·top is certainly in this part, as in `_Table`; the others are `beyond`.

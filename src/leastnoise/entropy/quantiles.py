@@ -60,9 +60,10 @@ class SmoothQuantile(InverseSurvival):
 
 
 def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
-    """Q̂ for floats w, which are overwritten; |Q̂ − Q(w/2^63)| <= ETA.
+    """Q̂ for words given as floats w; |Q̂ − Q(w/2^63)| <= ETA. The array `w` is overwritten.
 
-    Horner's rule about the middle of each cell. Words outside [2^46, 2^63) are `beyond`.
+    The Taylor polynomial of each cell is evaluated by Horner's rule. Words outside [2^46, 2^63)
+    are `beyond`.
     """
     raw = w.view(np.int64)
     cell = raw >> _CELL_SHIFT

@@ -44,7 +44,7 @@ coordinates needs more; its rounding then stays undecided, which is an error."""
 
 @final
 class ScaledSampler(Sampler):
-    """Draws of S·(±Q(U_i)), S > 0 a lazy real that all coordinates share; 1 without a `factor`.
+    """Draws of S·(±Q(U_i)). All coordinates share S > 0, a lazy real; S = 1 without a `factor`.
 
     A coordinate is one 64-bit word: the lowest bit is the sign, the others are the first 63 of U_i.
 
@@ -175,9 +175,9 @@ class LazyRational(LazyReal):
 
 @final
 class ScaledDraws:
-    """A factory of `ScaledSampler`s, one for each draw; S is a constant.
+    """A factory that makes one `ScaledSampler` for each draw, with a constant S.
 
-    Constants of all draws are computed once: the float of S, and tables of Q. No bit is kept.
+    The float of S and the tables of Q are computed once for all draws. No random bit is kept.
     """
 
     def __init__(self, *, quantile: InverseSurvival, factor: Fraction | None = None) -> None:
@@ -198,7 +198,7 @@ class ScaledDraws:
 @final
 @dataclass(frozen=True, repr=False)
 class FixedReal(LazyReal):
-    """A number that was drawn before, as a ball of two dyadic numbers: it gets no more bits.
+    """A number that was drawn before, as a ball whose middle and radius are fixed.
 
     It can be pickled, for other processes that share it. Its repr reveals nothing.
     """

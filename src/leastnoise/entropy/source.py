@@ -21,8 +21,8 @@ from leastnoise.errors import InvalidArgument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# 2^26 blocks of 16 bytes on one key: no two of them are equal, fair ones would collide with
-# probability about 2^(2·26 − 129) = 2^-77.
+# One key makes 2^26 blocks of 16 bytes. No two of them are equal, whereas fair random blocks would
+# collide with probability about 2^(2·26 − 129) = 2^-77.
 BYTES_PER_KEY = 16 << 26
 _CHUNK = 1 << 17  # the most bytes encrypted in one call, and the size of the buffer of zeros
 _ZEROS = memoryview(bytes(_CHUNK))
@@ -48,7 +48,10 @@ class Entropy(ABC):
 
     @final
     def bits(self, count: int) -> int:
-        """`count` of the next bits (at most 2^20) as an integer in [0, 2^count)."""
+        """An integer in [0, 2^count) from fresh bits; `count` is at most 2^20.
+
+        The bits are read in words of 64; the rest of the last word is dropped.
+        """
         whole = -(-count // 64)
         return int.from_bytes(self._read(8 * whole), "little") >> (64 * whole - count)
 

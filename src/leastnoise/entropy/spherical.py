@@ -47,7 +47,10 @@ _SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
 
 @final
 class _RadiusPart(LazyReal):
-    """R√B or R√(1 − B), B = G/(G + H) for G ~ Gamma(½), H ~ Gamma((d−1)/2)."""
+    """The radius of a part of the coordinates: R√B or R√(1 − B), with B ~ Beta(½, (d−1)/2).
+
+    B = G/(G + H) for G ~ Gamma(½) and H ~ Gamma((d−1)/2); `mine` is G or H.
+    """
 
     def __init__(self, radius: LazyReal, mine: LazyReal, other: LazyReal) -> None:
         self._radius, self._mine, self._other = radius, mine, other
@@ -127,7 +130,7 @@ class _Spacings:
         self._ends = OrderedUniforms(max(count - 1, 0), entropy)
 
     def floats(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Spacings first … last−1 from the words, and flags for those that are too small."""
+        """Spacings first … last−1 in floats, and flags for spacings too small for floats."""
         ends = np.zeros(last - first + 1, dtype=np.uint64)
         low, high = max(first - 1, 0), min(last, self._ends.words.size)
         inside = self._ends.words[low:high]
@@ -148,7 +151,10 @@ class _Spacings:
 
 @final
 class _Angles:
-    """For each pair ±cos(πU/2), ±sin(πU/2): a word for U and a sign, a word for the other sign."""
+    """±cos(πU/2) and ±sin(πU/2) for each pair of coordinates.
+
+    Each pair has two words: the first gives U and one sign, the second the other sign.
+    """
 
     def __init__(self, count: int, entropy: Entropy) -> None:
         self._entropy = entropy
@@ -215,7 +221,7 @@ class DirectionSampler(Sampler):
         norm, norm_error = self._normals.norm()
         values, beyond = _estimates(words)
         reach = HALF_NORMAL.reach
-        smallest_norm = 2.0**-20  # below it floats aren't used; no draw has come near
+        smallest_norm = 2.0**-20  # floats aren't used for a smaller norm, which is very improbable
         usable = norm > smallest_norm
         factor = self._radius_float / norm if usable else 0.0
         share = min(1.0, reach / (norm - norm_error)) if usable else 1.0

@@ -47,7 +47,8 @@ _LEAST_TAIL = 1e-4  # smallest tail probability in the bound on a difference of 
 _TAILS: NDArray[np.float64] = np.geomspace(1, _LEAST_TAIL, 241)
 _WIDTH = Bisection(halvings=40)  # a relative error of 1e-12
 _ROOT = IncreasingRoot(tolerance=2e-7, first_step=1e-3, largest_step=1.0)
-_MET, _NO_ERROR = 1e-12, 1.0  # stand for ln(target/error) if both are equal, or the error is 0
+# Stand for ln(target/error): the first if error = target, the second if the error is 0.
+_MET, _NO_ERROR = 1e-12, 1.0
 # added to ln ε, one after the other: a search for shapes in floats isn't quite monotone
 _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
@@ -129,7 +130,7 @@ def half_widths(certificate: Certificate, probability: float) -> NDArray[np.floa
 
 
 Summed = tuple["Certificate", Mapping[int, float]]
-"""A draw of noise, and the weights of its one or two coordinates whose sum is a number."""
+"""The certificate of a draw, and the weights of the one or two coordinates that are summed."""
 
 
 def difference_half_width(left: Summed, right: Summed, probability: float) -> float:
@@ -206,14 +207,15 @@ def _width_of_difference(
 def calibrate_to_accuracy(
     certificate: Certificate, target: float, probability: float
 ) -> Certificate:
-    """The same family's certificate at the smallest ε for which no error exceeds `target`.
+    """Calibrate the same family at the smallest ε whose half-widths are at most `target`.
 
-    Sensitivity, geometry, δ, number of releases and sampling rate stay the same. ε is accurate to a
-    relative 1e-6, or as the search for a shape is; the error is never above `target`. If the shape
-    jumps, errors on integers may grow by a step as ε grows; then ε is the smallest of those near
-    it. Raises Refused unless ε lies between 1e-6 and 1,000.
+    The half-width of each coordinate is for this `probability`. Sensitivity, geometry, δ, number of
+    releases and sampling rate stay the same. ε is accurate to a relative 1e-6, or to the accuracy
+    of the search for a shape; no half-width exceeds `target`. For noise on integers the shape may
+    jump, so that errors grow by a step as ε grows; then smaller ε nearby are tried, too. Raises
+    Refused unless ε lies between 1e-6 and 1,000.
     """
-    digits = 9  # of ε
+    digits = 9  # significant digits of ε
 
     def certificate_at(log_epsilon: float) -> Certificate:
         if not _SMALLEST <= log_epsilon <= _LARGEST:
@@ -230,7 +232,7 @@ def calibrate_to_accuracy(
         guess += math.log(now / target)
     last_above = _ROOT.find(excess, guess=min(max(guess, _SMALLEST), _LARGEST))
     if certificate.noise.for_whole_numbers:
-        spacing, most = 0.02, 32  # steps of ln ε, at which integers may have so small an error, too
+        spacing, most = 0.02, 32  # steps down in ln ε, where errors on integers may be small, too
         looks = (last_above - look * spacing for look in range(most, 0, -1))
         met = next((x for x in looks if x >= _SMALLEST and excess(x) > 0), None)
         last_above = last_above if met is None else _ROOT.find(excess, guess=met)
@@ -254,7 +256,7 @@ def _out_of_range(log_epsilon: float) -> str:
 def _rounding_grid(certificate: Certificate) -> float:
     """The grid, or 0 if rounding to it changes nothing."""
     grid, step = certificate.grid or Fraction(0), certificate.noise.lattice_step
-    if step is not None and 0 < grid <= 1:  # values are integers, and the grid a power of two
+    if step is not None and 0 < grid <= 1:  # the values are integers, and lie on the grid
         return 0.0 if (step / grid).denominator == 1 else float(grid)
     return float(grid)
 
@@ -284,7 +286,7 @@ _SMOOTH_WHOLE = 0.001  # h/s for wide integer noise, so that the series has at m
 @final
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """A number of equal summands: `times` numbers of one draw, each with this `coefficient`.
+    """Equal summands of S: `times` numbers of one draw of noise, each times `coefficient`.
 
     For noise in cells of several numbers, which may depend on each other, `times` counts cells.
     Each cell contributes the sum of its numbers times `weights`, in their order.
@@ -326,7 +328,7 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
     whole = all(term.parts == {0: 1} and _is_whole(term.certificate) for term in some)
     smooth = max(_OF_WHOLE, _SMOOTH_WHOLE * deviation) if whole else _SMOOTH * deviation
     half_period = 18.0 * deviation + smooth  # of the Fourier series; a Laplace tail beyond is e^-25
-    last = 30.0  # largest u h/4; beyond it sin(x)⁴/x⁴ is about 1e-6, and terms alternate
+    last = 30.0  # largest u·h/4; beyond it sin(x)⁴/x⁴ is about 1e-6, and the terms alternate
     counts = np.arange(1, math.ceil(4 * last / smooth * half_period / math.pi) + 1)
     frequencies = np.asarray(counts * (math.pi / half_period), dtype=np.float64)
     weights = (2 / math.pi) * np.sinc(frequencies * smooth / 4 / math.pi) ** 4 / counts

@@ -1,4 +1,4 @@
-"""The draw of a limit by permute-and-flip, as its certificate states."""
+"""Choose a limit by permute-and-flip, with the law that its certificate states."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def choose_limit(
     claim: LimitCertificate, cut_off: Sequence[int], *, entropy: Entropy | None = None
 ) -> int:
-    """The index of the chosen candidate; `cut_off` has the rows of all units above each candidate.
+    """The index of the chosen candidate.
 
+    `cut_off` has the number of rows or groups that each candidate cuts off, over all units.
     `entropy` is for tests.
     """
     if len(cut_off) != len(claim.candidates):

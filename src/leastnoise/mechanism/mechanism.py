@@ -411,9 +411,9 @@ class Mechanism:
 
         Use it for vectors that don't fit in memory: all chunks share one draw of noise, and only
         one chunk is held at a time. (generalized-gamma and noise in the shape of a body keep
-        numbers for every coordinate.) It spends the budget once, as `release` does. Keep
-        all results: iterating over new chunks is another release. Nothing is promised about the
-        time of each chunk.
+        numbers for every coordinate.) One iteration spends the budget once, as `release` does. Keep
+        all results: a second call is another release. Nothing is promised about the time of each
+        chunk.
 
         Args:
             chunks: An iterable of vectors, as `release` takes them; their lengths sum to the

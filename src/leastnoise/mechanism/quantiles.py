@@ -1,6 +1,6 @@
-"""Draws of quantiles among public candidates by permute-and-flip, as their certificate states.
+"""Choose quantiles among public candidates by permute-and-flip, with the law of their certificate.
 
-notation: L rows below a candidate's part, E in it, n in all; a level a is p/q.
+notation: L rows below a part of a candidate, E rows in it, n rows in all; a level is a = p/q.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ def choose_quantiles(
 ) -> list[int]:
     """The index of the chosen candidate for each level of `claim`, in one group.
 
-    `counts` has an integer for each candidate: the number of `unit`-ths of a row that lie at it.
-    The rows of a candidate are spread evenly over its parts, and the rows of a chosen part are
-    halved between the draws below and above it; what happens to a row depends on no other row.
-    Indices don't decrease as levels increase; if independent draws did, they are sorted. `entropy`
-    is for tests.
+    `counts` has an integer for each candidate: its rows, counted in fractions 1/`unit` of a row.
+    The rows of a candidate are spread evenly over its parts. The rows of a chosen part are halved
+    between the draws below and above it; what happens to a row depends on no other row. Indices
+    don't decrease as levels increase: independent draws are sorted. `entropy` is for tests.
     """
     if len(counts) != claim.candidates:
         raise ValueError(f"Expected {claim.candidates} counts, got {len(counts)}.")
@@ -72,9 +71,9 @@ def _masses_between(
     choices: Sequence[Choice],
     chosen: dict[int, int],
 ) -> tuple[int, list[int]]:
-    """The first part that a draw may choose, and the rows in each such part.
+    """The first part that a draw may choose, and the rows in each part from there to the last.
 
-    A part that was chosen before is halved, once for each time.
+    The rows of a part are halved once for each earlier draw that chose it.
     """
     first = 0 if choice.below is None else chosen[choice.below]
     last = len(masses) - 1 if choice.above is None else chosen[choice.above]
@@ -104,12 +103,11 @@ def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
 
 
 def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: int) -> list[int]:
-    """The index of each level's candidate: the first where isotonic regression has D >= 0.
+    """The candidate's index for each level: the first g with D_g >= 0 after isotonic regression.
 
-    It is the first index at which the sum of all D before it is smallest: no pool of candidates on
-    either side has a mean on the wrong side. `counts` are noisy, one for each candidate. If there
-    is no such index it is the last candidate, and a `total` below 0 counts as 0, so indices don't
-    decrease as levels increase.
+    It is the first g at which the sum of all D before g is smallest, and the last candidate if
+    there is no such g. `counts` are noisy, one for each candidate, and `total` is their noisy sum.
+    A negative `total` counts as 0. So indices don't decrease as levels increase.
     """
     before = [0, *accumulate(accumulate(counts))]  # before[g] = F̂_1 + … + F̂_g
     wanted = max(total, 0)
@@ -133,7 +131,7 @@ def read_interval(
 
     `half_widths` are h_g, g = 0, …, B: by symmetry the error of D_g exceeds h_g to one side with a
     probability of at most 2.5 %. Candidate g stays if D_g >= −h_g and D_{g−1} <= h_{g−1}. For a
-    true quantile both hold with 95 %, whatever the rows are. The quantile's own index, `place`,
+    true quantile both hold with 95 %, whatever the rows are. The published candidate, `index`,
     stays too.
     """
     sums = np.array([0, *accumulate(counts)], dtype=np.float64) - float(level) * total
@@ -179,7 +177,7 @@ def index_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
 
 
 def _contenders(words: NDArray[np.uint64], penalties: NDArray[np.float64]) -> list[int]:
-    """The indices of all candidates that may be the largest, including those beyond the table."""
+    """The indices of all candidates that may be the largest, including words beyond the table."""
     exponentials = EXPONENTIAL.look_up(words)
     scores = exponentials.values - penalties
     # absolute: the table's error 2^-40 and roundings of E < 12; relative to a penalty: its

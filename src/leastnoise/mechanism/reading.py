@@ -21,9 +21,9 @@ Values: TypeAlias = "ArrayLike | Sequence[Fraction] | ScaledIntegers"
 def as_exact(values: Values) -> Plain:
     """`values` as exact numbers; refuses types, never values.
 
-    A list may hold numbers of several types, which numpy would round to one type. The form that is
-    returned may depend on the values, but not the numbers it represents, so neither does the
-    result.
+    A list may hold numbers of several types, which numpy would round to one type. The type of the
+    result may depend on the values, but it always represents the same exact numbers. So a release
+    doesn't depend on that type.
     """
     if isinstance(values, ScaledIntegers):
         return values
@@ -43,7 +43,8 @@ def as_exact(values: Values) -> Plain:
         return array.astype(np.float64)
     if kind == "u":
         return Rationals(values=array.astype(object))
-    raise unknown_type(f"an array of {array.dtype.type.__name__}")  # a dtype tells lengths of text
+    # only the type's name, since a dtype of texts would reveal their length
+    raise unknown_type(f"an array of {array.dtype.type.__name__}")
 
 
 def _merge_types(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
@@ -57,7 +58,7 @@ def _merge_types(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
 
 
 def _array_of(values: Values) -> NDArray[Any]:
-    """`values` as an array; of objects for a list, since numpy would merge its types."""
+    """`values` as an array; a list becomes one of objects, since numpy would merge its types."""
     if isinstance(values, np.ma.MaskedArray):
         raise unknown_type("a masked array", hint=FILL)
     listed = isinstance(values, (list, tuple))

@@ -56,7 +56,7 @@ FINEST_BITS = 30
 
 
 def default_grid(noise: Noise) -> Fraction:
-    """Return g = 2^(⌊log₂ s⌋ − 20).
+    """The default grid g = 2^(⌊log₂ s⌋ − 20) for one noise law.
 
     >>> from leastnoise.noise import Gaussian
     >>> default_grid(Gaussian(scale=3)) == Fraction(2) ** -19
@@ -99,11 +99,11 @@ def exponent_of(grid: Fraction) -> int:
 
 
 def _variance(noise: Noise) -> Fraction:
-    """s², from the variance at scale 1, since scale² may be outside the range of floats.
+    """The variance s², computed at scale 1, since scale² may be outside the range of floats.
 
-    For noise on the integers it is at least 1, even if the noise is nearly always 0. Values are
-    clipped at 2^61 grid steps, and unless that is an integer, a clipped value would show through
-    the noise.
+    For noise on the integers it is at least 1, even if the noise is nearly always 0. So the grid
+    isn't too fine, and the limit of 2^61 grid steps is an integer: otherwise a clipped value would
+    not be an integer, which integer noise doesn't hide.
     """
     variance = noise.scale**2 * Fraction(noise.scaled(1 / noise.scale).variance)
     return max(variance, Fraction(1)) if noise.for_whole_numbers else variance
@@ -115,7 +115,7 @@ def _floor_log2(number: Fraction) -> int:
 
 
 def _short(number: Fraction) -> str:
-    """The number as a text; large and small powers of two as 2^m."""
+    """The number as text; very large and very small powers of two as 2^m."""
     if is_power_of_two(number) and not 10**-6 < number < 10**6:
         return f"2^{exponent_of(number)}"
     return str(number)[:40]
@@ -218,9 +218,9 @@ def _read(noise: Noise, values: Values) -> Plain:
 def round_sums(
     sampler: Sampler, exponent: int, values: ExactValues, *, fit: Callable[[int], int] | None = None
 ) -> NDArray[np.int64]:
-    """K = round(v/2^exponent + x), flat, shape (d,): the exact core of `add_noise`.
+    """The integers round(v/2^exponent + x), shape (d,): the exact core of `add_noise`.
 
-    A k that may be beyond ±2^62 is passed through `fit`, which clips by default.
+    An integer that may be beyond ±2^62 is passed through `fit`, which clips by default.
     """
     split = splitter(values, exponent)
     size = flat(values).size
@@ -249,7 +249,7 @@ def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArra
 
 
 def _tau(block: Block) -> float:
-    """A τ >= |ŷ − y| for all entries with an estimate.
+    """A bound τ >= |ŷ − y| for all entries of the block that have an estimate.
 
     y = f + x and ŷ = fl(f̂ + x̂): |x̂ − x| <= error; |f̂ − f| <= 2^-52; the sum rounds by at most
     2^-53·(reach + 1); 1/2 − τ rounds by at most 2^-54. Their total is below error + 2^-53·(reach +

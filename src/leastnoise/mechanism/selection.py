@@ -1,4 +1,4 @@
-"""The largest candidates by repeated permute-and-flip, as their certificate states."""
+"""Select the largest candidates by repeated permute-and-flip, with the law of their certificate."""
 
 from __future__ import annotations
 

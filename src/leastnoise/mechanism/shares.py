@@ -78,9 +78,9 @@ class SharedDraw:
     def in_parts(
         cls, certificate: Certificate, grid: Fraction, sizes: Sequence[int]
     ) -> list[SharedDraw]:
-        """Draw what the coordinates share, for parts of these sizes, each at least 1.
+        """Draw the shared factor or the lengths, for parts with these numbers of coordinates.
 
-        Raises NotApplicable like `of`, but serves generalized gamma.
+        Each size is at least 1. Raises NotApplicable like `of`, but generalized gamma is allowed.
         """
         noise = certificate.noise
         radius = registered_family(type(noise)).part("radius")
@@ -119,8 +119,9 @@ class SharedDraw:
         return sampler.with_factor(self._factor)
 
 
-# Sums of shares may have the law only approximately. This slack of δ is more than the effect
-# (1 + e^ε)·k·distance for k <= 2^53 releases and ε <= 1,000.
+# A sum of shares may have the certified law only approximately, at a small distance in total
+# variation. This slack of δ exceeds the effect (1 + e^ε)·k·distance of k <= 2^53 releases
+# with ε <= 1,000.
 _LEAST_SLACK = Fraction(1, 1 << 3000)
 
 

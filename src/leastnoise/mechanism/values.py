@@ -59,9 +59,10 @@ class ScaledIntegers:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """v/g = whole + f: `exact(i)` is f, and `fraction` is f in floats if |whole| < 2^61.
+    """Values in grid steps, v/g = `whole` + f; `exact(i)` is the exact f of value i.
 
-    Then |f| <= 1, and `fraction` is within 2^-52 of f. ±inf stands for ±2^61, NaN for 0.
+    If |whole| < 2^61, |f| <= 1 and `fraction` is within 2^-52 of f. For ±inf v/g is ±2^61, and for
+    NaN 0.
     """
 
     whole: NDArray[np.int64]
@@ -84,9 +85,10 @@ def splitter(values: ExactValues, exponent: int) -> Callable[[slice], Split]:
 
 
 def _split_floats(values: NDArray[np.float64], exponent: int) -> Split:
-    """Split v·2^(−exponent), which powers of two scale exactly; underflow is below 2^-1022.
+    """Split v·2^(−exponent) into whole and fraction.
 
-    Two factors are used, since 2^(−exponent) itself may be outside the range of floats.
+    Scaling by a power of two is exact, except for underflow below 2^-1022. Two factors are used,
+    since 2^(−exponent) itself may be outside the range of floats.
     """
     half = exponent // 2
     scaled = values * math.ldexp(1.0, -half)
@@ -160,7 +162,7 @@ _FLOATS: tuple[type, ...] = (float, np.float32, np.float16)
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rationals:
-    """Any exact numbers, one by one: slower, for numbers that fit neither floats nor int64."""
+    """An array of exact Python numbers: slower, for numbers that fit neither floats nor int64."""
 
     values: NDArray[np.object_]
 
@@ -168,7 +170,10 @@ class Rationals:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shifted:
-    """Values plus shifts, exact and in grid steps: shifts[j] applies to a run up to ends[j]."""
+    """Values plus exact shifts in grid steps, one shift for each run of consecutive values.
+
+    `shifts[j]` is added to the values up to index `ends[j]` − 1 that no earlier shift applies to.
+    """
 
     values: Plain
     shifts: tuple[Fraction, ...]

@@ -1,6 +1,6 @@
-"""Bisection: the point from which on a condition holds, in the arithmetic of its ends.
+"""Bisection for the point from which on a condition holds, among ints, floats or Fractions.
 
-Proofs may use it, too: the condition itself was evaluated at the returned point, and nothing
+Proofs may use it, too: the condition was evaluated at the returned point itself, and nothing
 depends on the path to it.
 """
 
@@ -26,9 +26,9 @@ _Aim = Callable[[_N, _N], _N] | None
 class Bisection:
     """Halve the distance between a point where a condition fails and a point where it holds.
 
-    It ends with neighbours (integers or floats), with points whose distance is at most `within`, or
-    after `halvings`; Fractions need one of the two. The point where the condition holds may be the
-    smaller one.
+    The search ends with neighbouring integers or floats, with points at most `within` apart, or
+    after `halvings` steps; Fractions need `within` or `halvings`. The point where the condition
+    holds may be the smaller of the two.
 
     >>> Bisection().close(lambda n: n * n > 10, 0, 100)
     (3, 4)
@@ -48,11 +48,12 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N]:
-        """Two close points at which the condition fails and holds. The given ends aren't evaluated.
+        """Two close points: the condition fails at the first, and holds at the second.
 
-        It ends early if the condition is undecided (None), and as soon as `until` is true for the
-        two points. `aim` returns the point between the two to evaluate next; the middle is used
-        after an aim that left more than half of the distance.
+        The condition isn't evaluated at the given ends. The search stops early where the condition
+        is undecided (None), and as soon as `until` is true for the two points. `aim` returns the
+        point between the two to evaluate next; the middle is used after an aim that left more than
+        half of the distance.
         """
         last = None
         for _ in range(self.halvings):
@@ -91,9 +92,9 @@ class Bisection:
     def around(
         self, holds: Callable[[int], bool], guess: int, *, fails: int, most: int
     ) -> int | None:
-        """The smallest number for which it holds, in growing steps from a near guess; or None.
+        """The smallest integer at which the condition holds, searched from a near guess.
 
-        None means that it is beyond `most`.
+        None if this integer is above `most`.
 
         >>> Bisection().around(lambda n: n * n > 1000, 30, fails=0, most=64)
         32
@@ -112,7 +113,7 @@ class Bisection:
     def shares(
         self, holds: Callable[[_Floats], NDArray[np.bool_]], count: int
     ) -> tuple[_Floats, _Floats]:
-        """The shares in [0, 1] where `count` conditions, evaluated at once, fail and hold.
+        """Bisect `count` conditions on [0, 1] at once: arrays of points where each fails and holds.
 
         >>> Bisection(halvings=2).shares(lambda x: x > np.array([0.3, 0.8]), 2)[1].tolist()
         [0.5, 1.0]
@@ -125,7 +126,7 @@ class Bisection:
 
 
 def _middle(first: Any, second: Any) -> tuple[Any, Any]:
-    """The middle, an integer between integers, and the distance of the two."""
+    """The middle (an integer between integers), and the distance between the two points."""
     distance = abs(second - first)
     if isinstance(first, int):
         return (first + second) // 2, distance

@@ -57,7 +57,7 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """The interval where f is above e^−drop of its largest value, on a grid."""
+    """The interval where f exceeds e^−drop times its maximum, to the accuracy of a grid."""
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)
         values = log_f((edges[1:] + edges[:-1]) / 2)
@@ -73,7 +73,7 @@ def narrow(
 def half_powers(
     lower: float, upper: float, *, nodes: int, ends: tuple[bool, bool]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for f that behaves like half powers at the marked `ends`.
+    """Nodes and weights for an f that has half powers, such as √x, at the `ends` that are True.
 
     Gauss–Legendre after a map of [0, 1] onto itself that is quadratic at these ends.
     """

@@ -173,7 +173,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _NEIGHBOURHOODS = 3  # number of the best grid points around which the search continues
 _STEEPER = 2.0  # the slope of f between points may exceed the observed slopes by this factor
 
-_SAME_DIP = 0.2  # of two cells: a bracket that short has one dip
+_SAME_DIP = 0.2  # a bracket shorter than this share of its first length is taken to have one dip
 
 _Value = tuple[float, float]  # f(x) and x
 
@@ -187,11 +187,11 @@ def minimise(
 ) -> float:
     """An approximate minimiser of f on [grid[0], grid[-1]]; `grid` increases.
 
-    It runs a golden-section search around each of the three best grid points. It finds the minimum
-    of any f with a single dip within two grid cells of its minimum; kinks do no harm. A round
-    shortens the bracket of two cells to 0.62 of it. Unless `thorough`, a bracket is dropped when it
-    closes on a dip that was found before, or when f couldn't fall below the best value even if it
-    were twice as steep as observed; this halves the number of evaluations.
+    It runs a golden-section search in the two grid cells around each of the three best grid points.
+    It finds the minimum of f if f has a single dip within two grid cells of the minimum; kinks do
+    no harm. Each of the `rounds` shortens the bracket by the factor 0.62. Unless `thorough`, a
+    bracket is dropped when it closes on the first search's dip, or when f couldn't fall below the
+    best value even if it were twice as steep as observed. This halves the number of evaluations.
 
     >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
     0.3
@@ -238,7 +238,7 @@ def _golden(
 
 
 def _smallest_expected(*points: _Value) -> float:
-    """The smallest f to be expected between neighbouring points, by the limit on its slope."""
+    """The smallest f to expect between neighbouring points if f is twice as steep as observed."""
     pairs = [(left, right) for left, right in pairwise(points) if left[1] < right[1]]
     slopes = [abs(v - u) / (y - x) for (u, x), (v, y) in pairs]
     steepest = _STEEPER * max(slopes, default=math.inf)

@@ -1,7 +1,7 @@
 """A common lattice for the losses of several releases: its step and range, from both sides.
 
-Most laws are placed by their profile (`balls.losses`); some families have loss lattices of their
-own. Lattices of samples are derived from the lattice of the whole data (`sampled`).
+The lattice of most laws follows from their profile δ(ε) (`balls.losses`); some families compute
+their own. Lattices of samples are derived from the lattice of the whole data (`sampled`).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 6000  # lattice points above 0
 _MOST_QUICK_POINTS = 16_000  # the same for samples, where the law's δ takes microseconds
-_FINER_UPPER = 4  # times as many in upper lattices, which scale noise and cost least
+_FINER_UPPER = 4  # upper lattices, which calibrate noise and cost least, may have 4 times as many
 _MOST_OF_ALL = 1 << 17  # with more points, the window of a sum leaves out too much
-_LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
+_LARGEST_LOSS = 2**17  # largest loss of a release; it exceeds 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
 _ROUGHLY = Bisection(halvings=6)  # accuracy of the largest loss in a tail
@@ -127,12 +127,12 @@ def _step(
     variance = sum(part.compositions * _spread(*law_of(part)) ** 2 for part in parts)
     wanted = math.sqrt(variance / count) / points_per_std
     if _is_fine(parts, points_per_std):
-        many_points = 500  # of a lattice, above 0
-        many_in_sum = 13_000  # in a standard deviation: the window is of 2^18 points
+        many_points = 500  # lattice points above 0
+        many_in_sum = 13_000  # points in a standard deviation of the sum; its window has 2^18
         enough = max(float(max(widths)) / many_points, math.sqrt(variance) / many_in_sum)
         wanted = min(wanted, enough) * coarser
     if sampled:
-        finer_sampled = 1.5  # the lattice after subsampling, whose points cost little
+        finer_sampled = 1.5  # points of the lattice after subsampling cost little
         wanted /= finer_sampled
     wanted = max(wanted, least)
     frequent = [
@@ -163,7 +163,7 @@ def find_frequent_loss(part: Releases) -> Fraction | None:
 
 
 def _even_loss(part: Releases) -> Fraction | None:
-    """A number of which all losses except ±∞ are multiples (atoms' too); None if unknown."""
+    """A number of which all finite losses, and losses of atoms, are multiples; None if unknown."""
     unit = registered_family(type(part.noise)).loss_unit
     return getattr(part.noise, unit) if unit and part.sampling_rate == 1 else None
 

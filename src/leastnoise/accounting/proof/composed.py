@@ -32,9 +32,10 @@ def method_of(noise: Noise) -> Callable[..., arb]:
 
 
 def prove_hidden(noise: Noise, shifts: ShiftBounds, epsilon: Fraction) -> ProvedDelta:
-    """Enclose δ(ε) of `noise` under shifts that lie in shifts.outer and reach out of shifts.inner.
+    """Enclose δ(ε) of `noise` under shifts that are only known within bounds.
 
-    δ grows with the length of the longest shift, so it lies between the δ of the two balls.
+    All shifts lie in `shifts.outer`, and some shift is as long as the longest of `shifts.inner`. δ
+    grows with the longest shift, so it lies between the δ of these two sensitivities.
     """
     proved = prove_delta(noise, shifts.outer, epsilon)
     if shifts.inner == shifts.outer:

@@ -39,15 +39,16 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.question import Releases
 
-# Pairs of a bound relative to δ and the nodes allowed for it; the first that suffices is used.
+# Pairs (tolerance relative to δ, largest number of nodes); the first with enough nodes is used.
 _TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
 _NEWTON = 60
 
 
 def serves(parts: Sequence[Releases]) -> bool:
-    """True for unsampled l2 mechanisms, Gaussians and Laplace noise, unless all are of one kind.
+    """True if this module proves the composition of `parts`, all without sampling.
 
-    l2 mechanisms may be alone. Moments of Laplace noise alone don't fall along the line.
+    The parts must be l2, Gaussian or Laplace noise, and not all Gaussian or all Laplace. A sum of
+    Gaussians has a closed form. Moments of Laplace noise alone don't fall along the line.
     """
     if any(part.sampling_rate != 1 or not has_moments(part.noise) for part in parts):
         return False
@@ -96,7 +97,7 @@ def _useful(lower: arb, upper: arb) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MomentSum:
-    """The nodes on one vertical line, computed once; they serve every ε, and one ε best."""
+    """The moments at nodes on one vertical line; they bound δ at every ε, and are best at one ε."""
 
     tilt: Fraction  # c
     spacing: Fraction  # 2π/Λ, of the nodes
@@ -156,7 +157,7 @@ class MomentSum:
         )
 
     def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Balls below and above δ(epsilon)."""
+        """A lower and an upper bound on δ(epsilon), as balls."""
         with precision():
             e, c = ball(epsilon), ball(self.tilt)
             scale = (self.log_moment - c * e).exp()
@@ -170,7 +171,7 @@ class MomentSum:
         On the best line for ε, ln δ falls by c per unit of ε.
         """
         epsilon = near
-        exact = 1e-15  # of ε
+        exact = 1e-15  # relative accuracy of ε
         for _ in range(_NEWTON):
             over = self._approximate(epsilon) / delta
             move = math.log(over) / float(self.tilt) if over > 0 else 0.0
@@ -221,7 +222,7 @@ class MomentSum:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tilt:
-    """One c, and approximate moments there that guide the search; no part of the proof."""
+    """A candidate for c, with approximate moments that guide the search; no part of the proof."""
 
     tilt: Fraction
     log_moment: arb
@@ -231,7 +232,7 @@ class _Tilt:
     @classmethod
     def of(cls, laws: Sequence[LossMoments], c: float) -> Self:
         tilt = Fraction(c).limit_denominator(2**24) if c > 2**-8 else Fraction(c)
-        chord = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
+        chord = Fraction(1, 2**12)  # relative step in c for differences of ln M
         apart = tilt * chord
         low, here, high = _log_moments(laws, (tilt - apart, tilt, tilt + apart))
         return cls(

@@ -218,10 +218,10 @@ class SphericalMoments:
         return SphericalEnvelope(law=self, tilt=tilt)
 
     def g(self, points: Callable[[], Sequence[acb]]) -> list[acb]:
-        """Enclose G at each of `points`, which is called at the precision that is needed.
+        """Enclose G at each of the points that `points()` returns.
 
-        Near 0 by the power series. The series cancels, so it needs narrower balls around the points
-        than the current precision gives.
+        Near 0 the power series is used. Its terms cancel, so it needs narrower balls around the
+        points: `points` is called again at a higher precision.
         """
         wide = points()
         squares = [float(abs(z).upper()) ** 2 / 4 for z in wide]
@@ -236,9 +236,9 @@ class SphericalMoments:
         return [values[i] for i in range(len(wide))]
 
     def _is_wide(self, enclosure: acb, lost: float) -> bool:
-        """True if Bessel functions enclose G badly, as for |z| < ν, and the series can do better.
+        """True if the `enclosure` by Bessel functions is wide, and the series may be narrower.
 
-        `lost` bits cancel in the series.
+        `lost` is the number of bits that cancel in the series.
         """
         return enclosure.rel_accuracy_bits() < ctx.prec // 2 and lost <= _LONG_SERIES
 
@@ -247,9 +247,10 @@ class SphericalMoments:
         return _LONG_SERIES if self.order > _HIGH else _SERIES
 
     def _cancelling(self, square: float) -> float:
-        """The bits that cancel: the sum of all terms' sizes is G(|z|) <= e^min(|z|, |z|²/4(ν+1)).
+        """The number of bits that cancel in the power series; `square` is |z|²/4.
 
-        Products of complex balls are wider by up to √2, as if z² were √2 times as large.
+        The absolute values of the terms sum to G(|z|) <= e^min(|z|, |z|²/4(ν+1)). Products of
+        complex balls are wider by up to √2, as if z² were √2 times as large.
         """
         widened = math.sqrt(2) * square
         return 1.45 * min(2 * math.sqrt(widened), widened / (self.order + 1))
@@ -324,7 +325,10 @@ class SphericalEnvelope:
         return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
 
     def _by_zeros(self, v: arb) -> arb:
-        """The bound e^(−AV² + BV⁴), which falls up to V₁² = A/(2B); from V₁ on the bound there."""
+        """The bound e^(−AV² + BV⁴) for V < V₁, or `_far_up` at V₁ if larger; 1 from V₁ on.
+
+        The exponent falls up to V₁² = A/(2B), and `_far_up` at V₁ covers all larger heights.
+        """
         if not self._zeros:
             return arb(1)
         a, b, last, beyond = self._zeros
@@ -332,7 +336,7 @@ class SphericalEnvelope:
 
     @cached_property
     def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
-        """The constants A, B and V₁ of `_by_zeros`, and the bound from V₁ on."""
+        """The constants A, B and V₁ of `_by_zeros`, and the bound of `_far_up` at V₁."""
         nu = arb(self.law.order)
         part = self._kappa**2 / (nu * (nu + 2))
         if self.law.order < _HIGH or not part < arb(0.5):
@@ -378,7 +382,7 @@ class SphericalEnvelope:
 
 @lru_cache(maxsize=256)
 def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
-    """Approximate β at a precision of `bits`, with more bits if K_0 and K_1 cancel."""
+    """Enclose β to about `bits` bits, with more working precision if K_0 and K_1 cancel."""
     weight = arb.nan()
     lost = 16  # bits
     for more in (1, 2, 4, 8):

@@ -30,7 +30,7 @@ from leastnoise.balls.rounded import exponentials, join_floats
 if TYPE_CHECKING:
     from leastnoise.balls.rounded import Floats
 
-_FINE_BITS = 768  # of log a, so that δ is told down to about 2^-700
+_FINE_BITS = 768  # precision of log a, enough for a δ down to about 2^-700
 _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / this
 
 
@@ -133,7 +133,7 @@ def sample_upper(
     beyond = p > q * ratios[-1] * (1 + 2.0**-40)
     infinity += float(p[beyond].sum()) * (1 + 2.0**-20)
     p, q = p[~beyond], q[~beyond]
-    # floats of ratios are within 5u and quotients within u, so that no atom falls below its cell
+    # ratios are accurate to 5 and quotients to 1 rounding unit, so no atom falls below its cell
     index = np.searchsorted(ratios, p / q * (1 + 2.0**-44), side="right") - 1
     index = np.clip(index, 0, size - 1)
     lower = ratios[index]
@@ -201,7 +201,7 @@ def _upper_atoms(
     # atoms too small for a float with all its digits are counted as infinite losses
     lost = float(np.sum(w[~here])) * (1 + 2.0**-20) + base.infinity
     w, other = w[here], other[here]
-    # `other` is within 6u, and sums of two products within 9u
+    # `other` is accurate to 6 rounding units, and sums of two products to 9
     if removed:
         rest = max(0.0, 1 - math.fsum(other.tolist()) * (1 - 16 * UNIT) + 2 * UNIT)
         p = np.append(gamma * w + kept * other, kept * rest) * (1 + 16 * UNIT)

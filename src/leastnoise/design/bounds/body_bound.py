@@ -89,13 +89,16 @@ class StaircaseMoment:
         return self.factor * self.above[0](u) / self.below[0](u)
 
     def smallest_of_a_few(self) -> arb:
-        """Enclose the smallest E N^p for a few γ: about the smallest for all γ, and no smaller."""
+        """Enclose the smallest E N^p at a few γ: slightly above the minimum over all γ."""
         smallest = self._smallest()
         values = [self.at(Fraction(smallest ** (i / _LOOKS))) for i in range(_LOOKS + 1)]
         return min(values, key=lambda value: float(value.log()))
 
     def _smallest(self) -> float:
-        """The guess e^(−ε/(D + p)): the best γ is near it for large ε, where γ^(D+p) ~ q."""
+        """The smallest γ that is tried: a quarter of e^(−ε/(D + p)).
+
+        For large ε the best γ is near e^(−ε/(D + p)), where γ^(D+p) ~ q.
+        """
         return math.exp(-float(self.epsilon) / self.above[0].degree()) / 4
 
     def best(self) -> Fraction:
@@ -122,10 +125,10 @@ class StaircaseMoment:
         return bool(self.above[1](u) * self.below[0](u) > self.above[0](u) * self.below[1](u))
 
     def prove_least(self, guess: Fraction) -> arb | None:
-        """A lower bound of E N^p over all 0 < γ <= 1; None if none is proved.
+        """A lower bound on E N^p over all 0 < γ <= 1; None if none is proved.
 
-        It is E N^p at `guess` minus `SLACK`. With κ = P/P^(p) at the guess, also reduced, (0, 1] is
-        cut into pieces until P − κP^(p) >= 0 is proved on each.
+        It is (1 − SLACK) times E N^p at the `guess`. Let κ be (1 − SLACK)·P/P^(p) at the guess. The
+        interval (0, 1] is cut into pieces until P − κP^(p) >= 0 is proved on each.
         """
         u = ball(self.epsilon * guess)
         kappa = (self.above[0](u) / self.below[0](u) * (1 - arb(SLACK))).lower()
@@ -291,7 +294,8 @@ def propose(
 ) -> BodyWitness | None:
     """The witness with the largest bound among a few candidates; None if there is no candidate.
 
-    Candidates are one number and as many numbers as possible, with more times while that helps.
+    Candidates use one coordinate, or as many as possible, each with n = 1, 2, … times while the
+    bound rises.
     """
     projections = projections_of(sensitivity, dimension=dimension)
     if projections is None:
@@ -317,7 +321,7 @@ def propose(
 def _list_candidates(
     projections: Projections, epsilon: Fraction, coordinates: int, power: int
 ) -> list[tuple[float, int, StaircaseMoment]]:
-    """Triples (ln of about the bound, n, the moment) for n = 1, 2, … as long as the bound rises."""
+    """Triples (approximate ln of the bound, n, moment) for n = 1, 2, … while the bound rises."""
     candidates: list[tuple[float, int, StaircaseMoment]] = []
     for n in _TIMES if projections.grows else _TIMES[:1]:
         if not fits(projections, epsilon, coordinates=coordinates, times=n, power=power):
@@ -360,5 +364,5 @@ def fits(
 
 
 def _factor(projections: Projections, *, coordinates: int, times: int, power: int) -> arb:
-    """ρ^power·(numbers/j): the share of sets of j numbers that contain a number is j/numbers."""
+    """The factor ρ^power·(numbers/j), since each number is in the share j/numbers of all j-sets."""
     return projections.radius(coordinates, times=times) ** power * projections.numbers / coordinates

@@ -333,7 +333,7 @@ class _Moved:
         return np.minimum(excess * (self._reach(cell) + less) / (2 * r), 1.0)
 
     def _chance_missed(self) -> Floats:
-        """T if |rU + v| is `reached`, at the end of the cell; 0 if that is impossible."""
+        """T = 1 + cos(U, v) where |rU + v| = A_l(s), for r at the cell's end; 0 if impossible."""
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)
         return np.maximum(excess, 0.0) * (self._reached + (r - 1)) / (2 * r)

@@ -178,9 +178,10 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
 @final
 @dataclass(frozen=True, kw_only=True)
 class _BoundTree:
-    """The parents of all cells, with the number of cells `below` each, and the sums of parents.
+    """The parents of cells, and the published sums over them.
 
-    Each sum has a weight, and flags that are True for the parents `inside`.
+    Parent k has `below[k]` cells. Sum j has the weight `weights[j]` = a_j, and `inside[j][k]` is
+    True if it includes the cells of parent k.
     """
 
     below: list[int]
@@ -203,7 +204,10 @@ class _BoundTree:
 
 
 def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """The vectors u_j of sums, and of a cell of each parent: its background, and extra at the cell.
+    """The integer vectors u_j: of each sum, and of a cell of each parent.
+
+    Returns three lists: u_j of the sums, u_j of a cell at all other cells (the background), and the
+    number that is added at the cell itself (extra). Each u_j has one number for each parent.
 
     notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
     parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal for the

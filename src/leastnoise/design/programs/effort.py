@@ -1,6 +1,6 @@
 """Limits of a search: an amount of work, or seconds if the user sets them.
 
-Work is the same on every machine, and so is its result.
+With a limit in work, a search has the same result on every machine.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Effort:
 
     @property
     def limit(self) -> str:
-        """The limit as a word: searches with the same word find the same design."""
+        """The limit as text for a cache key: work-limited searches with equal text agree."""
         return f"work {self.work}" if self.seconds is None else "clock"
 
     def begin(self) -> Allowance:

@@ -1,7 +1,7 @@
 """Load designs and bounds from the cache if they can be proved again; else compute and store them.
 
-They take seconds to find and milliseconds to prove again. Nothing in a cached file is trusted: its
-bound is proved from its witness, and its law's δ is evaluated again. A file that is damaged or
+A design takes seconds to find and milliseconds to prove again. Nothing in a cached file is trusted:
+its bound is proved from its witness, and its law's δ is evaluated again. A file that is damaged or
 states something false is ignored.
 
 Bounds on the noise of a vector are only for mse. Averaging a law over rotations doesn't change

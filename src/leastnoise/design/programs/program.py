@@ -143,10 +143,10 @@ class LatticeProgram:
 
     Points |i| < `calm` may not be exposed at all, so the law can be lengthened there
     (`repair.lengthen`); its prices prove a bound only for calm = 0. Rows are added until a round
-    gains less than `accuracy` of the loss and the law can be mended at that cost: by mixing it with
-    a law for half of δ, whose loss is larger by the share `halving`. Rows are also not added if the
-    missing rows can't matter: the smallest loss, convex in δ, is larger by the share `growth` at
-    half of the program's `delta`.
+    gains less than `accuracy` of the loss and the law can be repaired at that cost. The repair
+    mixes it with a law for half of δ, whose loss is larger by the share `halving`. Rows are also
+    not added if they can't matter, by the convexity of the smallest loss in δ: at half of the
+    program's `delta` it is larger by the share `growth`.
     """
 
     cells: int
@@ -223,10 +223,11 @@ class LatticeProgram:
         return marked
 
     def _is_precise(self, losses: list[float], excess: float) -> bool:
-        """True if the last round gained little, and mending the excess over δ costs as little.
+        """True if more rows would hardly reduce the loss of the law after repair.
 
-        Also if more rows can't gain: the law is private at (1 + excess)·δ, and by convexity the
-        smallest loss at δ is larger by at most the share 2·excess·growth.
+        Either the last round gained little, and repairing the excess over δ costs as little. Or the
+        excess is negligible: the law is private at (1 + excess)·δ, and by convexity the smallest
+        loss at δ is larger by at most the share 2·excess·growth.
         """
         if 2 * excess * self.growth <= self.accuracy / 20:
             return True
@@ -234,7 +235,7 @@ class LatticeProgram:
             return False
         stalled = 1e-7  # a smaller relative gain of a round means that violations are rounding
         enough = max(self.accuracy, stalled)
-        share = excess / (excess + 0.5)  # of the law for δ/2 in the mixture that meets δ
+        share = excess / (excess + 0.5)  # the law for δ/2 has this share of the mixture for δ
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
     def _run_solver(self, rows: LatticeRows, allowance: Allowance) -> Any:

@@ -177,9 +177,9 @@ class RadialProgram:
         return result.x[:shells] * units if result.status == 0 else None
 
     def _shell_moments(self, power: int) -> Floats:
-        """∫ r^power over every shell: d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p)), scaled.
+        """∫ r^power over every shell: d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p)).
 
-        In units of the last ball, to stay in the range of floats.
+        Volumes are in units of the last edge's ball, to stay in the range of floats.
         """
         d, total = self.dimension, self.dimension + power
         relative = self.edges / self.edges[-1]

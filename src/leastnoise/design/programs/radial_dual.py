@@ -154,7 +154,7 @@ class _DualSearch:
         return samples[samples > 0]
 
     def _cuts(self, values: Floats, level: float, samples: Floats) -> Floats:
-        """The radii of cells where the proof falls short most, locally."""
+        """The radii of cells where the proof falls short of `level`, and locally most."""
         before, after = np.append(math.inf, values[:-1]), np.append(values[1:], math.inf)
         short = (values < level * (1 - 1e-5)) & (values <= before) & (values <= after)
         cells = np.nonzero(short)[0]

@@ -27,7 +27,7 @@ from leastnoise.noise import DiscreteStaircase, Optimal, TruncatedStaircase
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import part_of
 
-_NEAR = 0.05  # share of the gap that a step of the design may cost
+_NEAR = 0.05  # one step of the design may cost this share of the gap
 _TINY = Fraction(1, 10**12)  # stands for δ = 0, which has a bound but no law of bounded range
 
 
@@ -227,7 +227,7 @@ def _design_on_lattice(
 
 
 def _design_in_closed_form(task: Task) -> Design:
-    """The best law on the lattice of integer sensitivities, and its bound."""
+    """The best law on the integer multiples of the sensitivity, and its bound."""
     budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
     weights = closed_form_masses(budget, family=task.family)
     prices = closed_form_witness(budget, power=power_of(task.loss), points=len(weights))
@@ -249,8 +249,8 @@ def _repair_law(
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """The solver's law, repaired to be private, and the relative growth of its loss.
 
-    If the centre is slightly exposed, it is covered if that costs at most `dearest`. The remaining
-    exposure is mended by a mixture. Returns None and inf if there is no law.
+    Points near the centre that are slightly exposed are covered, if that costs at most `dearest`.
+    The remaining exposure is repaired by a mixture. Returns None and inf if there is no law.
     """
     factor, _ = exponential_between(task.budget.epsilon, bits=FACTOR_BITS)
     program, periods = solved.program, rough.periods

@@ -85,9 +85,10 @@ def _scaled(value: float) -> int:
 
 
 def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
-    """The solver's law as integers, where the smallest has `spare` bits for divisions.
+    """The solver's law as integers that are proportional to its masses.
 
-    Its privacy is proved later, from these integers.
+    `spare` is the number of extra bits, for later divisions. The law's privacy is proved later,
+    from these integers.
     """
     bits = 100 + math.ceil(-math.log2(solved.program.delta)) + spare
     masses = [max(0, int(math.ldexp(mass, 80)) << (bits - 80)) for mass in solved.masses.tolist()]
