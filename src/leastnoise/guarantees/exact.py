@@ -117,7 +117,7 @@ SMALLEST = 1 / LARGEST
 # The range of lengths, scales and rates whose squares and products are normal floats.
 SMALLEST_SQUARED, LARGEST_SQUARED = Fraction(1, 10**140), Fraction(10**140)
 _MAX_CHARACTERS = 1300
-_MAX_BITS = 2000  # of numerator and denominator each: their text fits the limit above
+_MAX_BITS = 2000  # for numerator and denominator each, so that their text stays short
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _NARROW: tuple[type, ...] = (np.float32, np.float16)
 _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.structured import QuadraticForm
 
-_MOST_ROWS = 200  # of a Matrix, whose inverse and products are dense
+_MOST_ROWS = 200  # largest number of rows of a Matrix, whose inverse and products are dense
 
 
 class Geometry(ABC):
@@ -59,15 +59,15 @@ class Geometry(ABC):
         """The shifts that X must hide; None if the geometry isn't for this sensitivity."""
 
     def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (only Cells uses it)
-        """The number of independent X that one person affects, each by `shifts`."""
+        """The number of independent draws of X that one person affects, each by `shifts`."""
         return 1
 
     @property
     def deviations(self) -> NDArray[np.float64]:
-        """The standard deviation of each released coordinate over X's; shape (dimension,).
+        """The ratio of each released coordinate's standard deviation to X's; shape (dimension,).
 
-        A X is spherical noise projected on the rows of A, so each coordinate has the law of one
-        coordinate of X times the length of its row.
+        A coordinate of A·X is the product of a row of A with spherical noise. So it has the law of
+        one coordinate of X times the length of the row.
         """
         values, counts = zip(*self.counted_deviations, strict=True)
         return np.repeat(values, counts)
@@ -75,7 +75,7 @@ class Geometry(ABC):
     @property
     @abstractmethod
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """The `deviations` with their multiplicities, without an array of all of them."""
+        """The values of `deviations` as pairs (value, number of consecutive coordinates)."""
 
     @abstractmethod
     def covariance(self) -> NDArray[np.float64]:
@@ -99,7 +99,7 @@ class CountEllipse(Geometry):
     shared: FractionField = field(converter=takes(exact), default=0)
     offset: FractionField = field(converter=takes(exact), default=0)
     total: FractionField = field(converter=takes(exact), default=0)
-    """0 if n is not released."""
+    """The factor of n in the last coordinate; 0 if n is not released."""
 
     def _check_together(self) -> None:
         if 1 + self.queries * self.shared <= 0 or self.total < 0:
@@ -147,7 +147,7 @@ class CountEllipse(Geometry):
         return ShiftBounds.of_length(sensitivity.largest(self.form))
 
     def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
-        """The offsets that W adds to each sum and to n, for s = `total`, n = `records`."""
+        """The offsets that W adds to each sum and to n, where `total` is s and `records` is n."""
         if not records:
             return self.shared * total, Fraction(0)
         return self.shared * total + self.offset * records, (self.total - 1) * records
@@ -325,11 +325,11 @@ class Matrix(Geometry):
 @final
 @record()
 class CellGeometry(Geometry):
-    """Independent noise for one number in each of `count` cells, of which one person moves l0.
+    """Independent noise in each of `count` cells with one number; one person moves l0 cells.
 
     The noise of cells that do not move reveals nothing. The l0 cells that move are a composition of
-    l0 releases. Its worst case is that each moves by the whole bound (theory/noise.md §9), for
-    noise that is symmetric and unimodal.
+    l0 releases. For symmetric and unimodal noise the worst case is that each of them moves by the
+    whole bound (theory/noise.md §9).
     """
 
     kind: ClassVar[str] = "cells"

@@ -45,7 +45,7 @@ def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> One
 
 
 def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> Body | None:
-    """The hull of `additions` and their negatives."""
+    """The hull of the vectors of `additions` and of their negatives."""
     if most == 1 and not counted:
         return moved_cells(bound=bound, most=1, cells=queries)
     added = additions(bound=bound, most=most, queries=queries, counted=counted)
@@ -53,7 +53,7 @@ def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> 
 
 
 def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """The hull of all x − y for x and y of `additions`, not counted."""
+    """The hull of all differences of two vectors of `additions`, without a count."""
     if most == queries:
         return moved_cells(bound=bound, most=queries, cells=queries)
     counts = _counts(bound=bound, most=most, queries=queries)
@@ -61,7 +61,7 @@ def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
 
 
 def hull_of_points(points: Sequence[Sequence[Fraction]]) -> Body | None:
-    """The hull of ±points, not all 0; None in three or more dimensions, or on one line."""
+    """The hull of ±points, not all 0; None in three or more dimensions, or if all are on a line."""
     if len(points[0]) == 1:
         return Segment(bound=max(abs(point[0]) for point in points))
     if len(points[0]) > 2:

@@ -50,8 +50,8 @@ class MoveShape(StrEnum):
 class Projections:
     """All moves of j of the `numbers`, 1 <= j <= `largest`, with one `bound` for each number.
 
-    All sets of j numbers considered are alike, and contain each number equally often. `nonzero` is
-    k.
+    The moves are alike for all considered sets of j numbers, and each number is in equally many of
+    these sets. `nonzero` is k.
     """
 
     shape: MoveShape
@@ -92,7 +92,7 @@ def unit_ball(dimension: int) -> arb:
 
 
 def projections_of(sensitivity: Sensitivity, *, dimension: int) -> Projections | None:
-    """The volumes of shifts of R^dimension on few numbers; None if they aren't known.
+    """The projections of the shifts of `sensitivity`; None if their volumes aren't known.
 
     None also for shifts by integers, whose volume is 0.
     """
@@ -137,7 +137,7 @@ def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
 
 
 def _groups(sensitivity: Groups, dimension: int) -> Projections:
-    """The volumes within one group: of its sums, for any change of its number of records."""
+    """The projections on the sums of one group, for any change of its number of records."""
     del dimension
     added = sensitivity.neighbours == "add-remove"
     return Projections(

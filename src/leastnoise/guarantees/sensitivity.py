@@ -330,7 +330,9 @@ A_SENSITIVITY: Converter[Sensitivity, Sensitivity] = takes(check_sensitivity)
 @final
 @dataclass(frozen=True, kw_only=True)
 class ShiftBounds:
-    """Bounds on the shifts that X must hide: they lie in `outer`, and reach as far as `inner`.
+    """Bounds on the shifts that X must hide.
+
+    All shifts lie in `outer`, and the longest shift is at least as long as any shift in `inner`.
 
     The two differ only because a root is rounded up and down to floats.
     """

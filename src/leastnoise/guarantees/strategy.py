@@ -2,9 +2,9 @@
 
 notation: A, shape (p, n), the strategy; x the n cells; a unit adds 1 to at most one cell, or R
 times if it has R rows; a_j the columns of A. Noise is added to A x. A unit that is added or removed
-moves A x by at most R·max ‖a_j‖, since a norm is convex. A unit that is replaced moves it by at
-most R·max ‖a_i − a_j‖ as well, as all its rows may move from cell j to cell i, or from outside all
-cells. All of it is computed in integers.
+moves A x by at most R·max ‖a_j‖, since a norm is convex. A unit that is replaced moves A x by at
+most R times the larger of max ‖a_j‖ and max ‖a_i − a_j‖: all its rows may move from cell j to cell
+i, or come from outside all cells. These maxima are computed in integers.
 """
 
 from __future__ import annotations
@@ -117,9 +117,10 @@ class StrategyMatrix:
         return L2(Fraction(float_at_least(root_above(max_rows**2 * most))))
 
     def with_total(self, norm: StrategyNorm) -> StrategyMatrix:
-        """The strategy and the total of all cells, as far as it is free for replace-one neighbours.
+        """Add a weighted total of all cells, which is free for replace-one neighbours.
 
-        A row (t, …, t) doesn't change a_i − a_j, and t is the slack of max ‖a_j‖.
+        The added row (t, …, t) doesn't change a_i − a_j. The weight t is the largest for which max
+        ‖a_j‖ doesn't exceed max ‖a_i − a_j‖; without such a t > 0 no row is added.
         """
         column, difference = self._longest_column(norm), self._longest_differences[norm]
         spare = max(difference - column, 0)
@@ -132,7 +133,7 @@ class StrategyMatrix:
 
     @cached_property
     def _longest_differences(self) -> Mapping[StrategyNorm, int]:
-        """The longest ‖a_i − a_j‖ of columns, squared in l2; up to 2^11 entries of at most 2^25."""
+        """The largest distance ‖a_i − a_j‖ of two columns in each norm, squared in l2."""
         columns = self.numerators.T.copy()
         lengths: dict[StrategyNorm, int] = {"l1": 0, "l2": 0}
         for i in range(len(columns) - 1):

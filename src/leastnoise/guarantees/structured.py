@@ -202,7 +202,7 @@ class CountingQueries(Sensitivity):
         return root_above(self.bound**2 * moved + counted)
 
     def _body(self, dimension: int) -> Body | None:
-        """Signs are kept if a record is added or removed."""
+        """The hull of all shifts, which keeps the signs of an added or removed record."""
         if dimension != self.coordinates:
             return None
         d, most = self.dimension, self.max_nonzero
@@ -211,7 +211,7 @@ class CountingQueries(Sensitivity):
         return added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """The vectors of one record, if records are added or removed."""
+        """The hull of the vectors that one record adds; None for replaced records."""
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
         return additions(
@@ -307,7 +307,7 @@ class Groups(Sensitivity):
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":
-            return None  # a shift moves a sum and a count at least
+            return None  # every shift moves at least a sum and a count
         square = self.bound**2 * self.dimension
         return root_above(max(self._corners(square + 1, square)))
 
@@ -351,7 +351,11 @@ class Groups(Sensitivity):
         )
 
     def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
-        """The possible changes: a replaced record stays in its group or leaves it."""
+        """The largest form for each possible change: a record added, or replaced within a group.
+
+        A replaced record that leaves its group is an addition in one group and a removal in
+        another.
+        """
         if self.neighbours == "add-remove":
             return (added,)
         return (replaced, 2 * added) if self.groups > 1 else (replaced,)
@@ -398,7 +402,7 @@ class Vertices(Sensitivity):
         return len(self.points[0])
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """A norm is convex, so it is largest at a corner."""
+        """The radius: a norm is convex, so it is largest at one of the points."""
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":

@@ -52,9 +52,9 @@ class RowCounts(Sensitivity):
         return self.neighbours
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The longest shift is in one cell, or in two cells in opposite directions.
+        """The radius: the longest shift moves one cell, or two cells in opposite directions.
 
-        In the second case its l2 length is √2·bound, and no l1 ball has it as its worst shift.
+        In the second case its l2 length is √2·bound, and it is no worst shift of an l1 ball.
         """
         if norm == "integer":
             return self.bound if dimension == 1 else None
@@ -63,7 +63,7 @@ class RowCounts(Sensitivity):
         return root_above(2 * self.bound**2) if norm == "l2" else None
 
     def _body(self, dimension: int) -> Body | None:
-        """Cells of which one moves, or the differences of two units."""
+        """The hull: one of the cells moves, or for replaced units all differences of two units."""
         if self.neighbours == "add-remove":
             return moved_cells(bound=self.bound, most=1, cells=dimension)
         return replaced_record(bound=self.bound, most=1, queries=dimension)

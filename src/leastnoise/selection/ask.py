@@ -50,12 +50,12 @@ def ask(
 
 
 def check_compositions(compositions: int) -> int:
-    """Convert the number of releases to an int. Raises InvalidArgument outside 1 to 10,000,000."""
+    """The number of releases as an int; raises InvalidArgument unless it is 1 to 10,000,000."""
     return _validate.whole(compositions, name="compositions", most=MOST_COMPOSITIONS)
 
 
 def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
-    """Return the number of coordinates. It may be left out (1) if a sensitivity implies it."""
+    """The number of coordinates: `dimension`, or if that is 1 the number that `offered` implies."""
     dimension = _validate.dimension(dimension)
     fixed = (sensitivity.coordinates for sensitivity in offered)
     known = {count for count in fixed if count is not None}
@@ -85,7 +85,8 @@ def choose_family(noise: str, *, dimension: int, in_cells: bool = False) -> type
 def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None) -> dict[str, Any]:
     """Convert the parameters that the user sets to the types that the family declares.
 
-    Numbers become ints or Fractions, lists tuples of them; a text may spell a list with commas.
+    Numbers become ints or Fractions, and lists become tuples of them. A text may spell a list, with
+    commas between the numbers.
     """
     fixed: dict[str, Any] = {}
     for name, value in _validate.table(parameters, name="parameters").items():
@@ -117,7 +118,7 @@ def _read_parameter(value: Any, name: str, kind: object) -> Fraction | int:
 
 
 def _whole_parameter(value: Exact, name: str) -> int:
-    """Read a whole number, which a text may spell."""
+    """Read a whole number from an int, or from text that spells it."""
     number = exact(value, name=name) if isinstance(value, str) else None
     if number is not None and number.denominator == 1:
         return int(number)

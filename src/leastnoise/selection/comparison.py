@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def find_fine_gap(question: Question) -> float | None:
-    """The default gap of a bound in one dimension; None for a vector."""
+    """The default gap to which the bound for one number is refined; None for a vector."""
     task = _task(question)
     return find.fine_gap(task) if isinstance(task, Task) else None
 
@@ -36,7 +36,7 @@ def find_fine_gap(question: Question) -> float | None:
 def find_best_possible(
     question: Question, effort: Effort, *, vectors: bool = True
 ) -> BestPossible | None:
-    """The lower bound on the loss of noise that `effort` finds; None if no bound can be found.
+    """Find a lower bound on the loss of any noise, within `effort`; None if no bound is found.
 
     At δ = 0 it follows from the volume of the shifts. Otherwise a linear program finds it. For one
     number, this is the program that designs the best noise, so the work is usually done already.
@@ -61,7 +61,7 @@ def find_best_possible(
 
 
 def bound_by_volume(question: Question) -> LowerBound | None:
-    """A lower bound for purely private noise, by the volume of the shifts, within milliseconds."""
+    """A lower bound on the loss at δ = 0, from the volume of the shifts; it takes milliseconds."""
     shifts = _all_shifts(question)
     if question.budget.delta or shifts is None or not question.once:
         return None
@@ -80,8 +80,8 @@ def bound_by_volume(question: Question) -> LowerBound | None:
 def _all_shifts(question: Question) -> Sensitivity | None:
     """A sensitivity whose shifts are exactly those that the noise has to hide.
 
-    Of several sensitivities that hold together it is the intersection; for balls, the smallest.
-    None if the intersection isn't known, and for whole numbers.
+    If several sensitivities hold, it is their intersection; for balls, the smallest ball. None if
+    the intersection isn't known, or if a single number moves by whole numbers only.
     """
     offered = set(question.sensitivities)
     if question.dimension == 1 and _in_whole_steps(question):
@@ -93,7 +93,7 @@ def _all_shifts(question: Question) -> Sensitivity | None:
 
 
 def _task(question: Question) -> Task | VectorTask | None:
-    """The problem that a linear program bounds; None if no program serves this question."""
+    """The task for the linear program that bounds the loss; None if there is no such program."""
     if not question.once:
         return None
     if question.dimension > 1:
@@ -107,7 +107,10 @@ def _task(question: Question) -> Task | VectorTask | None:
 
 
 def _in_whole_steps(question: Question) -> bool:
-    """True if a single number changes by whole numbers only, for which less noise may suffice."""
+    """True if the query is one number that moves by whole numbers only.
+
+    Then noise on the integers may have a smaller loss than any other noise.
+    """
     return question.radius("integer") is not None
 
 
@@ -222,10 +225,10 @@ class Comparison(Framed, Shown):
 
     @property
     def gap(self) -> float | None:
-        """An upper bound on the best candidate's loss, relative to the best possible, minus 1.
+        """The relative excess of the best candidate's loss over the proved lower bound.
 
-        None without a bound. None too if the bound is about noise on the whole numbers and the
-        candidate isn't.
+        None without a bound, and if the bound is about noise on the integers and the candidate
+        isn't.
         """
         if self.best_possible is None or self.best_possible.value <= 0 or not self.candidates:
             return None

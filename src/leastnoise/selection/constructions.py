@@ -39,7 +39,7 @@ class Construction:
 def list_constructions(question: Question) -> list[Construction]:
     """The constructions for each of the sensitivities; the plain ball comes first.
 
-    One number only has the ball: maps would give the same noise again.
+    For one number the ball is the only construction, since a map would give the same noise.
 
     Raises NotApplicable if a program that computes a map isn't solved, InvalidArgument for points
     that don't span their space.

@@ -27,9 +27,9 @@ def fit_family(
 ) -> list[Candidate]:
     """Calibrate and prove `family` in each of the `constructions` that it can serve; best first.
 
-    Of several plain balls, the smallest in the family's norm is used; of several bodies, the best
-    whose noise is `usable`. `effort` limits the design of a designed family. Raises Refused with
-    the last reason if no construction can be served.
+    Of several plain balls only the smallest in the family's norm is used. Of several bodies only
+    the best candidate whose noise is `usable` is returned. `effort` limits the design of a designed
+    family. Raises Refused, with the last reason, if the family serves no construction.
     """
     candidates: list[Candidate] = []
     reasons: list[Refused] = []
@@ -43,14 +43,14 @@ def fit_family(
         raise reasons[-1] if reasons else no_norm
     candidates = [candidate for candidate in candidates if usable(candidate.mechanism.noise)]
     candidates.sort(key=lambda candidate: question.loss.of(candidate.mechanism))
-    # results couldn't tell bodies of several sensitivities apart by name
+    # candidates for different bodies would have the same label
     return candidates[:1] if issubclass(family, VectorNoise) else candidates
 
 
 def _drop_dominated(
     family: type[Noise], question: Question, constructions: Sequence[Construction]
 ) -> list[Construction]:
-    """Drop larger balls, and cells if the family serves vectors in a ball."""
+    """Drop balls that aren't the smallest, and cells if the family serves vectors in a ball."""
     if issubclass(family, VectorNoise):
         return _list_shapes(family, question, constructions)
     dimension = question.dimension
@@ -75,7 +75,7 @@ def _drop_dominated(
 def _list_shapes(
     family: type[VectorNoise], question: Question, constructions: Sequence[Construction]
 ) -> list[Construction]:
-    """One construction for each shape of the sensitivities; maps are for spheres only.
+    """One construction for each body that the sensitivities imply; maps are for spheres only.
 
     Raises NotApplicable if no sensitivity has a shape for the family.
     """

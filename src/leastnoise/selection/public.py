@@ -204,8 +204,9 @@ def compare_families(
     """Calibrate `families`, or all, and merge the candidates into the `known` comparison.
 
     Only candidates whose noise is `usable` are kept. Without `constructions`, all are tried.
-    Families that are far behind the others aren't searched unless `fixed` names them. With a loss
-    `to_beat`, a family is searched only if it might have less than that and less than all others.
+    Families that are far behind the others aren't searched unless `fixed` names them. With
+    `to_beat`, a family is searched only if its loss might be below `to_beat` and below the loss of
+    all candidates so far.
     """
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []

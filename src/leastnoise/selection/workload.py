@@ -92,9 +92,9 @@ def read_queries(queries: ArrayLike) -> Floats:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadNoise:
-    """Noise for answers to linear `queries`, proved.
+    """Proved noise for answers to linear `queries`.
 
-    With a `strategy` A the noise is added to A x, without one to the cells x themselves.
+    With a `strategy` A the noise is added to A x. Without a strategy it is added to the cells x.
 
     Attributes:
         queries: W, shape (questions, cells).
@@ -291,7 +291,7 @@ def workload(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """Noise of a `family` in the sums of a `strategy`; in the cells themselves without one."""
+    """A candidate: noise of a `family` in the sums of a `strategy`; None stands for the cells."""
 
     where: str
     strategy: StrategyMatrix | None
@@ -311,9 +311,9 @@ class Attempt:
 def list_attempts(
     queries: Floats, neighbours: Neighbours, *, pure: bool
 ) -> tuple[tuple[Attempt, ...], Floats]:
-    """The strategies to try, with Gaussian noise unless `pure`; and prices of the cells.
+    """The candidates to try, and prices of the cells that prove a bound (see `least_rms`).
 
-    The prices prove a bound: see `least_rms`.
+    Gaussian noise is a candidate unless `pure`.
     """
     gram = np.asarray(queries.T @ queries, dtype=np.float64)
     sums, prices = gaussian_strategy(gram)
@@ -329,7 +329,7 @@ def list_attempts(
 
 
 def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
-    """The figure that ranks strategies; a strategy must beat noise in the cells by 1e-6."""
+    """The figure that ranks candidates; sums must beat noise in the cells by 1e-6 (relative)."""
     return rms * (1 if strategy is None else 1 + 1e-6)
 
 
@@ -370,7 +370,7 @@ def _noise(
 def _sensitivities(
     strategy: StrategyMatrix | None, cells: int, neighbours: Neighbours, max_rows: int
 ) -> tuple[Sensitivity, ...]:
-    """The sensitivities that hold for A x, or for the cells."""
+    """The sensitivities that hold for A x, or for the cells without a strategy."""
     if strategy is not None:
         norms: tuple[StrategyNorm, ...] = ("l1", "l2")
         return tuple(strategy.sensitivity(norm, neighbours, max_rows) for norm in norms)

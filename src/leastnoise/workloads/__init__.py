@@ -1,14 +1,15 @@
-"""Linear workloads: tables of sums of the same cells, the noise in some, and the error of all.
+"""Linear workloads: tables of sums of the same cells, noise in some of them, errors of all.
 
-| file | what |
+| file | content |
 |---|---|
-| `base` | tables as partitions of cells, and the protocol of a way to draw noise for them |
+| `base` | tables as partitions of cells, and the protocol of strategies that draw noise for them |
 | `lattice` | tables of which some are sums of others: the variances from noise in some |
 | `marginal` | tables by any of several columns |
 | `contrasts` | the part of a table that tables by fewer columns lack, in whole numbers |
 | `marginal_bounds` | the least noise of any kind in such tables, proved |
 | `tree` | whole-number noise on a tree of the cells: the laws of the numbers of tables |
 | `tree_search` | the search for a tree and its shares, and the check of its certificate |
+| `suppression` | secondary suppression: cells to hide so that no hidden cell follows from others |
 | `ranks` | errors in ranks of quantiles that are read off such counts |
 | `nested` | tables by the levels of a tree and by other columns |
 | `matrix`, `matrix_search` | questions with weights: least squares, and the sums with noise |

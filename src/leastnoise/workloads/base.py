@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SummedTable:
     """A table of `count` numbers, each the sum of some cells.
 
-    `find` computes `part_of`, once and only if it is needed. With `running` the numbers come in
+    `find` computes `part_of`, once and only if it is needed. With `running` > 1 the numbers come in
     runs of that length, and each number is a running total within its run.
     """
 
@@ -31,11 +31,11 @@ class SummedTable:
 
     @cached_property
     def part_of(self) -> Wholes:
-        """The number that each cell is part of, from 0 to `count` − 1; shape (cells,)."""
+        """For each cell the index of the number that includes it, 0 to `count` − 1; (cells,)."""
         return self.find()
 
     def add_up(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """The numbers, given the cells: shape (count,), of the type and the unit of the cells."""
+        """Sum the cells to the table's numbers, shape (count,); type and unit stay the same."""
         sums = np.zeros(self.count, dtype=cells.dtype)
         np.add.at(sums, self.part_of, cells.reshape(-1))
         return sums.reshape(-1, self.running).cumsum(axis=1).reshape(-1)
@@ -50,16 +50,16 @@ class Workload:
     tables: tuple[SummedTable, ...]
 
     def add_up(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
-        """The numbers of each table, given the cells, shape (cells,)."""
+        """Sum the cells, shape (cells,), to the numbers of each table."""
         return [table.add_up(cells) for table in self.tables]
 
 
 class Strategy(Protocol):
-    """A way to draw noise for all tables of a workload at once, from one draw or several.
+    """A strategy: noise for all tables of a workload at once, from one draw or several.
 
-    The error of a number has a variance in the squared unit of the cells and a half-width in their
-    unit. Arrays have shape (count,), or (1,) if the numbers of a table are alike. If groups are
-    alike, they are about one group.
+    A variance is in the squared unit of the cells, and a half-width in their unit. Arrays have
+    shape (count,), or (1,) if the errors of all numbers of a table have one law. If groups are
+    alike, arrays are about one group.
     """
 
     def variance(self, table: int) -> Floats:
@@ -71,13 +71,13 @@ class Strategy(Protocol):
         ...
 
     def is_alike(self, table: int) -> bool:
-        """True if all numbers of a table have one law."""
+        """True if the errors of all numbers of a table have one law."""
         ...
 
     def place(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
-        """The numbers of each draw of noise, given the exact cells, shape (cells,)."""
+        """The exact numbers to which each draw adds noise, computed from the exact cells."""
         ...
 
     def estimate(self, noisy: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Estimate the cells, whose sums are the tables, from the noisy numbers of each draw."""
+        """Estimate all cells from the noisy numbers of each draw; the tables are their sums."""
         ...

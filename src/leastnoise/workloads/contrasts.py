@@ -1,4 +1,4 @@
-"""Contrasts of tables: their part that tables by fewer attributes lack, in whole numbers.
+"""Contrasts of a table, in whole numbers: the information that tables by fewer attributes lack.
 
 Gaussian noise in contrasts alone costs less of the budget than noise in the tables (Xiao, He,
 Zhang & Kifer 2023, ResidualPlanner): a row moves the contrasts of table A by √p_A, and A by 1.
@@ -30,7 +30,7 @@ _END = 2**62
 
 
 def squared_norms(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """K_j, shape (Π(n_i − 1),)."""
+    """The squared norms K_j of the rows of H, shape (Π(n_i − 1),)."""
     norms = np.ones(1, dtype=np.int64)
     for size in sizes:
         ones = np.arange(1, size, dtype=np.int64)
@@ -46,9 +46,9 @@ def numerators(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 
 def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """2^28·a_j·(Hv)_j of the whole `numbers` v of a table, exactly; shape (Π(n_i − 1),).
+    """The scaled contrasts 2^28·a_j·(Hv)_j of a table's integers v, exactly; shape (Π(n_i − 1),).
 
-    Each is clipped at ±2^62, which never increases the difference of two inputs.
+    Each is clipped at ±2^62, which never increases the difference between two inputs.
     """
     contrasts: NDArray[Any] = numbers.astype(object).reshape(tuple(sizes))
     for axis, size in enumerate(sizes):
@@ -79,7 +79,7 @@ def component(noisy: Floats, sizes: Sequence[int]) -> Floats:
 
 
 def variance_of_component(sizes: Sequence[int]) -> float:
-    """A bound on the variance of a number of `component`, for noise of variance 1.
+    """A bound on the variance of each number of `component`, for noise of variance 1.
 
     Σ_j H_jb²/(K_j a_j)² <= p_A·max_j 1/(a_j² K_j), as Σ_j H_jb²/K_j = p_A for each number b.
     """
@@ -88,12 +88,13 @@ def variance_of_component(sizes: Sequence[int]) -> float:
 
 
 def squared_reach(sizes: Sequence[int], *, replaced: bool = False) -> Fraction:
-    """A bound on how far one unit moves diag(a)Hv, squared.
+    """A bound on the squared l2 distance by which one unit moves diag(a)Hv.
 
-    A unit adds 1 to one number of the table at most: Σ_j a_j² H_jb² <= p_A. One that is `replaced`
+    A unit adds 1 to at most one number b of the table: Σ_j a_j² H_jb² <= p_A. A `replaced` unit
     also takes 1 away from another number c. With D the attributes in which b and c differ, the
-    projection of e_b − e_c has the square 2(p_A − Π_{i∈D}(−1/n_i)·Π_{i∉D}(1 − 1/n_i)). That is
-    largest where D is the attribute with the least n_i: twice the product over the others.
+    projection of e_b − e_c has the squared length 2(p_A − Π_{i∈D}(−1/n_i)·Π_{i∉D}(1 − 1/n_i)). It
+    is largest if D is the single attribute with the least n_i. Then it is twice the product of 1 −
+    1/n_i over the other attributes.
     """
     parts = sorted(1 - Fraction(1, size) for size in sizes)
     if not replaced or not parts:

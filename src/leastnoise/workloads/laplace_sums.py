@@ -1,4 +1,4 @@
-"""Half-widths of sums of independent Laplace numbers, none of which has too much of the variance.
+"""Half-widths of sums of independent Laplace variables, given their largest share of the variance.
 
 notation: S = Σ c_i X_i of Laplace numbers with standard deviations s_i, Var S = 1, w_i = c_i² s_i².
 X_i has the law of s_i √E·G, E exponential of mean 1, G normal. So S has the law of √V·G with
@@ -17,18 +17,17 @@ from leastnoise.numerics.bisection import Bisection
 
 _KNOTS = 400
 _WIDTH = Bisection(halvings=40)
-_MOST_STDS = 8.0  # for probabilities up to 1 − 1e-4
-_MOST = 1 << 12  # from where on the law is normal to three digits
+_MOST_STDS = 8.0  # largest t, enough for probabilities up to 1 − 1e-4
+_MOST = 1 << 12  # with so many parts the law is normal to three digits
 
 
 def half_width_of_laplace_sum(probability: float, largest: float) -> float:
     """A t with P(|S| <= t) >= probability for every S of variance 1 with all w_i <= `largest`.
 
-    It is 1.960 ≤ t ≤ 2.162 for 95 %. Let h be the polygon
-    through f at points up to t²/3, with the slope of f there beyond: it is convex, and h ≥ f.
-    E h(Σ w_i E_i) is symmetric and convex in w, and so no more than where k = ⌊1/largest⌋ of the
-    w_i are 1/k (Marshall, Olkin & Arnold 2011, §3.C). Then V is a gamma number over k, for which
-    E h(V) is a closed form.
+    For 95 %, 1.960 ≤ t ≤ 2.162. Let h be the polygon through f at points up to t²/3, continued with
+    the slope of f at t²/3. It is convex, and h ≥ f. E h(Σ w_i E_i) is symmetric and convex in w. So
+    it is largest if k = ⌊1/largest⌋ of the w_i are 1/k (Marshall, Olkin & Arnold 2011, §3.C). Then
+    V is a gamma variable over k, and E h(V) has a closed form.
     """
     return _half_width(probability, min(math.floor(1 / min(largest, 1.0)), _MOST))
 
@@ -44,7 +43,7 @@ def _is_enough(outside: float, parts: int, t: float) -> bool:
 
 
 def _outside(t: float, parts: int) -> float:
-    """E h(V), at least P(|S| > t), where V is the mean of `parts` exponentials."""
+    """The bound E h(V) on P(|S| > t), where V is the mean of `parts` exponentials."""
     from scipy.special import gammaincc, ndtr  # noqa: PLC0415 (paid for where it is used)
 
     if t <= 0:

@@ -1,9 +1,9 @@
 """Tables of which some are sums of others: the variances of their numbers, from noise in some.
 
-notation: a table is a number; the cells are the last of `every` table; N cells, n_B cells of table
-B, r_A contrasts of table A, which tables that are sums of A lack; τ_M = 1/variance of a number of
-the measured table M, θ_A = Σ τ_M N/n_M over all M of which A is a sum, v_B the variance of a number
-of table B. Proofs: theory/marginals.md.
+notation: an integer stands for a table; the table of all cells is the last in `every`. N cells in
+all, n_B cells of table B, r_A contrasts of table A (degrees of freedom that coarser tables lack).
+τ_M = 1/variance of a number of the measured table M; θ_A = Σ τ_M N/n_M over all M of which A is a
+sum; v_B the variance of a number of table B. Proofs: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TableLattice(ABC):
-    """The published `tables`, distinct, by columns of `sizes`, and all that are sums of the cells.
+    """The published `tables` (distinct), and all tables that may be measured for them.
 
-    If `total_is_known`, the sum of all cells is public, and has no noise.
+    The tables are by columns, and `sizes` are the numbers of keys of the columns. If
+    `total_is_known`, the sum of all cells is public, and has no noise.
     """
 
     sizes: tuple[int, ...]
@@ -41,7 +42,7 @@ class TableLattice(ABC):
 
     @property
     def is_small(self) -> bool:
-        """True if the estimates of all cells are kept, and every table may be measured."""
+        """True if all cells are estimated, and every table may be measured."""
         return True
 
     @property
@@ -57,7 +58,7 @@ class TableLattice(ABC):
     @property
     @abstractmethod
     def within(self) -> NDArray[np.bool_]:
-        """True where table A is a sum of table B; shape (A, B)."""
+        """True where table A is a sum of table B; shape (every A, every B)."""
 
     @abstractmethod
     def rank(self, table: int) -> int:
@@ -73,13 +74,16 @@ class TableLattice(ABC):
 
     @cached_property
     def carried(self) -> Floats:
-        """N/n_M where A is a sum of M, shape (A, M): θ = carried·τ."""
+        """The matrix that maps τ to θ: N/n_M where A is a sum of M, else 0; shape (A, M)."""
         counts = np.array([self.cells(table) for table in self.every], dtype=float)
         return self.within * (counts[-1] / counts)
 
     @cached_property
     def spread(self) -> Floats:
-        """N r_A/n_B² where A is a sum of B, shape (published tables, A): v_B = Σ_A this/θ_A."""
+        """The matrix S with v_B = Σ_A S_BA/θ_A: N r_A/n_B² where A is a sum of B, else 0.
+
+        Its shape is (published tables, every table).
+        """
         counts = np.array([self.cells(table) for table in self.tables], dtype=float)
         contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)
         inside = self.within[:, [self.places[table] for table in self.tables]].T
@@ -89,7 +93,7 @@ class TableLattice(ABC):
         return spread
 
     def variances(self, theta: Floats) -> Floats:
-        """v_B of each published table; infinite if θ doesn't determine it."""
+        """The variance v_B of each published table; infinite if θ doesn't determine the table."""
         needed = (self.spread > 0).any(axis=0)
         if (theta[needed] <= 0).any():
             return np.full(len(self.tables), math.inf)

@@ -1,10 +1,10 @@
 """Tables that add up, from noise in some of them: the least squares estimate and its variances.
 
-notation: attributes of sizes n_1 … n_d; a table is the set of attributes that it is by, as a bit
-mask (0 is the total, 2^d − 1 the cells); N = Πn_i, n_B = Π_{i∈B} n_i, r_A = Π_{i∈A} (n_i − 1), P_A
-the projection on what tables by A show beside those by less, τ_M = 1/variance of a number of the
-measured table M, θ_A = Σ_{M⊇A} τ_M N/n_M, v_B the variance of a number of table B. Proofs:
-theory/marginals.md.
+notation: attributes of sizes n_1 … n_d; a table is the set of attributes by which it is grouped, as
+a bit mask (0 is the total, 2^d − 1 the cells); N = Πn_i, n_B = Π_{i∈B} n_i, r_A = Π_{i∈A} (n_i −
+1), P_A the projection on the part of table A that tables by fewer attributes lack, τ_M = 1/variance
+of a number of the measured table M, θ_A = Σ_{M⊇A} τ_M N/n_M, v_B the variance of a number of table
+B. Proofs: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_COLUMNS = 6  # with which 64 tables may be measured
+MOST_COLUMNS = 6  # up to so many columns all tables, at most 64, may be measured
 MOST_CELLS = 2**16
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Marginals(TableLattice):
-    """Attributes of `sizes`, and the `tables` that are published, as bit masks, distinct.
+    """Attributes with numbers of keys `sizes`, and the published `tables`, as distinct bit masks.
 
-    With `total_is_known` the sum of all cells is public, and P_∅ is estimated without noise.
+    With `total_is_known` the sum of all cells is public, and P_∅ is known without noise.
     """
 
     @property
@@ -49,12 +49,15 @@ class Marginals(TableLattice):
 
     @property
     def is_small(self) -> bool:
-        """True if the estimates of all cells are kept, and every table may be measured."""
+        """True if all cells are estimated, and every table may be measured."""
         return len(self.sizes) <= MOST_COLUMNS and self.has_cells
 
     @cached_property
     def every(self) -> tuple[int, ...]:
-        """The tables that are compared, the cells last: all, or those below the published ones."""
+        """All tables that may be measured, the cells last.
+
+        If there are many columns, these are only the sums of published tables, and the cells.
+        """
         if self.is_small:
             return tuple(range(self.whole + 1))
         below = {0}
@@ -88,7 +91,7 @@ class Marginals(TableLattice):
 
     @cached_property
     def within(self) -> NDArray[np.bool_]:
-        """True where A ⊆ B, shape (A, B)."""
+        """True where A ⊆ B, so that table A is a sum of table B; shape (every A, every B)."""
         masks = np.array(self.every)
         return (masks[:, None] & masks[None, :]) == masks[:, None]
 
@@ -97,7 +100,7 @@ class Marginals(TableLattice):
         return not self.total_is_known or self.cells(table) > 1
 
     def with_noise(self) -> Marginals:
-        """The published tables without those that are the known total."""
+        """These marginals without published tables that only show the known total."""
         return replace(self, tables=tuple(filter(self.has_noise, self.tables)))
 
     def cell_variance(self, theta: Floats) -> float:
@@ -109,11 +112,11 @@ class Marginals(TableLattice):
         return float((contrasts[estimated] / theta[estimated]).sum() / cells)
 
     def coefficients(self, information: Floats, published: int) -> dict[int, list[_Equal]]:
-        """The coefficients of the measured numbers in a number of a table, by measured table.
+        """The coefficients of measured numbers in the estimate of one number of a published table.
 
-        Measured tables have τ > 0. Each coefficient comes with the number of measured
-        numbers that have it: those that agree with the number on the same attributes. If θ_A = 0
-        the estimate has nothing of P_A.
+        The result has, for each measured table (τ > 0), pairs of a coefficient and the number of
+        measured numbers that have it. A coefficient depends only on the attributes on which the
+        measured number agrees with the published one. If θ_A = 0, P_A contributes nothing.
         """
         tau: list[float] = information.tolist()
         theta: list[float] = (self.carried @ information).tolist()
@@ -131,7 +134,10 @@ class Marginals(TableLattice):
         return coefficients
 
     def _entry(self, theta: Sequence[float], published: int, measured: int, equal: int) -> float:
-        """Σ_A (S_B P_A S_Mᵀ)/θ_A at two numbers that agree on the attributes `equal` alone."""
+        """The entry of Σ_A (S_B P_A S_Mᵀ)/θ_A for two numbers that agree only on `equal`.
+
+        B is the `published` table, M the `measured` table; S_B and S_M sum the cells to them.
+        """
         both = published & measured
         outside = math.prod(self.sizes[i] for i in self.axes(~(published | measured)))
         total = 0.0
@@ -151,11 +157,12 @@ class Marginals(TableLattice):
     def components(
         self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
     ) -> Components:
-        """The least squares estimates of P_A x, for each table A.
+        """The least squares estimates of P_A x, for each table A that is estimated.
 
         P_A x is the part of A that tables by fewer attributes lack. Its numbers add up to 0 along
-        each attribute; its shape is the sizes of the attributes. `measured` holds the numbers of
-        each table of τ > 0, its axes in order. The cells add up to `total` if that is known.
+        each attribute; its shape is the sizes of the attributes. `information` is τ, and `measured`
+        holds the noisy numbers of each table of τ > 0, its axes in order. The cells add up to
+        `total` if that is known.
         """
         theta, cells = self.carried @ information, self.cells(self.whole)
         components: Components = {0: np.full((), total)} if self.total_is_known else {}
@@ -178,7 +185,7 @@ class Marginals(TableLattice):
         return components
 
     def table(self, components: Components, table: int) -> Floats:
-        """The numbers of a table with these `components`, shape of its sizes."""
+        """Sum `components` to the numbers of a table; the shape is the sizes of its attributes."""
         axes = self.axes(table)
         numbers = np.zeros([self.sizes[i] for i in axes])
         for part, values in components.items():
@@ -196,37 +203,38 @@ class Marginals(TableLattice):
 
 _Equal = tuple[float, int]
 Components = dict[int, "Floats"]
-"""The part of each table that tables by fewer attributes lack."""
+"""P_A x by table A: the part of A that tables by fewer attributes lack."""
 
 
-# How much noise to put into which table.
+# The search for the shares of the budget that measured tables get.
 #
 # notation: w_B the weights of the published tables, W their sum; ω_M the share of the budget of the
 # measured table M. Proofs: theory/marginals.md.
 
 
 Information = Callable[["Floats"], tuple["Floats", "Floats"]]
-"""From ω of each of the 2^d tables to its τ, and dτ/dω."""
+"""A function from the shares ω of all measurable tables to their τ, and to dτ/dω."""
 Loss = Callable[["Floats"], tuple[float, "Floats"]]
-"""From ln v of the published tables to the loss of a search, and its slopes in these."""
+"""A function from ln v of the published tables to the loss of a search, and to its gradient."""
 Shares = dict[int, Fraction]
 """Shares of the measured tables; they add up to 1."""
 _Total = Callable[[Iterable[float]], float]
 POWERS = (8, 512)
-"""Powers of the means that stand for the largest variance in a search, one search after another."""
+"""Powers of the power means that replace the largest variance in successive searches."""
 
 PARTS = 1000
 """Shares are multiples of 1/PARTS."""
-_SCATTERED = 32  # starts beside the others: the largest variance has many local optima
+_SCATTERED = 32  # additional starts, since the largest variance has many local optima
 
 
 def best_shares(
     marginals: TableLattice, weights: Sequence[float] | None, information: Information
 ) -> Shares:
-    """Shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
+    """Search for shares of measured tables with a small Σ w_B ln v_B.
 
-    All 2^d tables may be measured, also tables that aren't published. The best of several starts'
-    local optima, and of the starts themselves: floats propose, and are rounded to `PARTS`.
+    Without `weights` the largest v_B is made small instead. Tables that aren't published may be
+    measured, too. Several starts each lead to a local optimum. The best start or optimum is
+    returned, rounded to multiples of 1/`PARTS`.
     """
     offers, losses = (
         _list_starts(marginals),
@@ -251,22 +259,22 @@ def log_variance(
     weights: Sequence[float] | None,
     information: Information,
 ) -> float:
-    """Σ w_B ln v_B, or the largest ln v_B without weights."""
+    """The objective of `best_shares`: Σ w_B ln v_B, or the largest ln v_B without weights."""
     given = np.array([float(shares.get(table, 0)) for table in marginals.every])
     logs = np.log(marginals.variances(marginals.carried @ information(given)[0]))
     return float(logs.max() if weights is None else np.array(weights) @ logs)
 
 
 def smooth_largest(logs: Floats, power: int) -> tuple[float, Floats]:
-    """The logarithm of the power mean of variances, given their `logs`, and its slopes in these."""
+    """The logarithm of the power mean of variances, given their `logs`, and its gradient."""
     parts = np.exp(power * (logs - logs.max()))
     return float(logs.max() + np.log(parts.mean()) / power), parts / parts.sum()
 
 
 def choose_loss(*, largest: bool) -> tuple[Callable[[Sequence[float]], float], _Total]:
-    """The smooth loss of several ln v that a search minimises, and the value that ranks results.
+    """Two functions of several ln v: the smooth loss of a search, and the value that ranks results.
 
-    Both are the sum; or a power mean, which is smooth, and the largest.
+    Both are the sum. If `largest`, the loss is the ln of a power mean, and the value the maximum.
     """
     if not largest:
         return math.fsum, math.fsum
@@ -278,15 +286,15 @@ def _weighted(logs: Floats, weights: Floats) -> tuple[float, Floats]:
 
 
 def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_]) -> Information:
-    """τ of noise that is purely ε-private, where a unit moves table M by `reaches` in l1.
+    """The τ of ε-private noise in tables that a unit moves by `reaches` in l1, for shares ω.
 
-    Geometric noise, τ = 2 sinh²(ε ω/2 reach), if a unit moves `whole` numbers by 1, else Laplace
-    noise, (ε ω/reach)²/2.
+    Where `whole` is True a unit moves whole numbers by 1, and the noise is geometric with τ = 2
+    sinh²(ε ω/2 reach). Elsewhere it is Laplace noise with τ = (ε ω/reach)²/2.
     """
 
     def information(shares: Floats) -> tuple[Floats, Floats]:
         each = epsilon / reaches
-        half = np.minimum(each * shares / 2, 300.0)  # beyond it there is no noise to speak of
+        half = np.minimum(each * shares / 2, 300.0)  # with more there is practically no noise
         geometric = 2 * np.sinh(half) ** 2, each * np.sinh(2 * half)
         laplace = 2 * half**2, 2 * each * half
         return np.where(whole, geometric[0], laplace[0]), np.where(whole, geometric[1], laplace[1])
@@ -295,16 +303,20 @@ def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_
 
 
 def gaussian_information(sigma: float, reaches: Floats) -> Information:
-    """τ = ω/(σ reach)² of Gaussian noise, where a unit moves table M by `reaches` in l2.
+    """The τ = ω/(σ reach)² of Gaussian noise in tables that a unit moves by `reaches` in l2.
 
-    `sigma` is the standard deviation of a draw for an l2 norm of 1 that spends the whole budget.
+    `sigma` is the standard deviation of noise that hides an l2 shift of 1 with the whole budget.
     """
     each = 1 / (sigma * reaches) ** 2
     return lambda shares: (each * shares, each)
 
 
 def _list_starts(marginals: TableLattice) -> list[Floats]:
-    """Shares to begin with: the cells and one more table, the published tables, and levels."""
+    """Start shares, equal within a set of tables.
+
+    The sets are the published tables, all tables, the cells with at most one other table, and the
+    tables of one rank with the cells.
+    """
     last = len(marginals.every) - 1
     depth = marginals.rank(marginals.every[last])
     published = tuple(marginals.places[table] for table in marginals.tables)
@@ -325,7 +337,7 @@ def _list_starts(marginals: TableLattice) -> list[Floats]:
 
 
 def _scatter(marginals: TableLattice) -> list[Floats]:
-    """Shares to begin with that are spread evenly, from multiples of the golden ratio."""
+    """Start shares that are spread evenly, from multiples of the golden ratio."""
     tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
     scattered = -np.log(places % 1).reshape(_SCATTERED, tables)
@@ -338,7 +350,7 @@ def _scatter(marginals: TableLattice) -> list[Floats]:
 def _descend(
     marginals: TableLattice, shares: Floats, loss: Loss, information: Information
 ) -> Floats:
-    """A local optimum near some shares, of tables that have one; small ones become 0."""
+    """A local optimum of the loss near `shares`; shares of 0 stay 0, and small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
     def objective(logs: Floats, kept: NDArray[np.intp]) -> tuple[float, Floats]:
@@ -349,8 +361,8 @@ def _descend(
         theta = marginals.carried @ tau
         variances = marginals.variances(theta)
         if not np.isfinite(variances).all():
-            return 1e300, np.zeros_like(logs)  # nothing determines some table
-        above_0 = theta > 1e-150  # whose inverse squared is a float
+            return 1e300, np.zeros_like(logs)  # some table isn't determined
+        above_0 = theta > 1e-150  # the square of 1/θ is then a float
         inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=above_0)
         value, slopes = loss(np.log(variances))
         of_theta = -((slopes / variances) @ marginals.spread) * inverse**2

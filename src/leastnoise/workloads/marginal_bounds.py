@@ -1,4 +1,4 @@
-"""Lower bounds on the noise that any additive noise leaves in tables that add up, proved.
+"""Proved lower bounds on the variances in tables that add up, for any additive noise.
 
 notation: as in `marginal`; w_B the weights of the published tables, W their sum. Proofs:
 theory/marginals.md §4.
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or better
+_FIXED_POINT_STEPS = 200  # each step at least halves the distance to the fixed point
 
 
 def gaussian_optimum(
     marginals: Marginals, weights: Sequence[float], costs: Floats | None = None
 ) -> Floats:
-    """The θ with the least Σ w_B ln v_B under Σ_A θ_A c_A <= N, c the `costs`."""
+    """The θ that minimises Σ w_B ln v_B under Σ_A θ_A c_A <= N, where c are the `costs`."""
     wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
     prices = np.ones(len(wanted))
     for _ in range(_FIXED_POINT_STEPS):
@@ -41,7 +41,7 @@ def gaussian_optimum(
 
 
 def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = None) -> Floats:
-    """The θ with about the least largest v_B under Σ_A θ_A c_A <= N: see `gaussian_optimum`."""
+    """The θ that about minimises the largest v_B under Σ_A θ_A c_A <= N; see `gaussian_optimum`."""
     prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
     for _ in range(_FIXED_POINT_STEPS):
         theta = cheapest(marginals, prices, costs)
@@ -53,7 +53,7 @@ def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = Non
 
 
 def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
-    """The θ with the least Σ ω_B v_B under Σ_A θ_A c_A <= N, ω the `prices`."""
+    """The θ that minimises Σ ω_B v_B under Σ_A θ_A c_A <= N, where ω are the `prices`."""
     needed = (marginals.spread > 0).any(axis=0)
     if costs is None:
         contrasts = [max(marginals.contrasts(table), 1) for table in marginals.every]
@@ -71,11 +71,12 @@ def bound(
 ) -> float:
     """A lower bound on Σ w_B ln v_B of any additive noise; proved in balls, rounded down.
 
-    For noise that hides a shift of any one cell by `reach`; with a known total, a shift of any cell
-    by `reach` and of any other by −`reach`. With t = ln θ, Σ w_B ln v_B is convex in t, and so is
-    above its tangent at any t, here the Gaussian optimum's in floats. Over {Σ p_A e^(t_A) <= 1} the
-    tangent's −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). p_A = r_A/N; with a known total A ≠ ∅ and
-    p_A = 2r_A/(N − 1). All tables have noise: see `Marginals.with_noise`.
+    The noise hides a shift of any one cell by `reach`. With a known total it hides a shift of any
+    cell by `reach` and of any other cell by −`reach`. Let t = ln θ. Σ w_B ln v_B is convex in t, so
+    it is above its tangent at any t. The tangent is taken at the Gaussian optimum, in floats. Over
+    {Σ p_A e^(t_A) <= 1} its term −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N; with
+    a known total, A ≠ ∅ and p_A = 2r_A/(N − 1). All tables must have noise: see
+    `Marginals.with_noise`.
     """
     theta = gaussian_optimum(marginals, list(map(float, weights)))
     whole = marginals.cells(marginals.whole)
@@ -108,15 +109,15 @@ def bound_of_largest(
 ) -> float:
     """A lower bound on the largest ln v_B of any additive noise, proved as `bound` is.
 
-    It is no less than Σ w_B ln v_B for any weights w > 0 of sum 1. Floats propose those for which
-    the Gaussian optimum has all variances alike, where that is the largest bound.
+    The largest ln v_B is at least Σ w_B ln v_B for any weights w > 0 with sum 1. Floats propose
+    weights for which the Gaussian optimum has equal variances, which give the largest bound.
     """
     prices = np.ones(len(marginals.tables))
     for _ in range(_FIXED_POINT_STEPS):
         variances = marginals.variances(cheapest(marginals, prices, None))
         prices *= variances / variances.max()
     parts = prices * marginals.variances(cheapest(marginals, prices, None))
-    least = Fraction(1, 10**6)  # every table has a weight, so that no logarithm is that of 0
+    least = Fraction(1, 10**6)  # every weight is above 0, and has a logarithm
     exact = [Fraction(float(part)) + least for part in parts / parts.sum()]
     whole = sum(exact, Fraction(0))
     return bound(marginals, [part / whole for part in exact], budget=budget, reach=reach)

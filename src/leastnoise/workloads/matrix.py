@@ -1,4 +1,4 @@
-"""Answers to linear questions from noisy sums of cells, by least squares: they all agree.
+"""Consistent answers to linear questions, by least squares from noisy sums of cells.
 
 notation: W the questions, shape (m, n); A the strategy, shape (p, n); y = A x + noise. An answer is
 W A⁺ y.
@@ -32,7 +32,7 @@ FINER_BITS = 16
 class LeastSquares:
     """The questions `queries`, shape (questions, cells), with noise in the sums of a `strategy`.
 
-    Without a strategy the noise is in the cells as they are.
+    Without a strategy the noise is in the cells.
     """
 
     queries: Floats
@@ -43,7 +43,7 @@ class LeastSquares:
         """A⁺, shape (cells, sums), in floats: it estimates the cells."""
         if self.strategy is None:
             return np.eye(self.queries.shape[1])
-        # of the largest singular value: W itself may have dependent rows
+        # singular values below 1e-12 of the largest count as 0: rows of W may be dependent
         inverse = np.linalg.pinv(self.strategy.matrix, rcond=1e-12)
         return np.asarray(inverse, dtype=np.float64)
 
@@ -62,7 +62,7 @@ class LeastSquares:
         return [*cells] if self.strategy is None else self.strategy.image(cells)
 
     def answer(self, noisy: Floats, grid: Fraction) -> Floats:
-        """W·round(A⁺y) for noisy sums y on a grid, worked out exactly and rounded to floats."""
+        """The answers W·round(A⁺y) for noisy sums y on a grid, exact and then rounded to floats."""
         steps = [int(Fraction(number) / grid) for number in noisy.tolist()]
         if self.strategy is not None:
             finer = [number << FINER_BITS for number in steps]
@@ -75,11 +75,11 @@ class LeastSquares:
 
 
 def _fit(strategy: StrategyMatrix, inverse: Floats, sums: Sequence[int]) -> list[int]:
-    """A⁺ sums, rounded to whole numbers; the residual of the sums is worked out exactly."""
+    """Whole numbers nearest to A⁺·sums, by iterative refinement with exact residuals."""
     rows = strategy.numerators.astype(object)
     wanted = np.array([number << BITS for number in sums], dtype=object)
     cells = np.zeros(rows.shape[1], dtype=object)
-    for _ in range(4):  # each leaves about 1e-9 of the residual: 2^78 steps, then less than one
+    for _ in range(4):  # each step leaves about 1e-9 of a residual that begins below 2^78
         left = np.array([float(number) for number in wanted - rows @ cells])
         moved = np.rint(inverse @ np.ldexp(left, -BITS))
         cells = cells + np.array([int(number) for number in moved.tolist()], dtype=object)

@@ -1,8 +1,8 @@
-"""Strategies for a workload: which sums of cells to add noise to, found in floats.
+"""Search in floats for the sums of cells to which a workload adds noise: its strategy.
 
-notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA. Noise of variance v a number
-in A x leaves tr(V X⁻¹)·v in all answers together. Sources: theory/marginals.md §8;
-p-identities are of McKenna, Miklau, Hay & Machanavajjhala (2018).
+notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA. If each number of A x has
+noise of variance v, the variances of all answers sum to tr(V X⁻¹)·v. Sources: theory/marginals.md
+§8; p-identities are by McKenna, Miklau, Hay & Machanavajjhala (2018).
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_OPERATIONS = 3e10  # about n³ times steps of the fixed point
-_ITERATIONS = 300  # at most
-_SPARE = 1e-6  # of X is I: then A has an inverse, though nobody asks for some sums
-_SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # multiples of them spread evenly over [0, 1)
+_OPERATIONS = 3e10  # about n³ times the number of steps of the fixed point
+_ITERATIONS = 300  # largest number of steps
+_SPARE = 1e-6  # this share of X is I, so that A has an inverse even if W lacks some directions
+_SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # fractional parts of multiples are spread evenly
 
 
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
-    """A, shape (n, n), with the least tr(V X⁻¹) under X_ii <= 1; and prices y, shape (n,).
+    """The strategy A with about the least tr(V X⁻¹) under X_ii <= 1, and prices that bound it.
 
-    The fixed point y = diag((D V D)^½)/Σ, D = diag(√y). Every y proves a bound by duality,
-    (tr (D V D)^½)²/Σy, and makes an X; the best of each that was met is returned.
+    A has shape (n, n), and the prices y have shape (n,). They come from the fixed point y = diag((D
+    V D)^½)/Σ, D = diag(√y). Every y proves a bound by duality, (tr (D V D)^½)²/Σy, and gives an X.
+    The best X and the best bound may belong to different steps.
     """
     prices = _raise_to_floor(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices
@@ -39,7 +40,7 @@ def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
             best, least = prices, value
         if total**2 > bound:
             bound, proof = total**2, prices
-        if least <= bound * (1 + 1e-7):  # near enough to the optimum
+        if least <= bound * (1 + 1e-7):  # within 1e-7 of the optimum
             break
         # y ← y·X_ii^2 takes fewer steps than y ← y·X_ii
         prices = _raise_to_floor(prices * (diagonal / prices / total) ** 2)
@@ -52,7 +53,7 @@ def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
 
 
 def _raise_to_floor(prices: Floats) -> Floats:
-    floored = np.maximum(prices, 1e-9 * prices.max())  # D⁻¹ has to be found in floats
+    floored = np.maximum(prices, 1e-9 * prices.max())  # so that floats can represent D⁻¹
     return np.asarray(floored / floored.sum(), dtype=np.float64)
 
 
@@ -64,9 +65,9 @@ def _root(gram: Floats, prices: Floats) -> tuple[Floats, Floats]:
 
 
 def p_identity(queries: Floats, gram: Floats) -> Floats:
-    """A = [I; Θ]·diag(1/(1 + Σ_k Θ_kj)), Θ >= 0, with a small tr(V X⁻¹).
+    """A p-identity A = [I; Θ]·diag(1/(1 + Σ_k Θ_kj)), Θ >= 0, with a small tr(V X⁻¹).
 
-    All columns have the l1 norm 1. The best of a few starts' local optima.
+    All its columns have the l1 norm 1. It is the best of the local optima from a few starts.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
@@ -74,7 +75,7 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
     gram = gram / np.trace(gram)  # slopes are compared with fixed numbers
     steps = int(min(max(_OPERATIONS / 100 / size**2, 100), _ITERATIONS))
     best, least = np.zeros((0, size)), 1.0
-    # beyond it tr(V X⁻¹) is a difference of numbers too near for floats
+    # with larger entries tr(V X⁻¹) is a difference of nearly equal floats
     most_shared = 100.0
     for start in _list_starts(queries, gram):
         optimum = minimize(
@@ -93,7 +94,7 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
 
 
 def _list_starts(queries: Floats, gram: Floats) -> list[Floats]:
-    """Θ to begin with: numbers spread evenly, main directions, and the questions themselves."""
+    """Start values of Θ: evenly spread numbers, the main directions of V, and the questions."""
     size = len(gram)
     rows = min(size, max(1, round(1.2 * math.sqrt(size))))  # beside I
     kinds = [(count, spread) for count in (rows, (rows + 1) // 2) for spread in _SPREADS]
@@ -101,21 +102,21 @@ def _list_starts(queries: Floats, gram: Floats) -> list[Floats]:
         np.asarray(np.arange(1, count * size + 1) * spread % 1, dtype=np.float64).reshape(
             count, size
         )
-        for count, spread in (kinds if size <= 300 else kinds[:1])  # of more, one is tried
+        for count, spread in (kinds if size <= 300 else kinds[:1])  # for more cells, only one
     ]
     squares, basis = np.linalg.eigh(gram)
     asked = [np.abs(basis[:, -rows:] * np.sqrt(np.maximum(squares[-rows:], 0.0))).T]
-    if len(queries) <= 64:  # rows of Θ to begin with
+    if len(queries) <= 64:  # at most so many rows of Θ
         asked.append(np.abs(queries))
     scaled = (np.asarray(spread / spread.sum(axis=0).max(), dtype=np.float64) for spread in asked)
     return [*starts, *scaled]
 
 
 def _variance(theta: Floats, gram: Floats) -> tuple[float, Floats]:
-    """tr(V X⁻¹) of a p-identity, and its gradient in Θ.
+    """The total variance tr(V X⁻¹) of a p-identity, and its gradient in Θ.
 
-    With s = 1 + Σ_k Θ_k, U = diag(s) V diag(s) and C = (I + ΘΘᵀ)⁻¹, X⁻¹ = diag(s)(I − ΘᵀCΘ)diag(s)
-    (Woodbury): tr U − tr CΘUΘᵀ.
+    Let s = 1 + Σ_k Θ_k, U = diag(s) V diag(s) and C = (I + ΘΘᵀ)⁻¹. By Woodbury's identity X⁻¹ =
+    diag(s)(I − ΘᵀCΘ)diag(s), so the total is tr U − tr CΘUΘᵀ.
     """
     s = 1 + theta.sum(axis=0)
     diagonal = s * s * np.diag(gram)

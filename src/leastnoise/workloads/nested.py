@@ -1,11 +1,11 @@
 """Tables by levels of a tree and by other columns: the least squares estimate and its variances.
 
-Municipalities in regions, by age and sex: a table is by one level of the tree and by some of the
-other columns. Regions may have unlike numbers of municipalities.
+An example are municipalities in regions, by age and sex. A table is grouped by one level of the
+tree and by some of the other columns. Regions may have different numbers of municipalities.
 
 notation: levels 0 … L, c_l nodes in level l, one in level 0; other columns of sizes n_1 … n_d, K =
-Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and its number is
-l·2^d + B; n_B, r_A and P_A as in `marginal`; τ_(l,M) = 1/variance of a number of a measured table,
+Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and stands as the
+integer l·2^d + B; n_B, r_A and P_A as in `marginal`; τ_(l,M) = 1/variance in a measured table,
 w_l(A) = Σ_{M⊇A} τ_(l,M) K/n_M. For each A the estimate of P_A is the estimate of counts on the tree
 whose nodes of level l are measured with the information w_l(A). Proofs: theory/marginals.md §15.
 """
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Nested(TableLattice):
-    """The published `tables` of a tree and of other columns, by number, distinct.
+    """The published `tables` by a tree and by other columns, as distinct integers.
 
-    `parents` has, for each level from 1 on, the node above each of its nodes; every node above the
-    last level has a child. `sizes` are the numbers of keys of the other columns.
+    `parents` has, for each level from 1 on, the index of the parent of each node. Every node above
+    the last level has a child. `sizes` are the numbers of keys of the other columns.
     """
 
     parents: tuple[tuple[int, ...], ...]
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """c_l of every level."""
+        """The number of nodes c_l of every level."""
         return (1, *map(len, self.parents))
 
     @cached_property
     def branches(self) -> tuple[int, ...] | None:
-        """The number of children of every node, a number a level; None if the tree is uneven."""
+        """The number of children of a node on each level; None if nodes of a level differ."""
         branches: list[int] = []
         for above in self._above:
             children = np.bincount(above)
@@ -67,7 +67,7 @@ class Nested(TableLattice):
 
     @property
     def every(self) -> Sequence[int]:
-        """All tables, the cells last: each of them may be measured."""
+        """All tables that may be measured, the cells last: here all tables."""
         return range(len(self.counts) * self.masks)
 
     @property
@@ -76,7 +76,7 @@ class Nested(TableLattice):
         return self.every
 
     def split(self, table: int) -> tuple[int, int]:
-        """The level and the other columns of a table."""
+        """The level of a table, and the mask of its other columns."""
         return divmod(table, self.masks)
 
     def rank(self, table: int) -> int:
@@ -94,7 +94,7 @@ class Nested(TableLattice):
         return math.prod(self.shape(table))
 
     def sums(self, numbers: NDArray[Any], table: int, *, of: int) -> NDArray[Any]:
-        """The numbers of a `table`, summed from another table `of`; in the shape of `table`."""
+        """Sum the numbers of the table `of` to the numbers of `table`, in the shape of `table`."""
         (level, mask), (lowest, wider) = self.split(table), self.split(of)
         array = numbers.reshape(self.shape(of))
         columns = [i for i in range(len(self.sizes)) if wider >> i & 1]
@@ -112,20 +112,20 @@ class Nested(TableLattice):
         return min(level, at) * self.masks + (mask & columns)
 
     def join(self, table: int, other: int) -> int:
-        """The smallest table of whose numbers both tables are sums."""
+        """The smallest table from whose numbers both tables can be summed."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return max(level, at) * self.masks + (mask | columns)
 
     def nodes_below(self, level: int, lowest: int) -> Wholes:
-        """The number of nodes of level `lowest` below each node of a level, which is no lower."""
+        """The number of descendants in level `lowest` of each node of `level` <= `lowest`."""
         ones = np.ones(self.counts[lowest], dtype=np.int64)
         return self.sums(ones, level * self.masks, of=lowest * self.masks)
 
     def _sizes(self, mask: int) -> tuple[int, ...]:
         return tuple(size for i, size in enumerate(self.sizes) if mask >> i & 1)
 
-    # A tree as even as it can be: a node of level l holds N/c_l cells. Its variances are those of
-    # `marginal`, with the contrasts of a level instead of a column's. A search for shares is in it.
+    # The search for shares uses an even tree, in which a node of level l has N/c_l cells. Its
+    # variances are as in `marginal`, with the contrasts of a level in place of a column's.
 
     @cached_property
     def within(self) -> NDArray[np.bool_]:
@@ -135,24 +135,25 @@ class Nested(TableLattice):
         return columns & (levels[:, None] <= levels[None, :])
 
     def contrasts(self, table: int) -> int:
-        """The number of contrasts of a table: of its level beside the level above."""
+        """The number r_A of contrasts of a table, relative to tables by the level above."""
         level, mask = self.split(table)
         new = self.counts[level] - (self.counts[level - 1] if level else 0)
         return new * math.prod(size - 1 for size in self._sizes(mask))
 
-    # The tree as it is.
+    # The variances and the estimate use the tree itself.
 
     def _weights(self, information: Floats) -> Floats:
-        """w_l(A), shape (levels, masks), of the 1/variance of every table."""
+        """The information w_l(A), shape (levels, masks), from the 1/variance of every table."""
         sizes = np.array([math.prod(self._sizes(mask)) for mask in range(self.masks)], dtype=float)
         masks = np.arange(self.masks)
         inside = (masks[:, None] & masks[None, :]) == masks[:, None]
         return information.reshape(-1, self.masks) @ (inside * (sizes[-1] / sizes)).T
 
     def _climb(self, weights: Floats) -> _Climb:
-        """From the last level up: the children of a node are independent before it is measured.
+        """Combine the information from the last level up.
 
-        So q_v = Σ a_c, and 1/a_v = w_l + 1/q_v.
+        Estimates of a node's children from below are independent, so q_v = Σ a_c, and 1/a_v = w_l +
+        1/q_v.
         """
         infinite = np.full((self.counts[-1], self.masks), math.inf)
         alone, summed = [_combine(weights[-1], infinite)], list["Floats"]()
@@ -163,10 +164,10 @@ class Nested(TableLattice):
         return _Climb(weights=weights, alone=alone, summed=summed)
 
     def _shares(self, level: int, climb: _Climb) -> Floats:
-        """The share a_c/q_v of each child of a level in a change of its parent's estimate.
+        """The share a_c/q_v of each child in the correction of its parent, for parents of `level`.
 
-        The change is from the sum of the children to the parent's estimate. If nothing is measured
-        below, all children have the same share.
+        The correction is the parent's estimate minus the sum of its children. If nothing is
+        measured below, all children have the same share.
         """
         alone, summed, above = climb.alone[level + 1], climb.summed[level], self._above[level]
         children = np.bincount(above)[above].astype(float)[:, None]
@@ -174,9 +175,9 @@ class Nested(TableLattice):
         return np.where(known, alone, 1.0) / np.where(known, summed[above], children)
 
     def node_variances(self, information: Floats) -> list[Floats]:
-        """The variance of every node's estimate of each P_A, of each level shape (nodes, masks).
+        """The variance of the estimate of each P_A at each node, an array (nodes, masks) per level.
 
-        From the top down V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v. Infinite where it is unknown.
+        From the top down V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v. Infinite where nothing is measured.
         """
         climb = self._climb(self._weights(information))
         variances = [climb.alone[0]]
@@ -190,9 +191,9 @@ class Nested(TableLattice):
     def row_variances(
         self, information: Floats, tables: Sequence[int] | None = None
     ) -> list[Floats]:
-        """The variances of the numbers of tables at each node, of each table shape (nodes,).
+        """The variance of a table's number at each node of its level, an array (nodes,) per table.
 
-        Of the published tables, if none are given. `information` has 1/variance of every table.
+        The default `tables` are the published ones. `information` has 1/variance of every table.
         """
         nodes = self.node_variances(information)
         whole = math.prod(self.sizes)
@@ -209,12 +210,12 @@ class Nested(TableLattice):
         return rows
 
     def largest_part(self, information: Floats, table: int) -> float:
-        """A bound on the share of a number's variance in `table` that one measured number causes.
+        """A bound on the largest share of a number's variance that one measured number causes.
 
-        Consider n numbers of a measured table M that differ only in columns that `table` lacks.
-        By symmetry they have equal coefficients. Each contributes at most
-        (τ/n²)·Cov(Σ, number)²/variance, with Σ the sum of the n numbers. The variance of Σ bounds
-        this quotient (Cauchy and Schwarz).
+        The number is in `table`. Consider n numbers of a measured table M that differ only in
+        columns that `table` lacks. By symmetry they have equal coefficients. Each contributes at
+        most (τ/n²)·Cov(Σ, number)²/variance, with Σ the sum of the n numbers. The variance of Σ
+        bounds this quotient (Cauchy and Schwarz).
         """
         parts: list[float] = []
         _, mask = self.split(table)
@@ -229,8 +230,8 @@ class Nested(TableLattice):
     def estimate(self, information: Floats, measured: Mapping[int, Floats]) -> Floats:
         """The least squares estimate of all cells, shape (c_L, *sizes).
 
-        `measured` holds the numbers of each table with an information above 0. What they don't
-        determine is spread evenly.
+        `measured` holds the noisy numbers of each table with an information above 0. A total is
+        spread evenly over cells that the measurements don't distinguish.
         """
         climb = self._climb(self._weights(information))
         cells = np.zeros(self.shape(self.every[-1]))
@@ -247,7 +248,7 @@ class Nested(TableLattice):
     ) -> list[Floats]:
         """The measured P_A at each level: the mean over measured tables, weighted by τ K/n_M.
 
-        Shape (nodes, sizes of A), with sums of 0 along each column.
+        One array (nodes, product of the sizes of A) per level, with sums of 0 along each column.
         """
         means: list[Floats] = []
         for level, count in enumerate(self.counts):
@@ -268,16 +269,16 @@ class Nested(TableLattice):
     def _smooth(self, climb: _Climb, means: Sequence[Floats], part: int) -> Floats:
         """The estimate of P_A at the nodes of the last level, shape (c_L, n_A).
 
-        Up: the mean of a node's measured number and of the sum of its children, weighted by
-        information. Down: each child takes its share of the difference between its parent's
-        estimate and their sum.
+        From the leaves up, a node's estimate is the mean of its measured number and the sum of its
+        children, weighted by information. From the root down, each child takes its share of the
+        difference between its parent's estimate and the sum of all children.
         """
         climbed, below = [means[-1]], list["Floats"]()
         for level in range(len(self.parents) - 1, -1, -1):
             sums = _sums_of_children(self._above[level], climbed[0], self.counts[level])
             below.insert(0, sums)
             weight = float(climb.weights[level, part])
-            if weight:  # w_l a_v is 1 where nothing is measured below
+            if weight:  # if nothing is measured below, w_l a_v is 1
                 share = weight * climb.alone[level][:, part, None]
                 climbed.insert(0, share * means[level] + (1 - share) * sums)
             else:
@@ -306,13 +307,13 @@ class _Climb:
 
 
 def _combine(weights: Floats, below: Floats) -> Floats:
-    """1/(w + 1/q) of every node, infinite where both say nothing; shape (nodes, masks)."""
+    """The variance 1/(w + 1/q) of each node, shape (nodes, masks); infinite without information."""
     with np.errstate(divide="ignore"):
         return 1 / (weights[None, :] + 1 / below)
 
 
 def _sums_of_children(parents: Wholes, numbers: Floats, count: int) -> Floats:
-    """The sums over the children of each of `count` nodes, shape (count, columns)."""
+    """Sum the children's numbers for each of `count` parents, shape (count, columns)."""
     sums = np.zeros((count, numbers.shape[1]))
     np.add.at(sums, parents, numbers)
     return sums

@@ -1,10 +1,10 @@
-"""Errors in ranks of quantiles that are read off counts with the noise of a tree.
+"""Errors, in ranks, of quantiles that are read off counts with the noise of a tree.
 
-notation: candidates 1, …, B, of n cells of the tree in each group; F(g) rows at or below candidate
-g, F̂(g) the same with noise S_g, n̂ the rows of all with noise T. A level a asks for F̂(g) − a·n̂
-at g, whose error is W = S_g − aT. W is linear in a, so that by Minkowski's inequality ‖W‖_p is at
-most the value on the lines through the norms at a = 0, ½ and 1. At 1 it is the norm of −W at 0 for
-the last n − g cells, which have the law of the first n − g.
+notation: candidates 1, …, B, the first of the n cells of the tree in each group; F(g) the rows at
+or below candidate g, F̂(g) the same with noise S_g, n̂ all rows with noise T. The quantile of level
+a is read from F̂(g) − a·n̂, whose error is W = S_g − aT. W is linear in a, so by Minkowski's
+inequality ‖W‖_p is below the lines through its values at a = 0, ½ and 1. At a = 1, −W is the noise
+of the last n − g cells, which has the law of S_(n−g).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MISSED = 0.05  # what intervals of 95 % may miss
+MISSED = 0.05  # probability that an interval of 95 % misses the true value
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
 
@@ -44,15 +44,15 @@ class RankTree:
         return TreeStrategy(noise=self.noise, tables=(Nodes(level=0),))
 
     def half_widths(self, level: Fraction) -> Floats:
-        """An h with P(|W| > h) <= 5 % for the first g candidates, g = 0, …, B; shape (B + 1,)."""
+        """An h_g with P(|W| > h_g) <= 5 % for each g = 0, …, B; shape (B + 1,)."""
         norms = self._norms(level)[: self.candidates + 1]
         return (norms / MISSED ** (1 / _ORDERS)).min(axis=1)
 
     def rows_95(self, level: Fraction) -> float:
-        """With 95 %, neither |T| nor |W| of any candidate is more than this number of rows.
+        """The number of rows that |T| and |W| of all candidates stay within, with 95 %.
 
-        Then the candidate that is read off is off by no more: isotonic regression moves no number
-        further from a rising sequence than the furthest number is.
+        The rank of the candidate that is read off is then wrong by no more rows. The reason is that
+        isotonic regression never increases the largest distance to a rising sequence.
         """
         last = self._norms_at(0)[-1]
         sums = (self._norms(level)[1 : self.candidates + 1] ** _ORDERS).sum(axis=0)
@@ -62,7 +62,7 @@ class RankTree:
         return prefix_moments(self.noise, float(level)) ** (1 / _ORDERS)
 
     def _norms(self, level: Fraction) -> Floats:
-        """A bound on ‖W‖_p for g = 0, …, n; shape (n + 1, orders)."""
+        """Bounds on ‖W‖_p for g = 0, …, n and each order p; shape (n + 1, orders)."""
         a = float(level)
         end, middle = self._norms_at(0), self._norms_at(0.5)
         if a > 0.5:

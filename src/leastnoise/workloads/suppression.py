@@ -1,13 +1,14 @@
 """Suppressed cells of tables that add up: no suppressed number follows from the shown ones.
 
-notation: a table is the set of attributes that it is by, as a bit mask; B is the table of a cell c,
-and D ⊆ B are attributes with several keys.
+notation: a table is the set of attributes by which it is grouped, as a bit mask; B is the table of
+a cell c, and D ⊆ B are attributes with several keys.
 
-A box for c has a second cell, which differs from c in all attributes of D. Its 2^|D| corners mix
-the attributes of both cells. Add 1 and −1 in turn to the corners, at one key of every other
-attribute. That changes only tables by all of D, at the corners, and all tables still add up. If
-these corners are suppressed, then the shown numbers fit both before and after, and no corner
-follows from them. D has the fewest attributes with which no further table changes.
+A box for c has a second cell, which differs from c in all attributes of D. Its 2^|D| corners take
+each attribute of D from either cell. Add 1 or −1 to each corner, with alternating signs, at one key
+of every attribute outside D. That changes only tables by all of D, at the corners, and all tables
+still add up. If these corners are suppressed, the shown numbers fit the data before and after the
+change, so no corner follows from them. D has the fewest attributes with which no further table
+changes.
 
 If the total of all cells is public, D isn't empty. A table with a single cell is that total: its
 number is public, whether it is suppressed or not.
@@ -34,13 +35,13 @@ if TYPE_CHECKING:
 
 
 _NEAR = 8
-"""Keys of each attribute among which a box is sought first."""
+"""The search for a box begins with this number of keys of each attribute, near the cell."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Suppression:
-    """Attributes of `sizes`, and the published `tables`, as bit masks; cells in order of keys.
+    """Attributes with numbers of keys `sizes`, and the published `tables` as bit masks.
 
     With `total_is_known` the sum of all cells is public.
     """
@@ -50,10 +51,11 @@ class Suppression:
     total_is_known: bool = False
 
     def add_secondary(self, counts: Mapping[int, Floats], below: float) -> dict[int, Bools]:
-        """True for counts under `below` > 0, and for further cells, so that each has a box.
+        """Suppress counts under `below` > 0, and further cells so that each has a box.
 
-        The coarsest tables come first, and cells in the order of their keys. For each cell without
-        a box, the box is chosen whose other corners have the least sum of shown counts.
+        Returns arrays that are True for suppressed cells. The coarsest tables come first, and cells
+        in the order of their keys. A cell without a box gets the box whose other corners have the
+        smallest sum of shown counts.
         """
         costs = {
             table: np.where(counts[table] < below, 0.0, counts[table]).reshape(self._shape(table))
@@ -73,7 +75,7 @@ class Suppression:
 
     @property
     def _all(self) -> range:
-        """The mask of all attributes."""
+        """The indices of all attributes."""
         return range(len(self.sizes))
 
     def _shape(self, table: int) -> tuple[int, ...]:
@@ -97,11 +99,11 @@ class Suppression:
         return boxes
 
     def _tables_by(self, axes: Sequence[int]) -> tuple[int, ...]:
-        """The tables by all these attributes."""
+        """The published tables that are grouped by all these attributes."""
         return tuple(table for table in self.tables if all(table >> i & 1 for i in axes))
 
     def _find_boxes(self, costs: Mapping[int, Floats]) -> Iterator[tuple[int, float]]:
-        """Give each cell of cost 0 a box, all of whose corners then cost 0.
+        """Give each cell of cost 0 the cheapest box, and set the costs of its corners to 0.
 
         Yields the table and the cost of each box.
         """
@@ -119,10 +121,10 @@ class Suppression:
     def _cheapest(
         self, table: int, cell: Sequence[int], costs: Mapping[int, Floats]
     ) -> tuple[float, Cell]:
-        """The least cost of a box for a cell, and the first opposite cell that has it.
+        """The least cost of a box for a cell, and the first opposite corner of such a box.
 
-        A box of cost 0 with keys near the cell is taken first: where many cells are suppressed,
-        most have one.
+        A box of cost 0 with keys near the cell is taken without further search. If many cells are
+        suppressed, most cells have such a box.
         """
         keys = [*zip(cell, self.sizes, strict=True)]
         starts = [max(min(at - _NEAR // 2, size - _NEAR), 0) for at, size in keys]
@@ -135,7 +137,7 @@ class Suppression:
     def _cheapest_in(
         self, spans: Sequence[slice], table: int, cell: Sequence[int], costs: Mapping[int, Floats]
     ) -> tuple[float, Cell]:
-        """`_cheapest` among opposite cells with these spans of keys of each attribute."""
+        """`_cheapest` among opposite corners within `spans`, a range of keys of each attribute."""
         axes, tables = self._boxes[table]
         kept = [slice(at, at + 1) for at in cell]
         spans = [
@@ -159,7 +161,7 @@ class Suppression:
     def _corners(
         self, table: int, cell: Sequence[int], opposite: Cell
     ) -> Iterator[tuple[int, Cell]]:
-        """The corners of a box, each after its table."""
+        """Yield the corners of a box as pairs (table, cell)."""
         axes, tables = self._boxes[table]
         for other in tables:
             for moved in _subsets(axes):
@@ -168,5 +170,5 @@ class Suppression:
 
 
 def _subsets(axes: Sequence[int]) -> Iterable[tuple[int, ...]]:
-    """All subsets, the smallest first."""
+    """All subsets of `axes`, the smallest first."""
     return chain.from_iterable(combinations(axes, count) for count in range(len(axes) + 1))

@@ -1,8 +1,8 @@
 """Whole-number noise on a tree, for tables that are sums of its cells: the laws of their numbers.
 
 A table has one of three forms: the nodes of a level (`Nodes`), sums of the first cells
-(`Prefixes`), or sums over some columns of a tree that has a level for each (`Crossed`). Each says
-the variance and the law of its numbers.
+(`Prefixes`), or sums over some columns of a tree that has a level for each (`Crossed`). Each form
+computes the variances and the laws of its numbers.
 
 notation: a tree has L levels below its root; level 0 is the root, and the cells are level L.
 """
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Wholes = NDArray[np.int64]
 
-OfPlaces = Sequence[Sequence[float]]
-"""A number for each place of each level, the root's level first: see `noise.trees.shape`."""
+ByPosition = Sequence[Sequence[float]]
+"""A number for each position (nodes with one law) of each level, the root's level first."""
 
 
 class TreeTable(ABC):
@@ -70,7 +70,7 @@ class TreeTable(ABC):
     """
 
     @abstractmethod
-    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+    def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
         """The variance of each number, given the variances of `nodes`."""
 
     @abstractmethod
@@ -117,19 +117,19 @@ class Nodes(TreeTable):
     level: int
     numbers: Wholes | None = field(default=None, compare=False)
 
-    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+    def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
         """The variance of each number, given the variances of `nodes`."""
-        by_place = nodes[self.level]
-        if len(by_place) == 1 and self.numbers is None:
-            return np.array(by_place)
-        return self._of_numbers(by_place, shape_of(branches, len(nodes) - 1))
+        by_position = nodes[self.level]
+        if len(by_position) == 1 and self.numbers is None:
+            return np.array(by_position)
+        return self._of_numbers(by_position, shape_of(branches, len(nodes) - 1))
 
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """For each number an h with P(|noise| <= h) >= `probability`, all errors counted."""
-        by_place = [float(law.half_width(probability)) for law in node_laws(noise)[self.level]]
-        if len(by_place) == 1 and self.numbers is None:
-            return np.array(by_place)
-        return self._of_numbers(by_place, noise.shape)
+        """For each number an h with P(|noise| <= h) >= `probability`."""
+        by_position = [float(law.half_width(probability)) for law in node_laws(noise)[self.level]]
+        if len(by_position) == 1 and self.numbers is None:
+            return np.array(by_position)
+        return self._of_numbers(by_position, noise.shape)
 
     def is_alike(self, noise: Agreeing) -> bool:
         """True if all nodes of the level have one law."""
@@ -143,10 +143,12 @@ class Nodes(TreeTable):
         """Raise NotApplicable if the laws of all nodes would take too long."""
         check_numbers(noise.shape, find_window(noise.branches, rates_of(noise)))
 
-    def _of_numbers(self, by_place: Sequence[float], shape: TreeShape) -> Floats:
+    def _of_numbers(self, by_position: Sequence[float], shape: TreeShape) -> Floats:
         places = shape.positions_of[self.level]
         expanded = np.empty(len(places))
-        expanded[slice(None) if self.numbers is None else self.numbers] = np.array(by_place)[places]
+        expanded[slice(None) if self.numbers is None else self.numbers] = np.array(by_position)[
+            places
+        ]
         return expanded
 
 
@@ -161,7 +163,7 @@ class Prefixes(TreeTable):
     count: int
     levels: tuple[Fraction, ...] = (Fraction(0),)
 
-    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+    def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
         """The mean over the levels of Var(S_g − aT) = Var S_g + (a² − 2a·g/n)·Var T, n cells."""
         of_levels = [variance for (variance,) in nodes]
         sums = prefix_variances(branches, of_levels)[1 : self.count + 1]
@@ -185,8 +187,8 @@ class Prefixes(TreeTable):
     def too_high(self, noise: Agreeing) -> float:
         """A bound on the bias of each sum if counts are made whole and at least 0.
 
-        A sum of fewer than `count` cells is one of nodes without cells beyond these. The sum of all
-        is the root, or no node: then std/2 is a bound.
+        A sum of fewer than `count` cells is a sum of disjoint nodes, whose biases add up. The sum
+        of all `count` cells is the root, or else its bias is at most std/2.
         """
         laws, branches = level_laws(noise), noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
@@ -232,7 +234,7 @@ class FirstLeaves(SingleSum):
 
     cells: int
 
-    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+    def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
         """The variance of the sum, given the variances of `nodes`; shape (1,)."""
         return self._pick(prefix_variances(branches, [variance for (variance,) in nodes]))
 
@@ -247,12 +249,12 @@ class FirstLeaves(SingleSum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellRange(SingleSum):
-    """The sum of the cells of an even tree from `first` up to, but not with, `last`: one number."""
+    """The sum of the cells `first` … `last` − 1 of an even tree: one number."""
 
     first: int
     last: int
 
-    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+    def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
         """The variance of the sum, given the variances of `nodes`; shape (1,)."""
         of_levels = [variance for (variance,) in nodes]
         return np.array([range_variance(branches, of_levels, self.first, self.last)])
@@ -267,18 +269,18 @@ class CellRange(SingleSum):
 class Crossed(TreeTable):
     """Sums over columns, in an even tree with a level for each column.
 
-    A column of the table is `fixed`: one number has one value of it. If the fixed columns are the
-    first ones, the numbers are nodes.
+    A column is `fixed` if the table is grouped by it, and summed otherwise. If the fixed columns
+    are the first ones, the numbers are nodes.
     """
 
     fixed: tuple[bool, ...]
 
     @property
     def last(self) -> int:
-        """The level of the tree whose nodes are summed in the numbers."""
+        """The level of the tree whose nodes are summed to the table's numbers."""
         return max((level for level, fixed in enumerate(self.fixed, start=1) if fixed), default=0)
 
-    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+    def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
         """The variance of each number, given the variances of `nodes`; shape (1,)."""
         of_levels = [variance for (variance,) in nodes]
         return np.array([variance_of_sum(branches, of_levels, self.fixed)])
@@ -307,12 +309,12 @@ class Crossed(TreeTable):
 @final
 @dataclass(frozen=True, kw_only=True)
 class GroupSums(TreeTable):
-    """Sums of a table over `groups` that have independent trees, which are all alike."""
+    """A table summed over `groups` groups, which have independent trees of one shape."""
 
     of: Nodes | Prefixes
     groups: int
 
-    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+    def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
         """The variance of each number, given the variances of `nodes`: variances add up."""
         return self.groups * self.of.variances(branches, nodes)
 
@@ -342,9 +344,9 @@ class GroupSums(TreeTable):
 class TreeStrategy:
     """Noise on a tree, and the tables that are sums of its cells: a `Strategy`.
 
-    Groups have a tree each, and all are alike: `noise` is the noise of a group. `places` are
-    the cells of the workload among the cells of all trees, shape (cells,); None if both are the
-    same.
+    Each of the groups has a tree, and all trees are alike: `noise` is the noise of one group.
+    `places` are the indices of the workload's cells among the cells of all trees, shape (cells,);
+    None if both are the same.
     """
 
     noise: Agreeing
@@ -362,7 +364,7 @@ class TreeStrategy:
         return [self.tables[table].half_widths(self.noise, p) for p in probabilities]
 
     def is_alike(self, table: int) -> bool:
-        """True if all numbers of a table have one law."""
+        """True if the errors of all numbers of a table have one law."""
         return self.tables[table].is_alike(self.noise)
 
     def too_high(self, table: int) -> float:
@@ -370,12 +372,12 @@ class TreeStrategy:
         return self.tables[table].too_high(self.noise)
 
     def count_groups(self, table: int) -> int:
-        """The number of groups, or of sums of groups, that have the numbers of a table."""
+        """The number of groups, or of sums of groups, for which a table is published."""
         summed = self.tables[table]
         return self.groups // (summed.groups if isinstance(summed, GroupSums) else 1)
 
     def place(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
-        """The cells of all trees, given the cells of the workload: 0 in cells that nobody is in."""
+        """The exact cells of all trees, from the workload's cells; other cells are 0."""
         if self.places is None:
             return [cells]
         placed = np.zeros(self.groups * self.noise.dimension, dtype=cells.dtype)
@@ -383,7 +385,7 @@ class TreeStrategy:
         return [placed]
 
     def estimate(self, noisy: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """The cells of the workload, given the cells of all trees."""
+        """The noisy cells of the workload, from the noisy cells of all trees."""
         (counts,) = noisy
         return counts if self.places is None else counts[self.places]
 
@@ -398,17 +400,18 @@ class TreeStrategy:
         return start_sums(self.noise)
 
     def draw_next(self, leaf: int, sums: Sequence[OpenSums], entropy: Entropy) -> list[int]:
-        """Draw cell number `leaf` of a tree for each of these partial sums."""
+        """Draw the noise of cell number `leaf`, for each of the trees with these partial sums."""
         return draw_next_leaf(self.noise, leaf, sums, entropy)
 
     def sums_after(self, leaf: int, sums: OpenSums, drawn: int) -> OpenSums:
-        """The partial sums of a tree after cell number `leaf`."""
+        """The partial sums of a tree after cell number `leaf`, whose noise is `drawn`."""
         return sums_after(self.noise, leaf, sums, drawn)
 
     def bound(self, budget: Budget, *, largest: bool = False) -> float:
-        """The least geometric mean of the tables' stds, or least `largest` std, of any noise.
+        """A lower bound on the geometric mean of the tables' stds, for any noise.
 
-        The tables are nodes of levels, all from one level down to the cells.
+        With `largest` it is a lower bound on the largest std. The tables are all levels from some
+        level down to the cells.
         """
         levels = sorted(table.level for table in self.tables if isinstance(table, Nodes))
         if not self.noise.even:

@@ -23,7 +23,7 @@ from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_s
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import node_laws, rates_of
 from leastnoise.workloads.marginal import choose_loss
-from leastnoise.workloads.tree import Nodes, OfPlaces, Prefixes, TreeTable
+from leastnoise.workloads.tree import ByPosition, Nodes, Prefixes, TreeTable
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class TreeOffer:
     """A candidate tree for the noise, and the `tables` whose variances a search compares.
 
-    Shares are searched in the tree of `even` branches, which is near to an uneven tree. With
-    `alone`, all noise in the cells is tried, too.
+    If the tree is uneven, shares are searched in a similar even tree, with branches `even`. With
+    `alone`, noise in the cells alone is tried, too.
     """
 
     branches: tuple[int, ...]
@@ -55,21 +55,21 @@ class TreeOffer:
         alone: bool = False,
         weights: tuple[float, ...] | None = None,
     ) -> TreeOffer:
-        """The offer of an even tree, whose shares are searched in the tree itself."""
+        """The offer of an even tree."""
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
-        """The tree's noise that hides `rows`; `scale` is the scale if a move of a cell costs 1."""
+        """The tree's noise that hides `rows`; `scale` is the scale if moving one cell costs 1."""
         noise = Agreeing(scale=scale, branches=self.branches, shares=shares)
         return noise.scaled(noise.cost(rows) / rows.most)
 
-    def variances(self, noise: Agreeing) -> OfPlaces:
-        """The variance of each node. Floats serve for an uneven tree, which may have many laws."""
+    def variances(self, noise: Agreeing) -> ByPosition:
+        """The variance of each node; approximate for an uneven tree, which may have many laws."""
         if self.branches != self.even:
             return estimate_variances(noise.branches, rates_of(noise))
         return [[law.variance for law in level] for level in node_laws(noise)]
 
-    def logs(self, branches: tuple[int, ...], nodes: OfPlaces, *, largest: bool) -> list[float]:
+    def logs(self, branches: tuple[int, ...], nodes: ByPosition, *, largest: bool) -> list[float]:
         """The ln of the mean variance of each table, or of every variance if `largest` is true."""
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
@@ -81,10 +81,10 @@ class TreeOffer:
 def rank_noise(
     offers: tuple[TreeOffer, ...], scale: Fraction, rows: Rows, *, largest: bool
 ) -> tuple[tuple[TreeOffer, Agreeing], ...]:
-    """Sort trees by their loss with the best shares, and give each tree its noise.
+    """Find the best shares for each tree, and sort the trees, with their noise, by their loss.
 
-    The loss is Σ ln(mean variance) of the tables, or with `largest` the largest variance. It is
-    computed in floats, as no guarantee rests on it. At `scale` a move of one cell costs 1. Raises
+    The loss is Σ ln(mean variance) of the tables, or with `largest` the largest ln variance. It is
+    computed in floats, since no guarantee rests on it. `scale` is as in `TreeOffer.noise`. Raises
     NotApplicable or InvalidArgument if no tree can be used.
     """
     _, total = choose_loss(largest=largest)
@@ -107,7 +107,7 @@ def rank_noise(
                     table.check(noise)
                 variances = offer.variances(noise)
             except (NotApplicable, InvalidArgument) as error:
-                refusal = error  # where ε is tiny no lattice is wide enough
+                refusal = error  # for a tiny ε no lattice is wide enough
                 continue
             logs = offer.logs(noise.branches, variances, largest=largest)
             ranked.append((total(logs), offer, noise))
@@ -138,19 +138,22 @@ def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
 
 
 def offer_prefixes(prefixes: Prefixes, deepest: int) -> tuple[TreeOffer, ...]:
-    """Trees of at most `deepest` levels, for sums of the first cells."""
+    """Candidate trees of at most `deepest` levels, for sums of the first cells."""
     trees = list_trees(prefixes.count, deepest)
     return tuple(TreeOffer.of(tree, prefixes, alone=len(tree) == 1) for tree in trees)
 
 
 COUNT_WEIGHT = 0.1
-"""α in theory/series.md, §5.3: 2 % more noise in totals buy 21 % less in the counts."""
+"""The weight of counts beside totals, α in theory/series.md, §5.3.
+
+With it totals have 2 % more noise, and counts 21 % less.
+"""
 
 
 def offer_releases(count: int, branches: tuple[int, ...] | None) -> tuple[TreeOffer, ...]:
-    """Trees whose cells are `count` releases, for the counts and their running totals.
+    """Candidate trees whose cells are `count` releases, for the counts and their running totals.
 
-    On the tree of these `branches` the totals alone are weighed.
+    If `branches` are given, the only candidate is this tree, and only the totals are weighed.
     """
     if branches is not None:
         return (TreeOffer.of(branches, Prefixes(count=count)),)
@@ -176,9 +179,9 @@ _DEEPEST, _WIDEST = 5, 15
 class Trees:
     """The trees that noise for a query may be drawn on: one of the `offers`, for each group.
 
-    `label` is the name of its certificate. A unit moves the `counts` of each group as `moves` says,
-    and these are the first cells of the group's tree. With `exact` the tree is the only one that a
-    certificate may be about. Without any tree that can be used, `advice` says what to do.
+    `label` is the name of the certificate. Each group has `counts` counts, which are the first
+    cells of its tree; a unit moves them by `moves`. With `exact` a certificate must be about the
+    only offered tree. `advice` is the next step for the user if no tree can be used.
     """
 
     label: str
@@ -193,13 +196,13 @@ class Trees:
 
     @property
     def _has_groups(self) -> bool:
-        """True if there is a tree for each of several groups, below a root without a share."""
+        """True for several groups: their trees are below a common root without noise."""
         return self.groups > 1
 
     def rank(self, budget: Budget, releases: int) -> list[Agreeing]:
-        """The noise of all groups' trees, the best first; each release has a part of ε.
+        """The noise of all groups for each usable tree, the best first.
 
-        Raises NotApplicable if no tree can be used.
+        Each of the `releases` gets an equal part of ε. Raises NotApplicable if no tree can be used.
         """
         rows = self.moves.rows(dimension=self.counts)
         if rows is None:
@@ -215,7 +218,10 @@ class Trees:
             raise NotApplicable(family=Agreeing.name, why=why) from None
 
     def _of_groups(self, noise: Agreeing) -> Agreeing:
-        """The noise of all groups. Raises InvalidArgument for too many cells or levels."""
+        """The noise of all groups' trees under one root, from the noise of one group's tree.
+
+        Raises InvalidArgument for too many cells or levels.
+        """
         if not self._has_groups:
             return noise
         return replace(noise, branches=(self.groups, *noise.branches), shares=(0, *noise.shares))
@@ -223,8 +229,8 @@ class Trees:
     def read(self, claim: Certificate, budget: Budget) -> Agreeing:
         """The noise of one group's tree, as `claim` states it, proved or not.
 
-        Raises CertificateRejected unless that is noise for these trees, with all of the budget's ε
-        and none of its δ.
+        Raises CertificateRejected unless `claim` is about noise for these trees with the budget's ε
+        and δ = 0.
         """
         noise, neighbours = claim.noise, self.neighbours
         if not isinstance(noise, Agreeing):

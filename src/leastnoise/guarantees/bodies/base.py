@@ -25,7 +25,7 @@ Part = TypeVar("Part")
 NUMBERS = "numbers, such as [1, 2]"
 MOST_CORNERS = 100_000
 MOST_PARTS = 1_000
-_MOST_WORK = 400_000  # coordinates of corners in one comparison of two bodies
+_MOST_WORK = 400_000  # corners times coordinates in one comparison of two bodies
 
 
 class OutOfRange(InvalidArgument):
@@ -52,7 +52,7 @@ class ConvexSet(ABC):
         """Yield the corners without the check of their number."""
 
     def corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield finitely many points whose hull with 0 is the set; they include its extreme points.
+        """Yield the corners: points that include all extreme points; the set is their hull with 0.
 
         Raises Refused if no such points exist, or more than 100,000.
         """
@@ -167,7 +167,7 @@ class Body(ConvexSet):
 def product_axes_corners(
     sets: Iterable[ConvexSet], *, dimension: int
 ) -> Iterator[tuple[Fraction, ...]]:
-    """Yield the corners of sets that have separate coordinates, with 0 in all other coordinates."""
+    """Yield the corners of sets with separate coordinates, filled with 0 in other coordinates."""
     start = 0
     for part in sets:
         after = dimension - start - part.dimension
@@ -220,9 +220,9 @@ BODIES: Converter[Sequence[Body], tuple[Body, ...]] = takes(
 
 
 def nearest(value: arb) -> float:
-    """The float nearest to a ball's centre; raises Refused if the ball is wider than a float.
+    """The float nearest to a ball's centre; raises Refused if the ball is wider than a float's ulp.
 
-    This never happens: at 128 bits the sums for volumes and moments keep at least 99 bits.
+    No ball is so wide: at 128 bits the sums for volumes and moments keep at least 99 bits.
     """
     return float(_check_narrow(value).mid())
 

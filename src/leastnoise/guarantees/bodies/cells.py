@@ -91,7 +91,7 @@ class Cells(Body):
         return total
 
     def volume(self) -> arb:
-        """Π |K_i| D_i! / D!."""
+        """The volume Π |K_i|·D_i!/D!, where D_i is the dimension of cell i."""
         result = 1 / ball(self.dimension + 1).gamma()
         for body, count in zip(self.bodies, self.copies, strict=True):
             result *= (body.volume() * ball(body.dimension + 1).gamma()) ** count
@@ -99,7 +99,7 @@ class Cells(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """The moments of the cell's body times (D_i + 1)(D_i + 2)/((D + 1)(D + 2))."""
+        """E U_i²: (D_i + 1)(D_i + 2)/((D + 1)(D + 2)) times the moments of the cell's own body."""
         d = self.dimension
         moments_of_cells = []
         for body in self.bodies:
@@ -109,7 +109,7 @@ class Cells(Body):
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """The moments of the cell's body times (D_i + 1)/(D + 1)."""
+        """E|U_i|: (D_i + 1)/(D + 1) times the moments of the cell's own body."""
         moments_of_cells = []
         for body in self.bodies:
             moments = body.first_moments
@@ -219,7 +219,7 @@ class AtMost(Body):
         return np.maximum(values.max(axis=-1), values.sum(axis=-1) / self.most)
 
     def volume(self) -> arb:
-        """|B|^m P(Σ M_j <= k)."""
+        """The volume |B|^m·P(Σ M_j <= k)."""
         return self.of.volume() ** self.cells * self._share(0)
 
     @property
@@ -233,9 +233,10 @@ class AtMost(Body):
 
     @cached_property
     def _factors(self) -> tuple[float, float]:
-        """The ratio of E[M_1^n | ΣM <= k] to E M_1^n for n = 1, 2.
+        """The ratios of E[M_1^n | ΣM <= k] to E M_1^n for n = 1 and 2.
 
-        M_1^n times the density of Beta(q, 1) is E M_1^n times the density of Beta(q + n, 1).
+        They follow from `_share`, since M_1^n times the density of Beta(q, 1) is E M_1^n times the
+        density of Beta(q + n, 1).
         """
         with precision(PLAIN_BITS):
             unweighted = self._share(0)
@@ -243,7 +244,7 @@ class AtMost(Body):
         return first, second
 
     def _share(self, extra: int) -> arb:
-        """P(Σ M_j <= k), where the last M_j has the shape q + extra."""
+        """P(Σ M_j <= k), where the last M_j is Beta(q + extra, 1) instead of Beta(q, 1)."""
         if self.most == self.cells:
             return ball(1)
         q = self.of.dimension
@@ -251,7 +252,7 @@ class AtMost(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """C(m, k) · (corners of B)^k."""
+        """The number of choices of k cells and a corner of B in each: C(m, k)·(corners of B)^k."""
         corners = self.of.corner_count
         return None if corners is None else math.comb(self.cells, self.most) * corners**self.most
 

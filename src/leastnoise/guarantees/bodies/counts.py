@@ -96,10 +96,10 @@ class Counts(OneSided):
         return np.maximum(y.max(axis=-1), y.sum(axis=-1) / self.most)
 
     def pieces(self) -> VolumeSplit:
-        """weights[s] = d!·V_s·V_(d−s)·b^d, V_s as in `CappedCubes`.
+        """The volume split: weights[s] = d!·V_s·V_(d−s)·b^d, with V_s of `CappedCubes`.
 
-        Given s, a coordinate is above 0 with probability s/d, and is then P times a coordinate
-        under the cone measure of T_s, whose second moment is (s + 2)/s times the uniform law's.
+        Given s, a coordinate is above 0 with probability s/d. It is then P times a coordinate under
+        the cone measure of T_s, whose second moment is (s + 2)/s times the uniform law's moment.
         """
         d = self.queries
         cubes = capped_cubes(largest=d, cap=self.most)
@@ -145,7 +145,7 @@ class Counts(OneSided):
 @final
 @record()
 class Counted(OneSided):
-    """The hull of 0 and T₀ × {bound}: a vector of T₀, and a row that is counted with it.
+    """The hull of 0 and T₀ × {bound}: a row adds a vector of T₀, and is itself counted.
 
     notation: T₀ = of, with P₀ and Q₀; n is the last coordinate over `bound`. In the cone {g₀(a) <=
     n}, x = a − b has P = max(P₀, Q₀ + n), and Q = P − n. Raises InvalidArgument unless bound > 0.
@@ -161,7 +161,7 @@ class Counted(OneSided):
 
     @property
     def dimension(self) -> int:
-        """The dimension of T₀ plus 1."""
+        """The dimension of T₀ plus 1, for the row count."""
         return self.of.dimension + 1
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
@@ -183,7 +183,7 @@ class Counted(OneSided):
         return np.maximum(added, removed + rows), np.maximum(removed, added - rows)
 
     def pieces(self) -> VolumeSplit:
-        """weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
+        """The volume split: weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
 
         The volume of {P₀ <= α, Q₀ <= β} is Σ w₀[s] α^s β^t/(s!t!), and n = α − β: the density of
         (α, β) is (∂α + ∂β) of this volume. If P₀ = α, then Q₀ = β·Beta(t, 1); otherwise Q₀ = β, and
@@ -212,7 +212,7 @@ class Counted(OneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """The corners of T₀, and a row that adds nothing else."""
+        """The number of corners of T₀ plus 1, for a row that adds nothing else."""
         count = self.of.corner_count
         return None if count is None else count + 1
 
@@ -228,10 +228,11 @@ class Counted(OneSided):
 
 
 def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) -> Coordinate:
-    """A coordinate's moments given P, Q and the shape s' of P.
+    """The moments of a coordinate of `Counted`, given P, Q and the shape s' of P.
 
-    If P₀ = P, then Q₀ is Q·Beta(t, 1), s = s', t = D' − s' − 1; if Q₀ = Q, then P₀ is P·Beta(s, 1),
-    s = s' − 1. A moment of order n is size/(size + n) times the moment at the end.
+    `coordinate` has the moments within T₀. With the weights `reached`, P₀ = P and Q₀ is Q·Beta(t,
+    1), where s = s' and t = D' − s' − 1. With the weights `passed`, Q₀ = Q and P₀ is P·Beta(s, 1),
+    where s = s' − 1. Here D' is the dimension with the row count.
     """
 
     def mix(moment: Balls, above: int, below: int) -> Balls:
@@ -260,7 +261,7 @@ def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) ->
 
 
 def _beta_moment(size: int, order: int) -> arb:
-    """E B^order for B ~ Beta(size, 1); 1 for order 0."""
+    """The moment E B^order of B ~ Beta(size, 1), which is size/(size + order); 1 for order 0."""
     return ball(Fraction(size, size + order)) if order else arb(1)
 
 
@@ -319,7 +320,7 @@ class CountedSums(OneSided):
         return (largest + count).sum(axis=-1) / 2, (largest - count).sum(axis=-1) / 2
 
     def pieces(self) -> VolumeSplit:
-        """The weights of the shapes; weights of cells are convolved.
+        """The volume split: the weights of one cell, convolved over all cells.
 
         In one cell, given M, the count is ±M with probability 1/q, and otherwise uniform between.
         So the shape s of α is 0 … q with weights ½, 1, …, 1, ½.
@@ -337,7 +338,7 @@ class CountedSums(OneSided):
         return VolumeSplit(weights=weights, layout=((cell, self.cells),))
 
     def _one_cell(self) -> VolumeSplit:
-        """The pieces of one cell: its volume is Π 2b, so the weights above times q!/q · Π 2b."""
+        """The volume split of one cell; its weights ½, 1, …, 1, ½ times (q − 1)!·Π 2b."""
         q = len(self.bounds)
         unit = ball(factorial(q - 1) * prod(2 * bound for bound in self.bounds))
         weights = (unit / 2, *(unit for _ in range(q - 1)), unit / 2)
@@ -356,9 +357,9 @@ class CountedSums(OneSided):
         return VolumeSplit(weights=weights, layout=(((count, *sums), 1),))
 
     def _sum_coordinate(self, bound: Fraction) -> Coordinate:
-        """The moments of a sum, M = P + Q.
+        """The moments of a sum in one cell, where M = P + Q.
 
-        If |c| < M, one of the q − 1 sums is ±M and the others are uniform between.
+        If |c| < M, one of the q − 1 sums is ±M and the others are uniform in [−M, M].
         """
         q = len(self.bounds)
         inside_second, inside_first = Fraction(q + 1, 3 * (q - 1)), Fraction(q, 2 * (q - 1))
@@ -376,7 +377,7 @@ class CountedSums(OneSided):
 
     @property
     def corner_count(self) -> int:
-        """2^(q − 1) for each cell."""
+        """The number of corners: 2^(q − 1) signs of the sums in each cell."""
         return self.cells * 2 ** (len(self.bounds) - 1)
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:

@@ -43,7 +43,7 @@ MOST_CELLS = 100_000
 @final
 @dataclass(frozen=True, kw_only=True)
 class Coordinate:
-    """The moments of one coordinate x of T's space, given P, Q and the shape s of P.
+    """The moments of one coordinate x of a random point, given P, Q and the shape s of P.
 
     notation: with s as in `VolumeSplit`, E[x²|P, Q, s] = unit²·(pp[s]·P² + pq[s]·PQ + qq[s]·Q²),
     and E[|x||P, Q, s] = unit·(p[s]·P + q[s]·Q + apart[s]·E|P − Q|). The last three are None if E|x|
@@ -65,7 +65,7 @@ Layout = tuple[tuple[tuple[Coordinate, ...], int], ...]
 @final
 @dataclass(frozen=True, kw_only=True)
 class VolumeSplit:
-    """The distribution of the volume of T's space over P and Q.
+    """The split of the volume of R^D by the values of P and Q.
 
     notation: D the dimension, γ_s(t) = t^(s−1)/Γ(s), γ_0 a point mass at 0. x ↦ (P, Q) maps volume
     to Σ_s weights[s]·γ_s(P)·γ_(D−s)(Q). For counts, s is the number of coordinates above 0, and
@@ -100,7 +100,7 @@ class OneSided(ConvexSet):
 
     @abstractmethod
     def pieces(self) -> VolumeSplit:
-        """The volume split at the current precision."""
+        """The split of the volume by P and Q, at the current precision."""
 
     @property
     def degree(self) -> int:
@@ -148,7 +148,7 @@ A_ONE_SIDED = instance_of(OneSided, like="a one-sided set")
 
 
 def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
-    """The coefficients of 1, z, …, z^degree."""
+    """The coefficients of 1, z, …, z^degree in a polynomial of at most that degree."""
     known = list(polynomial.coeffs())
     return tuple(known + [arb(0)] * (degree + 1 - len(known)))
 
@@ -156,10 +156,10 @@ def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mixing:
-    """Blocks with the same exponent p: one block of radius r, and the rest.
+    """One block of radius r among blocks that are combined with the exponent p.
 
-    `total` are the weights of all blocks by s, and `rest` the weights of the other blocks, both
-    without the factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)).
+    `total` are the weights of all blocks together, by s. `rest` are the weights of the other
+    blocks, as a polynomial. Both leave out the factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)).
     """
 
     exponent: Fraction | None
@@ -168,9 +168,9 @@ class Mixing:
     radius: Fraction
 
     def coordinate(self, in_block: Coordinate, weights: Balls) -> Coordinate:
-        """The moments given P, Q and s of a coordinate, from its moments within its block.
+        """The moments of a coordinate given P, Q and s, from its moments within its block.
 
-        `weights` are the block's by s_i, without the same factors.
+        `weights` are the weights of its block by s_i, without the factors named above.
         """
         simple = (
             in_block.p is not None

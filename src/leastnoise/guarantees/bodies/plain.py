@@ -74,12 +74,12 @@ class _Intervals(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """bounds[i]²/3."""
+        """E U_i² = bounds[i]²/3."""
         return self._floats**2 / 3
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """bounds[i]/2."""
+        """E|U_i| = bounds[i]/2."""
         return self._floats / 2
 
     @property
@@ -161,18 +161,18 @@ class Ball(Body):
         return np.linalg.norm(points, axis=-1) / float(self.bound)
 
     def volume(self) -> arb:
-        """π^(d/2)·bound^d/Γ(d/2 + 1)."""
+        """The volume π^(d/2)·bound^d/Γ(d/2 + 1)."""
         half = ball(Fraction(self.dimension, 2))
         return arb.pi() ** half * ball(self.bound) ** self.dimension / (half + 1).gamma()
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """bound²/(d + 2)."""
+        """E U_i² = bound²/(d + 2)."""
         return np.full(self.dimension, float(self.bound**2 / (self.dimension + 2)))
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
+        """E|U_i| = bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
         with precision(PLAIN_BITS):
             half = arb(self.dimension) / 2
             unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
@@ -180,7 +180,7 @@ class Ball(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """2 for one coordinate; None for more, since every point of the sphere is extreme."""
+        """Two corners for one coordinate; None for more, as each point of the sphere is extreme."""
         return 2 if self.dimension == 1 else None
 
     @property
@@ -200,7 +200,7 @@ Vertex = tuple[Fraction, Fraction]
 
 
 def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]:
-    """One of each pair ±v of vertices of the hull of ±points."""
+    """One vertex of each pair ±v of vertices of the hull of ±points."""
     pairs = _validate.pairs(points, name=name, like="points, such as [[1, 0], [0, 1]]")
     if not 1 <= len(pairs) <= MOST_POINTS:
         raise InvalidArgument(
@@ -217,7 +217,7 @@ def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[
             value=f"{len(pairs)} points",
             expected="points that do not all lie on one line through 0",
         )
-    if len(vertices) > MOST_VERTICES:  # comparing two takes their product
+    if len(vertices) > MOST_VERTICES:  # the work of comparing two bodies is the product of numbers
         raise OutOfRange(
             name=name,
             value=f"{len(vertices)} corners",
@@ -229,11 +229,11 @@ def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[
 @final
 @record()
 class Polygon(Body):
-    """The hull of ±points in the plane: N(x) = max over the edges of n·x, n·v = 1 on the edge.
+    """The hull of ±points in the plane: N(x) = max n·x over the normals n of the edges.
 
-    `points` keeps one of each two vertices ±v, counterclockwise from the vertex of smallest first
-    coordinate. Raises InvalidArgument unless there are 1 to 10,000 points, with two coordinates
-    each, not all on one line through 0.
+    A normal has n·v = 1 for all points v of its edge. `points` keeps one vertex of each pair ±v,
+    counterclockwise from the vertex with the smallest first coordinate. Raises InvalidArgument
+    unless there are 1 to 10,000 points, with two coordinates each, not all on one line through 0.
 
     >>> Polygon(points=[[1, 1], [1, 0], [0, 1], ["0.3", "0.3"]]).gauge([1, -1])
     Fraction(2, 1)
@@ -259,17 +259,20 @@ class Polygon(Body):
         return (points @ normals.T).max(axis=-1)
 
     def volume(self) -> arb:
-        """The area, as the sum of triangles from 0."""
+        """The area: the sum of the triangles between 0 and the edges."""
         return ball(sum((_cross(u, v) for u, v in self._edges()), Fraction(0)) / 2)
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """(u² + uv + v²)/6 for a triangle 0, u, v, averaged over triangles."""
+        """E U_i²: the mean over the triangles 0, u, v of (u_i² + u_i v_i + v_i²)/6, by area."""
         return self._means(lambda u, v: (u * u + u * v + v * v) / 6)
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """|u + v|/3 for a triangle in one quadrant, averaged over triangles."""
+        """E|U_i|: the mean over the triangles 0, u, v of |u_i + v_i|/3, by area.
+
+        Each triangle lies in one quadrant.
+        """
         return self._means(lambda u, v: abs(u + v) / 3)
 
     def _means(self, moment: Callable[[Fraction, Fraction], Fraction]) -> NDArray[np.float64]:

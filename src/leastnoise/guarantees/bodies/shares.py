@@ -1,11 +1,11 @@
-"""Functions shared by bodies of many variables: sums under a cap, and blocks with one gauge.
+"""Functions for bodies with several parts: sums under a cap, and combined gauges of blocks.
 
-Under a cap: the effect of "at most k" on volumes and moments. notation: S_p a sum of p independent
-uniforms on [0, 1], F_p(t) = P(S_p <= t); k the cap.
+Sums under a cap give the effect of "at most k" on volumes and moments. notation: S_p a sum of p
+independent uniforms on [0, 1], F_p(t) = P(S_p <= t); k the cap.
 
-Blocks with one gauge: (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. It is decided exactly which
-powers are rational, and whether sums of them are at most 1. notation: p the exponent, None for ∞;
-r_i the radii. For p = ∞, functions of Γ(n/p + a) return their limits.
+The gauges N_i of blocks combine to (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. The functions decide
+exactly if a power is rational, and if a sum of powers is at most 1. notation: p the exponent, None
+for ∞; r_i the radii. For p = ∞, functions of Γ(n/p + a) return their limits.
 """
 
 from __future__ import annotations
@@ -109,8 +109,9 @@ def share_below(*, sizes: tuple[int, int], last: int, cap: int) -> arb:
     """P(Σ M_j <= cap) for independent M_j ~ Beta(shape, 1), at the current precision.
 
     `sizes` = (n, q): n of the M_j have shape q, and one more has shape `last`. The Laplace
-    transform of a Beta(q, 1) is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!). In their product each term is
-    a power of (cap − l)₊. The terms alternate, so the precision grows until 100 bits are right.
+    transform of a Beta(q, 1) is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!). Each term of the product of
+    these transforms is inverted to a power of (cap − l)₊. The terms alternate in sign, so the
+    precision grows until 100 bits are right.
     """
     for bits in precisions(192, 1 << 18):
         with precision(bits):
@@ -140,7 +141,7 @@ def _alternating_sum(*, count: int, shape: int, last: int, cap: int) -> arb:
 
 
 def _partial_exponential(size: int) -> arb_poly:
-    """Σ_{i < size} s^i/i!."""
+    """The polynomial Σ_{i < size} s^i/i! in s, the start of the series of e^s."""
     return arb_poly([1 / ball(factorial(i)) for i in range(size)])
 
 
@@ -192,7 +193,7 @@ def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> t
 
 
 def combine(values: Sequence[arb], *, exponent: Fraction | None) -> arb:
-    """(Σ v^p)^(1/p), the maximum for p = ∞, for v >= 0."""
+    """Combine values v >= 0 to (Σ v^p)^(1/p), their maximum for p = ∞."""
     largest = values[0]
     for value in values[1:]:
         largest = largest.max(value)
@@ -226,15 +227,15 @@ def combine_floats(
 
 
 def gamma(size: int, *, rise: int, exponent: Fraction | None) -> arb:
-    """Γ(size/p + rise) for rise >= 1; (rise − 1)! for p = ∞."""
+    """The number Γ(size/p + rise) for rise >= 1; for p = ∞ it is (rise − 1)!."""
     return (ball(rise) if exponent is None else ball(size / exponent + rise)).gamma()
 
 
 def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
-    """Γ((size + order)/p)/Γ(size/p), order 1 or 2; 0 for size = 0; for p = ∞ its limit.
+    """The quotient Γ((size + order)/p)/Γ(size/p) for order 1 or 2; 0 for size = 0.
 
-    A quotient of two values is a moment: E B^(order/p) = rise(s)/rise(S) for B ~ Beta(s/p, (S −
-    s)/p).
+    For p = ∞ it is the limit. Two such quotients give the moments of B ~ Beta(s/p, (S − s)/p): E
+    B^(order/p) = rise(s)/rise(S).
     """
     if size == 0:
         return arb(0)
@@ -246,11 +247,11 @@ def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
 
 
 Radical = tuple[Fraction, Fraction]
-"""A base >= 0 and an exponent > 0."""
+"""The base >= 0 and the exponent > 0 of a power."""
 
 
 def raise_rational(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """base^exponent for base >= 0, exponent > 0 if it is rational; else None.
+    """The power base^exponent if it is rational, else None; base >= 0, exponent > 0.
 
     >>> raise_rational(Fraction(1, 8), Fraction(2, 3)), raise_rational(Fraction(2), Fraction(1, 2))
     (Fraction(1, 4), None)

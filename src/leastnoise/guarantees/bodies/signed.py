@@ -90,11 +90,11 @@ class Signed(_OfOneSided):
         return added + removed
 
     def volume(self) -> arb:
-        """Σ_s weights[s]/D!, since γ_s and γ_(D−s) over P + Q <= 1 integrate to 1/D!."""
+        """The volume Σ_s weights[s]/D!: γ_s(P)·γ_(D−s)(Q) over P + Q <= 1 integrates to 1/D!."""
         return sum(self.of.pieces().weights, ball(0)) / ball(self.dimension + 1).gamma()
 
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
-        """Given s, (P, Q, 1 − P − Q) is Dirichlet(s, t, 1), s + t = D."""
+        """The uniform law: given s, (P, Q, 1 − P − Q) is Dirichlet(s, t, 1), s + t = D."""
         d = self.dimension
         total = sum(pieces.weights, ball(0))
         return _Uniform(
@@ -109,7 +109,7 @@ class Signed(_OfOneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """The corners of T and of −T."""
+        """The number of corners of T and of −T."""
         count = self.of.corner_count
         return None if count is None else 2 * count
 
@@ -162,11 +162,11 @@ class Differences(_OfOneSided):
         return np.maximum(added, removed)
 
     def volume(self) -> arb:
-        """Σ_s weights[s]/(s!(D − s)!)."""
+        """The volume Σ_s weights[s]/(s!(D − s)!)."""
         return sum(_volumes(self.of.pieces()), ball(0))
 
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
-        """Given s, P ~ Beta(s, 1) and Q ~ Beta(t, 1) are independent, s + t = D."""
+        """The uniform law: given s, P ~ Beta(s, 1) and Q ~ Beta(D − s, 1) are independent."""
         d, volumes = self.dimension, _volumes(pieces)
         total = sum(volumes, ball(0))
         first = tuple(ball(Fraction(s, s + 1)) for s in range(d + 1))
@@ -185,7 +185,10 @@ class Differences(_OfOneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """Ordered pairs of corners of T and 0; their differences include all extreme points."""
+        """The number of ordered pairs of different points among 0 and the corners of T.
+
+        The differences of these pairs include all extreme points.
+        """
         count = self.of.corner_count
         return None if count is None else (count + 1) * count
 
@@ -206,10 +209,10 @@ class Differences(_OfOneSided):
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Uniform:
-    """The uniform law of a body, by the shape s of P: each field has one number for every s.
+    """The moments of P and Q under the uniform law of a body, one number for every shape s of P.
 
-    `shares` are the probabilities of s. The other fields are E P², E PQ, E Q², E P, E Q and E|P −
-    Q| given s.
+    `shares` are the probabilities of s. Given s, `pp`, `pq` and `qq` are E P², E PQ and E Q²; `p`
+    and `q` are E P and E Q; `apart` is E|P − Q|.
     """
 
     shares: Balls
@@ -257,7 +260,7 @@ def _mean(law: _Uniform, pairs: tuple[tuple[Balls, Balls], ...]) -> arb:
 
 
 def _volumes(pieces: VolumeSplit) -> Balls:
-    """weights[s]/(s!(D − s)!) for each s."""
+    """The volume weights[s]/(s!(D − s)!) of the part with each shape s."""
     factorials = [ball(s + 1).gamma() for s in range(len(pieces.weights))]
     return tuple(
         weight / (a * b)
@@ -270,7 +273,7 @@ def _ratios(d: int, count: Callable[[int, int], int], of: int) -> tuple[arb, ...
 
 
 def _mean_distances(d: int) -> tuple[arb, ...]:
-    """E|P − Q| for each s.
+    """E|P − Q| under the uniform law of `Signed`, for each s.
 
     With λ = P/(P + Q) ~ Beta(s, t), independent of P + Q ~ Beta(D, 1), E|P − Q| = D/(D + 1)·E|2λ −
     1|. The probability of λ > ½ is the probability of at most s − 1 heads in D − 1 fair tosses.
@@ -285,9 +288,9 @@ def _mean_distances(d: int) -> tuple[arb, ...]:
 
 
 def _upper_halves(n: int) -> list[arb]:
-    """P(Beta(s, n − s) > ½) for s = 0 … n.
+    """The probabilities P(Beta(s, n − s) > ½) for s = 0 … n.
 
-    It is the probability of at most s − 1 heads in n − 1 fair tosses.
+    Each is the probability of at most s − 1 heads in n − 1 fair tosses.
     """
     total, term = arb(0), arb(1) / 2 ** (n - 1)
     probabilities = [arb(0)]

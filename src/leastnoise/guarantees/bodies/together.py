@@ -92,7 +92,7 @@ class Together(Body):
         return shares.combine_floats(values, exponent=self.exponent)
 
     def volume(self) -> arb:
-        """Π |K_i| r_i^D_i Γ(D_i/p + 1) / Γ(D/p + 1)."""
+        """The volume Π |K_i|·r_i^D_i·Γ(D_i/p + 1)/Γ(D/p + 1)."""
         result = 1 / shares.gamma(self.dimension, rise=1, exponent=self.exponent)
         for body, radius in zip(self.bodies, self.radii, strict=True):
             d = body.dimension
@@ -102,7 +102,7 @@ class Together(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i² by theory/bodies.md §2."""
+        """E U_i², from the moments of each block's own body (theory/bodies.md §2)."""
         return np.concatenate(
             [
                 body.second_moments * self._factor(body, radius, 2)
@@ -121,9 +121,10 @@ class Together(Body):
         return np.concatenate(moments_of_blocks)
 
     def _factor(self, body: Body, radius: Fraction, order: int) -> float:
-        """The ratio of E N_i(U_i)^n to its value for U uniform in K_i, n = order.
+        """The ratio of E N_i(U_i)^n for U uniform in K to its value for U_i uniform in K_i.
 
-        N(U) ~ Beta(D, 1) and N_i/(r_i N) = B^(1/p), B ~ Beta(D_i/p, (D − D_i)/p), are independent.
+        n is the `order`. N(U) ~ Beta(D, 1) and N_i/(r_i N) = B^(1/p) are independent, where B ~
+        Beta(D_i/p, (D − D_i)/p).
         """
         d, part = self.dimension, body.dimension
         with precision(PLAIN_BITS):
@@ -134,7 +135,10 @@ class Together(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """The product of the blocks' counts for p = ∞, their sum for p = 1, else None."""
+        """The number of corners: the product over the blocks for p = ∞, the sum for p = 1.
+
+        None for other p, or if a block has no finite set of corners.
+        """
         counts = [body.corner_count for body in self.bodies]
         known = [count for count in counts if count is not None]
         if len(known) < len(counts) or self.exponent not in (None, 1):
@@ -148,7 +152,7 @@ class Together(Body):
         return super()._is_inside(x, bound)
 
     def _radicals(self, x: Point, bound: Fraction) -> list[Radical] | None:
-        """Terms with the sum Σ (N_i/(r_i·bound))^p, if they are powers of known rationals."""
+        """The terms (N_i/(r_i·bound))^p as radicals; None if a base isn't a known rational."""
         if self.exponent is None:
             return None
         radicals = []
@@ -301,7 +305,7 @@ class Jointly(OneSided):
         return VolumeSplit(weights=weights, layout=tuple(layout))
 
     def _factors(self, size: int) -> list[arb]:
-        """s!t!/(Γ(s/p + 1)Γ(t/p + 1)), s + t = size."""
+        """The factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)) of the weights, s = 0 … size, s + t = size."""
         ratios = [
             ball(s + 1).gamma() / shares.gamma(s, rise=1, exponent=self.exponent)
             for s in range(size + 1)
@@ -310,9 +314,10 @@ class Jointly(OneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """Combinations of the parts' corners and 0, without 0 itself, for p = ∞; the sum for p = 1.
+        """The number of corners.
 
-        None for other p.
+        For p = ∞ it counts combinations of a corner or 0 from each part, without 0 itself. For p =
+        1 it is the sum over the parts. None for other p, or if a part has no finite set of corners.
         """
         counts = [part.corner_count for part in self.parts]
         known = [count for count in counts if count is not None]
@@ -323,7 +328,7 @@ class Jointly(OneSided):
         return sum(known)
 
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
-        """True only if Σ (P_i/(r_i·bound))^p <= 1; for p < ∞ this sum is decided itself."""
+        """True only if P(x) <= bound, which is Σ (P_i/(r_i·bound))^p <= 1 for p < ∞."""
         radicals: list[Radical] = []
         for part, radius, block in self._split(x):
             powers_of_part = part.powers(block, part.degree)

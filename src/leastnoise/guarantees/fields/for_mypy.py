@@ -21,24 +21,24 @@ class _Field(Generic[Given, Kept]):
 
 
 class FractionField(_Field[Exact, Fraction]):
-    """A number."""
+    """A field that accepts any exact number and stores a Fraction."""
 
 
 class FractionOrNoneField(_Field[Exact | None, Fraction | None]):
-    """A number, or none."""
+    """A field that accepts any exact number or None, and stores a Fraction or None."""
 
 
 class FractionsField(_Field[Sequence[Exact], tuple[Fraction, ...]]):
-    """Numbers."""
+    """A field that accepts a sequence of exact numbers and stores a tuple of Fractions."""
 
 
 class FractionRowsField(_Field[Sequence[Sequence[Exact]], tuple[tuple[Fraction, ...], ...]]):
-    """Rows of numbers."""
+    """A field that accepts rows of exact numbers and stores tuples of Fractions."""
 
 
 class IntsField(_Field[Sequence[int], tuple[int, ...]]):
-    """Whole numbers."""
+    """A field that accepts a sequence of integers and stores a tuple."""
 
 
 class LimitField(_Field[int | None, int]):
-    """A limit; None is no limit."""
+    """A field that accepts an integer or None (no limit), and stores the integer that applies."""

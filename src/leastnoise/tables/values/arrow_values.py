@@ -104,8 +104,8 @@ def _encoded_type(kind: Any) -> Any:
     pa = _arrow()
     if isinstance(kind, pa.BaseExtensionType):
         return _encoded_type(kind.storage_type)
-    by_place = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
-    return kind.value_type if by_place else None
+    by_position = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
+    return kind.value_type if by_position else None
 
 
 def _reader(frame: object) -> Any:
