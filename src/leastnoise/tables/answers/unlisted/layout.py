@@ -43,7 +43,7 @@ class UnlistedQueries(QueryKind):
     why_no_rho: ClassVar[str] = _THRESHOLD
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of the row of one group. Quantiles have none here: see `lay_out_ranks`."""
+        """The layout of the row of one group; () for quantiles, which `lay_out_ranks` lays out."""
         return _row_of_group(spec, query, asked) if asked else ()
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:

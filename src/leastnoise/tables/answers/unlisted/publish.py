@@ -1,4 +1,4 @@
-"""The table of unlisted groups, each with its own draw, published from a noisy count on."""
+"""The table of unlisted groups: each has a draw, and a row if its noisy count is high enough."""
 
 from __future__ import annotations
 
