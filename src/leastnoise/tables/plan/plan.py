@@ -230,10 +230,7 @@ class Plan(Framed, Shown):
         return record
 
     def _bounds(self, part: TablePart, label: str) -> str | None:
-        """ "widest" if the error of this statistic is for the widest bounds that may be found.
-
-        Else None.
-        """
+        """The text "widest" if this statistic's error is for the widest bounds; else None."""
         statistics = (asked for layout in part.layouts for asked in layout.statistics)
         (asked,) = (statistic for statistic in statistics if statistic.label == label)
         return "widest" if found_bounds.has_open_bounds(self.spec, asked) else None

@@ -80,7 +80,7 @@ def state_file(spec: Spec, folder: Path) -> StateFile:
 
 
 def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
-    """The SHA-256 of what may not change in a series: the certificate, and most of the spec.
+    """The SHA-256 of all that may not change in a series: the certificate, and most of the spec.
 
     The source, the output, the report and the paths of files may change.
     """

@@ -61,10 +61,7 @@ def write_tables(folder: Path, plan: Plan, tables: Iterable[Table]) -> None:
 
 
 def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[object]] | None:
-    """The lines of a CSV with another form than the table's own names and rows.
-
-    None if it has none.
-    """
+    """The lines of a CSV in another form than the table's own names and rows; else None."""
     output, parts = spec.output, query.layouts
     if output is not None and output.format == "sdmx-csv":
         return observations.list_lines(table, parts, agency=output.agency or "")
