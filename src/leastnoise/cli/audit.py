@@ -97,7 +97,7 @@ def command(
             value="nothing" if target is None else "beside --command",
             expected="either a function or a --command",
         )
-    if query.release_n and not inputs:  # neighbours differ in two numbers, unknown here
+    if query.release_n and not inputs:  # neighbours differ in n, too, which is unknown
         raise InvalidArgument(name="--release-n", value=True, expected="--input twice beside it")
     claim = _claim(epsilon, delta, query, noise=noise, scale=scale, parameters=parameters)
     draw: Draw
@@ -155,7 +155,7 @@ def _claim(
 
 
 def _function(target: str) -> Callable[..., Any]:
-    """Import the function MODULE:FUNCTION, also from modules in the working folder."""
+    """Import the function MODULE:FUNCTION; modules in the working folder are found, too."""
     from leastnoise.audit.twice import function_at
     from leastnoise.errors import InvalidArgument
 
@@ -167,7 +167,7 @@ def _function(target: str) -> Callable[..., Any]:
     sys.path.insert(0, str(Path.cwd()))
     try:
         function = function_at(module, name)
-    except KeyboardInterrupt:  # from the user
+    except KeyboardInterrupt:  # Ctrl-C
         raise
     except BaseException as error:  # noqa: BLE001 (any error, whose message may contain data)
         raise _failure("can't be imported", error) from None
@@ -189,7 +189,7 @@ def _hide_errors(draw: Callable[..., Any]) -> Callable[..., Any]:
     def hide_values(*arguments: Any) -> Any:
         try:
             return draw(*arguments)
-        except KeyboardInterrupt:  # from the user
+        except KeyboardInterrupt:  # Ctrl-C
             raise
         except BaseException as error:  # noqa: BLE001 (its message may contain data)
             raise _failure("failed", error) from None

@@ -18,7 +18,7 @@ from leastnoise import _validate, _words
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
-MOST_DIGITS = 20  # of a whole number
+MOST_DIGITS = 20  # digits of a whole number
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _MOST_NAME = 22  # columns for the names of options; a longer name gets a separate line
@@ -104,7 +104,7 @@ def option(  # noqa: PLR0917 (tables of options are rows of these)
     /,
     **more: Any,
 ) -> Callable[[Declared], Declared]:
-    """Declare an option; without a kind it is a flag. `default` may be REQUIRED or MANY.
+    """Declare an option; without a `kind` it is a flag. `default` may be REQUIRED or MANY.
 
     The name of the command's argument may follow the option's name.
     """
@@ -145,7 +145,7 @@ class Command(click.Command):
         return super().get_help(ctx).replace(_HYPHEN, "-").replace(_BLANK, " ")
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_text = formatter.write_text  # this help only breaks lines at blanks
+        write_text = formatter.write_text  # this help breaks lines at blanks only
         formatter.write_text = lambda text: write_text(text.replace("-", _HYPHEN))
         super().format_help_text(ctx, formatter)
 
@@ -219,7 +219,8 @@ class CommandGroup(Command, click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its whole summary, then the options."""
         rows = [
-            (name, command.get_short_help_str(limit=10**6))  # characters, never reached
+            # characters: more than any summary has
+            (name, command.get_short_help_str(limit=10**6))
             for name, command in self.commands.items()
         ]
         with formatter.section("Commands"):
@@ -255,6 +256,6 @@ def _suggest_option(
 
 
 def _keep_unbroken(text: str) -> str:
-    """Replace hyphens, and the blank in a default, by marks at which no line is broken."""
+    """Replace hyphens, and the blank in a default, by marks at which help doesn't break lines."""
     text, default, value = text.replace("-", _HYPHEN).partition("[default: ")
     return text + default[:-1] + _BLANK + value if default else text

@@ -160,9 +160,10 @@ def _bound_record(comparison: Comparison) -> dict[str, Any] | None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _PlotRequest:
-    """A request for figures in `target`, about noise for this problem and related ones.
+    """A request for figures in `target`, which compare noise for this problem and related problems.
 
-    For one number these have other ε, for a vector other dimensions, from `least` on.
+    For one number, related problems have other ε. For a vector, they have other dimensions, from
+    `least` on.
     """
 
     target: str
@@ -220,7 +221,7 @@ class _PlotRequest:
         from leastnoise.guarantees.exact import decimal_text
         from leastnoise.report.figures import density_figure, epsilons_around, error_by_epsilon
 
-        error_by_epsilon({self.epsilon: here})  # raises before the work, not after it
+        error_by_epsilon({self.epsilon: here})  # raises an error before the work, not after it
         comparisons: dict[Fraction, Comparison] = {}
         for epsilon in epsilons_around(self.epsilon):
             shown = decimal_text(epsilon)
@@ -239,7 +240,7 @@ class _PlotRequest:
         from leastnoise.guarantees.exact import decimal_text
         from leastnoise.report.figures import dimensions_around, error_figure, radius_figure
 
-        error_figure({self.dimension: here})  # raises before the work, not after it
+        error_figure({self.dimension: here})  # raises an error before the work, not after it
         epsilon = decimal_text(self.epsilon)
         comparisons: dict[int, Comparison] = {}
         for dimension in dimensions_around(self.dimension, least=self.least):
@@ -249,7 +250,7 @@ class _PlotRequest:
         return [error_figure(comparisons), *([radius] if radius else [])]
 
     def draw(self, figures: list[Figure]) -> str:
-        """Write the file, and return text for the terminal, which is the target's figures if any.
+        """Write the file if the target is one; return the figures as text if it is the terminal.
 
         Raises InvalidInput for a file that can't be written.
         """

@@ -126,7 +126,7 @@ def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
 
     entries = Ledger(file).history()
     if dataset is not None:
-        Books.of(entries).account(dataset)  # raises if there is no such account
+        Books.of(entries).account(dataset)  # raises an error if there is no such account
         entries = [entry for entry in entries if entry.body["dataset"] == dataset]
     if as_json:
         records.print_json(
@@ -221,7 +221,8 @@ def register(
     budget = Budget(epsilon=epsilon, delta=delta)
     ledger = Ledger(file)
     if fit:
-        ledger.check_account(unit=unit, neighbours=neighbours, dataset=dataset)  # before the search
+        # checked before the search
+        ledger.check_account(unit=unit, neighbours=neighbours, dataset=dataset)
         with terminal.stages("Finding the largest epsilon", silent=as_json) as tell:
             fitted = [(release, used) for _, release, used in requests]
             plans = fit_plans(fitted, budget, progress=tell)

@@ -69,17 +69,18 @@ def main() -> NoReturn:
         code = app(standalone_mode=False)
     except click.Abort as error:
         interrupted = isinstance(error.__cause__, KeyboardInterrupt)
-        code = INTERRUPTED if interrupted else REFUSED  # a prompt was refused
+        code = INTERRUPTED if interrupted else REFUSED  # the user answered a prompt with no
     except click.UsageError as error:
         _fail(command.complaint(error), MALFORMED)
     except InvalidInput as error:
         _fail(f"leastnoise: {error}", MALFORMED)
     except LeastnoiseError as error:
         _fail(f"leastnoise: {error}", REFUSED)
-    except OSError as error:  # from stdout or a temporary folder; strerror contains no data
+    # an error from stdout or a temporary folder; strerror contains no data
+    except OSError as error:
         _fail(f"leastnoise: Input or output failed: {error.strerror}.", MALFORMED)
-    # Python's own report of an unforeseen error would print its message, which could quote data.
-    # So everything is caught here, and only the error's type and line are shown.
+    # Python's own report of an unforeseen error would print its message, which could quote data. So
+    # every error is caught here, and only its type and line are shown.
     except Exception as error:  # noqa: BLE001 (so that no message is shown)
         _fail(
             f"leastnoise: Internal error ({describe_location(error)}). Please report it.", INTERNAL

@@ -50,7 +50,10 @@ FAMILY = OptionType("NAME", complete=_families)
 def _gather(
     name: str, make: Callable[..., Any], *declared: Callable[[Any], Any]
 ) -> Callable[[Declared], Declared]:
-    """Declare options that a command receives as one argument, which `make` builds from them."""
+    """Declare options that a command receives as one argument.
+
+    `make` builds it from their values.
+    """
     parameters = inspect.signature(make).parameters
 
     def declare(command: Declared) -> Declared:
@@ -99,7 +102,7 @@ class QueryOptions:
             return CountingQueries(
                 dimension=self.dimension,
                 max_nonzero=self.max_nonzero,
-                neighbours=cast("Neighbours", self.neighbours),  # checked there
+                neighbours=cast("Neighbours", self.neighbours),  # the called function checks it
                 with_total=self.release_n,
                 bound=self.sensitivity,
             )
@@ -127,7 +130,7 @@ def parameters_from(
     alpha: str | None = None,
     p: str | None = None,
 ) -> dict[str, str | int]:
-    """The parameters set by --param options, and by options of their own.
+    """The parameters that --param options and separate options set.
 
     Raises InvalidArgument for a --param that sets nothing, or a parameter set twice.
     """

@@ -91,7 +91,7 @@ def _print_part(part: TablePart, plan: Plan) -> None:
 
 
 def _rows_of(layout: TableShape, unit: str, sentences: Sequence[str]) -> list[str]:
-    """Add to `sentences` the sentences about the rows that count and their weights."""
+    """The `sentences`, and further sentences about the rows that count and their weights."""
     dropped = [
         f"Rows are dropped where {axis.column} is {axis.dropped}."
         for axis in layout.axes

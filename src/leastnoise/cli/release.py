@@ -175,7 +175,8 @@ def _publish(
         account = release.spec.privacy.ledger
         with _report_published(released, "its page"):
             ledger = account and folder / account.path
-            page = path_of_page(released.path)  # in a series, other releases may have come first
+            # other releases of a series may have been published meanwhile
+            page = path_of_page(released.path)
             write_page(released.path, page, ledger=ledger, silent=as_json)
     with _report_published(released, "standard output"):
         _show(released, as_json=as_json, page=page)
@@ -188,7 +189,8 @@ def _report_published(released: ReleasedTables, what: str) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, SystemExit, InvalidInput):  # rich exits if the reader of a pipe is gone
+    # rich exits the process if the reader of a pipe is gone
+    except (OSError, SystemExit, InvalidInput):
         raise InvalidInput(
             f"The release is published in {released.path}, but {what} can't be written."
         ) from None
@@ -330,7 +332,7 @@ def _check_new(target: Path) -> Path:
     from leastnoise._files import try_file
     from leastnoise.errors import InvalidInput
 
-    if os.path.lexists(target):  # Path.exists raises for a name that is too long
+    if os.path.lexists(target):  # Path.exists raises an error for a name that is too long
         raise InvalidInput(
             f"{target} exists already. Move it away, or choose another file with --output."
         )

@@ -47,7 +47,7 @@ def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
     except FileExistsError:
         why = "It was not changed. Choose another file with --output FILE."
         raise InvalidInput(f"{output} exists already. {why}") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+    except (OSError, ValueError) as error:  # ValueError for a NUL in the path
         why = getattr(error, "strerror", None) or "no file can have that name"
         raise InvalidInput(f"--output {output} can't be written: {why}.") from None
     spec, released = shlex.quote(str(output)), shlex.quote(str(output.parent / starter.OUTPUT))

@@ -1,8 +1,8 @@
 """Output for a terminal: sentences and tables on stdout, and a command's progress on stderr.
 
-Texts fit the width of the terminal, and no word is broken. A table that is too wide is first set
-closer, then wrapped at blanks, and finally written as one block per row with one line per column.
-Numbers, and intervals such as "1.5 to 2.5", stay on one line.
+Texts fit the width of the terminal, and no word is broken. A table that is too wide first gets
+narrower gaps, then wraps at blanks, and finally becomes one block per row, with one line per
+column. Numbers, and intervals such as "1.5 to 2.5", stay on one line.
 
 Progress is shown after one second, and only if a person watches: files, pipes and --json contain
 none of it. A stage is a fixed sentence or names public numbers, never data.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
-_WIDTH = 80  # of sentences, however wide the terminal is
+_WIDTH = 80  # letters of a line of sentences, however wide the terminal is
 _LEAST_WIDTH = 40
 _LONGEST = 2000  # letters of a cell
 _BETWEEN = "  "
@@ -106,7 +106,7 @@ def _draw(
         justify = "right" if numeric else "left"
         table.add_column(Text(name), justify=justify, width=room, overflow="fold")
     for row in cells:
-        table.add_row(*map(Text, row))  # a plain str would be read as markup
+        table.add_row(*map(Text, row))  # rich would read a plain str as markup
     Console(width=width).print(table)
 
 
@@ -181,14 +181,14 @@ def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable
 
 def _is_watched(stream: IO[str] | None) -> bool:
     """True if `stream` is a terminal, or TTY_COMPATIBLE says so, as for rich."""
-    with suppress(OSError, ValueError):  # a closed stream
+    with suppress(OSError, ValueError):  # raised for a closed stream
         return stream is not None and (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1")
     return False
 
 
 def can_ask() -> bool:
     """True if a person at a terminal can answer a question."""
-    with suppress(OSError, ValueError):  # a closed stream
+    with suppress(OSError, ValueError):  # raised for a closed stream
         return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
     return False
 
@@ -233,7 +233,7 @@ class _Spinner:
 
 
 def _line(stage: str) -> Any:
-    from rich.text import Text  # a plain str would be read as markup
+    from rich.text import Text  # rich would read a plain str as markup
 
     return Text(f"{_words.plain(stage)} …", no_wrap=True, overflow="ellipsis")
 

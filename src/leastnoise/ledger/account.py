@@ -240,9 +240,9 @@ class Account(Shown):
 class ReleaseChain:
     """The last entry of a series with running totals.
 
-    `tag` is the tag of the state that goes with it. `entry` is the entry of the last release,
-    `digest` its digest, and `before` the digest of the release before. `restarts` are the releases
-    before which the series was restarted.
+    `tag` is the tag of the state file that belongs to it. `entry` is the entry of the last release,
+    `digest` its digest, and `before` the digest of the previous release. `restarts` has the numbers
+    of the first releases after restarts.
     """
 
     tag: str
@@ -387,9 +387,9 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _is_short(cost: Cost) -> bool:
-    """True if a cost is short enough to be stored and added, as sums may get long denominators."""
+    """True if a cost is short enough to be stored and added: sums may get long denominators."""
     values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
-    most_bits = 10_000  # of numerator and denominator each: 3,000 digits
+    most_bits = 10_000  # of the numerator and of the denominator: 3,000 digits
     return all(
         max(value.numerator.bit_length(), value.denominator.bit_length()) <= most_bits
         for value in values
@@ -397,7 +397,7 @@ def _is_short(cost: Cost) -> bool:
 
 
 def columns_of(accounts: Iterable[Account]) -> Columns:
-    """One row per account, with the columns that `CheckedLedger` documents."""
+    """A table as columns, with one row per account: see `CheckedLedger`."""
     rows = [*accounts]
     return {
         "dataset": [account.dataset for account in rows],
@@ -438,7 +438,7 @@ def make_charge_entry(kind: str, account: Account, rule: str, cost: Cost) -> dic
 
 
 def stamp() -> dict[str, str]:
-    """The time of an entry and its user, as information for people; they prove nothing."""
+    """The time of an entry and its user. They inform people, and prove nothing."""
     return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "user": _user()}
 
 

@@ -108,9 +108,10 @@ def check_ledger(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A release of a series: its number, the number of all releases, and the rule for their rows.
+    """A release's place in a series: its number, the number of all releases, and the rule for rows.
 
-    With running totals, `first` is the first release of its tree, and `digest` its digest.
+    With running totals, `first` is the first release of its tree, and `digest` the release's
+    digest.
     """
 
     release: int
@@ -125,8 +126,9 @@ def charged_account(
 ) -> Account:
     """The account that the ledger's entry `number` charged for `release`.
 
-    In a series it is the entry of the release at `position`. The whole ledger is checked first.
-    Raises like `check_ledger`, and LedgerRejected if the entry is about another release.
+    For a release of a series, `position` is its place, and `number` is the number of its own entry.
+    The whole ledger is checked first. Raises like `check_ledger`, and LedgerRejected if the entry
+    is about another release.
     """
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
@@ -185,7 +187,7 @@ def _prove_certificate(entry: Entry, text: str) -> Certified | Preregistered:
 
 
 def _check_sums(entries: list[Entry]) -> None:
-    """Admit all charges again, in their order."""
+    """Raise LedgerRejected unless every charge is admitted again, in order."""
     books = Books()
     for entry in entries:
         body = entry.body

@@ -104,10 +104,12 @@ def _zcdp(certificate: Claim) -> tuple[Fraction, Fraction]:
     """The pair (ρ, δ') of approximate zCDP for a certificate."""
     budget = certificate.budget
     stated = budget.epsilon**2 / 2
-    if not isinstance(certificate, Certificate):  # thresholds and selections have no density
+    # certificates of thresholds and selections have no density
+    if not isinstance(certificate, Certificate):
         return stated, budget.delta
     noise, draws = certificate.noise, certificate.releases
-    if certificate.sampling_rate != 1:  # ρ without amplification by sampling would be large
+    # the ρ of noise without amplification by sampling would be large
+    if certificate.sampling_rate != 1:
         return stated, budget.delta
     if (variance := noise.gaussian_square) is not None:
         shift = noise.worst_shift(draws.shifts.outer)
@@ -138,7 +140,7 @@ RULES = (SUMS, ZCDP)
 
 _BITS = 192
 _DIGITS = 10
-_MOST_UNITS = 10 ** (_DIGITS + 1)  # in a ρ below the next power of ten
+_MOST_UNITS = 10 ** (_DIGITS + 1)  # steps in a ρ below the next power of ten
 MOST_ALIKE = 10**12
 """Limit on the count of equal charges that fit."""
 

@@ -205,7 +205,7 @@ class Ledger(Framed, Shown):
 
         """
         entries = self._store.read()
-        Books.of(entries)  # checks the form of each entry, and that it fits the earlier ones
+        Books.of(entries)  # checks the form of each entry, and that it fits earlier entries
         return entries
 
     def afford(
@@ -306,9 +306,9 @@ class Ledger(Framed, Shown):
 
         """
         _check_texts(unit, neighbours, dataset, label)
-        verify_once(require_certificate(release))  # before the lock, because it may take long
+        verify_once(require_certificate(release))  # before the lock, because a proof may take long
         cost, text = Cost.of(release), release.to_json()
-        read_certificate(text)  # a certificate that can't be read again could never be checked
+        read_certificate(text)  # a certificate that can't be read back could never be checked
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
             account.check_statement(release, unit=unit, neighbours=neighbours)
@@ -356,7 +356,7 @@ class Ledger(Framed, Shown):
         plan = Preregistered(budget=budget, releases=listed)
         plan.prove()
         text = plan.to_json()
-        Preregistered.from_json(text)  # `use` must be able to read it
+        Preregistered.from_json(text)  # checked, since `use` must be able to read it
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
             for release, _ in plan.releases:

@@ -35,7 +35,7 @@ def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:
 
 
 def rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int, str]:
-    """The number of releases in the entry of a series, and the rule that gives rows to them."""
+    """The number of releases of a series' entry, and the rule that assigns rows to them."""
     return releases_of(body, certificate), body.get(REPORT, "")
 
 
@@ -44,9 +44,9 @@ def rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int,
 class ChargedSeries:
     """A charged series: its certificate, and the number of its releases that were published.
 
-    `releases` is the number of releases in all, and `report` the rule that gives each row its
-    release: see `Spec.report_rule`. The others are the fields of `ReleaseChain`, in a series with
-    running totals.
+    `releases` is the total number of releases, and `report` the rule that assigns rows to releases:
+    see `Spec.report_rule`. The other fields are as in `ReleaseChain`, for series with running
+    totals.
     """
 
     certificate: PlanCertificate
@@ -134,7 +134,7 @@ class LedgerSeries:
         counted.
         """
         releases = release.releases if releases is None else releases
-        verify_once(release)  # before the lock, because it may take long
+        verify_once(release)  # before the lock, because a proof may take long
         text = release.to_json()
         with self._store.appending() as (entries, log):
             books = Books.of(entries)
@@ -180,11 +180,11 @@ class LedgerSeries:
     def begin(
         self, release: PlanCertificate, *, releases: int, report: str, state: State, label: str
     ) -> None:
-        """Charge a series with running totals, whose state is on the disk already.
+        """Charge a series with running totals, whose first state is already on the disk.
 
-        Raises Refused if the series has begun, else what `Ledger.charge` does.
+        Raises Refused if the series has begun; also raises like `Ledger.charge`.
         """
-        verify_once(release)  # before the lock, because it may take long
+        verify_once(release)  # before the lock, because a proof may take long
         with self._store.appending() as (entries, log):
             books = Books.of(entries)
             account = books.account(self.dataset)
@@ -205,17 +205,19 @@ class LedgerSeries:
         Raises OverBudget, and Refused for the account of another series' unit.
         """
         books, cost, text = Books.of(entries), Cost.of(release), release.to_json()
-        PlanCertificate.from_json(text)  # `find` must be able to read it
+        PlanCertificate.from_json(text)  # checked, since `find` must be able to read it
         account = books.account(self.dataset)
         self._check_same_releases(entries, books, account.dataset, more.get(REPORT, ""))
         body = make_charge_entry("series", account, account.admit(cost), cost)
         return log.append(body | {"series": self.name} | more, certificate=text)
 
     def commit(self, file: StateFile, *, before: State, after: State, label: str) -> int:
-        """Enter a release that was drawn, and its state, both or neither; return its entry.
+        """Enter a drawn release in the ledger and in the state file, or in neither.
 
-        Raises Refused if the ledger or the state file isn't as it was `before`: another process, or
-        another copy of the state, was faster. Then nothing is entered.
+        Return its entry.
+
+        Raises Refused if the ledger or the state file has changed since `before`: another process,
+        or a copy of the state, was faster. Then nothing is entered.
         """
         with self._store.appending(kept=file.uri) as (entries, log):
             number, chain = self._chain(entries)
@@ -231,9 +233,9 @@ class LedgerSeries:
             return entry
 
     def restart(self, state: State, *, expected: str | None, label: str) -> None:
-        """Enter that a new tree begins with this state, which is on the disk already.
+        """Enter that a new tree begins with this state, which is already on the disk.
 
-        Raises Refused if the ledger's tag isn't the `expected` one any more.
+        Raises Refused if the ledger's tag is no longer the `expected` tag.
         """
         with self._store.appending() as (entries, log):
             number, chain = self._chain(entries)

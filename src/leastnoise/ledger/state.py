@@ -26,8 +26,9 @@ from leastnoise.errors import CertificateRejected, InvalidInput, Refused
 _STATE_APPLICATION = 0x6C6E7374  # "lnst", in the header of the file
 _SCHEMA = "CREATE TABLE state (number INTEGER PRIMARY KEY CHECK (number = 1), body TEXT NOT NULL)"
 _FIELDS = ("plan", "position", "first", "tag", "digest", "published", "sums")
-_LARGEST = 1 << 26  # bytes of a body
-_SUM_DIGITS = 6  # of a partial sum with its sign; it reaches 2^15 once in 2^61 (`noise.trees`)
+_LARGEST = 1 << 26  # largest size of a body in bytes
+# letters of a partial sum with its sign; a sum reaches 2^15 once in 2^61 (`noise.trees`)
+_SUM_DIGITS = 6
 ATTACHED = "kept"
 """The name of the file in a transaction of the ledger."""
 
@@ -112,21 +113,22 @@ def chained(before: str, *, plan: str, release: int, counts: Mapping[str, Sequen
 @final
 @dataclass(frozen=True, kw_only=True)
 class StateFile:
-    """The file at `path`, which only its owner may read."""
+    """The state file at `path`, which only its owner may read."""
 
     path: Path
 
     @property
     def exists(self) -> bool:
-        """True if there is a file, a link or anything else."""
+        """True if there is a file, a link or anything else at the path."""
         return os.path.lexists(self.path)
 
     def create(self, state: State) -> None:
         """Write a new file; it replaces an existing one."""
         with self._explained():
             for left in (self._new, _journal(self._new), _journal(self.path)):
-                left.unlink(missing_ok=True)  # of a killed process: SQLite would play them back
-            # new, so that nobody else has it open or may read it
+                # journals of a killed process, which SQLite would apply
+                left.unlink(missing_ok=True)
+            # a new file, so that nobody else has it open or may read it
             os.close(os.open(self._new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             with closing(sqlite3.connect(self._new, isolation_level=None)) as connection:
                 prepare(connection, "main")
@@ -167,7 +169,7 @@ class StateFile:
             connection.execute("COMMIT")
 
     def delete(self) -> None:
-        """Delete the file at the end of a series, its bytes first."""
+        """Delete the file at the end of a series, after overwriting its bytes."""
         with self._explained():
             size = self.path.stat().st_size
             with self.path.open("r+b") as file:
@@ -186,7 +188,8 @@ class StateFile:
         return self.path.with_name(f"{self.path.name}.new")
 
     def _open(self) -> sqlite3.Connection:
-        # to write, also where it is only read: else SQLite can't undo what a killed process began
+        # opened for writing, even to read: else SQLite can't roll back a killed process's
+        # transaction
         return sqlite3.connect(self.uri, uri=True, timeout=60.0, isolation_level=None)
 
     def _explained(self) -> _Explained:
@@ -218,18 +221,18 @@ class _Explained:
 
 
 def _journal(path: Path) -> Path:
-    """The file in which SQLite keeps what a transaction changes."""
+    """The path of the journal that SQLite writes during a transaction."""
     return path.with_name(f"{path.name}-journal")
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
-    """Let commits of an attached file reach the disk, and leave no copy of old content."""
+    """Set up an attached file: commits reach the disk, and no copy of old content is left."""
     connection.execute(f"PRAGMA {name}.journal_mode = DELETE")
     connection.execute(f"PRAGMA {name}.synchronous = EXTRA")
     connection.execute(f"PRAGMA {name}.secure_delete = ON")
 
 
-# The names of attached files are constants of ours, so no text of others gets into a statement.
+# The names of attached files are our own constants, so no foreign text gets into a statement.
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> State:

@@ -29,9 +29,11 @@ from leastnoise.ledger.state import ATTACHED, State, prepare, read_state, write_
 
 _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
 _VERSION = 1
-_MAGIC, _HEADER, _NO_LOG = b"SQLite format 3\0", 100, b"\1\1"  # bytes 18 and 19: not write-ahead
-_PATIENCE = 60.0  # seconds that a process waits for the others
-_LARGEST = 2 * LARGEST_CERTIFICATE  # bytes of an entry, which may contain a certificate
+# the values of bytes 18 and 19 of a file without a write-ahead log
+_MAGIC, _HEADER, _NO_LOG = b"SQLite format 3\0", 100, b"\1\1"
+_PATIENCE = 60.0  # seconds that a process waits for other processes
+# largest size of an entry in bytes; it may contain a certificate
+_LARGEST = 2 * LARGEST_CERTIFICATE
 _INIT = "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER"
 _START = "leastnoise ledger 1"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
@@ -91,7 +93,7 @@ class Store:
         """Lock the file, and yield all entries and a log that appends to them.
 
         If the block ends without an error, all appended entries are on the disk; otherwise none is.
-        With `kept`, the address of the state of a series, its new state is written in the same
+        `kept` is the address of a series' state file, whose new state is written in the same
         transaction. SQLite commits both files or neither, because neither has a write-ahead log.
         """
         with self._open() as connection, _attached(connection, kept), _transaction(connection):
@@ -116,7 +118,8 @@ class Store:
     def check_pages(self) -> None:
         """Check the whole file with SQLite's integrity check."""
         with self._open() as connection, _transaction(connection, "DEFERRED"):
-            self._recognise(connection)  # first, because the check evaluates the schema
+            # checked first, because the integrity check evaluates the schema
+            self._recognise(connection)
             verdict = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if verdict != "ok":
             raise InvalidInput(f"The ledger {self.path} is damaged.")
@@ -131,14 +134,16 @@ class Store:
             with closing(connection):
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
                 if mode == "rw" or _is_used(connection):
-                    self._recognise(connection)  # first, because setting the mode rewrites the file
+                    # checked first, because setting the mode rewrites the file
+                    self._recognise(connection)
                 connection.execute("PRAGMA journal_mode = DELETE")
                 connection.execute("PRAGMA synchronous = EXTRA")
-                connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache
+                # macOS: also flush the disk's own cache
+                connection.execute("PRAGMA fullfsync = ON")
                 yield connection
         except sqlite3.DatabaseError as error:
             raise self._explain(error) from None
-        except UnicodeDecodeError:  # in a message in which SQLite quotes damaged text
+        except UnicodeDecodeError:  # raised for a message in which SQLite quotes damaged text
             raise InvalidInput(f"{self.path} is not a ledger, or it is damaged.") from None
 
     def _check_file(self) -> None:
@@ -148,8 +153,8 @@ class Store:
         try:
             mode = self.path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            return  # SQLite reports it, or creates the file
-        except (OSError, UnicodeEncodeError):  # a loop of links; an unpaired surrogate
+            return  # left to SQLite, which reports it or creates the file
+        except (OSError, UnicodeEncodeError):  # for a loop of links, or an unpaired surrogate
             raise InvalidInput(f"{str(self.path)!r} can't be the path of a ledger.") from None
         if not stat.S_ISREG(mode):
             raise InvalidInput(f"{self.path} is not a ledger: it is not a regular file.")
@@ -160,7 +165,7 @@ class Store:
             with self.path.open("rb") as file:
                 header = file.read(_HEADER)
         except OSError:
-            return  # SQLite reports it, or creates the file
+            return  # left to SQLite, which reports it or creates the file
         application = int.from_bytes(header[68:72])
         if header.startswith(_MAGIC) and header[18:20] != _NO_LOG and application != _APPLICATION:
             raise self._unknown()

@@ -1,7 +1,8 @@
-"""The checker in a reader's browser: inside every report, and as a page of its own, check.html.
+"""The checker in a reader's browser: inside every report, and as a separate page, check.html.
 
-`python -m leastnoise.report.check_page` prints check.html. Both pages have one script: exact.js,
-check.js, and check_page.js, which runs them. Their policy allows this script alone, and no network.
+`python -m leastnoise.report.check_page` prints check.html. Both pages have the same script:
+exact.js, check.js, and check_page.js, which runs them. Their policy allows this script only, and no
+network.
 """
 
 from __future__ import annotations

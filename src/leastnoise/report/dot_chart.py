@@ -15,7 +15,7 @@ from leastnoise._words import html
 
 _ROW, _TOP, _BOTTOM = 24, 6, 40
 _CAP = 5
-_LONGEST = 20  # letters of a line of a label
+_LONGEST = 20  # letters in a line of a label
 
 
 @final
@@ -85,7 +85,7 @@ def _ticks(low: float, high: float) -> list[float]:
     if high == low:
         high = low + (abs(low) or 1)
     many = _space_ticks(low, high, 5)
-    longest = 5  # letters of a tick, if there are six ticks
+    longest = 5  # letters of a tick's label, if there are six ticks
     if max(len(f"{tick:,g}") for tick in many) <= longest:
         return many
     return _space_ticks(low, high, 3)

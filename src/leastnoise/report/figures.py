@@ -31,7 +31,7 @@ _MARKERS = "•×+o*#"  # distinguishable without colours
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 """Distinguishable for the colour-blind (Okabe & Ito 2008)."""
 _WIDE = 1e3  # from this ratio on, a logarithmic axis only has room for powers of ten
-_NARROW, _LETTERS = 4.6, 44  # inches of a narrow figure, and letters of a line of its titles
+_NARROW, _LETTERS = 4.6, 44  # inches of a narrow figure; letters in a line of its titles
 _STYLES = ("-", "--", "-.", ":")
 _NEWER = {"agreeing"}  # newer families come last, so that older families keep their colours
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
@@ -42,7 +42,7 @@ bytes."""
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A named line through points; or only points, as `marks` or as a proved `bound`."""
+    """A named line through points. It may be drawn as points only: `marks`, or a proved `bound`."""
 
     name: str
     x: Sequence[float]
@@ -147,7 +147,7 @@ def _between_powers(value: float, position: int | None = None) -> str:
 
 
 def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """The colour and line style of each name; a family looks alike in all figures."""
+    """The colour and line style of each name; a family looks the same in all figures."""
     every = [(colour, style) for style in _STYLES for colour in _COLOURS]
     families = sorted(FAMILIES, key=lambda name: (name in _NEWER, name))
     of_families = dict(zip(families, itertools.cycle(every), strict=False))
@@ -195,8 +195,8 @@ def _library(name: str) -> Any:
 # Errors by dimension or by ε; and densities of the radius or of the noise.
 
 
-MOST_DIMENSIONS = 10**6  # of a figure, because densities are evaluated at such points
-_POINTS = 400  # of a radius' density
+MOST_DIMENSIONS = 10**6  # of a figure: densities are evaluated at points with so many numbers
+_POINTS = 400  # at which the density of a radius is evaluated
 # Half-width of density figures, in standard deviations of the smallest noise; for a radius, in
 # units of (its root mean square)/√d, which is about a standard deviation for l2.
 _REACH = 4
@@ -221,9 +221,9 @@ def dimensions_around(dimension: int, *, least: int) -> list[int]:
 
 
 def error_figure(comparisons: Mapping[int, Comparison]) -> Figure:
-    """Losses relative to the Gaussian's, and the proved bounds, by dimension.
+    """Losses relative to Gaussian noise, and the proved bounds, by dimension.
 
-    Raises Refused if no Gaussian can serve.
+    Raises Refused if Gaussian noise isn't applicable.
     """
     first = next(iter(comparisons.values()))
     loss = first.loss
@@ -242,7 +242,7 @@ def relative_errors(
 ) -> tuple[Line, ...]:
     """One line per noise with its losses relative to the noise `baseline`, and the proved bounds.
 
-    Raises Refused if the baseline can't serve.
+    Raises Refused if the baseline isn't applicable.
     """
     lines: dict[str, list[tuple[float, float]]] = {}
     proved: list[tuple[float, float]] = []
@@ -305,7 +305,7 @@ def _radii(laws: Sequence[Noise]) -> NDArray[np.float64]:
     roots = [math.sqrt(law.mse) for law in laws]
     width = _REACH / math.sqrt(laws[0].dimension)
     low, high = max(0.0, min(roots) * (1 - width)), max(roots) * (1 + width)
-    middles = (np.arange(_POINTS) + 0.5) / _POINTS  # never 0, because a density may have a pole
+    middles = (np.arange(_POINTS) + 0.5) / _POINTS  # not 0, because a density may have a pole there
     return low + (high - low) * middles
 
 
@@ -327,16 +327,16 @@ def radial_density(noise: Noise, radii: NDArray[np.float64]) -> NDArray[np.float
 def epsilons_around(epsilon: Fraction) -> list[Fraction]:
     """Powers of two times `epsilon`, from an eighth to eight times, but not above 20.
 
-    Beyond ε = 20 hardly any family can serve. `epsilon` itself may be larger.
+    Beyond ε = 20 hardly any family is applicable. `epsilon` itself may be larger.
     """
     factors = [Fraction(2) ** power for power in range(-3, 4)]
     return [epsilon * factor for factor in factors if factor <= 1 or epsilon * factor <= 20]
 
 
 def error_by_epsilon(comparisons: Mapping[Fraction, Comparison]) -> Figure:
-    """Losses relative to the Gaussian's, or to Laplace's at δ = 0, by ε.
+    """Losses relative to Gaussian noise, or at δ = 0 to Laplace noise, by ε.
 
-    Proved bounds are marks. Raises Refused if that baseline can't serve.
+    Proved bounds are marks. Raises Refused if that noise isn't applicable.
     """
     first = next(iter(comparisons.values()))
     delta = first.mechanisms[0].certificate.budget.delta

@@ -27,7 +27,7 @@ _FIRST = "The charts show the first {most} rows of each table. All rows are in t
 
 
 def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
-    """The section of a page, or "" for a release of no series with running totals.
+    """The section of a page about earlier releases; "" for a release without running totals.
 
     The folders of earlier releases are verified before anything of them is shown.
     """
@@ -40,7 +40,7 @@ def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
         if not before or not before[-1].samefile(folder):
             raise CertificateRejected("the folder isn't among its series")
         releases = verify_folders(before)
-    except (LeastnoiseError, OSError):  # the page is about this release, which is verified
+    except (LeastnoiseError, OSError):  # the page's own release is already verified
         return f"<section><h2>Over time</h2>{as_list([_ALONE])}</section>"
     sections = [_sections(release, path) for release, path in zip(releases, before, strict=True)][
         -MOST_RELEASES:

@@ -50,7 +50,7 @@ _NO_PROMISES = (
     "Releases add up: another release from the same rows costs more of the same budget.",
     "It says nothing about the collection of the rows, or about copies of them elsewhere.",
 )
-_HOPELESS = 100  # for a larger ε no factor is meaningful
+_HOPELESS = 100  # above this ε the factor means nothing
 
 
 def protection(
@@ -77,7 +77,7 @@ def protection(
 
 
 def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: str) -> str:
-    """A proved sentence on how much the release improves a guess about one person.
+    """A sentence with a proved bound on how much the release improves a guess about one person.
 
     If both possibilities were equally likely before, a guess after seeing the release is right with
     probability at most (e^ε + δ)/(1 + e^ε). At δ = 0 this holds for every output.
@@ -261,7 +261,7 @@ def _link(file: Path, target: Path | None) -> str:
     start = file.parents[1] if target is None else target.absolute().parent
     try:
         path = Path(os.path.relpath(file, start)).as_posix()
-    except ValueError:  # on another drive
+    except ValueError:  # a file on another drive has no relative path
         return html(file.name)
     return f'<a href="{quote(os.fsencode(path))}" download>{html(file.name)}</a>'
 

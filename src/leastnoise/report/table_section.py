@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_DOTS = 200, 20
 """Limits on a table and on a chart: the page stays short, and the files have all rows."""
-MOST_ACROSS = 6  # columns of a table with two keys, because a phone has little room
+MOST_ACROSS = 6  # columns of a table with two keys: few, because a phone has little room
 MOST_FOUND = 3  # statistics of a table that are among the findings
 
 
@@ -106,7 +106,7 @@ class TableSection:
             start = f"{self.name}, {name}: "
             if len(numbers) == 1:
                 sentences.append(f"{start}{_format(numbers[0], counts)}.")
-            elif not self.layout.adds_cells:  # sums overlap
+            elif not self.layout.adds_cells:  # sums overlap, so they have no findings
                 high, low = _format(numbers[most], counts), _format(numbers[least], counts)
                 start += f"highest for {self._group(most)}: {high}; "
                 sentences.append(f"{start}lowest for {self._group(least)}: {low}.")
@@ -148,7 +148,7 @@ class TableSection:
         return f"<figure><figcaption>{html(title)}</figcaption>{chart}</figure>" if chart else ""
 
     def _down(self) -> str:
-        """One HTML table of all statistics, with one row per group."""
+        """One HTML table with all statistics, and one row per group."""
         rows: list[str] = []
         for row, keys in enumerate(self.keys[:MOST_ROWS]):
             cells = [f'<th scope="row">{html(key)}</th>' for key in keys]

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.publish.verify import VerifiedRelease
 
-_WHOLE = 10**15  # floats from here on are whole numbers
-_MOST_DIGITS = 12  # after the point
+_WHOLE = 10**15  # from this size on, floats are whole numbers
+_MOST_DIGITS = 12  # digits after the point
 
 
 def as_float(value: Any) -> float:
@@ -256,7 +256,7 @@ def _of_one(certificate: Certificate) -> str:
 
 
 def _moves(sensitivity: Sensitivity, neighbours: Neighbours | None) -> str:
-    """A phrase for the protected persons: the change that one of them can make."""
+    """A phrase for the protected persons and for the change that one of them can cause."""
     how = {
         None: "everyone who changes the true values",
         "add-remove": "everyone whose presence or absence changes the true values",

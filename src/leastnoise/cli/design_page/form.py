@@ -38,7 +38,7 @@ STARTING_TEXTS: dict[str, Any] = {
     "query": [{"name": "all", "statistics": "count"}],
     "output": {"path": "out", "format": "csv"},
 }
-_MOST_FILES = 500  # names that the page suggests
+_MOST_FILES = 500  # the most names that the page suggests
 _REQUIRED = ("data", "privacy", "query")
 _SCALARS = {"integer", "number", "string"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
@@ -217,7 +217,10 @@ def _read_fields(texts: Mapping[str, Any], fields: Schema) -> dict[str, Any]:
 
 
 def _read(text: str, node: Schema) -> Any:
-    """Read one text as a value. A text of no allowed type stays a text, which the spec refuses."""
+    """Read one text as a value.
+
+    A text that fits no allowed type stays a text, which the spec rejects.
+    """
     types, kind = _types(node), _kind(node)
     if kind == "choice" or types == {"string"}:
         return text
@@ -309,7 +312,7 @@ def _write(value: Any, node: Schema) -> str | bool:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         texts.insert(0, ", ".join(value))
     texts.insert(0, value if isinstance(value, str) else whole)
-    texts = sorted(filter(None, texts), key=len)  # an empty text gives no value
+    texts = sorted(filter(None, texts), key=len)  # an empty text stands for no value
     return next((text for text in texts if repr(_read(text, node)) == repr(value)), whole)
 
 

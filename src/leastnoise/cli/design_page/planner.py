@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.values.casts import StoredColumn
 
-_PATIENCE = 3.0  # seconds that a plan may still take after a newer request; starting anew takes one
+# seconds that a plan may still take after a newer request; a new process starts in one second
+_PATIENCE = 3.0
 _ENDED = "Internal error (the process that plans has ended). Please report it."
 _CSV_KEYS = ("source", "table", "encoding", "delimiter", "decimal", "header")
 _HEADER = (
@@ -39,11 +40,11 @@ _HEADER = (
 
 @final
 class Planner:
-    """Plans in a process of its own; a request that is no longer the newest gets no plan."""
+    """Plans in a separate process; a request that is no longer the newest gets no plan."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._turn = threading.Lock()  # held by the thread that talks to the process
+        self._turn = threading.Lock()  # locked by the thread that talks to the process
         self._process: subprocess.Popen[str] | None = None
         self._newest = 0
 
@@ -53,7 +54,7 @@ class Planner:
         while not self._turn.acquire(timeout=_PATIENCE):
             if number != self._newest:
                 return None
-            self.stop()  # whoever waits for the old plan then gives up its turn
+            self.stop()  # a thread that waits for the old plan then gives up
         try:
             shown = self._ask(texts) if number == self._newest else {}
         finally:
@@ -96,7 +97,7 @@ class Planner:
             self._forget()
 
     def _forget(self) -> None:
-        """Close the pipes of the process, which has ended or will."""
+        """Close the pipes of the process, which has ended or is ending."""
         if self._process is not None:
             with self._process, suppress(OSError):
                 self._process.kill()
@@ -173,7 +174,7 @@ def _describe_columns(record: Mapping[str, Any], folder: Path) -> dict[str, Any]
 def _read_headers(
     record: Mapping[str, Any], folder: Path
 ) -> Iterator[tuple[Any, dict[str, StoredColumn], bool]]:
-    """Yield each source that can be read, with its columns, and whether they have types."""
+    """Yield each source that can be read, its columns, and True if the columns have types."""
     from pydantic import ValidationError
 
     from leastnoise.tables.rows import source
@@ -182,7 +183,8 @@ def _read_headers(
     joined = record["data"].get("join")
     joined = joined.values() if isinstance(joined, dict) else ()
     for section in (record["data"], *joined):
-        with suppress(LeastnoiseError, ValidationError, AttributeError):  # the plan reports it
+        # the plan reports this problem
+        with suppress(LeastnoiseError, ValidationError, AttributeError):
             data = Data(**{key: section[key] for key in _CSV_KEYS if section.get(key)})
             if data.source is not None:
                 rows = source.find_rows(data, folder)
@@ -191,7 +193,7 @@ def _read_headers(
 
 def main() -> None:
     """Answer one line after another, until the page's server ends."""
-    os.chdir(sys.argv[1])  # so that errors name files as the command line does there
+    os.chdir(sys.argv[1])  # so that errors name files as the command line does in that folder
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line), Path())), flush=True)  # noqa: T201 (the answer)
 

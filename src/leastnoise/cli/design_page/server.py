@@ -36,7 +36,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_REPORT_POLICY = "frame-ancestors 'none'; connect-src 'none'"  # the report has another of its own
+_REPORT_POLICY = "frame-ancestors 'none'; connect-src 'none'"  # the report has its own policy
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -56,7 +56,10 @@ class Designer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, spec: Path, *, port: int = 0) -> None:
-        """Open or begin `spec`. Raises InvalidInput if it isn't a spec, or the port is taken."""
+        """Open the spec, or begin a new one.
+
+        Raises InvalidInput if it isn't a spec, or the port is taken.
+        """
         self.spec = spec.absolute()
         self.folder = self.spec.parent
         self.texts: dict[str, Any] = form.STARTING_TEXTS
@@ -74,7 +77,7 @@ class Designer(ThreadingHTTPServer):
         self.token = f"{SystemEntropy().bits(256):064x}"
         self.address = f"http://{self.host}/{self.token}/"
         self.released: Path | None = None
-        self._written = ""  # by this page: it may be replaced without a question
+        self._written = ""  # text of this page, which it may replace without a question
         self._running = threading.Lock()
 
     def server_close(self) -> None:
@@ -87,7 +90,7 @@ class Designer(ThreadingHTTPServer):
         return form.describe(self.folder) | {"texts": self.texts, "spec": self.spec.name}
 
     def save(self, texts: Any, *, replace: bool) -> dict[str, Any]:
-        """Write the spec. Another file of its name is replaced only if `replace` says so."""
+        """Write the spec. An unknown file of that name is replaced only if `replace` is True."""
         text = form.write_toml(form.read_record(texts))
         with suppress(FileExistsError):
             self._write_new(text)
@@ -144,7 +147,7 @@ class Designer(ThreadingHTTPServer):
         return {"path": record["path"], "report": Path(record["report"]).name}
 
     def published(self, name: str) -> Path | None:
-        """The report or a file of the last release; None for any other file."""
+        """The path of the report or a file of the last release; None for any other name."""
         if self.released is None:
             return None
         folder, _, file = name.rpartition("/")
@@ -206,7 +209,7 @@ class _Request(BaseHTTPRequestHandler):
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             self._refuse(400, "Expected the texts of the form.")
             return
-        self._designer.texts = texts  # so that a page that is loaded again shows them
+        self._designer.texts = texts  # kept, so that a page that is loaded again shows them
         try:
             if name == "plan":
                 shown = self._designer.planner.plan(texts) or {"newer": True}
@@ -224,7 +227,7 @@ class _Request(BaseHTTPRequestHandler):
         self._send_json(shown)
 
     def _name(self) -> str | None:
-        """The address behind the token; None if the request was refused."""
+        """The part of the address after the token; None if the request was refused."""
         if self.headers.get_all("Host") != [self._designer.host]:
             self._refuse(403, f"Expected a request to {self._designer.host}.")
             return None
@@ -255,7 +258,7 @@ class _Request(BaseHTTPRequestHandler):
         self._send(why.encode(), kind="text/plain", code=code)
 
     def _send(self, content: bytes, *, kind: str, code: int = 200, policy: str = _POLICY) -> None:
-        with suppress(ConnectionError):  # the page asked for something newer
+        with suppress(ConnectionError):  # the page has sent a newer request
             self.send_response(code)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))

@@ -6,11 +6,11 @@
 | `plain` | queries of listed groups, with draws that they may share |
 | `sums` | margins, cumulative counts, levels of keys: tables that add up |
 | `weighted` | named sums of cells, with weights |
-| `unlisted` | groups that nobody listed, published from a noisy count on, or as keys alone |
+| `unlisted` | unlisted groups, published if a noisy count is high enough, or as keys alone |
 | `quantiles` | quantiles, by chance or by a tree |
 | `selection` | the largest groups, selected before their counts get noise |
 | `noisy`, `single` | the base of answers with noise, and of answers to one query |
 | `columns` | checks of the columns of a published table |
-| `kinds` | lists all kinds, says which of them a query has, and lays queries out |
+| `kinds` | lists all kinds of query, finds the kind of a query, and lays queries out |
 | `match_certificates` | lists the answers to a spec, and matches certificates to them |
 """

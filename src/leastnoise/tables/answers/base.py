@@ -90,7 +90,7 @@ class Sentence(NamedTuple):
 
 
 def texts(sentences: Iterator[Sentence], *topics: Topic) -> list[str]:
-    """The texts of the sentences on some topics, in their order and each once."""
+    """The texts of the sentences on these topics, in order, without duplicates."""
     return list(dict.fromkeys(text for topic, text in sentences if topic in topics))
 
 
@@ -107,7 +107,10 @@ class Listing:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reads:
-    """The layouts whose exact integers one draw hides: of listed groups, and of all that exist."""
+    """The layouts of the exact integers that get noise in one draw.
+
+    `cells` are layouts of listed groups; `groups` are layouts of the groups that occur in the data.
+    """
 
     cells: tuple[Layout, ...] = ()
     groups: tuple[Layout, ...] = ()
@@ -116,9 +119,9 @@ class Reads:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The exact integers of the layouts of a `Reads`, in its order: as secret as the rows.
+    """The exact integers of a `Reads`: arrays of cells, and rows of groups, in its order.
 
-    `memory` has the sums of a series with running totals.
+    They are as secret as the rows. `memory` holds the running sums of a series with running totals.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
@@ -180,12 +183,15 @@ class TablePart(ABC):
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
-        """Each accuracy that the spec asks for, beside the accuracy of the plan."""
+        """The accuracies that the spec asks for, each with the accuracy that the plan reaches."""
         return ()
 
     @property
     def why_no_difference(self) -> str | None:
-        """The reason why two tables can't be subtracted, after the query's name; None if none."""
+        """The reason why two releases of this table can't be subtracted; None if they can.
+
+        Messages put it after the query's name.
+        """
         return None
 
     def check_range(self) -> None:  # noqa: B027 (most parts have no such number)
@@ -225,15 +231,16 @@ class TablePart(ABC):
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """The same for columns that releases by earlier versions lack."""
+        """As `stated`, for columns that releases by earlier versions may lack."""
         return {}
 
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the part's columns, to end a sentence; None without a fault.
+        """The first fault of the part's columns, as the end of a sentence; None without a fault.
 
-        `columns` are the columns of a file of this `kind`; `numbers` are these columns as floats.
+        `columns` are the columns of a file of this `kind`, such as "csv"; `numbers` are these
+        columns as floats.
         """
         wrong = (find_wrong(part, columns, numbers, kind) for part in self.noisy)
         return next((why for why in wrong if why is not None), None)
@@ -244,7 +251,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:
-        """The columns for an empty table without noise: all 0; no row where groups are unknown."""
+        """The columns for an empty table without noise: all 0; no row for unlisted groups."""
 
 
 SECTIONS = ("noisy_parts", "quantiles", "keys")
@@ -266,7 +273,10 @@ class Answered(Protocol):
 
     @property
     def split(self) -> Noise | None:
-        """The noise that the share of the budget needs by itself, if less noise is drawn."""
+        """The noise that the draw's share of the budget would need.
+
+        None if the draw has no less.
+        """
         ...
 
     @property
@@ -293,15 +303,18 @@ class Answered(Protocol):
         ...
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless the tables of the draw fit each other.
+        """Raise CertificateRejected unless the tables of this draw agree with each other.
 
-        Each table by itself was checked before.
+        Each table was checked by itself before.
         """
         ...
 
 
 class OverTime(ABC):
-    """An answer whose draw is revealed release by release, with a state from one to the next."""
+    """An answer to a query with running totals: its draw is revealed release by release.
+
+    Each release passes the open sums (`RunningSums`) to the next.
+    """
 
     @property
     @abstractmethod
@@ -324,7 +337,7 @@ class OverTime(ABC):
 
     @abstractmethod
     def publish(self, sums: RunningSums) -> list[Table]:
-        """The table of each part, for a release that was drawn."""
+        """The table of each part for one release, given the release's noisy sums."""
 
     @abstractmethod
     def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
@@ -335,9 +348,9 @@ class OverTime(ABC):
 
     @abstractmethod
     def read_numbers(self, folder: Path, kind: str) -> tuple[list[int], list[int]]:
-        """The counts and the running totals of a folder, with tables of this `kind`.
+        """Read the counts and the running totals from the tables of a folder, files of this `kind`.
 
-        Raises CertificateRejected if any isn't whole.
+        Raises CertificateRejected unless all are whole numbers.
         """
 
 
@@ -381,9 +394,9 @@ class AloneInDraw(TablePart):
 class Offer:
     """Noise that was found and proved for one draw.
 
-    `index` is the place of its first query. `split` is as in `Answered`. `known` was proved in the
-    search at the same share of the budget. `purely` finds noise that needs no composition, if these
-    certificates aren't proved together with others.
+    `index` is the index of the draw's first query. `split` is as in `Answered`. `known` holds
+    certificates that the search proved at the same share of the budget. `purely` finds noise that
+    needs no composition; it is called if `claims` aren't proved together with other draws.
     """
 
     index: int
@@ -396,10 +409,10 @@ class Offer:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The certificate of a release, proved or not, that answers are read from.
+    """The certificate of a release, proved or not, from which answers are read.
 
-    `splits` holds the noise of each draw before scaling, by label; None searches it again. `known`
-    holds certificates that were proved before, so that nothing is proved twice.
+    `splits` holds the noise of each draw before scaling, by labels; with None it is searched again.
+    `known` holds certificates that were proved before, so that nothing is proved twice.
     """
 
     certificate: PlanCertificate
@@ -415,7 +428,7 @@ def expect_claim(claim: Claim, kind: type[SomeClaim], why: str) -> SomeClaim:
 
 
 class Answer(Protocol):
-    """Queries of a spec that are answered in one way."""
+    """Queries of a spec that share one method of answering."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -428,7 +441,7 @@ class Answer(Protocol):
         ...
 
     def owns(self, name: str) -> bool:
-        """True if the certificate `name`, no query's label, belongs to one of the queries."""
+        """True if `name`, not a query's label, names a certificate of one of these queries."""
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
@@ -438,9 +451,9 @@ class Answer(Protocol):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Answered:
-        """The answer to the queries of these `labels`, released as `claims` say.
+        """The queries with these `labels`, with the noise that `claims` state.
 
-        Raises CertificateRejected unless the spec implies all that they say.
+        Raises CertificateRejected if a claim states something the spec does not imply.
         """
         ...
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # a whole number as it is written in CSV
 
-_OPEN = {"inf": math.inf, "-inf": -math.inf}  # as a workbook has open ends
+_OPEN = {"inf": math.inf, "-inf": -math.inf}  # as a workbook writes open ends
 
 Noisy = tuple["Layout", "tuple[NoiseError, ...]"]
 """The layout of a query's part, and the error of each of its components."""
@@ -51,7 +51,7 @@ def numbers_of(
 
 
 def stated_deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
-    """The `_std` of each statistic that follows from the noise, of all cells or of each."""
+    """The `_std` of each statistic that follows from the noise: one number, or one per cell."""
     deviations = {
         f"{asked.label}_std": asked.stated_std(ingredients)
         for asked, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True)
@@ -65,7 +65,7 @@ def find_wrong(
     numbers: Mapping[str, Sequence[float]],
     kind: str,
 ) -> str | None:
-    """The first fault of the columns of one part, to end a sentence; None without a fault."""
+    """The first fault of one part's columns, as the end of a sentence; None without a fault."""
     layout, noise = part
     if why := _wrong_form(layout, columns, kind):
         return why
@@ -74,7 +74,7 @@ def find_wrong(
 
 
 def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
-    """The fault of a column that isn't rounded or clamped as the spec says."""
+    """The first number that isn't rounded or clamped as the spec says, as a fault."""
     for asked in layout.statistics:
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
             values = [_number(value, kind) for value in columns[label]]
@@ -117,10 +117,10 @@ def _is_whole(number: float, multiple: int) -> bool:
 def wrong_number(
     layout: Layout, columns: Mapping[str, Sequence[float]], noise: Sequence[NoiseError]
 ) -> str | None:
-    """The label of a number that doesn't fit the others of its cell and the noise, or None.
+    """The label of a number that contradicts the noise or its cell's other numbers, or None.
 
-    Value and noise determine the other columns of a statistic. They also bound statistics that are
-    computed from the same numbers, such as a mean and its count.
+    A value and its noise determine the other columns of its statistic. They also bound statistics
+    that are computed from the same numbers, such as a mean and its count.
     """
     values = {label: np.array(column, dtype=float) for label, column in columns.items()}
     every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))

@@ -61,7 +61,7 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 
 
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
-    """The kinds of sums of cells for which a query asks: at most one if nothing is wrong."""
+    """The kinds of tables of sums that a query asks for: at most one in a valid spec."""
     given = query.keys_of_sums
     asked = [kind for kind in KINDS if kind.keys_of_sums and kind.keys_of_sums <= given]
     for kind in asked:
@@ -81,7 +81,7 @@ def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def why_no_clipping(spec: Spec, query: Query) -> str:
-    """The reason why losses to this query's limits can't be counted; "" if they can."""
+    """The reason why losses to this query's limits can't be reported; "" if they can."""
     kinds = (*kinds_of_sums(query), kind_of(spec, query))
     return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
 
@@ -98,10 +98,10 @@ def file_names(spec: Spec, query: Query) -> list[str]:
 
 
 def lay_out_query(spec: Spec, query: Query) -> Parts:
-    """The layouts of each part of a query, one for each way to bound a unit.
+    """The layouts of each part of a query: alternatives, one for each bounding of a unit.
 
     All layouts of a part have the same cells. A query of quantiles alone has no part here: see
-    `lay_out_ranks`. Raises LayoutError for a part without a layout.
+    `lay_out_ranks`. Raises LayoutError if a part has no layout.
     """
     by_row = spec.privacy.by_row
     asked = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def list_answers(layouts: SpecLayout) -> list[Answer]:
-    """The answers to all queries of a spec, first the answers that share draws."""
+    """The answers to all queries of a spec; the answers that share draws come first."""
     queries, places = list_draw_queries(layouts), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
     kinds = {query.name: kind_of(layouts.spec, query) for query in layouts.spec.query}
@@ -37,8 +37,8 @@ def list_answers(layouts: SpecLayout) -> list[Answer]:
 def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """Match certificates to queries, and yield each draw in the order of the certificate.
 
-    Raises CertificateRejected for a certificate that states something the spec does not imply, or
-    unless each query is in one draw, in the order of the spec.
+    Raises CertificateRejected for a certificate that states something the spec does not imply. Each
+    query has to be in one draw, and queries have to be in the order of the spec.
     """
     answers = list_answers(layouts)
     by_label = {label: answer for answer in answers for label in answer.labels}

@@ -79,10 +79,10 @@ FINEST_GRID = Fraction(1, 2**22)
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyPart(TablePart):
-    """One query, or one part of it: its layout, share of the budget, noise and expected error.
+    """One part of a query: its layout, share of the budget, noise and expected error.
 
-    Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
-    `index` among the parts of its `answered` draw. Each kind of answer has a subclass.
+    A query has one part, or two if it counts both persons and rows (see `Layout`). `index` is the
+    part's index in its `answered` draw. Each kind of answer has a subclass.
     """
 
     layout: Layout
@@ -118,20 +118,23 @@ class NoisyPart(TablePart):
 
     @property
     def split(self) -> Noise | None:
-        """The noise that the part's own share needs, if the draw has less; see `Answered.split`."""
+        """The noise that the part's share would need, if the draw has less.
+
+        See `Answered.split`.
+        """
         return self.answered.split
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of the part's whole counts: their mean less the counts without noise.
+        """The largest bias of the part's whole counts: their mean minus the count without noise.
 
-        None unless the spec has them made whole, none below 0.
+        None unless the spec asks for whole counts that are never below 0.
         """
         return None
 
     @property
     def mechanism(self) -> Mechanism:
-        """The noise, which is proved now if it wasn't."""
+        """The mechanism of the draw; its certificate is proved here if it wasn't proved before."""
         return Mechanism(self.certificate)
 
     @cached_property
@@ -141,7 +144,7 @@ class NoisyPart(TablePart):
 
     @abstractmethod
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        """Compute the errors, which takes a moment; `noise_errors` keeps them."""
+        """Compute `noise_errors`, which caches them since this is slow."""
 
     @property
     def dimension(self) -> int:
@@ -150,17 +153,17 @@ class NoisyPart(TablePart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Sets that each hold every shift of these coordinates by one unit."""
+        """Alternative sets, each of which holds every shift of these coordinates by one unit."""
         return self.layout.sensitivities
 
     @property
     def has_unlike_rows(self) -> bool:
-        """True if rows of the table have unlike errors, of which the root mean square is shown."""
+        """True if the table's rows have different errors. Then the root mean square is shown."""
         return False
 
     @property
     def which_numbers(self) -> str:
-        """The head of the list of errors."""
+        """The words that say which numbers the list of errors is about."""
         return "in each cell"
 
     @property
@@ -181,7 +184,8 @@ class NoisyPart(TablePart):
     def errors(self) -> tuple[ExpectedError, ...]:
         """The expected errors, the same in every cell; a mean has an error for each assumed size.
 
-        Of running sums the standard deviation is the root mean square, the half-width the largest.
+        For running sums, the standard deviation is the root mean square and the half-width the
+        largest.
         """
         return expected_errors(self.layout, self.noise_errors, self.baselines)
 
@@ -196,7 +200,7 @@ class NoisyPart(TablePart):
 
     @property
     def exact_rows(self) -> int | None:
-        """The most rows of a cell that may be rounded alike before it shows; see `rounded_rows`."""
+        """The number of rows in a cell up to which rounding can't show; see `rounded_rows`."""
         return rounded_rows(self.layout, self.noise_errors)
 
     @property
@@ -210,24 +214,24 @@ class NoisyPart(TablePart):
 
     @property
     def saved(self) -> float | None:
-        """The part of the variance of spherical noise that the geometry saves, None without one."""
+        """The part of spherical noise's variance that the geometry saves; None without geometry."""
         return None
 
     @property
     def relative_to_split(self) -> float | None:
-        """The error divided by the error of `split`; None without a `split`."""
+        """The scale of the noise divided by the scale of `split`; None without a `split`."""
         return (
             None if self.split is None else float(self.certificate.noise.scale / self.split.scale)
         )
 
     @property
     def why_no_difference(self) -> str | None:
-        """The bias of groups chosen by noise, to follow the query's name; None without it."""
+        """As in `TablePart`: differences of groups that noise chooses are biased."""
         chosen = self.layout.decides or self.layout.suppressed_below is not None
         return BIASED if self.hides_groups or chosen else None
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Rows of the plan's table: statistic, half-width, relative error of plain noise."""
+        """Rows of the plan's table: statistic, half-width, and relative error of plain noise."""
         return [
             (self._statistic(error, spec), half_width(error), _plain(error))
             for error in self.errors
@@ -338,7 +342,7 @@ class NoisyPart(TablePart):
         }
 
     def with_all_groups(self) -> NoisyPart:
-        """The same part without a count that leaves groups out."""
+        """This part without the smallest count that a group needs to be published."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:
@@ -348,7 +352,7 @@ class NoisyPart(TablePart):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyAnswer(ABC):
-    """Queries to whose numbers one draw adds noise, of which `certificate` is the proof.
+    """Queries whose numbers get noise from one draw; `certificate` is the proof of this noise.
 
     `split` is as in `Answered`.
     """
@@ -377,7 +381,7 @@ class NoisyAnswer(ABC):
         """A table for each part. No other method sees data."""
 
     def check(self, folder: Path, kind: str) -> None:  # noqa: B027 (the default)
-        """Accept any tables: nothing links them, unless a subclass says otherwise."""
+        """Accept any tables, since nothing links them. Some subclasses override this."""
 
     @property
     def stage(self) -> str:
@@ -391,7 +395,7 @@ class NoisyAnswer(ABC):
             yield from part.sentences(names)
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The sentences about all parts together; none unless a subclass has some."""
+        """The sentences about all parts together; none by default."""
         yield from ()
 
 
@@ -413,7 +417,9 @@ def check_draw(
         raise CertificateRejected(
             f"{where}: its budget is not the share that its importance gives."
         )
-    if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
+    if (
+        drawn.sampling_rate != 1
+    ):  # less noise would suffice for a sample of rows, but a release is of all rows
         raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
     if drawn.grid is None:
         raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
@@ -428,13 +434,13 @@ def describe_selected() -> Iterator[Sentence]:
 
 
 def half_width(error: ExpectedError) -> str:
-    """The half-width of 95 % of the noise, for people."""
+    """The half-width of the 95 % interval, in words."""
     half = error.half_width_95
     return f"{half:,.4g}" if math.isfinite(half) else "no bound"
 
 
 def bounds_of_error(spec: Spec, asked: AnyStatistic) -> str:
-    """A remark that an error is shown for the widest bounds, beside a statistic; or nothing."""
+    """A remark after a statistic whose error is shown for the widest bounds; "" for any other."""
     return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OfOneQuery(ABC):
-    """An answer to one query, whose draw no other query shares."""
+    """An answer to one query, which shares its draw with no other query."""
 
     layouts: SpecLayout
     query: DrawQuery
@@ -35,7 +35,7 @@ class OfOneQuery(ABC):
 
     @property
     def layout(self) -> Layout:
-        """The layout of the query, in the only way to bound a unit."""
+        """The layout of the query, which has only one bounding of a unit."""
         return self.query.layouts[0]
 
     @property
@@ -54,5 +54,8 @@ class OfOneQuery(ABC):
         return self.share.share(Fraction(1, self.releases))
 
     def owns(self, name: str) -> bool:
-        """False: no certificate has another name than the query's label, unless in a subclass."""
+        """False: no certificate's name differs from the query's label.
+
+        Some subclasses override this.
+        """
         return False

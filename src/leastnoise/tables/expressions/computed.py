@@ -22,7 +22,7 @@ COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "float": "float",
     "text": "text",
     "bool": "bool",
-    "date": "text",  # as 2024-01-31, which is what the keys of its groups are
+    "date": "text",  # of the form 2024-01-31, as in the keys of its groups
     "timestamp": "text",
     "instant": "text",
 }
@@ -37,7 +37,7 @@ class Computed:
     filters: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
 
     def select(self, used: Collection[str]) -> Computed:
-        """Keep the `used` derived columns and all filters, which use source columns alone."""
+        """The `used` derived columns and all filters, as expressions over source columns alone."""
         kept = {name: expression for name, expression in self.columns.items() if name in used}
         return Computed(columns=kept, filters=self.filters)
 

@@ -119,7 +119,7 @@ def _completed(node: Parsed, read: Read) -> Expression:
 
 
 def _difference(node: Parsed, read: Read) -> Expression:
-    """`date_diff('day', start, end)`; of longer units, databases count different things."""
+    """`date_diff('day', start, end)`; other units are refused, since databases disagree on them."""
     check_arguments(node, "this", "expression", "unit", "date_part_boundary")
     unit = "day" if (named := node.args.get("unit")) is None else str(named.name).lower()
     end, start = read(node.this), read(node.args["expression"])
@@ -158,10 +158,10 @@ def _int(operator: str, *arguments: Expression) -> Call:
 
 
 def _months_between(start: Expression, end: Expression) -> Expression:
-    """Completed months: one ends on the start's day of a month, or on the next first of a month.
+    """Completed months: a month ends on the start's day of the month, or else on the next first.
 
-    So from 31 January the first month is completed on 1 March. From a later date to an earlier
-    one the number is the same, but negative.
+    So from 31 January the first month is completed on 1 March. If `end` is before `start`, the
+    number is the same, but negative.
     """
     months = [_int("+", _int("*", _int("year", day), _whole(12)), _int("month", day))
               for day in (start, end)]  # fmt: skip

@@ -87,7 +87,7 @@ class SqlColumns:
 
     `unit` is the column of the unit, and `ties` are all columns that a release reads: see
     `over_unit`. `wrap` adds the expressions to a query, level by level. `parameters` are bound to
-    the query; `names` are the names of the expressions in its result.
+    the query. `names` are the expressions' columns in its result.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ def _like(node: Call, value: str) -> str:
 def _arithmetic(node: Call, first: str, second: str) -> str:
     """SQL of an arithmetic result: NULL if it isn't finite, or a whole number beyond 2^53.
 
-    The exact result of a sum that float64 rounds to 2^53 is 2^53 if it is even, else 2^53 + 1.
+    If float64 rounds a sum to 2^53, the exact sum is 2^53 or 2^53 + 1: it is 2^53 if it is even.
     """
     result = f"{first} {node.operator} {second}"
     defined = f"isfinite({result})"

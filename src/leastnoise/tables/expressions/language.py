@@ -70,7 +70,7 @@ def quote(node: Parsed) -> str:
 
 
 def write(node: Parsed) -> str:
-    """The text of a part of parsed SQL, proved to parse into the same tree.
+    """The text of a part of parsed SQL, checked to parse into the same tree.
 
     Raises ValueError if the part isn't an expression on rows.
     """

@@ -125,7 +125,7 @@ def _round(value: Expression) -> Expression:
 
 
 def _logarithm(value: Expression) -> Expression:
-    """The logarithm of x before the rounding, for x > 0; NULL for other x.
+    """The logarithm of x before rounding, for x > 0; NULL for other x.
 
     x = 2^e m with √½ ≤ m < √2, and ln m = 2 artanh s = s (2 + 2z/3 + 2z²/5 + …).
     """
@@ -149,7 +149,7 @@ def _logarithm(value: Expression) -> Expression:
 
 
 def _exponential(value: Expression) -> Expression:
-    """The power e^x, rounded to 40 bits: 0 below -708, and NULL where it is too large.
+    """The power e^x, rounded to 40 bits: 0 below -708, and NULL if it is too large.
 
     x = k ln 2 + r with |r| ≤ (ln 2)/2. 2^k is a product of two powers, since k may be 1024.
     """

@@ -3,8 +3,8 @@
 They depend on the rows of that unit alone, so a person who is added, removed or replaced changes
 only values of their own rows. Rows without a unit have no value; no query counts them.
 
-Four aggregates and the number of a row are all that an engine computes; `read_over_unit` builds
-the other functions from them. Each is a function of the set of a unit's rows, whatever their order.
+An engine only computes four aggregates and the number of a row; `read_over_unit` builds the other
+functions from these. Each is a function of the set of a unit's rows, whatever their order.
 
 notation: the first argument of each call is the unit.
 """
@@ -42,7 +42,7 @@ def units_of(expression: Expression) -> tuple[str, ...]:
 
 
 def constant_per_unit(expression: Expression, known: Callable[[str], bool]) -> bool:
-    """True if all rows of a unit have the same value, given that the columns that are `known` do.
+    """True if all rows of a unit have the same value; `known` tells this of columns.
 
     >>> from leastnoise.tables.expressions.language import parse
     >>> constant_per_unit(parse("month(min(day) over person)"), lambda name: False)
@@ -64,8 +64,8 @@ def duckdb_window(
 ) -> str:
     """DuckDB's SQL of a call over the unit. `values` are its other arguments, `kind` its SQL type.
 
-    The number of a row breaks ties by the columns `ties`. Two rows that are still alike are the
-    same in all that a release reads, so it doesn't matter which comes first.
+    For row numbers, the columns `ties` break ties. Two rows that are still equal are equal in
+    everything that a release reads, so it doesn't matter which comes first.
     """
     if node.operator in _NUMBERS:
         missing = " OR ".join(f"{value} IS NULL" for value in values)
@@ -75,7 +75,7 @@ def duckdb_window(
         return f"CASE WHEN {unit} IS NOT NULL AND NOT ({missing}) THEN {number} END"
     whole = f"OVER (PARTITION BY {unit})"
     value = values[0] if values else "*"
-    total = f"sum(CAST({value} AS BIGINT)) {whole}"  # of 128 bits
+    total = f"sum(CAST({value} AS BIGINT)) {whole}"  # integers of 128 bits
     forms = {
         COUNT: f"count({value}) {whole}",
         COUNT_DISTINCT: f"count(DISTINCT {value}) {whole}",

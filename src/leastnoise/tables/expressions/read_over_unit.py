@@ -134,7 +134,7 @@ def _keys(argument: Parsed) -> Sequence[Parsed]:
 
 
 def _order(node: Parsed, word: str, read: Read) -> tuple[tuple[Expression, ...], bool]:
-    """The columns after `order by`, and whether they are in descending order."""
+    """The columns after `order by`, and True if they are in descending order."""
     spec, order = node.args.get("spec"), node.args.get("order")
     whole = spec is not None and [spec.args.get(side) for side in _SIDES] == _ALL_ROWS
     if spec is not None and not whole:
@@ -164,10 +164,10 @@ def _comparable(value: Expression) -> Expression:
 def _value_at_end(
     unit: UnitColumn, value: Expression | None, order: Sequence[Expression], *, last: bool
 ) -> Expression:
-    """The value in the first row of a unit, or in the last.
+    """The value in the first row of a unit, or in the last, by `order`.
 
-    Of several rows with the first day, the smallest value counts (for the last day, the largest),
-    so that it is a function of the set of rows. Rows without a day have no place.
+    If several rows have the first day, the smallest value counts (for the last day, the largest),
+    so that the result is a function of the set of rows. Rows without a day don't take part.
     """
     if value is None:
         raise TypeError("the arguments were checked")

@@ -168,7 +168,8 @@ class SparkColumns:
             "+": lambda: first + second,
             "-": lambda: first - second,
             "*": lambda: first * second,
-            "/": lambda: f.when(second != 0.0, first / second),  # in ANSI mode it raises for 0
+            # in ANSI mode, Spark raises an error for division by 0
+            "/": lambda: f.when(second != 0.0, first / second),
             "%": lambda: f.when(second != 0.0, first % second),
         }[node.operator]()
         if node.type != "int":
@@ -233,7 +234,8 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         "substr": lambda x, first, length: f.substring(x, first.cast("int"), length.cast("int")),
         "weekday": lambda x: (f.weekday(x) + 1).cast("double"),
         "year": lambda x: f.year(x).cast("double"),
-        "isoyear": lambda x: f.year(f.date_add(x, 3 - f.weekday(x))).cast("double"),  # its Thursday
+        # the Thursday of its ISO week, which decides on the year
+        "isoyear": lambda x: f.year(f.date_add(x, 3 - f.weekday(x))).cast("double"),
         "quarter": lambda x: f.quarter(x).cast("double"),
         "month": lambda x: f.month(x).cast("double"),
         "week": lambda x: f.weekofyear(x).cast("double"),

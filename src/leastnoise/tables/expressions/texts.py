@@ -74,7 +74,7 @@ def _join(node: Parsed, read: Read) -> Expression:
 
 
 def _concatenate(node: Parsed, read: Read) -> Expression:
-    """`concat(a, b)`, which leaves NULL out as DuckDB and PostgreSQL do."""
+    """`concat(a, b)`, which skips NULL as DuckDB and PostgreSQL do."""
     check_arguments(node, "expressions", "coalesce")
     empty = Constant("", "text")
     texts = [as_text(read(part), "concat") for part in node.expressions]
@@ -116,11 +116,11 @@ READERS: Mapping[type[Parsed], Callable[[Parsed, Read], Expression]] = {
 
 
 def pattern_of(like: str, *, atomic: bool) -> str:
-    r"""The regular expression of a pattern of `like`, to be matched with the whole text.
+    r"""The regular expression for a pattern of `like`, to be matched with the whole text.
 
-    `%` stands for any letters and `_` for one; nothing escapes them. With `atomic`, which Java
-    needs and RE2 lacks, a part between two `%` keeps the first place where it fits. A later place
-    never helps, because all parts have a fixed length. So the time is linear in the text.
+    `%` stands for any letters and `_` for one letter; nothing escapes them. With `atomic`, which
+    Java needs and RE2 lacks, a part between two `%` keeps the first place where it fits. A later
+    place never helps, because all parts have a fixed length. So the time is linear in the text.
 
     >>> pattern_of("a_%b", atomic=False)
     'a[\\s\\S][\\s\\S]*?b'

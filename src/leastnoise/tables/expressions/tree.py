@@ -78,8 +78,8 @@ class Constant:
 class Call:
     """An operator or a function of other expressions, by its name in SQL.
 
-    `unit` is the unit to which `date_trunc` cuts, or a pattern of texts. `case` takes conditions
-    and values in turn, and at the end the default. `nearest` is ⌊x + ½⌋; `round` with the second
+    `unit` is the unit to which `date_trunc` cuts, or a pattern of texts. The arguments of `case`
+    are conditions and values in turn, then the default. `nearest` is ⌊x + ½⌋; `round` with a second
     argument p is ⌊x·p + ½⌋ / p.
     """
 
@@ -93,7 +93,7 @@ class Call:
 
     @cached_property
     def _hash(self) -> int:
-        """The hash, cached: where every node uses another node twice it takes 2^depth steps."""
+        """The hash, cached: without a cache, a tree with shared nodes takes 2^depth steps."""
         return hash((self.operator, self.arguments, self.type, self.unit))
 
 

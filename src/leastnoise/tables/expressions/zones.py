@@ -33,7 +33,7 @@ _UTC = "UTC"
 
 
 def _at_time_zone(node: Parsed, read: Read) -> Expression:
-    """The clock's timestamp of an instant, or the instant of a timestamp of UTC."""
+    """A timestamp of the zone's clock from an instant, or an instant from a timestamp of UTC."""
     check_arguments(node, "this", "zone")
     value, zone = read(node.this), read(node.args["zone"])
     if not isinstance(zone, Constant) or not isinstance(zone.value, str):
@@ -60,7 +60,7 @@ READERS: Mapping[type[Parsed], Callable[[Parsed, Read], Expression]] = {
 
 @cache
 def offsets(zone: str) -> Mapping[int, int]:
-    """The seconds by which a zone is ahead of UTC, by the instant from which on they hold.
+    """The seconds by which a zone is ahead of UTC, keyed by the instant from which they hold.
 
     Raises ValueError if there is no such zone, or `tzdata` isn't installed.
     """

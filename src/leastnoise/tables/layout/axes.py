@@ -46,7 +46,7 @@ class Axis(ABC):
 
     @property
     def summed_cells(self) -> int:
-        """Number of cells from which the groups are summed."""
+        """Number of cells before summing; the same as `cells` unless groups are sums of cells."""
         return self.cells
 
     @property
@@ -56,7 +56,10 @@ class Axis(ABC):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about rows left out, or "" if other sentences name them."""
+        """The end of a sentence about rows that the axis leaves out.
+
+        "" if other sentences say it.
+        """
         return ""
 
 
@@ -106,7 +109,7 @@ class Bins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about the values that are in no bin, or ""."""
+        """The end of a sentence about the values in no bin; "" if every value is in a bin."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []
@@ -180,8 +183,8 @@ class Unlisted(Axis):
 class Nearest(Axis):
     """A column whose values are counted at the nearest of these candidates, for quantiles.
 
-    A value in the middle of two candidates counts at the larger. `missing` is the number by which a
-    missing value counts; if None, such rows are left out. No result has this column.
+    A value halfway between two candidates counts at the larger. `missing` is the number by which a
+    missing value counts; if None, such rows are left out. Published tables don't have this column.
     """
 
     values: tuple[Fraction, ...]
@@ -199,7 +202,7 @@ class Nearest(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """No column of the result."""
+        """No columns: published tables have no column for the candidates."""
         return {}
 
 

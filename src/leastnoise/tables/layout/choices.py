@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-_TIMES_AS_MANY = 8  # in more than 8 times a unit's cells, noise for a unit in all cells is larger
+# with more than 8 times the cells of a unit, noise for a unit in all cells is larger
+_TIMES_AS_MANY = 8
 _ROOT_BITS = 8  # `find_bits` leaves at least 8 bits, so that a row's integer times w is whole
 
 
@@ -220,7 +221,7 @@ def _whole_person(limits: Limits, numbers: Numbers) -> bool:
 
 
 def most_rows(limits: Limits, groups: int) -> Fraction | None:
-    """The most that one person's rows count for in all groups; None if no limit bounds it."""
+    """The most that one person's rows count for in all groups together; None without a bound."""
     bounds = [Fraction(limit) for limit in (limits.max_rows, limits.l1) if limit is not None]
     if limits.max_rows_per_group is not None:
         most_groups = min(limits.max_groups or groups, groups)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def columns_by_query(spec: Spec) -> dict[str, str]:
-    """The columns whose bounds a release finds, by the name of the query that finds them."""
+    """The columns whose bounds a release finds, keyed by the name of the query that finds them."""
     return {
         finds.query: name
         for name, column in spec.columns.items()
@@ -54,9 +54,9 @@ def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
 
 
 def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
-    """The pair of possible bounds with the least width, and the pair with the least largest size.
+    """The possible bounds with the least width, and those with the least largest absolute value.
 
-    With these, a number in units of the width, or of the largest size, stands for the least.
+    In units of the width, or of the largest absolute value, a number is smallest for these bounds.
     """
     finds, values = column.finds, column.ends
     pairs = [*pairwise(values)]
@@ -85,7 +85,7 @@ def drop_bounds_of(spec: Spec, query: Query) -> Spec:
 
 
 def has_open_bounds(spec: Spec, asked: AnyStatistic) -> bool:
-    """True if the unit of a statistic depends on bounds that are not yet found."""
+    """True if the unit of a statistic depends on bounds that are still to be found."""
     used = [part.column for part in asked.parts if part.of_values and not part.of_all_groups]
     return any(name in spec.columns and spec.columns[name].is_open for name in used)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Finder:
-    """The limit `name` that a release finds: for one `query`, or for all if that is None."""
+    """The limit `name` that a release finds: for one `query`, or for all queries if it is None."""
 
     name: str
     finds: FindLimit
@@ -54,7 +54,7 @@ def list_finders(spec: Spec) -> Iterator[tuple[str, Finder]]:
 
 
 def finder_of(spec: Spec) -> Finder | None:
-    """The limit that a release finds; the spec's checks allow one. None without one."""
+    """The limit that a release finds, of which the spec's checks allow at most one; or None."""
     return next((finder for _, finder in list_finders(spec)), None)
 
 
@@ -67,7 +67,7 @@ def fix_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
 
 
 def set_found_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
-    """The spec with the limit that was found."""
+    """The spec with the limit that was found, for the record."""
     return _replace(spec, finder, finder.finds.model_copy(update={"found": limit}))
 
 
@@ -104,9 +104,9 @@ def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:
 
 
 def units_of_choice(spec: Spec, finder: Finder) -> int:
-    """The number of units by which a choice from m candidates may be off: 2·ln(20m)/ε.
+    """The number of units by which a choice among m candidates may be off: 2·ln(20m)/ε.
 
-    The probability is 95 %. Source: theory/release.md §13.
+    It holds with probability 95 %. Source: theory/release.md §13.
     """
     epsilon = float(epsilon_of_choice(spec, finder))
     return math.ceil(2 * math.log(20 * len(finder.finds.candidates)) / epsilon)

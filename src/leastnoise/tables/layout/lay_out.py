@@ -170,15 +170,15 @@ def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, .
 
 
 def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
-    """List the boundings of a person in statistics that count what limits and bounds take away.
+    """List the boundings of a person in counts of rows and values lost to limits and bounds.
 
     notation: q columns; n = a person's rows in any group; n_c = their values of column c; R = the
     most rows that the limits leave a person in all groups.
 
-    Whether a person is over a limit depends on their own rows alone: without them the count of such
-    persons is 0 or 1 less. A row has at most one value of each column, so before bounding a person
-    adds n_c <= n to the c-th count. If the largest n_c is over R (or Σ n_c² over l2²), all n_c are
-    shrunk by the same factor. So a person moves the counts within [0, R]^q, all in the same
+    A person's own rows alone decide if the person is over a limit. So the count of such persons is
+    0 or 1 less without the person. A row has at most one value of each column, so before bounding a
+    person adds n_c <= n to the c-th count. If the largest n_c is over R (or Σ n_c² over l2²), all
+    n_c are shrunk by the same factor. So a person moves the counts within [0, R]^q, all in the same
     direction, or within the ball. No person within the limits is changed.
     """
     if shape.numbers.persons:
@@ -214,7 +214,7 @@ def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout,
 
 
 def find_bits(shape: Layout, bounding: Bounding) -> int:
-    """The most fixed-point bits, up to 28, for which every sum while bounding is exact.
+    """The largest number of fixed-point bits, at most 28, for which bounding is exact in float64.
 
     A person is over a limit if ΣI² (in a ball), or the sum of the cells' largest |I|, exceeds it.
     Clamped coordinates keep both sums below 2^53, where float64 adds whole numbers without
@@ -245,6 +245,6 @@ def _largest_sum(shape: Layout, bounding: InBall | InCells | FewGroups, bits: in
     """The largest sum of a person's clamped integers that decides whether they are over a limit."""
     if isinstance(bounding, InBall):
         return shape.dimension * bounding.squared * 4**bits
-    if isinstance(bounding, FewGroups):  # nothing is added up over groups
+    if isinstance(bounding, FewGroups):  # with unlisted groups no sum over groups is computed
         return Fraction(bounding.per_group * 2**bits)
     return bounding.moved(shape.numbers) * bounding.per_cell * 2**bits

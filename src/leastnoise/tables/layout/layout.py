@@ -117,11 +117,13 @@ class Layout(TableShape):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
         bounding, numbers = self.bounding, self.numbers
-        if self.selected is not None:  # of more cells
+        if (
+            self.selected is not None
+        ):  # the rows of the table are the selected cells; a unit may be in any of all cells
             numbers = replace(numbers, cells=math.prod(axis.cells for axis in self.axes))
             if isinstance(bounding, FirstCells) and bounding.most >= numbers.cells:
                 return IN_EVERY_CELL
@@ -143,7 +145,7 @@ class Layout(TableShape):
 
     @property
     def leaves_out(self) -> bool:
-        """True if a unit in too many cells is left out of some, which changes the numbers."""
+        """True if a unit in too many cells is dropped from some, which biases the numbers."""
         bounding = self.bounding
         if self._all_count:
             return False
@@ -200,7 +202,7 @@ class Layout(TableShape):
         )
 
     def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
-        """The components, their errors and the rounding of each statistic.
+        """For each statistic: its components, their errors and the rounding of the rows.
 
         `noise` has the error of each component.
         """

@@ -58,7 +58,7 @@ class Numbers:
 
     @property
     def at_once(self) -> int:
-        """The most numbers of a cell that one row moves."""
+        """The largest number of numbers in a cell that one row moves."""
         return self.each - 1 if self.without else self.each
 
 
@@ -82,7 +82,7 @@ class FirstCells:
         return {"kind": "first-cells", "most": self.most}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else IN_ONE_CELL
@@ -94,7 +94,7 @@ class FirstCells:
         return Fraction(min(self.most, numbers.cells))
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Sensitivities that each hold for every shift by one person."""
+        """Alternative sensitivities, each of which holds for every shift by one person."""
         if numbers.cells == 1:
             return (Integer(1),)
         most = min(self.most, numbers.cells)
@@ -106,7 +106,8 @@ class FirstCells:
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """The body most·(hull of the cells' intervals), and the box if all cells may move.
 
-        For several cells drawn alone, the signs of the shifts give smaller bodies.
+        A draw for several such cells alone uses `additions` instead, which know the signs of
+        shifts.
         """
         most = min(self.most, numbers.cells)
         hull = Cells(bodies=[Box(bounds=[most])], copies=[numbers.cells])
@@ -115,7 +116,7 @@ class FirstCells:
         return (hull,)
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Sets that each hold every shift by one added unit."""
+        """Alternative sets, each of which holds every shift by one added unit."""
         return _added_counts(Fraction(1), Fraction(self.most), numbers.cells)
 
 
@@ -144,7 +145,7 @@ class InCells:
         }
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
         if self.by_number:
             return f"adds at most {_short(self.total)} in l1 norm"
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
@@ -168,7 +169,7 @@ class InCells:
 
     @property
     def most(self) -> Fraction:
-        """The largest size of one number."""
+        """The largest absolute value of one number."""
         return min(self.per_cell, self.total)
 
     def all_cells(self, numbers: Numbers) -> Fraction:
@@ -189,7 +190,7 @@ class InCells:
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Sensitivities that each hold for every shift by one person."""
+        """Alternative sensitivities, each of which holds for every shift by one person."""
         most, moved = self.most, self.moved(numbers)
         q = 1 if self.by_number else numbers.each
         whole = numbers.counts and not self.shrinks(numbers) and most.denominator == 1
@@ -231,7 +232,10 @@ class InCells:
         return (hull,)
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Sets that each hold every shift by one added unit; none unless all numbers are counts."""
+        """Alternative sets that hold every shift by one added unit.
+
+        None unless all numbers are counts.
+        """
         if not numbers.counts or (numbers.each > 1 and not self.by_number):
             return ()
         return _added_counts(self.most, self.all_cells(numbers), numbers.all)
@@ -249,7 +253,7 @@ class InBall:
         return {"kind": "ball", "squared": decimal_text(self.squared)}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
         del numbers
         return f"adds at most {_short(root_above(self.squared))} in l2 norm"
 
@@ -275,8 +279,8 @@ class InBall:
 class FewGroups:
     """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
 
-    The numbers of each group have a draw of noise of their own, so sensitivities and bodies here
-    are about one group's row. A person is counted once in a group, whatever their rows.
+    Each group has its own draw of noise, so sensitivities and bodies here are about one group's
+    row. Counts of persons count a person once in a group, whatever their rows.
     """
 
     groups: int
@@ -287,7 +291,7 @@ class FewGroups:
         return {"kind": "groups", "groups": self.groups, "per_group": self.per_group}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
         words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
         if len(numbers.units) == numbers.each:
             return words
@@ -298,15 +302,15 @@ class FewGroups:
         return 1 if number in numbers.units else self.per_group
 
     def l1(self, numbers: Numbers) -> Fraction:
-        """A bound on the l1 norm of one unit's shift of all its groups."""
+        """A bound on the l1 norm of the shift of all of a unit's groups together."""
         return Fraction(self.groups * sum(self._reaches(numbers)))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """A bound on ‖x‖² for one unit's shift x of all its groups."""
+        """A bound on ‖x‖² for the shift x of all of a unit's groups together."""
         return Fraction(self.groups * sum(reach**2 for reach in self._reaches(numbers)))
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Sensitivities that each hold for every shift of one group's row."""
+        """Alternative sensitivities, each of which holds for every shift of one group's row."""
         reaches = self._reaches(numbers)
         if len(reaches) == 1:
             return (Integer(reaches[0]),)

@@ -48,7 +48,7 @@ def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tu
     if query.histogram:
         sentences += _of_number(spec, query.histogram.column)
     sentences += _of_conditions(spec, query)
-    if sentences and any(map(is_csv, spec.data.sources)):  # whose texts are bytes in some encoding
+    if sentences and any(map(is_csv, spec.data.sources)):  # texts in a CSV have an encoding
         dialect = dialect_of(spec.data)
         sentences.append(f"A text that isn't valid {dialect.encoding} counts as missing.")
         if dialect.decimal == ",":
@@ -93,7 +93,7 @@ def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
         number = tuple(_of_number(spec, name))
         if not number:
             false[""][name] = None
-        elif predicate.among:  # keys are compared before a number stands for what is missing
+        elif predicate.among:  # compared before missing values are replaced
             false["the keys of "][name] = None
         else:
             yield from number

@@ -8,17 +8,17 @@ from typing import Any, Self, final
 
 from leastnoise.errors import CertificateRejected
 
-_LARGEST = 1 << 53  # whole numbers up to it are exact as floats
+_LARGEST = 1 << 53  # whole numbers up to this limit are exact as floats
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Periods:
-    """The releases that one tree of noise is for, and the release that is laid out.
+    """The releases that share one tree of noise, and the release that is laid out.
 
     `branches` are the branches of the tree, or None if the search chooses them. `release` is the
     number of the release, from 1 on. `first` is the number of the first release of its tree: 1, or
-    the release after a restart.
+    the number of the release after a restart.
     """
 
     count: int
@@ -28,7 +28,7 @@ class Periods:
 
     @property
     def leaf(self) -> int:
-        """The cell of the tree that is the noise of this release, from 0 on."""
+        """The index, from 0, of the tree's leaf whose noise this release has."""
         return self.release - self.first
 
 
@@ -55,7 +55,7 @@ class RunningSums:
 
     @classmethod
     def from_record(cls, record: object, *, like: Self) -> Self:
-        """Read what `to_record` wrote of sums `like` these in number.
+        """Read the sums that `to_record` wrote; `like` has as many cells and nodes.
 
         Raises CertificateRejected for anything else.
         """
@@ -79,7 +79,7 @@ class RunningSums:
 @final
 @dataclass(kw_only=True)
 class OpenTotals:
-    """The sums of each query of a series, by label: `before` a release, and `after` its draws."""
+    """The running sums of each query, by label: `before` a release, and `after` its draws."""
 
     before: Mapping[str, RunningSums] = field(repr=False)
     after: dict[str, RunningSums] = field(default_factory=dict, repr=False)

@@ -21,10 +21,10 @@ class QuantileLayout(TableShape):
     """The layout of the quantiles of one column in a query.
 
     Rows are counted in a `histogram` by the query's `axes` and the candidates. One unit adds at
-    most `reach` to all its cells together. A plan compares errors in ranks with these `sizes` of
-    groups. With `by_tree`, quantiles are read off noisy counts. If the total of these counts
-    decides which groups are published, as it always does with `unlisted` columns, `count` is the
-    layout of its column.
+    most `reach` to all its cells together. A plan shows errors in ranks as shares of groups of
+    these `sizes`. With `by_tree`, quantiles are read off noisy counts. `count` is the layout of the
+    counts' total, if the total decides which groups are published; for `unlisted` columns it always
+    does.
     """
 
     statistics: tuple[Quantile, ...]
@@ -44,14 +44,14 @@ class QuantileLayout(TableShape):
 
     @property
     def published(self) -> list[int] | list[float]:
-        """The candidates as the result has them: integers if all are whole."""
+        """The candidates as they are published: ints if all are whole, else floats."""
         values = self.candidates.values
         whole = all(value.denominator == 1 and abs(value) < 2**53 for value in values)
         return list(map(int, values)) if whole else list(map(float, values))
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
         if self.unlisted:
             return self.histogram.limits
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"

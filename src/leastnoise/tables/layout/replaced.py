@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.limits import CellBounding, Numbers
 
 _NEAR = (
-    4  # a box of raised numbers whose sizes add up to more than 4·R has more noise than the hull
+    4  # if the sizes of a box of raised numbers add up to more than 4·R, the hull has less noise
 )
 
 
 def sensitivities(bounding: CellBounding, numbers: Numbers) -> tuple[Sensitivity, ...]:
-    """Sensitivities that each hold for every shift by one replaced unit."""
+    """Alternative sensitivities, each of which holds for every shift by one replaced unit."""
     if isinstance(bounding, InBall):
         return (L2(root_above(_ball_squared(bounding.squared, numbers))),)
     return _of_cells(_in_cells(bounding), numbers)
@@ -67,7 +67,9 @@ def _in_cells(bounding: FirstCells | InCells) -> InCells:
 
 def _of_cells(bounding: InCells, numbers: Numbers) -> tuple[Sensitivity, ...]:
     size, spread = _reach(bounding, numbers)
-    unshrunk = not bounding.by_number and not bounding.shrinks(numbers)  # shrinking breaks integers
+    unshrunk = not bounding.by_number and not bounding.shrinks(
+        numbers
+    )  # shrinking a unit's numbers leaves them not whole
     whole = numbers.counts and unshrunk and size.denominator == 1
     if numbers.all == 1:
         return (Integer(size),) if whole else (L1(size),)
@@ -126,7 +128,7 @@ def _signed(bounding: InCells, numbers: Numbers) -> tuple[Body, ...]:
 
 
 def _box(bounding: InCells, numbers: Numbers) -> tuple[Body, ...]:
-    """The box of all numbers, unless the hull of the cells certainly has less noise."""
+    """The box of all numbers, or () if the hull of the cells certainly has less noise."""
     cells = numbers.all if bounding.by_number else numbers.cells
     near = 1 if numbers.lowered else _NEAR
     if bounding.most * cells > near * bounding.all_cells(numbers) or numbers.all > MOST_BOUNDS:
@@ -143,10 +145,10 @@ def _ball_squared(squared: Fraction, numbers: Numbers) -> Fraction:
 
 
 def _below_counts(numbers: Numbers) -> list[int]:
-    """The number of lowered sums that each count of a cell bounds in size.
+    """For each count of a cell, the number of lowered sums whose absolute value it bounds.
 
-    Sums of a column whose values are counted are bounded by that count, the others by the count of
-    rows. Empty if no count bounds some sum.
+    A count of a column's values bounds that column's sums; the count of rows bounds all others.
+    Empty if a sum has no such count.
     """
     others = len(numbers.lowered) - sum(numbers.values)
     if others and not numbers.rows:

@@ -21,16 +21,16 @@ class TableShape(ABC):
 
     `part` is "" for a whole query. `places` has the positions of the `statistics` in the query. The
     rows of the table run through the groups of each axis, the last axis fastest; with `conditions`
-    each row is a condition. `missing` has sentences about missing values, and `joined` has
-    sentences about joined tables. `filters` are expressions that are true for all rows that count.
-    `neighbours` is the relation of two neighbouring data sets.
+    each row is a condition. `missing` has sentences about missing values, and `joined` about joined
+    tables. `filters` are expressions that are true for all rows that count. `neighbours` is the
+    relation of two neighbouring data sets.
 
     `min_count` and `top` choose the groups that are published, by the count with the label
-    `decides`: see `results`. With `selected`, this number of groups is chosen before their counts
+    `decides`: see `results`. `selected` is the number of groups that are chosen before their counts
     get noise: see `answers.selection`. `clipped` has a sentence for each statistic that counts rows
-    or values beyond limits and bounds. Counts under `suppressed_below` are suppressed, and further
-    ones with them: see `answers.sums.publish_suppressed`. A running total has the number of its
-    first release in `since`.
+    or values beyond limits and bounds. Counts below `suppressed_below` are suppressed, and further
+    counts so that sums don't reveal them: see `answers.sums.publish_suppressed`. For running
+    totals, `since` is the number of the first release that they include.
     """
 
     name: str
@@ -95,9 +95,9 @@ class TableShape(ABC):
     @property
     @abstractmethod
     def limits(self) -> str:
-        """The limit of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
 
     @property
     def leaves_out(self) -> bool:
-        """True if a unit in too many cells is left out of some, which changes the numbers."""
+        """True if a unit in too many cells is dropped from some, which biases the numbers."""
         return False

@@ -43,13 +43,13 @@ def has_one_value(spec: Spec, column: str) -> bool:
     earlier = spec.model_copy(update={"derive": before})
     try:
         expression = parse(spec.derive[column])
-    except ValueError:  # a problem of the spec
+    except ValueError:  # the checks of the spec report this problem
         return False
     return constant_per_unit(expression, lambda name: has_one_value(earlier, name))
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
-    """The most groups by these `axes` in which a unit can be by construction; None if all of them.
+    """The most groups by these `axes` in which a unit can be by construction; None without a bound.
 
     These are the groups by the columns that may have several values for a unit.
     """
@@ -62,7 +62,7 @@ def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
 def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Limits:
     """The limits of one unit in `query`: the limits of the spec, and the groups by construction.
 
-    `axes` group its rows.
+    The rows are grouped by the `axes`.
     """
     limits, groups = spec.limits(query), groups_of_unit(spec, axes)
     if groups is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.layout import Layout
 
-_SPHERICAL = ("gaussian", "l2")  # in one dimension "l2" is laplace
+_SPHERICAL = ("gaussian", "l2")  # in one dimension the "l2" family is Laplace noise
 
 
 @final
@@ -34,9 +34,9 @@ class Baselines:
     """Noise for the norms of a query alone: the best spherical, Laplace and Gaussian noise.
 
     `laplace` is for the l1 norm, `gaussian` for the l2 norm; `spherical` is the least noise for the
-    l2 norm. A family that can't serve is None, such as `gaussian` at δ = 0. In a series each is for
-    all releases together, and `spherical` is Gaussian if δ > 0. If published numbers are sums of
-    noisy numbers, their std is `summed` times the std of the noise.
+    l2 norm. A family that isn't applicable is None, such as `gaussian` at δ = 0. In a series each
+    is for all releases together, and `spherical` is Gaussian if δ > 0. If published numbers are
+    sums of noisy numbers, the std of a sum is `summed` times the std of the noise.
     """
 
     laplace: Noise | None
@@ -93,15 +93,15 @@ class Baselines:
 
 
 def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int) -> Noise | None:
-    """Laplace noise for an l1 norm under the budget of all releases; None if it can't serve.
+    """Laplace noise for an l1 norm under the budget of all releases; None if no scale is possible.
 
-    The scale for a single release depends on ε alone, for several on their composition.
+    For a single release the scale depends on ε alone; for several, on their composition.
     """
     if not budget.epsilon:
         return None
     try:
         return Laplace(scale=norm * _laplace_scale(budget, releases), dimension=dimension)
-    except (InvalidArgument, Refused):  # out of the range of scales
+    except (InvalidArgument, Refused):  # the scale is out of the range of scales
         return None
 
 
@@ -130,7 +130,7 @@ def _find_spherical(question: Question, known: Sequence[Certificate]) -> dict[st
     noises: dict[str, Noise] = {}
     for name in _SPHERICAL:
         if noises and question.compositions > 1 and question.budget.delta:
-            break  # l2 noise takes seconds for each number of dimensions
+            break  # a search for l2 noise takes seconds for each new dimension
         family = choose_family(name, dimension=question.dimension)
         candidates = (
             certificate

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.layout import SpecLayout
 
-_SAME = 1e-9  # of a variance
+_SAME = 1e-9  # relative difference up to which two variances count as equal
 
 Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
 """A draw, its noise, and what that was before the noise of all was scaled down together, if so."""
@@ -136,9 +136,9 @@ class DrawSearch:
         return by_query
 
     def rank(self, offers: Offers) -> Offers:
-        """Sort the offers by Σ share·ln(variance), the least first.
+        """Sort the offers by Σ share·ln(variance), the smallest first.
 
-        Offers with more noise in some number than plain Laplace noise has come last.
+        Offers in which some number has more noise than with plain Laplace noise come last.
         """
         laplace = math.inf
         if len(self.queries) == 1:
@@ -146,7 +146,9 @@ class DrawSearch:
             asked = self.question
             plain = plain_laplace(least, asked.budget, asked.dimension, asked.compositions)
             scale = math.inf if plain is None else float(plain.scale)
-            laplace = 2 * scale * scale * (1 + _SAME)  # a power would raise where this is inf
+            laplace = (
+                2 * scale * scale * (1 + _SAME)
+            )  # a power would raise an error for a scale of inf
 
         def find_rank(mechanism: Mechanism) -> tuple[bool, float]:
             by_query = self.variances(mechanism)
@@ -160,14 +162,14 @@ class DrawSearch:
 
 
 def _moves_fewer_cells(moves: Sensitivity, other: Sensitivity) -> bool:
-    """True if a unit moves fewer cells by `moves`, and each of them by as much as by `other`."""
+    """True if a unit moves fewer cells by `moves` than by `other`, and each by as much."""
     if not (isinstance(moves, Linf) and isinstance(other, Linf)):
         return False
     return moves.l0 < other.l0 and (moves.bound, moves.whole) == (other.bound, other.whole)
 
 
 def _mean_log(variances: Sequence[float]) -> float:
-    # 0 is the variance of noise that never comes
+    # a variance of 0 stands for noise that underflows
     return math.fsum(math.log(max(variance, sys.float_info.min)) for variance in variances) / len(
         variances
     )
@@ -175,9 +177,9 @@ def _mean_log(variances: Sequence[float]) -> float:
 
 @final
 class _Search:
-    """The noise that was found for draws. Queries that are alike are searched once.
+    """The noise found for draws so far. Draws with the same question are searched once.
 
-    `families` are the only ones that are searched, if not None.
+    Only the `families` are searched, unless None.
     """
 
     def __init__(self, tell: Callable[[str], object], *, gaussian: bool) -> None:
@@ -188,7 +190,7 @@ class _Search:
 
     @property
     def certificates(self) -> list[Certificate]:
-        """The certificates of all candidates that are quick to search."""
+        """The certificates of all candidates from families that are quick to search."""
         return [
             mechanism.certificate
             for comparison in self._quick.values()
@@ -211,9 +213,9 @@ class _Search:
         return offers[0]
 
     def every(self, draw: DrawSearch, *, to_beat: float) -> Offers:
-        """The offers for a draw from families that might have a mean square error below `to_beat`.
+        """The offers from families whose mean square error might be below `to_beat`.
 
-        Raises Refused if no family has one.
+        Raises Refused if there is no offer.
         """
         self.quick(draw)
         key = draw.question, to_beat
@@ -237,9 +239,9 @@ class _Search:
 def _choose_noise(
     budget: Budget, draws: Sequence[DrawSearch], search: _Search
 ) -> tuple[Chosen, Sequence[Noise | None]]:
-    """The noise of each draw, and its noise before all were scaled down together, or None.
+    """The noise of each draw, and its noise before joint scaling; None if it isn't scaled.
 
-    Noise that takes seconds to search is not scaled together. It is searched only if it might have
+    Noise that takes seconds to search is not scaled jointly. It is searched only if it might have
     less variance than all known offers: spherical noise of more than one parameter, and noise for
     one number in each of several cells that a unit moves.
     """
@@ -256,8 +258,8 @@ def _choose_noise(
             mechanism.mse < some[0].mse for mechanism, some in zip(joint[0], offers, strict=True)
         ):
             return joint[0], [mechanism.noise for mechanism in joint[1]]
-        # What was found since has to be beaten as well. That leaves others with more noise than
-        # before, and so with more that might have less.
+        # Newly found offers have to be beaten, too. That takes budget from the other draws. Their
+        # noise grows, so that more families may beat it.
         joint = scale_jointly(budget, offers)
     offers = [search.every(draw, to_beat=math.inf) for draw in draws]
     return tuple(some[0] for some in offers), [None] * len(draws)

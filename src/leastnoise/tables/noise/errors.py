@@ -52,17 +52,17 @@ def noise_errors(
         std = standard_deviation(certificate, coordinate)
         if std not in error_by_std:  # coordinates with the same std have the same law
             error_by_std[std] = measure_error(certificate, coordinate)
-        # the law of noise differs given that a group is published, so no exact law is stated then
+        # publication of a group depends on its noise, so no exact law is stated
         drawn = (certificate, coordinate) if layout.rows_are_public else None
         errors.append(replace(error_by_std[std], drawn=drawn))
     return tuple(errors)
 
 
 def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
-    """The number of rows in a cell whose roundings may add up to 1 % of a half-width.
+    """The number of rows in a cell for which rounding of values may reach 1 % of a half-width.
 
-    Each value is rounded to a multiple of 2^(−bits) of the largest. This is the worst case, where
-    all are rounded in the same direction by the most. The number is cut to two digits, so that it
+    Each value is rounded to a multiple of 2^(−bits) of the largest value. In the worst case, all
+    rows are rounded by the most in the same direction. The number is cut to two digits, so that it
     doesn't depend on a machine's floats. None if no values are summed.
     """
     pairs = zip(layout.components, noise, strict=True)

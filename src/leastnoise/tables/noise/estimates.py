@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_ADDED = 160  # beyond it separate draws are nearly as good, and volumes underflow
-_RATIOS = np.geomspace(0.01, 2.0, 24)  # of a core to D/ε
-_STEPPED = 1.5  # an ε above which the gain from steps in the noise is worth its time
+MOST_ADDED = (
+    160  # numbers together; beyond it separate draws are nearly as good, and volumes underflow
+)
+_RATIOS = np.geomspace(0.01, 2.0, 24)  # candidate ratios of a core to D/ε
+_STEPPED = 1.5  # above this ε, the gain from steps in the noise is worth its time
 _CORES = np.geomspace(1e-4, 40.0, 120)
 _POWERS, _GAMMAS = np.linspace(0.0, 1.0, 40), np.linspace(0.05, 1.0, 39)
-_SMOOTH = 0.3  # an ε below which steps reduce the variance by less than 0.4 %
-_STEPS_MATTER = 0.04  # with ε² < 0.04·D steps don't reduce the variance either
+_SMOOTH = 0.3  # below this ε, steps reduce the variance by less than 0.4 %
+_STEPS_MATTER = 0.04  # if ε² < 0.04·D, steps don't reduce the variance either
 
-_Shape = tuple[int, int, float]  # the `queries`, `most` and `bound` of `Counts`
+_Shape = tuple[int, int, float]  # the fields `queries`, `most` and `bound` of `Counts`
 
 
 @cache
@@ -51,9 +53,9 @@ def log_radial(d: int, epsilon: float) -> float:
 
 
 def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Estimate ln of the least variance of a number if one unit may move all of them by up to 1.
+    """Estimate ln of the least variance of a number if one unit may move all numbers by up to 1.
 
-    A replaced unit moves them within a box, whose c_i is 1/3.
+    A replaced unit moves them within a box, whose c_i is 1/3: see `shared_draws`.
     """
     if neighbours == "add-remove" or queries == 1:
         return log_of_counts(queries, epsilon)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SPHERICAL = {"gaussian", "l2"}
 _MANY = 8  # fewer draws of pure noise gain nothing over the sum of their shares
-_MARGIN = 1e-3  # added to the least share of a draw, because its proof needs more than the float
+_MARGIN = 1e-3  # added to the least share of a draw, whose proof needs more than the float
 
 Chosen = tuple[Mechanism, ...]
 Offers = tuple[Mechanism, ...]
@@ -38,18 +38,18 @@ Offers = tuple[Mechanism, ...]
 
 
 def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] | None:
-    """Scale noise down until all draws meet `budget` only together.
+    """Scale noise down as far as all draws together still meet `budget`.
 
     Two strategies are tried. The first scales the best scalable offers by a common factor, except
     for a few draws of pure noise. The second takes Gaussian noise for all draws, with the scales
     that are best for Σ share·ln(variance). The choice depends on public numbers only.
 
-    Returns the scaled mechanisms and the same mechanisms before scaling, or None unless every draw
-    has less mean square error than its best offer.
+    Returns the scaled mechanisms, and the same mechanisms before scaling. None unless every draw
+    has a smaller mean square error than its best offer.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
-    if not all(options[0].mse for options in offers):  # nothing is less than an error of 0
+    if not all(options[0].mse for options in offers):  # an error of 0 can't become smaller
         return None
     scalable = [
         [mechanism for mechanism in options if is_scalable(mechanism.certificate)]
@@ -137,7 +137,9 @@ def scale_together(
         ):
             return None
         pairs = list(zip(certificates, scales, strict=True))
-        once = {pair: rescale(*pair) for pair in dict.fromkeys(pairs)}  # many queries are alike
+        once = {
+            pair: rescale(*pair) for pair in dict.fromkeys(pairs)
+        }  # many queries have the same noise
         moved = [once[pair] for pair in pairs]
         PlanCertificate.prove(
             budget=budget, draws=tuple((str(i), proved) for i, proved in enumerate(moved))
@@ -148,7 +150,7 @@ def scale_together(
 
 
 def split_noise(certificate: Certificate, share: Budget) -> Noise:
-    """The least noise of the same family if the draw had to meet its `share` of the budget alone.
+    """The noise of the same family with which the draw alone would meet its `share` of the budget.
 
     Raises NotApplicable unless `scale_jointly` can choose this noise.
     """

@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_QUERIES = 8  # of a kind, with 255 groups to compare
-MOST_EPSILON = 30  # above it there is hardly any noise
+MOST_QUERIES = 8  # queries of one kind: 255 groups to compare
+MOST_EPSILON = 30  # above this ε there is hardly any noise
 MOST_PERSONS = 30  # numbers together; above it spherical noise is nearly as good
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
-_RADIUS_UNITS = 10**6  # of radii, rounded up
-_ROOM = 1e-5  # the least gain in ln(variance) over a separate draw, for errors of the floats
+_RADIUS_UNITS = 10**6  # units of a radius, which is rounded up
+_ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the errors of floats
 
 
 @final
@@ -93,7 +93,7 @@ class DrawQuery:
 
     @property
     def numbers(self) -> int:
-        """D_i, how many numbers the query has."""
+        """D_i, the number of numbers of the query."""
         return self.layouts[0].dimension
 
     @cached_property
@@ -231,7 +231,7 @@ def _best_groups(
     logs: Sequence[float],
     budget: Budget,
 ) -> tuple[list[DrawGroup], float]:
-    """The best groups of two or more queries, and the Σ share·ln(variance) that they gain.
+    """The best groups of two or more queries, and their total gain in Σ share·ln(variance).
 
     Found by dynamic programming over subsets, because the gains of groups are independent.
     """
@@ -249,7 +249,7 @@ def _best_groups(
     best: list[tuple[float, list[DrawGroup]]] = [(0.0, [])]
     for chosen in range(1, 2**size):
         first = chosen & -chosen
-        candidate = best[chosen ^ first]  # the first query drawn separately
+        candidate = best[chosen ^ first]  # leaves the first query in a separate draw
         for part, (gain, group) in gains.items():
             if part & first and part & chosen == part:
                 gain_of_rest, rest = best[chosen ^ part]
@@ -400,10 +400,10 @@ def _round_up(radius: float) -> Fraction:
 def _gaussian_gain(
     queries: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int
 ) -> float | None:
-    """The gain in Σ share·ln(variance) of Gaussian noise in all queries; None if one loses."""
+    """The gain in Σ share·ln(variance) of Gaussian noise in all queries; None if a query loses."""
     if not budget.delta:
         return None
-    # ln σ for the draws of a query in all releases, for an l2 norm of 1
+    # ln σ of a draw in each of all releases, for an l2 norm of 1
     whole = math.log(common_fit.gaussian(1, budget)) + math.log(releases) / 2
     radii = np.log([float(min(layout.l2 for layout in query.layouts)) for query in queries])
     alone = np.array([logs[query.index] for query in queries])

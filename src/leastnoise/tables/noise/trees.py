@@ -94,7 +94,7 @@ def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseEr
 
 
 def tree_in_words(noise: Agreeing) -> str:
-    """The branches of a tree and the noise in a count, as a part of a sentence."""
+    """The branches of a tree and the noise of a count, as a part of a sentence."""
     tree = " × ".join(f"{b:,}" for b in noise.branches)
     std = math.sqrt(noise.variance)
     return f"({tree}) that partly cancels in sums (agreeing, std {std:.4g} in a count)"

@@ -1,4 +1,4 @@
-"""Queries that keys of a spec add: counts of left-out rows and values, and found bounds."""
+"""Queries that keys of a spec add: counts of rows and values left out, and found bounds."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
         groups: GroupBy = query.group_by
         if bins is not None:
             groups = {**spec.groupings(query), bins.column: Bands(edges=bins.edges)}
-        elif query.hierarchy is not None:  # the levels aren't needed here
+        elif query.hierarchy is not None:  # levels don't matter here
             groups = {**spec.groupings(query)}
         for name, share in (("clipping", query.clipping), ("rest", query.rest)):
             if share is None:
@@ -137,7 +137,7 @@ def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def _count_losses(spec: Spec, query: Query) -> tuple[str, ...]:
-    """The statistics that count what limits and bounds take away from a query."""
+    """The statistics of a query that count rows and values lost to limits and bounds."""
     parts = [
         part
         for statistic in known_statistics(query, by_row=spec.privacy.by_row)
@@ -258,7 +258,7 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def check_open(spec: Spec) -> Iterator[Problem]:
-    """Yield a problem for each limit, and each column whose bounds, another release found."""
+    """Yield a problem for each limit and each column whose value an earlier release found."""
     for key, finder in found_limits.list_finders(spec):
         if finder.finds.found is not None:
             yield f"{key}.found", _WRITTEN.replace("bounds", "limit")

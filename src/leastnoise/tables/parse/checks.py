@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 _ONLY_CSV = "Used with CSV files only. Leave it out: other sources state their own."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
-# A smaller share of the budget is a slip of the pen, and could leave the range of floats.
+# A smaller share of the budget is surely a slip, and could leave the range of floats.
 SMALLEST_SHARE = Fraction(1, 10**6)
-MOST_PROBLEMS = 1000  # of one check: suggesting corrections takes time
+MOST_PROBLEMS = 1000  # of one check: suggesting a correction for each takes time
 _DEEPEST_KEY = 100  # dots and brackets in a key, including the dots in names of columns
 
 
@@ -109,7 +109,7 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
 
 
 def _at_askers(problems: list[Problem], askers: Mapping[str, str]) -> list[Problem]:
-    """Select the problems of the written spec; without any, the problems of added queries.
+    """The problems of the written spec; without any, the problems of added queries.
 
     A problem of an added query is reported at the key that asked for the query.
     """
@@ -188,10 +188,11 @@ def _expressions(spec: Spec) -> Iterator[Problem]:
 
 
 def _why_not_over(spec: Spec, column: str, key: str) -> str | None:
-    """The reason why no expression may be over the rows with the same value of a column.
+    """The reason why no expression may be computed over rows with the same value of a column.
 
-    Over the unit, values depend on the rows of one person alone. If a person's rows in one release
-    are protected, values over rows of other releases would depend on more than these.
+    Over the unit, values depend on the rows of one person alone. If only a person's rows in one
+    release are protected, values over rows of other releases would depend on more than these. None
+    if allowed.
     """
     privacy, series = spec.privacy, spec.series
     if privacy.by_row:
@@ -365,7 +366,7 @@ def _names(spec: Spec) -> Iterator[Problem]:
 
 
 def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
-    """Yield a problem if a query's share of ε or δ is no number that a budget can have."""
+    """Yield a problem if a query's share of ε or δ can't be a budget's number."""
     epsilon = 1 if spec.privacy.epsilon == LEAST else spec.privacy.epsilon
     for name, whole in (("epsilon", epsilon), ("delta", spec.privacy.delta)):
         try:
@@ -393,9 +394,9 @@ def _parts(
 
 
 def _has_limits(spec: Spec, query: Query) -> bool:
-    """True if `query` needs no other limit: one is given, holds by construction, or isn't needed.
+    """True if `query` needs no further limit: one is given, holds by construction, or isn't needed.
 
-    A selection hides a person in any number of groups.
+    A selection needs no limit, since it hides a person in any number of groups.
     """
     if query.by is not None or spec.limits(query).given:
         return True

@@ -34,8 +34,9 @@ _KEY_TYPES: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 class ColumnUse:
     """A use of a column under the `key` of the spec that names it.
 
-    For this `purpose` the column must have one of the `types`. A `bounded` column is summed, and
-    needs public bounds. Public `keys` with which it is compared stand in the spec at `keys_at`.
+    For this `purpose` the column must have one of the `types`. If `bounded`, the column is summed
+    and needs public bounds. `keys` are public keys with which it is compared; `keys_at` is their
+    place in the spec.
     """
 
     column: str
@@ -70,7 +71,7 @@ class ColumnUse:
     def long_keys(self) -> Iterator[Problem]:
         """Yield a problem for each key that no row can have: longer texts count as missing."""
         for index, key in enumerate(self.keys or ()):
-            # its length in a CSV file
+            # its length as it is written in a CSV file
             if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
                 why = f"Expected a text of less than {MAX_TEXT:,} bytes in quotes."
                 yield f"{self.keys_at}[{index}]", why

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 10**6
 
-_LINE_END = re.compile("\r\n|\r|\n")  # as in a CSV of rows
+_LINE_END = re.compile("\r\n|\r|\n")  # the line ends that a CSV of rows may have
 _INT = re.compile("[+-]?[0-9]{1,19}")
 _KINDS = ("int", "text", "bool")
 _BOOLS = {"true": True, "false": False}
 
 
 def find_type_in_source(data: object, column: str, folder: Path | None) -> ColumnType | None:
-    """The type of a column in a Parquet source, from its metadata; None if it isn't there."""
+    """The type of a column in a Parquet source, from its metadata; None if it can't be found."""
     source = data.get("source") if isinstance(data, dict) else None
     first = source[0] if isinstance(source, list) and source else source
     if folder is None or not isinstance(first, str) or not first.lower().endswith(".parquet"):
@@ -100,7 +100,7 @@ def read_keys(
 
 
 def _check_levels(column: str, named: Any, file: str) -> list[str]:
-    """The columns of a file of keys with levels, the column of the keys first."""
+    """The columns to read from a file of keys with levels, the column of the keys first."""
     if not isinstance(named, list) or not named or not all(isinstance(name, str) for name in named):
         raise ValueError('Expected the names of columns in levels, such as ["state", "nation"].')
     if len({column, *named}) <= len(named):

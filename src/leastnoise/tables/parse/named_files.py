@@ -28,7 +28,7 @@ def read_named_files(
     def read(column: object, entry: Any, key: str, *, levels: bool = False) -> Any:
         if not (isinstance(column, str) and isinstance(entry, dict) and "file" in entry):
             return entry
-        # a spec without such files needn't import DuckDB
+        # a spec without such files needs no import of DuckDB
         from leastnoise.tables.parse.key_files import (  # noqa: PLC0415
             find_type_in_source,
             read_keys,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 MOST_CONDITIONS = 64
-MOST_KEY_COLUMNS = 32  # with so many the engine already takes seconds, even without rows
+MOST_KEY_COLUMNS = 32  # with that many columns the engine takes seconds even for an empty table
 
 
 def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -72,7 +72,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def _unlisted_quantile(query: Query, asked: Quantile) -> Iterator[str]:
-    """The reason why a query by unlisted keys can't publish this quantile."""
+    """Yield the reasons why a query by unlisted keys can't publish this quantile."""
     others = [
         item for item in known_statistics(query, by_row=True) if not isinstance(item, Quantile)
     ]
@@ -97,7 +97,7 @@ def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def _limits(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield a problem if a query's own limits bound nothing."""
+    """Yield a problem if limits in a query bound nothing there."""
     key = f"{path}.contribution"
     if query.contribution is None:
         return

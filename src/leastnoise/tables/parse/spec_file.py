@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     Problems = list[tuple[str, str]]
 
 _PLAIN = {bool, float, int, str}
-DEEPEST = 12  # levels of nested lists and tables: twice as many as a key of a spec has
-_LONGEST_KEY = 200  # characters quoted of an unknown key
+DEEPEST = 12  # levels of nested lists and tables: twice the depth of any key of a spec
+_LONGEST_KEY = 200  # characters of an unknown key that a message quotes
 
 
 def read(
@@ -50,7 +50,7 @@ def read(
         SourceError: The file can't be read.
         SpecError: The spec has problems; all are listed.
     """
-    if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
+    if not os.path.lexists(path):  # os.path, because Path raises an error for an impossible path
         raise SourceError(f"Expected a spec file, found none at {path}.")
     raw = parse_toml(_files.read_text(path, most=LARGEST_SPEC))
     if engine is not None and isinstance(raw.get("data"), dict):
@@ -86,7 +86,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError([("TOML", f"{error}.")]) from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, or brackets in brackets
+    except (
+        ValueError,
+        RecursionError,
+    ):  # a number with thousands of digits, or too many nested brackets
         raise too_deep from None
 
 
@@ -120,10 +123,12 @@ def lay_out(
 
 
 def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
-    """Validate the spec with pydantic; a value that can't be read is a problem, and left `UNREAD`.
+    """Validate the spec with pydantic.
 
-    So a bad value doesn't hide the problems that the checks find in other values. Raises SpecError
-    if the spec can't be read without the bad values. A spec with a problem never leaves `parse`.
+    A value that can't be read is a problem, and becomes `UNREAD`.
+
+    So a bad value doesn't hide problems that the checks find in other values. Raises SpecError if
+    the spec can't be read without the bad values. `parse` never returns a spec with a problem.
     """
     try:
         return Spec.model_validate(plain)
@@ -151,9 +156,9 @@ def _locate(
 ) -> tuple[str, list[int | str]]:
     """The key of an error, and the path of the value to mark as unread.
 
-    The path omits the last `within` parts of the location, which lie inside that value.
-    Between keys pydantic names the form that a value seems to have, such as "bands[]": a value that
-    may have several forms is unread as a whole.
+    The path omits the last `within` parts of the location, which lie inside that value. If a value
+    may have several forms, pydantic puts the name of the form that it seems to have between the
+    keys, such as "bands[]". Such a value is unread as a whole.
     """
     value: Any = plain
     key, unread, is_whole = "", list[int | str](), False
@@ -210,7 +215,7 @@ def _plain_value(value: Any, key: str, problems: Problems, left: int = DEEPEST) 
                 problems.append((f"{within}{name!r}"[:_LONGEST_KEY], why))
         return plain
     is_array = isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
-    if isinstance(value, list | tuple) or (is_array and value.ndim):  # no tolist(): float64
+    if isinstance(value, list | tuple) or (is_array and value.ndim):  # tolist() would lose float64
         return [
             inner
             if type(inner) in _PLAIN
@@ -248,7 +253,7 @@ def _plain(value: Any) -> Any:
         return {
             name: _plain(inner)
             for name, inner in fields.items()
-            if inner is not False  # 0 == False, and is kept
+            if inner is not False  # 0 == False, but 0 is kept
             and not (isinstance(value, Section) and name in value.implied)
             and (inner not in (None, (), {}) or _is_explicit(value, name))
         }

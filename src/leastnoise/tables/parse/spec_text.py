@@ -66,9 +66,13 @@ class _Draft7(GenerateJsonSchema):
 
     def generate_inner(self, schema: Any) -> dict[str, Any]:
         result = super().generate_inner(schema)
-        if examples := result.pop("examples", None):  # as TOML, for people
+        if examples := result.pop(
+            "examples", None
+        ):  # examples are TOML, which readers see in the description
             meaning = result["description"]
-            first = meaning[0].upper() if meaning[0].isascii() else meaning[0]  # ε isn't Ε
+            first = (
+                meaning[0].upper() if meaning[0].isascii() else meaning[0]
+            )  # "ε".upper() would be the letter "Ε"
             text = f"{first}{meaning[1:]}. Example:\n\n{examples[0]}"
             result["description"] = text
         return result
@@ -211,10 +215,10 @@ class _KeyPositions:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._ends: list[int] = []  # ends of lines
+        self._ends: list[int] = []  # positions of the ends of lines
         self._at = 0
         self._starts: dict[str, tuple[Parts, int | None]] = {}
-        self._last: dict[Parts, int] = {}  # the index of the last [[table]] of a name
+        self._last: dict[Parts, int] = {}  # the index of the last [[table]] with a name
         self._is_read = False
 
     def line(self, key: str) -> int | None:
@@ -222,7 +226,7 @@ class _KeyPositions:
         if not self._is_read:
             self._is_read = True
             self._ends = [match.start() for match in re.finditer("\n", self._text)]
-            with suppress(RecursionError):  # nested too deep for this, and for a spec
+            with suppress(RecursionError):  # nested too deep for this parser, and so for a spec
                 self._read()
         while key and key not in self._starts:
             key = key[: max(key.rfind("."), key.rfind("["), 0)]
@@ -310,5 +314,5 @@ class _KeyPositions:
     def _note(self, parts: Parts, start: int) -> None:
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
         known = self._starts.setdefault(key[1:], (parts, start))
-        if known[0] != parts:  # ambiguous, because a name has a dot or a bracket in it
+        if known[0] != parts:  # ambiguous, because a name contains a dot or a bracket
             self._starts[key[1:]] = (known[0], None)

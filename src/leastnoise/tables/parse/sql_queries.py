@@ -1,6 +1,6 @@
 """Translate SQL into the keys of a spec's query, which the plan shows and the spec stores.
 
-Anything but the statistics is refused by name, with a suggestion. The query has the meaning of its
+Everything except statistics is refused by name, with a suggestion. The query has the meaning of its
 keys: every public key has a row, and sums are of values within their bounds.
 """
 
@@ -121,7 +121,7 @@ def _known_names(rest: Mapping[str, Any], raw: Mapping[str, Any]) -> set[str]:
 def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
     """Spell names without quotes as in the spec, because SQL ignores capitals in them."""
     names = [column.this for column in query.find_all(exp.Column)]
-    names += [window.args.get("alias") for window in query.find_all(exp.Window)]  # after over
+    names += [window.args.get("alias") for window in query.find_all(exp.Window)]  # OVER name
     for name in names:
         if isinstance(name, exp.Identifier) and not name.args.get("quoted"):
             alike = [other for other in known if other.lower() == name.name.lower()]
@@ -223,7 +223,7 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
 
 
 def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
-    """The statistic for a quantile, which is one of the public candidates; None for other nodes."""
+    """The statistic for a quantile, one of the public candidates; None for nodes of other kinds."""
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc | exp.Quantile):
         return None
@@ -240,7 +240,7 @@ def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
         column, level = ordered.this, inner.this
     if not isinstance(level, exp.Literal) or level.is_string:
         why = "Expected a single level of a quantile, such as quantile_cont(income, 0.9)."
-        raise ValueError(why)  # a problem of the spec
+        raise ValueError(why)  # becomes a problem of the spec
     return _spell("quantile", _name(column, "a quantile", known), f", {level.this}")
 
 

@@ -1,12 +1,13 @@
 """Find the least ε with which every query of a release has the accuracy that it asks for.
 
-The search makes whole plans with proved noise until their errors just meet the wishes; the result
-is one of these plans. Errors aren't proportional to 1/ε: steps of whole numbers keep them level, a
-large ε makes them fall exponentially, and another family may take over. So each search brackets ε,
-between a value that meets the wishes and a value that doesn't.
+The search makes whole plans with proved noise until their errors just meet the wishes (`Wish`); the
+result is one of these plans. Errors aren't proportional to 1/ε: rounding to whole numbers makes
+them stepwise, a large ε makes them fall exponentially, and another family may take over. So each
+search brackets ε between a value that meets the wishes and a value that doesn't.
 
-The shares of ε follow from the least ε of each query alone, and then of each group of queries that
-share a draw. If all queries are accounted for together, the shares are balanced once more.
+The search first finds the least ε of each query alone, and then of each group of queries that share
+a draw. The shares of ε follow from these. If all queries are accounted for together, the shares are
+then balanced.
 """
 
 from __future__ import annotations
@@ -35,19 +36,20 @@ _SMALLEST, _LARGEST = 1e-6, 100.0  # the range of every search for ε
 _CLOSE = 0.002  # the relative accuracy of the least ε
 # tolerances of ln ε, a little less than _CLOSE, because both ends are rounded
 _ROOT = IncreasingRoot(tolerance=0.99 * _CLOSE, first_step=0.95 * _CLOSE, largest_step=2.0)
-_DIGITS = 6  # of ε
-_MOVED = 0.05  # if its share of δ changes by more than 5 %, a query's ε is searched again
+_DIGITS = 6  # significant digits of ε
+_MOVED = 0.05  # if a query's share of δ changes by more than 5 %, its ε is searched again
 _UNEVEN, _ROUNDS = 0.005, 4  # balancing stops if the ratios error/wish differ by less than 0.5 %
-_WHOLE, _SLIGHTEST = 10**6, 2  # importances are multiples of a millionth, and at least two of them
-_MET, _FAR = 1e-9, 50.0  # ln(wish/error) if they are equal, and if the error is 0
+_WHOLE, _SLIGHTEST = 10**6, 2  # importances are whole millionths, at least two of them
+# the values of ln(wish/error) for an error equal to the wish, and for an error of 0
+_MET, _FAR = 1e-9, 50.0
 _FIRST = 5.0  # the longest first step in ln ε
 
 
 def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
-    """Return a spec whose ε is a number, and its plan.
+    """Find a spec whose ε is a number, and its plan.
 
     With `epsilon = "least"`, ε and the importances are replaced by those found. Raises Refused if
-    no ε from 1e-6 to 100 meets all wishes, or no noise can serve a query.
+    no ε from 1e-6 to 100 meets all wishes, or if no noise is proved for a query.
     """
     if layout.spec.privacy.epsilon != LEAST:
         return layout, plan(layout, progress=progress)
@@ -64,10 +66,10 @@ def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
 
 
 def find_needed_epsilon(layout: SpecLayout, current: Plan) -> Fraction | None:
-    """The ε that meets all wishes with the same importances; None if the `current` plan does.
+    """The ε that meets all wishes with the same importances; None if the `current` plan meets them.
 
-    None also for a budget in ρ, whose noise no ε determines. Raises Refused if no ε from 1e-6 to
-    100 does.
+    Also None for a budget in ρ, since no ε determines its noise. Raises Refused if no ε from 1e-6
+    to 100 meets all wishes.
     """
     worst = _worst_ratio(current)
     if worst <= 1 or layout.spec.privacy.rho is not None:
@@ -103,7 +105,7 @@ def _parts_alone(layout: SpecLayout) -> list[float]:
 
 
 def _parts_of_draws(planned: Planned) -> list[float]:
-    """The part of ε that each query needs; queries that share a draw need ε together."""
+    """The part of ε that each query needs; queries that share a draw may need less."""
     layout, current = planned
     queries = layout.spec.query
     names = [query.name for query in queries]
@@ -124,7 +126,7 @@ def _parts_of_draws(planned: Planned) -> list[float]:
 def _balance(planned: Planned) -> Planned:
     """Find a plan with less ε if queries that are accounted for together have uneven errors.
 
-    Such noise is nearly Gaussian, and its error is about inverse to its part of ε.
+    Such noise is nearly Gaussian, and its error is nearly proportional to 1/(its part of ε).
     """
     for _ in range(_ROUNDS):
         layout, current = planned
@@ -176,7 +178,7 @@ def _find_least(layout: SpecLayout, *, guess: float) -> Planned:
         return (-math.log(worst) or _MET) if worst else _FAR
 
     start = math.log(_clip(guess))
-    if abs(first := excess(start)) > _CLOSE:  # a step that is exact if errors are inverse to ε
+    if abs(first := excess(start)) > _CLOSE:  # this step is exact if errors are proportional to 1/ε
         start = math.log(_clip(math.exp(start - max(-_FIRST, min(first, _FIRST)))))
     while True:
         above = _ROOT.find(excess, guess=start)
@@ -192,7 +194,7 @@ def _epsilon(planned: Planned) -> float:
 
 
 def _worst_ratio(whole: Plan) -> float:
-    """The largest ratio of an error to its wish; 0 without a wish."""
+    """The largest ratio of an error to its wish; 0 if no query has a wish."""
     return max(_ratios(whole).values(), default=0.0)
 
 

@@ -38,13 +38,13 @@ def plan(
 ) -> Plan:
     """Plan a release: find the proved noise with the least variance for each query.
 
-    A query has a draw for its share of the budget, or shares a draw with others. Or the noise of
-    all queries is scaled down until they meet the budget only together, if that reduces the noise
-    of each. No query has more noise in a shared draw than it would get alone. With a budget in ρ
-    each query has Gaussian noise for its part of ρ.
+    Each query has its own draw at its share of the budget, or it shares a draw with other queries.
+    If joint accounting reduces the noise of every query, the noise of all is scaled down until they
+    meet the budget only together. No query has more noise in a shared draw than it would get alone.
+    With a budget in ρ each query has Gaussian noise for its part of ρ.
 
-    `progress` receives the stages. Raises Refused if no noise can serve a query, or, with `check`,
-    if a number may be out of the range of float64.
+    `progress` receives the stages. Raises Refused if no noise is proved for a query, or, with
+    `check`, if a number may be out of the range of float64.
     """
     tell = progress or (lambda _: None)
     if (finder := found_limits.finder_of(layout.spec)) is not None:
@@ -68,7 +68,7 @@ def plan(
 def _plan_found_limit(
     spec: Spec, finder: Finder, tell: Callable[[str], object], *, check: bool
 ) -> Plan:
-    """Plan a release that finds a limit: with each candidate, and the choice between them."""
+    """Plan a release that finds a limit: one plan for each candidate, and the choice."""
     plans: list[Plan] = []
     for limit in finder.finds.candidates:
         tell(f"Planning with {finder.label} = {limit:,}")
@@ -103,9 +103,9 @@ def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
 
 
 def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
-    """The sum of all cells' standard deviations, in rows: the mean over the parts of the plan.
+    """The mean over the plan's parts of a part's total noise: Σ of std over its cells, in rows.
 
-    It steers the choice, and nothing is promised of it. Six digits make it a short text.
+    It affects only the quality of the choice, not its privacy. Six digits make it a short text.
     """
     parts = [
         part
@@ -173,8 +173,8 @@ def _read_plan(
         raise CertificateRejected("The certificate's rho is not the spec's.")
     if (finder := found_limits.finder_of(layout.spec)) is not None:
         claim = _read_choice(layout.spec, finder, certificate)
-        # The choice could have been any candidate, so that the plan of each has to be about the
-        # spec. A plan with too little noise for a candidate would break the guarantee.
+        # Any candidate could have been chosen, so the plan of each has to fit the spec. A plan with
+        # too little noise for its candidate would break the guarantee.
         seconds = {
             limit: _read_plan(_lay_out_fixed(layout.spec, finder, limit), fixed, splits)
             for limit, fixed in zip(finder.finds.candidates, claim.plans, strict=True)
@@ -188,7 +188,7 @@ def _read_plan(
 
 
 def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> LimitCertificate:
-    """The certificate of the choice; rejects a choice that is not as the spec implies."""
+    """The certificate of the choice. Raises CertificateRejected if the spec doesn't imply it."""
     names = [name for name, _ in certificate.draws]
     claim = certificate.draws[0][1] if names == [finder.label] else None
     if not isinstance(claim, LimitCertificate):

@@ -222,7 +222,7 @@ class Plan(Framed, Shown):
         return columns
 
     def _marked(self, part: TablePart) -> dict[str, Any]:
-        """The record of a part, in which errors for the widest bounds are marked."""
+        """The record of a part, with `bounds` = "widest" in errors for the widest bounds."""
         record = part.to_record()
         for error in record.get("errors", ()):
             if self._bounds(part, error["statistic"]) is not None:
@@ -230,7 +230,7 @@ class Plan(Framed, Shown):
         return record
 
     def _bounds(self, part: TablePart, label: str) -> str | None:
-        """The text "widest" if an error is shown for the widest bounds that may be found."""
+        """The text "widest" if this statistic's error is for the widest bounds; else None."""
         statistics = (asked for layout in part.layouts for asked in layout.statistics)
         (asked,) = (statistic for statistic in statistics if statistic.label == label)
         return "widest" if found_bounds.has_open_bounds(self.spec, asked) else None
@@ -241,7 +241,10 @@ class Plan(Framed, Shown):
 
     @property
     def by_query(self) -> tuple[QueryPlan, ...]:
-        """The parts grouped by table, in the order of the spec; for sums the cells come first."""
+        """The parts grouped by table, in the order of the spec.
+
+        For tables of sums, the cells come first.
+        """
         return tuple(
             QueryPlan(name=name, parts=tuple(part for part in self.parts if part.name == name))
             for name in dict.fromkeys(part.name for part in self.parts)
@@ -249,7 +252,7 @@ class Plan(Framed, Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about the plan that the numbers don't show."""
+        """Sentences about facts that the numbers of the plan don't show."""
         return summary.list_notes(self)
 
     def to_record(self) -> dict[str, Any]:

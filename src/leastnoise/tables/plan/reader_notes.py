@@ -31,7 +31,7 @@ def describe_selection(parts: Sequence[TablePart], names: Mapping[str, str]) -> 
 
 
 def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) -> list[str]:
-    """Sentences on limits and on rows that are left out; `where` is "on this page", say."""
+    """Sentences on limits and on rows that are left out; `where` is text such as "on this page"."""
     person = spec.privacy.person
 
     def label_of(column: str) -> str:
@@ -59,4 +59,4 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
         f"{' '.join(describe_counts(layouts)) or unknown} "
         f"Errors {where}, and 95 %, are about the noise only."
     )
-    return list(dict.fromkeys(lines))  # parts of one query have the same lines
+    return list(dict.fromkeys(lines))  # the parts of a query have the same lines

@@ -40,7 +40,7 @@ OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away
 LEFT_OUT = (
     "A person in more cells is left out of the others, so that all cells may be far too low in"
 )
-_WEAK = 10  # a guarantee with a larger ε means little
+_WEAK = 10  # above this ε a guarantee means little
 
 
 def list_rows(plan: Plan) -> list[tuple[str, ...]]:
@@ -61,7 +61,7 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def list_sentences(plan: Plan) -> list[str]:
-    """Sentences about the guarantee, shared draws, the rows that count, limits and wishes."""
+    """Sentences about the guarantee, shared draws, rows that count, limits and wishes (`Wish`)."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
     sentences = [
         _words.describe_protection(plan.neighbours, plan.spec.protected),
@@ -95,7 +95,7 @@ def describe_rows(plan: Plan) -> list[str]:
 
 
 def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
-    """Yield warnings about a weak guarantee: ε above 10, or δ above 1 in the population."""
+    """Yield warnings about a weak guarantee: ε above 10, or δ · population above 1."""
     if epsilon > _WEAK:
         large = _words.round_up(epsilon)
         yield (
@@ -119,7 +119,7 @@ def _share(part: TablePart, plan: Plan) -> Fraction:
 def _percentages(shares: Sequence[Fraction]) -> list[str]:
     """Write shares of 1 in per cent, as whole numbers if possible, else in tenths.
 
-    They add up to 100 %: each is rounded down, and then those that lost most are rounded up.
+    They add up to 100 %: each is rounded down, and then the shares that lost most are rounded up.
     """
     digits = 0 if all((100 * share).denominator == 1 for share in shares) else 1
     steps = [share * 100 * 10**digits for share in shares]
@@ -148,7 +148,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
 
 
 def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
-    """Sentences about queries that count what limits and bounds take away, if any.
+    """Sentences about queries that count rows and values lost to limits and bounds.
 
     With `rest`, sentences about queries that count rows in no group.
     """
@@ -171,7 +171,7 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
 
 
 def describe_detection(plan: Plan) -> list[str]:
-    """Sentences about the least losses to limits and bounds that their counts can show."""
+    """Sentences about the smallest losses to limits and bounds that noisy counts can reveal."""
     errors = [error for part in plan.noisy_parts if part.layout.clipped for error in part.errors]
     sentences = [
         f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %). A "
@@ -187,7 +187,7 @@ def describe_detection(plan: Plan) -> list[str]:
 
 
 def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
-    """Sentences about rows that a join, or another spelling of a key, leaves in no group."""
+    """Sentences about rows that are in no group because of a join, or another spelling of a key."""
     sentences = [
         f"If the {join.on} of a row matches no row of {name}, or several, its columns of {name} "
         "are missing, and it is in no group by them."
@@ -239,7 +239,7 @@ def _filters(layouts: Sequence[TableShape]) -> list[str]:
 
 
 def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
-    """Sentences about the limits of one person, one for all queries with the same limit."""
+    """Sentences about the limits of one person; queries with the same limit share a sentence."""
     names_by_limit: dict[str, dict[str, None]] = {}
     for layout in layouts:
         limit = f"each {person} {layout.limits}."
@@ -261,7 +261,7 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
 
 
 # Notes about facts that the numbers of a plan don't show. Plans store them, and `verify` derives
-# them again, so that another wording would reject stored releases.
+# them again. So a change of wording would reject stored releases.
 
 
 CLIP_NOTE = (
@@ -300,7 +300,7 @@ UNIT_NOTE = "Rows are left out if their unit is missing, because they name no pe
 
 
 def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
-    """Yield the assumptions about groups on which the errors of these statistics depend."""
+    """Yield the assumed sizes of groups on which the errors of these statistics depend."""
     kinds = [*dict.fromkeys(statistic.kind for statistic in sized)]
     if kinds:
         several = SIZES_NOTE.format(kinds=_words.join_names(kinds))
@@ -366,8 +366,8 @@ MOST_NOTE = (
 def find_epsilon_of_one(certificate: PlanCertificate) -> float:
     """A proved ε of a single release of the series, at the δ of the series, rounded up.
 
-    At δ = 0 losses add up. Otherwise it is the least ε that is proved for the draws of one release
-    together, or the ε of the whole series if no smaller ε is proved.
+    At δ = 0, losses add up. Otherwise it is the least ε that is proved for the draws of one release
+    together, or the ε of the whole series if none smaller is proved.
     """
     budget, claims = certificate.budget, [claim for _, claim in certificate.draws]
     draws = [claim for claim in claims if isinstance(claim, Certificate)]
@@ -405,7 +405,8 @@ def series_sentences(plan: Plan) -> Iterator[str]:
         epsilon, delta = _words.round_up(plan.budget.epsilon), plan.budget.delta
         but = f", but for a probability of {_words.round_up(delta)}" if delta else ""
         more = ""
-        if delta:  # j rows may be in one release, whose guarantee for a group is weaker
+        # j rows of a person may be in one release; its guarantee for j rows together is weaker
+        if delta:
             more = ", and δ j·e^((j−1)ε) times" if series.each == "row" else ", and δ too"
         yield f"{whole} {note.format(person=person, epsilon=epsilon, delta=but, more=more)}"
     if series.report is not None:

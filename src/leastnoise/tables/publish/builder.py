@@ -466,7 +466,7 @@ class ReleaseBuilder:
         given: Mapping[str, Mapping[str, Any]],
         private: Mapping[str, Any],
     ) -> ReleaseBuilder:
-        """A builder with these queries and facts, after checking them.
+        """A builder with these queries and public facts, after checking them.
 
         Raises InvalidArgument if a fact contradicts an earlier one about the same column.
         """
@@ -477,7 +477,7 @@ class ReleaseBuilder:
         release = _release_of(changed)
         repeated = [(name, key) for name in given for key in given[name]]
         repeated = [(name, key) for name, key in repeated if key in self.columns.get(name, {})]
-        if repeated:  # compare parsed specs, since a fact can be written in several ways
+        if repeated:  # parsed specs are compared, since a fact can be written in several ways
             first = {name: {**new, **self.columns.get(name, {})} for name, new in columns.items()}
             earlier = _release_of(replace(changed, columns=first)).spec
             for name, key in repeated:

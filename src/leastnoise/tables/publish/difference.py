@@ -87,7 +87,7 @@ class ReleaseDifference(Shown):
 
 
 def _changes(before: Limits, after: Limits) -> Iterator[str]:
-    """A clause for each limit that differs."""
+    """A clause about each limit that differs between the releases."""
     for name in before.given | after.given:
         values = [getattr(limits, name) for limits in (before, after)]
         if values[0] != values[1]:
@@ -158,7 +158,7 @@ _Both = tuple[tuple["NoisyPart", ...], tuple["NoisyPart", ...]]
 
 
 def _find_mismatches(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Iterator[str]:
-    """The reasons why the tables of a query can't be subtracted; each continues its name."""
+    """Reasons why the tables of a query can't be subtracted, as text after the query's name."""
     first, second = (parts[0].layout for parts in both)
     yield from _find_group_mismatches(first, second)
     if before.spec.derive != after.spec.derive:
@@ -167,7 +167,7 @@ def _find_mismatches(before: VerifiedRelease, after: VerifiedRelease, both: _Bot
     for label in sorted(drawn[0].keys() ^ drawn[1].keys()):
         yield f": {label} is in only one of the two releases."
     for label, (_, statistic, ingredients, _) in drawn[0].items():
-        # a count or a sum is the same number, whatever components it is computed from
+        # a count or a sum means the same, whatever components it is computed from
         if (
             not isinstance(statistic, Count | Sum)
             and ingredients.components != drawn[1][label][2].components
@@ -254,10 +254,10 @@ def _subtract(
 
 
 def _half_width(before: _NoisyStatistic, after: _NoisyStatistic) -> float | None:
-    """The half-width t with which the noise of a difference is within ±t with 95 %.
+    """The half-width t for which the noise of a difference is within ±t with probability 95 %.
 
-    Rounding of counts adds half a multiple each. None if a value isn't a sum of numbers whose noise
-    is known, as for tables that add up, or if it may have been clamped.
+    Rounding of counts adds half a multiple for each release. None if the noise of a value has no
+    known law, as in tables that add up, or if the value may have been clamped.
     """
     half, ends = 0.0, []
     for part, statistic, ingredients, coordinates in (before, after):
@@ -265,7 +265,7 @@ def _half_width(before: _NoisyStatistic, after: _NoisyStatistic) -> float | None
             return None
         if ingredients.clamp and statistic.clamps:
             return None
-        # a published count is cut off at LARGEST_WHOLE, which noise must not reach
+        # published counts are clipped at LARGEST_WHOLE, which noise must not reach
         if ingredients.multiple and ingredients.noise[0].std > LARGEST_WHOLE / 1000:
             return None
         half += ingredients.multiple / 2 if statistic.counts else 0.0

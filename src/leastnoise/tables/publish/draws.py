@@ -1,7 +1,7 @@
 """Draw the tables of a release: read and bound the rows, then draw each answer.
 
-If bounds have to be found, they are drawn first. The other answers depend on them only through the
-bounds as published, because the certificate fixed all noise before (see `layout.found_bounds`).
+Bounds that the release finds are drawn first. Other answers depend on them only through their
+published values, because the certificate fixed all noise before (see `layout.found_bounds`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Draws:
         return by_query
 
     def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:
-        """The table of each part, by its label. The rows are read in one scan."""
+        """The table of each part, by the part's label. All rows are read in one scan."""
         layouts = [layout for answer in answered for layout in answer.reads.cells]
         vectors = iter(self.rows.vectors(layouts))
         drawn: dict[str, Table] = {}
@@ -82,9 +82,11 @@ def draw_tables(
     *,
     memory: OpenTotals | None = None,
 ) -> tuple[Plan, dict[str, Table]]:
-    """Draw the tables of a release; return them after the plan, which has found bounds if any.
+    """Draw the tables of a release.
 
-    `memory` has the sums of a series with running totals, and receives the new sums.
+    Return the plan, with any limit and bounds found, and the tables.
+
+    `memory` holds the sums of a series with running totals, and receives the new sums.
     """
     rows = ExactTotals.of(source, spec_layout.spec, tell=tell)
     if (finder := found_limits.finder_of(spec_layout.spec)) is not None:
@@ -102,7 +104,8 @@ def draw_tables(
         chosen = part.read_chosen(known[part.label].columns)
         bounds[name] = found_bounds.pick_bounds(spec_layout.spec.columns[name], chosen)
     plan = plan_with_bounds(spec_layout, plan, bounds)
-    rows = replace(first.rows, spec=plan.spec)  # same persons, same cells
+    # the bounding of persons and the cells stay the same
+    rows = replace(first.rows, spec=plan.spec)
     return plan, Draws(plan=plan, rows=rows, known=known).tables()
 
 
@@ -128,7 +131,7 @@ def plan_with_bounds(
 
 
 def try_bounds(spec_layout: SpecLayout, plan: Plan) -> None:
-    """Plan with the narrowest bounds that can be found: for all columns, and for each column alone.
+    """Plan with the narrowest bounds that can be found: for all columns, then for each alone.
 
     The plan itself was made with the widest bounds. Raises Refused, naming the bounds, if a
     published number could vanish, and InvalidInput if the spec would not read back unchanged.

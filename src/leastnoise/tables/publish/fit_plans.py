@@ -24,10 +24,10 @@ def fit_plans(
 ) -> list[Plan]:
     """The plans of `releases` that together meet `budget`, at the largest common factor of their ε.
 
-    Each release comes with a count of how often it is made. Every δ stays. The factor is within .5
-    % of the largest that can be proved, if proofs of larger factors imply proofs of smaller ones.
-    Raises Refused if no factor is proved, InvalidArgument for a spec whose ε isn't a number above
-    0, and the errors of `plan`.
+    Each release comes with the number of times that it is published. The δ of the specs stay the
+    same. The factor is within .5 % of the largest that can be proved, if proofs of larger factors
+    imply proofs of smaller ones. Raises Refused if no factor is proved, InvalidArgument for a spec
+    whose ε isn't a number above 0, and the errors of `plan`.
     """
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.preregistered import Preregistered
@@ -46,14 +46,15 @@ def fit_plans(
     delta_sum = sum((part.delta * count for part, count in budgets), Fraction(0))
     first = float(budget.epsilon / epsilon_sum)
     met: dict[int, list[Plan]] = {}
-    step, most = 1.005, 2000  # ratio of successive ε; most steps from the ε that fits by sums
+    # ratio of successive factors, and the largest number of steps from the factor of summed ε
+    step, most = 1.005, 2000
 
     def exceeds(steps: int) -> bool:
         factor = first * step**steps
         plans = [release._scale(factor).plan() for release, _ in releases]  # noqa: SLF001 (the same class)
         certificates = [plan.certificate for plan in plans]
         whole = Preregistered(budget=budget, releases=zip(certificates, counts, strict=True))
-        if whole.composes_by_sums and delta_sum > budget.delta:  # at any ε
+        if whole.composes_by_sums and delta_sum > budget.delta:  # no ε can help
             raise Refused(
                 f"The deltas of these releases add up to {decimal_text(delta_sum)}, which is more "
                 f"than {decimal_text(budget.delta)}. They have to add up, since a release has "

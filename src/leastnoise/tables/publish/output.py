@@ -32,8 +32,8 @@ LARGEST = {
     PLAN: _files.LARGEST_CERTIFICATE,
     CERTIFICATE: _files.LARGEST_CERTIFICATE,
     SPEC: LARGEST_SPEC,
-}  # bytes
-# Suffixes of the files that SQLite writes beside a database, and reads if they exist.
+}  # largest size of each file, in bytes
+# Suffixes of files that SQLite writes beside a database, and reads if they exist.
 _BESIDE_LEDGERS = ("", "-journal", "-wal", "-shm")
 
 
@@ -85,7 +85,8 @@ def _check_ledger_names(path: Path, ledger: Path) -> None:
     taken = {f"{beside}{suffix}".casefold() for suffix in _BESIDE_LEDGERS}
     target = Path(os.path.realpath(path))
     for folder in (target, *target.parents):
-        if str(folder).casefold() in taken:  # some file systems ignore case
+        # compared without case, since some file systems ignore it
+        if str(folder).casefold() in taken:
             raise InvalidInput(
                 f"The ledger {ledger} needs the name {folder.name}, which is part of the output "
                 f"path {path}. Choose another output path. Nothing was spent."
@@ -94,12 +95,12 @@ def _check_ledger_names(path: Path, ledger: Path) -> None:
 
 @contextmanager
 def report_write_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the block, which only writes, into InvalidInput about `path`."""
+    """Turn write errors of the block into InvalidInput about `path`. The block must only write."""
     try:
         yield
     except OSError as error:
         raise InvalidInput(f"{path} can't be written: {error.strerror}.") from None
-    except duckdb.Error:  # from writing Parquet
+    except duckdb.Error:  # raised by writing Parquet
         raise InvalidInput(f"{path} can't be written: is the disk full?") from None
 
 
@@ -148,7 +149,10 @@ def _create_beside(path: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path, name: str) -> None:
-    """Remove leftovers of killed releases from `parent`; `name` is a pattern of directories."""
+    """Remove leftovers of killed releases from `parent`.
+
+    `name` is a glob pattern of directories.
+    """
     spill.sweep(parent, re.compile(rf"\.{name}\.\d+-\d+\.partial"))
 
 

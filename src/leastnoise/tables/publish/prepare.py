@@ -119,9 +119,10 @@ def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
     """Write every table with zeros, check it as `verify` does, and reserve space on the disk.
 
-    Until `make_room`, the disk holds a table at least as long in place of each, and a seal of the
-    final length. Tables of groups that nobody listed are written empty, since their length isn't
-    known. Raises InvalidInput if a key or a name is too long for the format or the disk.
+    Until `make_room`, the disk holds, for each table, a table that is at least as long, and a seal
+    of the final length. Tables of unlisted groups are written empty, since their length isn't
+    known. Raises InvalidInput if a key or a name is too long for the format, or if the disk is
+    full.
     """
     kind = spec.table_kind
     reserve = folder / _RESERVE
@@ -129,7 +130,7 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     try:
         zeros: dict[str, Table] = {}
         for query in plan.by_query:
-            # with a row for every group, since the number of published groups isn't known
+            # all groups get a row, since the number of published groups isn't known
             parts = [part.with_all_groups() for part in query.parts]
             tables = [table for part in parts for table in part.make_zeros()]
             zeros[query.name] = join_parts(query.layouts, tables)
@@ -139,7 +140,7 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
             check_table(reserve / f"{query.name}.{kind}", parts)
             check_headers(reserve, spec, query)
         for file in [*reserve.iterdir()]:
-            file.unlink()  # DuckDB would write a second file beside it
+            file.unlink()  # else DuckDB would write a second file beside it
         longest = [_make_longest(zeros[query.name], query.layouts) for query in plan.by_query]
         write_tables(reserve, plan, longest)
     except CertificateRejected as error:
@@ -147,12 +148,12 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
     files = Seal.of(reserve, entry=None).files | {name: sha256_of(folder / name) for name in texts}
     release_number = None if spec.series is None else spec.series.releases
-    largest_entry = 2**63 - 1  # of a ledger
+    largest_entry = 2**63 - 1  # the largest number of a ledger's entry
     seal = Seal(files=files, entry=largest_entry, release_number=release_number)
     seal.write(reserve, key)
     for file in reserve.iterdir():
         with file.open("ab") as opened:
-            opened.write(bytes(2**12))  # a block of the disk more, since files take whole blocks
+            opened.write(bytes(2**12))  # one more block of the disk, since files take whole blocks
     output.sync_files(reserve)
 
 
@@ -162,9 +163,9 @@ def make_room(folder: Path) -> None:
 
 
 def _make_longest(table: Table, parts: Sequence[TableShape]) -> Table:
-    """The table with distinct numbers that take at least as many letters and bytes as any others.
+    """The table with numbers that take at least as many letters and bytes as any others.
 
-    They use all digits, and floats have long exponents.
+    The numbers are distinct and use all digits; floats have long exponents.
     """
     if not len(table):
         return table
@@ -173,7 +174,7 @@ def _make_longest(table: Table, parts: Sequence[TableShape]) -> Table:
     odd = (_ODD * count % 2**64 for count in itertools.count(1))
     for name in values:
         if isinstance(table.columns[name][0], str):
-            continue  # a mark of suppression, which takes less than the numbers that it replaces
+            continue  # a mark of suppression, shorter than the numbers that it replaces
         whole = isinstance(table.columns[name][0], int)
         bits = itertools.islice(odd, len(table))
         columns[name] = [
@@ -194,10 +195,10 @@ def _long_float(bits: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The state of a series in its ledger: which of its `releases` is next.
+    """The state of a series in its ledger: how many of its `releases` are published.
 
-    `report` is the rule that gives rows to releases. `begun` is the ledger's record of the series;
-    None before the first release.
+    `report` names the column that assigns rows to releases. `begun` is the ledger's record of the
+    series; None before the first release.
     """
 
     series: LedgerSeries
@@ -232,7 +233,7 @@ class Standing:
 
     @classmethod
     def find_before_planning(cls, spec: Spec, folder: Path) -> Self | None:
-        """The same as `find`, but None before the ledger exists, since a plan needs no ledger."""
+        """As `find`, but None before the ledger exists, since a plan needs no ledger."""
         account = spec.privacy.ledger
         known = account is not None and os.path.lexists(folder / account.path)
         return cls.find(spec, folder) if known else None
@@ -258,11 +259,11 @@ class Standing:
         return self.folder_of(output, self.release_number)
 
     def folder_of(self, output: Path, number: int) -> Path:
-        """The directory of a release: 01 to 52, so that names sort in order."""
+        """The directory of a release, such as 01 to 52: leading zeros make names sort in order."""
         return output / f"{number:0{len(str(self.releases))}}"
 
     def plan(self, spec_layout: SpecLayout) -> Plan | None:
-        """The plan that was charged, for the present spec; None before the first release.
+        """The plan that was charged, for this spec; None before the first release.
 
         Raises Refused if the spec differs from the certificate.
         """
@@ -281,7 +282,7 @@ class Standing:
             ) from None
 
     def _check_same_rows(self, begun: ChargedSeries) -> None:
-        """Raise CertificateRejected if a row could count in another release than was charged."""
+        """Raise CertificateRejected if rows could fall in other releases than charged."""
         if begun.releases != self.releases:
             why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
             raise CertificateRejected(why)
@@ -290,7 +291,7 @@ class Standing:
             raise CertificateRejected(why)
 
     def publish(self, certificate: PlanCertificate, *, label: str) -> int:
-        """Count the next release; return the number of its entry.
+        """Record the next release in the ledger; return the number of its entry.
 
         Raises the errors of the ledger.
         """
@@ -321,7 +322,7 @@ def check_account(spec: Spec, folder: Path, standing: Standing | None) -> None:
 
 
 def afford(spec: Spec, folder: Path, plan: Plan, standing: Standing | None) -> str | None:
-    """The filter by which the ledger would admit a charge; None if no charge is due."""
+    """The name of the filter that would admit the charge; None if no charge is due."""
     from leastnoise.tables.plan.plan import Plan
 
     certificate = _validate.instance(

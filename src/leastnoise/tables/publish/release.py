@@ -123,7 +123,7 @@ class Release:
         self._begin(spec_file.lay_out(raw, folder=base), base, frame)
 
     def __repr__(self) -> str:
-        # never show the source: an address may hold a secret, and a frame would show its rows
+        # never shows the source: an address may hold a secret, and a frame would show its rows
         names, privacy = [query.name for query in self._spec.query], self._spec.privacy
         if privacy.epsilon == LEAST:
             guarantee = "the least ε"
@@ -467,7 +467,8 @@ class Release:
             with output.report_write_errors(path):
                 prepare.write_texts(folder, spec=spec, plan=plan, certificate=certificate)
                 prepare.try_tables(folder, spec=spec, plan=plan, key=key)
-        if self._spec.privacy.ledger is not None:  # else a query that fails costs nothing
+        # checked before the charge, so that a query that fails costs nothing
+        if self._spec.privacy.ledger is not None:
             tell("Trying the queries without rows")
             prepare.try_queries(rows, spec=spec, plan=plan)
         entry = prepare.charge(
@@ -485,7 +486,7 @@ class Release:
 
 
 def _separate_frame(data: object) -> tuple[object, Frame | SparkRows | None]:
-    """Separate a frame from its section: the section for the spec, and the frame, if any."""
+    """Split `data` into the section for the spec, and the frame if there is one."""
     from leastnoise.tables.rows import source
 
     section = data if isinstance(data, Mapping) else {"source": data}

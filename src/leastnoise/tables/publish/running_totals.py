@@ -58,10 +58,10 @@ _PUT_BACK = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """The next step of a series: to draw a release, or to `finish` the folder of one.
+    """The next step of a series: draw a release, or `finish` the folder of a drawn release.
 
-    `first` is the first release of its tree. `state` is the content of the state file; None before
-    the series began.
+    `first` is the number of the first release of its tree. `state` is the content of the state
+    file; None before the series began.
     """
 
     number: int
@@ -74,12 +74,13 @@ def state_file(spec: Spec, folder: Path) -> StateFile:
     """The state file of a spec in `folder`: by default the path of its output with .state."""
     if spec.series is None or spec.output is None:
         raise TypeError("the checks of the spec come first")
-    beside = f"{PurePath(spec.output.path)}.state"  # also of "weekly/": never in that folder
+    # "weekly/" gives "weekly.state", which is not in that folder
+    beside = f"{PurePath(spec.output.path)}.state"
     return StateFile(path=folder / (spec.series.state or beside))
 
 
 def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
-    """SHA-256 of all that may not change in a series: the certificate, and most of the spec.
+    """The SHA-256 of all that may not change in a series: the certificate, and most of the spec.
 
     The source, the output, the report and the paths of files may change.
     """
@@ -94,7 +95,10 @@ def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
 
 
 def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
-    """The next step of a series. Raises Refused where ledger, state and folders don't fit."""
+    """The next step of a series.
+
+    Raises Refused if ledger, state and folders contradict each other.
+    """
     file, begun, path = state_file(spec, folder), standing.begun, _output(spec, folder)
     newest = _newest_folder(path)
     if begun is None:
@@ -132,7 +136,7 @@ def is_complete(spec: Spec, folder: Path, standing: Standing) -> bool:
     begun, file = standing.begun, state_file(spec, folder)
     if begun is None or begun.tag is None or begun.published < standing.releases:
         return False
-    if not file.exists:  # the last release deletes it
+    if not file.exists:  # the last release deletes the state file
         return True
     try:
         state = file.read()
@@ -154,7 +158,7 @@ def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
 
 
 def _is_of(folder: Path, state: State) -> bool:
-    """True if a folder holds the newest release that was drawn."""
+    """True if the folder holds the release that the state drew last."""
     try:
         link = Seal.read(folder).link
     except (CertificateRejected, SourceError):
@@ -163,7 +167,7 @@ def _is_of(folder: Path, state: State) -> bool:
 
 
 def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) -> bool:
-    """True if a state goes with the ledger's last entry; False if it is older.
+    """True if the state belongs to the ledger's last entry; False if it is older.
 
     Raises Refused for a state of another plan, and if the ledger is older than the state.
     """
@@ -178,7 +182,7 @@ def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) 
 
 
 def plan_step(spec_layout: SpecLayout, certificate: PlanCertificate, step: Step) -> Plan:
-    """The plan of the release of a step."""
+    """The plan of the release in a step."""
     return plan_as_certified(spec_layout.at_release(step.number, first=step.first), certificate)
 
 
@@ -235,7 +239,7 @@ class SeriesRelease:
         )
 
     def _draw(self, step: Step, rows: Source) -> _Drawn:
-        """Count, draw, and enter the release in the ledger and the state, both or neither."""
+        """Count, draw, and enter the release in both the ledger and the state, or in neither."""
         plan = self.plan
         self.tell("Trying the queries without rows")
         prepare.try_queries(rows, spec=plan.spec, plan=plan)
@@ -283,8 +287,8 @@ class SeriesRelease:
 def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label: str) -> int:
     """Begin a new tree; return the number of its first release.
 
-    Raises Refused while the state is good, if it is of another plan, if its file isn't a state, and
-    if the ledger is older than the state or a folder.
+    Raises Refused if the state is still valid, if it belongs to another plan, if the file isn't a
+    state, and if the ledger is older than the state or a folder.
     """
     spec, begun = spec_layout.spec, standing.begun
     if begun is None:
@@ -297,7 +301,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
     if file.exists:
         try:
             state = file.read()
-        except InvalidInput as error:  # it may be any other file, such as a ledger
+        except InvalidInput as error:  # the file may be of any kind, such as a ledger
             raise Refused(
                 f"{error} Move it away, and restart again: no other file is overwritten."
             ) from None
@@ -320,7 +324,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
 
 
 def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
-    """Raise CertificateRejected unless the digest of a folder follows from its counts."""
+    """Raise CertificateRejected unless the digest in a folder's seal follows from its counts."""
     link, number = seal.link, seal.release_number
     if link is None or number is None or number < link.first:
         raise CertificateRejected("The release has no place in the chain of its series.")
@@ -345,7 +349,7 @@ def _output(spec: Spec, folder: Path) -> Path:
 
 
 def _newest_folder(path: Path) -> int:
-    """The largest number of a release that has a folder; 0 if none has."""
+    """The largest number of a release that has a folder; 0 without folders."""
     names = os.listdir(path) if path.is_dir() else []
     return max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
 
@@ -371,7 +375,7 @@ def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:
 
 
 def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
-    """The state after a release. After the last release no noise is kept."""
+    """The state after a release. After the last release, it holds no noise."""
     sums = _records(memory.after)
     if last:
         for record in sums.values():

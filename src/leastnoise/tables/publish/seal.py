@@ -1,7 +1,7 @@
 """The seal of a release: the SHA-256 of each file when it was published, and its ledger entry.
 
 Anyone who can write to the directory can replace the seal. Only a signature, by a key that others
-know, shows that.
+know, reveals a replaced seal.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 RECORD, SIGNATURE = "release.json", "release.sig"
 _KIND, _VERSION = "release-record", 1
 _FIELDS = ("kind", "version", "files", "entry")
-_NUMBER = "release"  # the field of the release number, only in a series
-_LINK = "chain"  # only in a series with running totals
+_NUMBER = "release"  # the field of the release number; only in a series
+_LINK = "chain"  # the field of the chain; only in a series with running totals
 _MAKE_ONE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A release in the chain of a series with running totals.
+    """The place of a release in the chain of a series with running totals.
 
-    `first` is the first release of its tree. `digest` is the digest of the release, and `before`
-    the digest of the previous release; "" for the first release of the series.
+    `first` is the number of the first release of its tree. `digest` is the digest of the release,
+    and `before` the digest of the previous release; "" for the first release of the series.
     """
 
     first: int
@@ -49,7 +49,7 @@ class Link:
     digest: str
 
     def follows(self, *, plan: str, release: int, counts: Mapping[str, Sequence[int]]) -> str:
-        """The digest of a release with these counts after the digest before."""
+        """The digest that a release with these counts has after the digest `before`."""
         return chained(self.before, plan=plan, release=release, counts=counts)
 
     def to_record(self) -> dict[str, Any]:
@@ -69,11 +69,11 @@ class Link:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Seal:
-    """The seal of a release.
+    """The SHA-256 of each file of a release, and the release's place in ledger and series.
 
-    `files` has the SHA-256 of each file by name, `entry` the number of the ledger's entry that was
-    charged, if any, and `release_number` the position in a series, from 1 on. `link` is the link
-    of a release in a series with running totals.
+    `files` has the SHA-256 by file name. `entry` is the number of the charged ledger entry, if any.
+    `release_number` is the position in a series, from 1 on. `link` is for series with running
+    totals.
     """
 
     files: dict[str, str]

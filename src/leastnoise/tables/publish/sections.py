@@ -1,4 +1,4 @@
-"""The sections of a spec that arguments in Python stand for."""
+"""Sections of a spec that arguments in Python stand for."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _groups_of_column(column: Mapping[str, Any]) -> Any:
 
 
 def path_section(path: object) -> object:
-    """The section for a path; a section is returned unchanged."""
+    """The section for a path. Returns a section unchanged."""
     return {"path": str(path)} if isinstance(path, str | Path) else path
 
 
 def is_private(groups: object) -> bool:
-    """True if the keys of these groups come from the data."""
+    """True if these groups are `"private"`: their keys come from the data."""
     if isinstance(groups, Mapping):
         return "keys" in groups
     return isinstance(groups, str) and groups == "private"

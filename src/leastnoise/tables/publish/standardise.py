@@ -2,8 +2,8 @@
 
 notation: w_a = the weight of band a, ρ_a its rate without noise; A = the number of bands.
 
-Each ρ_a is in an interval of 1 − 0.05/A by its own tests (`fieller`). All are with 95 %
-(Bonferroni). Then Σ w_a ρ_a is between the sums of w_a times the lower and the upper ends.
+An interval holds each ρ_a with probability 1 − 0.05/A (`fieller`). By Bonferroni all hold together
+with probability 95 %. Then Σ w_a ρ_a is between the sums of w_a times the lower and the upper ends.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def standardise_rates(
     shape = [grouped.cells for grouped in part.layout.axes]
 
     def total(cells: Floats, scaled: Floats) -> Floats:
-        """The weighted sum over the standard population's bands, for each group; 0 · ∞ = 0."""
+        """For each group, the weighted sum over the standard population's bands, with 0 · ∞ = 0."""
         bands = np.moveaxis(cells.reshape(shape), axis, -1)
         return np.where(scaled > 0, bands * scaled, 0.0).sum(axis=-1).ravel()
 
@@ -98,7 +98,7 @@ def standardise_rates(
 
 
 def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Ratio, Ingredients]:
-    """The only ratio of a query, and the part of the query that draws it."""
+    """The only ratio of a query, the part that draws it, and the ratio's ingredients."""
     ratios = [
         (part, statistic, ingredients)
         for part in parts
@@ -126,7 +126,7 @@ def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Rati
 def _find_labels(
     part: NoisyPart, ratio: Ratio, ingredients: Ingredients
 ) -> list[tuple[str, float]]:
-    """The columns of the ratio's two numbers, each with its unit."""
+    """The columns of the ratio's numerator and denominator, each with its unit."""
     layout = part.layout
     published = {
         item.components: (statistic.label, item.unit)
@@ -146,7 +146,7 @@ def _find_labels(
 
 
 def _read_weights(given: Mapping[str, Any], layout: Layout) -> tuple[int, Floats]:
-    """The position of the weighted column among the groups, and the weights."""
+    """The index of the weighted column among the query's axes, and its weights."""
     columns = [axis.column for axis in layout.axes]
     if len(given) != 1 or next(iter(given)) not in columns:
         raise InvalidArgument(

@@ -41,9 +41,9 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
 
     Checks names, keys, rows, the `_std` of counts and sums, intervals, and the columns of each
     part. Columns that earlier versions did not write may be missing, but only all together. If
-    counts decide which groups are published, `find_wrong_rows` checks the rows; keys that nobody
-    listed are checked by `find_wrong_keys`. Suppressed rows must be blank, and are then taken for
-    rows of 0. Raises CertificateRejected.
+    counts decide which groups are published, `find_wrong_rows` checks the rows. `find_wrong_keys`
+    checks unlisted keys. Suppressed rows must be blank; then they are checked as rows of 0. Raises
+    CertificateRejected.
     """
     layouts = [layout for part in parts for layout in part.layouts]
     noisy = [pair for part in parts for pair in part.noisy]
@@ -84,9 +84,9 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
 def _fill_suppressed(
     columns: dict[str, list[Any]], parts: Sequence[TablePart], kind: str
 ) -> dict[str, list[Any]]:
-    """The columns of a table, with the numbers of a row without noise and rows where it is blank.
+    """The columns of a table, with suppressed numbers replaced by the numbers of an empty table.
 
-    Raises ValueError for other marks, and for suppressed rows with numbers.
+    Raises ValueError for unknown marks, and for suppressed rows with numbers.
     """
     layouts = [layout for part in parts for layout in part.layouts]
     if layouts[0].suppressed_below is None or SUPPRESSED not in columns:
@@ -116,7 +116,7 @@ def _check_keys(
     *,
     rows: int,
 ) -> None:
-    """Check that keys are the public ones cell by cell, else by `find_wrong_keys`."""
+    """Check that keys are the public keys, row by row, or else check them by `find_wrong_keys`."""
     kind = path.suffix.removeprefix(".")
     if not layout.rows_are_public:
         order = numbers[layout.decides] if layout.decides and layout.top is not None else None
@@ -140,7 +140,7 @@ def _are_equal(stored: list[Any], wanted: list[Any]) -> bool:
 
 
 def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
-    """True if each stored number is close to the one number `wanted`, or to its own."""
+    """True if each stored number is close to `wanted`, or to its number in the array `wanted`."""
     expected = np.ravel(wanted).tolist()
     expected = expected * len(stored) if isinstance(wanted, float) else expected
     return len(stored) == len(expected) and all(map(is_close, stored, expected))

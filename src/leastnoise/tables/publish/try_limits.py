@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 LIMITS = ("max_rows", "max_groups", "max_rows_per_group")
-MOST_VALUES = 20  # each is a plan, which takes seconds
+MOST_VALUES = 20  # each value needs a plan, which takes seconds
 _BOUNDS = "bounds."
 _Cells = tuple[Layout, NDArray[np.float64]]
 """A layout, and the numbers of its cells."""
@@ -56,8 +56,8 @@ class Trial:
     """The error of one statistic with one value of a limit, in the statistic's own units.
 
     `noise`, `bias` and `total` are root mean squares over the groups of the statistic; for a mean,
-    over groups that have values. `least` is true if no other value of the limit has a smaller
-    total, and some have a larger one.
+    over groups that have values. `least` is True if no other value of the limit has a smaller
+    total, and some value has a larger total.
     """
 
     query: str
@@ -76,7 +76,7 @@ class Trial:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """The errors of statistics with each value, and the statistics that can't be compared."""
+    """Errors of statistics with each value of a limit, and statistics that can't be compared."""
 
     trials: tuple[Trial, ...]
     not_compared: tuple[str, ...]
@@ -232,7 +232,10 @@ def _sum_cells(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
 def _find_errors(
     spec: Spec, part: NoisyPart, truth: _Cells, *, value: str, folder: Path
 ) -> Iterator[Trial]:
-    """The error of each statistic of a query; `truth` has its cells without limits."""
+    """Yield the error of each statistic of a query.
+
+    `truth` has the query's cells without limits.
+    """
     layout = part.layout
     limited = _sum_cells(spec, layout, folder)
     noisy = values_of(layout, limited, part.noise_errors)
@@ -261,7 +264,7 @@ def _root_mean_square(values: NDArray[np.float64]) -> float:
 
 
 def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """The errors by statistic, in the order of the values, with the smallest of each marked."""
+    """Yield the errors by statistic, in the order of the values, and mark the smallest of each."""
     by_statistic: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         by_statistic.setdefault((trial.query, trial.statistic), []).append(trial)
@@ -272,7 +275,7 @@ def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
 
 
 def _list_uncompared(trials: Sequence[Trial], spec_layout: SpecLayout, plan: Plan) -> Iterator[str]:
-    """The statistics of a plan that aren't compared, except counts of rows that limits drop."""
+    """Yield the statistics that aren't compared, except counts of rows that limits drop."""
     compared = {(trial.query, trial.statistic) for trial in trials}
     for query in plan.by_query:
         for statistic in statistics_of(query.layouts):

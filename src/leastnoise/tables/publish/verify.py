@@ -177,7 +177,7 @@ def _check_found_bounds(plan: Plan, folder: Path, kind: str) -> None:
 
 
 def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
-    """Reject a seal whose ledger entry or release number doesn't fit the spec."""
+    """Reject a seal whose ledger entry or release number contradicts the spec."""
     release_number = sealed.release_number
     if (spec.privacy.ledger is None) != (sealed.entry is None):
         raise CertificateRejected(f"Either {seal.RECORD} or the spec names a ledger, but not both.")
@@ -241,7 +241,7 @@ def _read_certificate(folder: Path) -> PlanCertificate:
         return PlanCertificate.from_json(text)
     except InvalidInput:
         raise
-    except ValueError:  # a number of thousands of digits
+    except ValueError:  # int() raises an error for thousands of digits
         raise CertificateRejected(
             f"{output.CERTIFICATE} holds a number that is too long."
         ) from None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def numbered_folders(path: Path) -> list[Path]:
-    """The folders of releases in the output folder of a series, in order."""
+    """The folders of releases in the output folder of a series, by number."""
     folders = sorted(path.iterdir()) if path.is_dir() else []
     named = (name for name in folders if name.name.isascii() and name.name.isdigit())
     return sorted((name for name in named if name.is_dir()), key=lambda name: int(name.name))
@@ -137,7 +137,7 @@ def sum_releases(path: str | Path, first: int, last: int) -> list[Table]:
 
 
 def _add(numbers: Sequence[Numbers], label: str) -> list[int]:
-    """The sums of the counts of a query over some releases."""
+    """The sum of a query's counts over some releases, for each cell."""
     counts = [of_release[label][0] for of_release in numbers]
     return [sum(of_cell) for of_cell in zip(*counts, strict=True)]
 
@@ -150,7 +150,7 @@ def _check_start(release: VerifiedRelease) -> None:
 
 
 def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
-    """Raise CertificateRejected unless one release may follow the other."""
+    """Raise CertificateRejected unless release `after` may follow release `before`."""
     first, second = before.release_number or 0, after.release_number or 0
     where = f"Releases {first:,} and {second:,}"
     if before.link is None or after.link is None:
@@ -173,7 +173,7 @@ def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
 
 
 def _check_totals(after: VerifiedRelease, before: Numbers, numbers: Numbers) -> None:
-    """Raise CertificateRejected unless each total is the total before plus the count."""
+    """Raise CertificateRejected unless each total is the previous total plus the count."""
     for label, (counts, totals) in numbers.items():
         added = [total + count for total, count in zip(before[label][1], counts, strict=True)]
         if added != totals:

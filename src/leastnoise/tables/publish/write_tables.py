@@ -42,7 +42,7 @@ _CHECK = (
     "The folder of this workbook has a proof of the guarantee, which leastnoise verify FOLDER "
     "checks, and the SHA-256 of each file. The sentences in this workbook are not checked."
 )
-_MOST_DIGITS = 12  # after the point
+_MOST_DIGITS = 12  # digits after the point
 
 
 def write_tables(folder: Path, plan: Plan, tables: Iterable[Table]) -> None:
@@ -61,7 +61,7 @@ def write_tables(folder: Path, plan: Plan, tables: Iterable[Table]) -> None:
 
 
 def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[object]] | None:
-    """The lines of a CSV that differ from the table's own names and rows; None without any."""
+    """The lines of a CSV in another form than the table's own names and rows; else None."""
     output, parts = spec.output, query.layouts
     if output is not None and output.format == "sdmx-csv":
         return observations.list_lines(table, parts, agency=output.agency or "")
@@ -71,7 +71,7 @@ def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[
 
 
 def check_headers(folder: Path, spec: Spec, query: QueryPlan) -> None:
-    """Raise CertificateRejected unless a table has the headers and labels that the spec says."""
+    """Raise CertificateRejected unless a table's headers and labels are as the spec asks."""
     output, parts = spec.output, query.layouts
     if output is None or output.format in {"parquet", "json"}:
         return
@@ -86,7 +86,8 @@ def check_headers(folder: Path, spec: Spec, query: QueryPlan) -> None:
             wanted = observations.header_of(parts) if output.format == "sdmx-csv" else wanted
     except (OSError, ValueError, LeastnoiseError):
         raise CertificateRejected(f"The table {query.name} is missing or unreadable.") from None
-    older = output.headers != "both" and output.format == "csv"  # may lack newer columns
+    # earlier versions lack newer columns
+    older = output.headers != "both" and output.format == "csv"
     if stored != wanted and not (older and {*stored} <= {*wanted}):
         raise CertificateRejected(f"The table {query.name} has other headers than the spec says.")
 
@@ -113,7 +114,7 @@ def _describe_noise(spec: Spec, parts: Sequence[TablePart]) -> str:
 
 
 def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
-    """The number format of each column of a statistic: two digits of the noise, or whole counts."""
+    """The number format of each statistic's columns: two significant digits of noise, or whole."""
     formats: dict[str, str] = {}
     for asked in statistics_of(query.layouts):
         columns = [f"{asked.label}{suffix}" for suffix in asked.suffixes]
@@ -129,7 +130,7 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
 
 
 def _digits_after_point(stds: Sequence[Any]) -> int | None:
-    """The digits after the point that noise of the smallest of these deviations justifies."""
+    """The number of decimals that two digits of the smallest of these deviations need."""
     known = [std for std in stds if std is not None and math.isfinite(std) and std > 0]
     if not known:
         return None

@@ -39,7 +39,7 @@ def column_labels(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
         for axis in parts[0].axes
         for name in axis.columns
     }
-    labels |= {name: name for name in names if name not in labels}  # the conditions
+    labels |= {name: name for name in names if name not in labels}  # names of conditions
     labels[SUPPRESSED] = SUPPRESSED
     labels |= {
         f"{asked.label}{suffix}": in_words(asked, spec) + _MEANINGS.get(suffix, suffix)
@@ -66,7 +66,7 @@ def headers_of(parts: Sequence[TableShape], spec: Spec) -> list[str]:
 
 
 def in_words(asked: AnyStatistic, spec: Spec) -> str:
-    """The readers' name for a statistic, with the counted unit if it counts without a column."""
+    """A statistic's name for readers, with the counted unit if it counts without a column."""
     if asked.label == "count_units":
         return f"count, each {spec.privacy.person} once"
     if asked.label == "count" and not spec.privacy.by_row:
@@ -76,12 +76,12 @@ def in_words(asked: AnyStatistic, spec: Spec) -> str:
 
 
 def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
-    """The readers' names for the statistics of a table, by their columns."""
+    """The statistics' names for readers, by column of the table."""
     return {asked.label: in_words(asked, spec) for asked in statistics_of(parts)}
 
 
 def describe_query(parts: Sequence[TableShape], spec: Spec) -> str:
-    """A sentence with a table's statistics and keys."""
+    """A sentence that lists a table's statistics and keys."""
     layout = parts[0]
     what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"
     what = what[0].upper() + what[1:]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.spec.values import ColumnType
 
-_INT = re.compile("0|-?[1-9][0-9]{0,18}")  # an int in a CSV
+_INT = re.compile("0|-?[1-9][0-9]{0,18}")  # how an int is written in a CSV
 _UNSEEN = re.compile(re.sub(r"\\x\{([0-9A-F]+)\}", lambda match: chr(int(match[1], 16)), UNSEEN))
 _BOOLS = {"False": False, "True": True}
 _KINDS: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
@@ -35,7 +35,7 @@ def find_wrong_keys(
     *,
     counts: Sequence[float] | None = None,
 ) -> str | None:
-    """A phrase that names wrong keys of a table, to end a sentence; None if all keys are right.
+    """The fault of a table's keys, as the end of a sentence; None if all keys are right.
 
     Keys have the type of the spec, if it states one, no control characters, and at most the length
     that the spec allows. Keys of a public column are among its public keys. Rows are distinct, and
@@ -43,7 +43,7 @@ def find_wrong_keys(
     """
     remaining = list(columns)
     axis_orders: list[list[list[Any]]] = []
-    if not columns:  # a single cell, whose row `find_wrong_rows` counts
+    if not columns:  # a table without keys, whose only row `find_wrong_rows` counts
         return None
     axes = layout.axes
     if layout.conditions:
@@ -67,7 +67,7 @@ def find_wrong_keys(
 
 
 def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterator[list[Any]]:
-    """The sort keys that an axis's rows may have; several, since a CSV doesn't mark numbers."""
+    """Yield the possible sort keys of an axis's rows: several, since a CSV doesn't show types."""
     if isinstance(axis, Unlisted):
         for known in ("int", "bool", "text") if axis.kind is None else (axis.kind,):
             values = [_parse_key(stored, known, kind) for stored in columns[0]]
@@ -89,7 +89,8 @@ def _typed(keys: tuple[Any, ...]) -> tuple[tuple[type, Any], ...]:
 def _parse_key(stored: Any, known: ColumnType, kind: str) -> Any:
     """The stored key as a value of the type `known`; None if it has another type."""
     if kind == "xlsx" and known == "int" and isinstance(stored, str):
-        whole = int(stored) if _INT.fullmatch(stored) else None  # long ones are texts
+        # a workbook stores long integers as texts
+        whole = int(stored) if _INT.fullmatch(stored) else None
         return whole if whole is not None and values_as_read([whole], kind) == [stored] else None
     if kind != "csv":
         return stored if type(stored) is _KINDS[known] else None

@@ -40,12 +40,12 @@ _ATTRIBUTES = {
     "_high": "INTERVAL_HIGH",
     "_rows_95": "ERROR_ROWS",
 }
-_ID = re.compile(r"[A-Za-z0-9_@$-]+")  # of a component in SDMX
+_ID = re.compile(r"[A-Za-z0-9_@$-]+")  # an identifier in SDMX
 _RESERVED = {*_START, _STATISTIC, _VALUE, *_STATUS, *_ATTRIBUTES.values()}
 
 
 def why_not(parts: Sequence[TableShape]) -> str | None:
-    """The reason why a query's table has no observations; None if it has."""
+    """The reason why a query's table can't be written as observations; None if it can."""
     if not statistics_of(parts):
         return "has keys alone, and SDMX-CSV needs a statistic"
     for name in key_names(parts[0]):
@@ -57,7 +57,7 @@ def why_not(parts: Sequence[TableShape]) -> str | None:
 
 
 def header_of(parts: Sequence[TableShape]) -> list[str]:
-    """The header of a query's table."""
+    """The header of the observations of a query's table."""
     suffixes = {suffix for asked in statistics_of(parts) for suffix in asked.suffixes}
     attributes = [name for suffix, name in _ATTRIBUTES.items() if suffix in suffixes]
     return [*_START, *key_names(parts[0]), _STATISTIC, _VALUE, *_STATUS, *attributes]
@@ -92,7 +92,10 @@ def is_header(names: Sequence[str], parts: Sequence[TableShape]) -> bool:
 def read_columns(
     names: Sequence[str], lines: Sequence[Sequence[str]], parts: Sequence[TableShape]
 ) -> dict[str, list[Any]]:
-    """The columns of the table, as texts. Raises ValueError for lines of any other kind."""
+    """The columns of the table, as texts.
+
+    Raises ValueError unless the lines are its observations.
+    """
     if not lines:
         return {name: [] for name in result_columns(parts)}
     keys = len(key_names(parts[0]))
@@ -130,7 +133,7 @@ def read_columns(
 
 
 def _read_marks(codes: Sequence[Sequence[str]], parts: Sequence[TableShape]) -> list[str]:
-    """The mark of each row. Raises ValueError for any other status."""
+    """The suppression mark of each row. Raises ValueError for an unknown status."""
     allowed = [SHOWN] if parts[0].suppressed_below is None else MARKS
     marks = {_CODES[mark]: mark for mark in allowed}
     try:

@@ -1,9 +1,9 @@
 """From a noisy vector to a table: keys, statistics, and the error that the noise causes.
 
 The names of tables and columns are public, so they are known before any row is read. If not all
-groups are published, their published counts alone decide which are. That is post-processing of
-noisy numbers and costs nothing. Rows of the source influence the number of published rows only
-through these counts, and never an exit code or a message.
+groups are published, the noisy counts alone decide which are. That is post-processing and costs
+nothing. Rows of the source influence the number of published rows only through these counts, and
+never an exit code or a message.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def key_names(part: TableShape) -> list[str]:
 
 
 def result_columns(parts: Sequence[TableShape]) -> tuple[str, ...]:
-    """The column names of a query's table: its keys, each statistic's columns, and marks, if any.
+    """The column names of a query's table: keys, each statistic's columns, suppression marks.
 
     `parts` are the layouts of the query's parts.
     """
@@ -95,11 +95,10 @@ def _reaches(layout: TableShape, count: float) -> bool:
 
 
 def find_wrong_rows(layout: TableShape, numbers: Mapping[str, Sequence[float]]) -> str | None:
-    """A phrase that names missing or excess rows, to end a sentence; None if the rows are right.
+    """The fault of a table's set of rows, as the end of a sentence; None if the rows are right.
 
-    `numbers` are the columns of numbers in the table. `find_wrong_keys` checks the order of the
-    rows. The counts of groups that were left out can't be checked, since the table doesn't have
-    them.
+    `numbers` are the table's columns of numbers. `find_wrong_keys` checks the order of the rows.
+    The counts of groups that were left out can't be checked, since the table doesn't have them.
     """
     if layout.decides is None:
         return None
@@ -231,11 +230,11 @@ def table_of(
 ) -> Table:
     """The table of a query, or of a part of it, from its noisy vector, shape (dimension,).
 
-    `noise` has an error per component. `_low` and `_high` hold the statistic without noise (clamped
-    and clipped as the plan says) with probability 95 %, each interval by itself. `_std` is the
-    standard deviation of the noise before rounding and clamping. `keys` are needed if nobody listed
-    the groups: the columns of keys, a value per row. All this is post-processing of the vector and
-    of public numbers.
+    `noise` has an error per component. Each interval from `_low` to `_high` by itself holds the
+    statistic without noise (clamped and clipped as the plan says) with probability 95 %. `_std` is
+    the standard deviation of the noise before rounding and clamping. `keys` are the columns of
+    keys, a value per row; they are needed for unlisted groups only. All this is post-processing of
+    the vector and of public numbers.
     """
     cells = vector.reshape(-1, len(layout.components))
     values = key_columns(layout) if keys is None else [*keys]
@@ -262,16 +261,19 @@ def join_parts(layouts: Sequence[TableShape], tables: Sequence[Table]) -> Table:
 
 
 def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers, with 0 for negative ones; intervals keep every value that isn't negative."""
+    """The numbers, with 0 for negative ones.
+
+    Intervals still hold every value ≥ 0 that they held.
+    """
     return np.where(ends > 0, ends, 0.0)  # −0 becomes 0, too
 
 
 def _whole(
     rounding: Callable[[Floats], Floats], values: Floats, multiple: int
 ) -> NDArray[np.int64]:
-    """Multiples as ints, at most so large that every reader of JSON holds them exactly.
+    """Multiples as ints, clipped to the range in which every reader of JSON holds them exactly.
 
-    A true count is at most 2^34 (see `layout`), so the cut-off never excludes it from an interval.
+    A true count is at most 2^34 (see `layout`), so clipping never excludes it from an interval.
     """
     most = float(LARGEST_WHOLE // multiple * multiple)
     return np.clip(round_to_multiple(rounding, values, multiple), -most, most).astype(np.int64)

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 # A spreadsheet runs a cell as a formula if it begins with one of these signs; in East Asian
-# settings the wide forms count, too. If lists are separated by semicolons, it also splits quoted
-# texts at these.
+# settings, also with their wide forms. If semicolons separate lists, it also splits quoted texts at
+# them.
 _FORMULA = r"(?:[^\S\t\r\n]|['\"])*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]"
 _CELL = r"(?:\A|(?<=[;\t\r\n]))"
 _UNSAFE = re.compile(f"{_CELL}(?={_FORMULA})")
 _ESCAPED = re.compile(f"{_CELL}'(?={_FORMULA})")
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
-_LARGEST_WORKBOOK = 2**30  # bytes of a file of all tables
-_IN_XML = 4  # bytes of a cell in XML for each of a CSV or JSON
+_LARGEST_WORKBOOK = 2**30  # bytes of a workbook
+_IN_XML = 4  # bytes of a cell in XML for each byte in CSV or JSON
 _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 
 
@@ -71,7 +71,7 @@ def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     try:
         return _READERS[path.suffix.removeprefix(".")](content, parts)
-    except RecursionError:  # lists in lists in lists
+    except RecursionError:  # JSON with deeply nested lists
         raise ValueError("not what write_table writes") from None
 
 
@@ -86,7 +86,7 @@ def read_labelled(
 
 
 def read_header(path: Path, parts: Sequence[TableShape]) -> list[str]:
-    """The header of a CSV, exactly as in the file."""
+    """The header of a CSV: its columns' names and labels, exactly as in the file."""
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     return [*map(unescape_formulas, next(_csv_rows(content.decode("utf-8")), []))]
 
@@ -103,15 +103,15 @@ def escape_formulas(text: str) -> str:
 
 
 def unescape_formulas(text: str) -> str:
-    """The text that `escape_formulas` changed into this one."""
+    """The text from which `escape_formulas` made this text."""
     return _ESCAPED.sub("", text)
 
 
 def values_as_read(values: list[Any], kind: str) -> list[Any]:
-    """The column that `read_table` reads after `write_table` wrote `values` in this format.
+    """The column that `read_table` reads back after `write_table` wrote `values` in this format.
 
-    A CSV has only texts, with "-inf" and "inf" for open ends, and "" for suppressed numbers. JSON
-    has no infinities; it gets null. For a workbook see `workbook`.
+    A CSV has only texts, with "-inf" and "inf" for infinite ends, and "" for suppressed numbers.
+    JSON has no infinities; it gets null. For a workbook see `workbook`.
     """
     if kind == "csv":
         return ["" if value is None else str(value) for value in values]
@@ -121,10 +121,10 @@ def values_as_read(values: list[Any], kind: str) -> list[Any]:
 
 
 def _largest(parts: Sequence[TableShape]) -> int:
-    """A number of bytes that no table of a query with these parts exceeds."""
+    """An upper bound on the bytes of the table of a query with these parts."""
     layout, columns = parts[0], result_columns(parts)
     if layout.listed_cells is None:
-        return 2**31  # any number of groups may be published
+        return 2**31  # the number of published groups has no bound
     letters = sum(map(len, columns))
     letters += sum(
         max(len(str(value)) for value in values)
@@ -134,7 +134,7 @@ def _largest(parts: Sequence[TableShape]) -> int:
     letters += max((len(condition.name) for condition in layout.conditions), default=0)
     # An escaped letter in JSON has at most 12 bytes, a number with its punctuation at most 64.
     row = 12 * letters + 64 * len(columns)
-    room = 2**20  # for all that doesn't grow with the rows
+    room = 2**20  # bytes for everything that doesn't grow with the rows
     return room + (layout.cells + 1) * row
 
 
@@ -165,13 +165,13 @@ def _read_csv(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any
         ]
         return observations.read_columns(names, lines, parts)
     columns = _by_column(_without_labels(names, result_columns(parts)), rows)
-    for name in [*columns][:keys]:  # the others hold numbers
+    for name in [*columns][:keys]:  # the other columns hold numbers
         columns[name] = [*map(unescape_formulas, columns[name])]
     return columns
 
 
 def _without_labels(headers: list[str], known: Sequence[str]) -> list[str]:
-    """The names of the columns in `headers`, whose labels may stand behind them."""
+    """The names of the columns in `headers`, each without the label that may follow it."""
     if not {*known}.isdisjoint(headers):
         return headers
     starts = {f"{name}{SEPARATOR}": name for name in known}
@@ -221,7 +221,7 @@ def _write_json(table: Table, path: Path) -> None:
 
 
 def _read_json(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
-    # Pairs instead of dictionaries, which would hide a repeated field.
+    # Pairs instead of dictionaries, which would hide repeated fields.
     records: Any = json.loads(content.decode("utf-8"), object_pairs_hook=tuple)
     if records == [] and not parts[0].rows_are_public:
         return {name: [] for name in result_columns(parts)}

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORKBOOK = "tables.xlsx"
-_MOST_ROWS = 2**20  # of a sheet
+_MOST_ROWS = 2**20  # rows of a sheet
 _HEAD = 5
 """Rows above the data: the table's name, its description, a note, labels, names of columns."""
-_LONGEST_CELL, _LONGEST_NAME = 32_767, 31  # characters
+_LONGEST_CELL, _LONGEST_NAME = 32_767, 31  # characters of a cell, and of a sheet's name
 _SHOWN = 10**15  # spreadsheets show 15 digits
 _WIDEST = 40
 _COVER = "About"
-_TAKEN = {"history"}  # Excel keeps this name of a sheet to itself
-_DAY = datetime(2000, 1, 1)  # of creation, constant
+_TAKEN = {"history"}  # Excel reserves this sheet name
+_DAY = datetime(2000, 1, 1)  # the date of creation, always the same
 _TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _DAMAGES = (BadZipFile, ET.ParseError, EOFError, LookupError, LZMAError, RuntimeError, ZlibError)
@@ -79,7 +79,7 @@ class Cover:
 
 
 def values_in_cells(values: Sequence[Any]) -> list[Any]:
-    """The values that `read_sheet` reads after `write_workbook` wrote them."""
+    """The values that `read_sheet` reads back after `write_workbook` wrote `values`."""
     return [_value_in_cell(value) for value in values]
 
 
@@ -94,13 +94,13 @@ def _value_in_cell(value: Any) -> Any:
 
 
 def _shortest(number: float) -> int | float:
-    """The number as the int that reads back, if it is whole."""
+    """The shortest number that reads back: an int if it is whole."""
     whole = isinstance(number, int) or (number.is_integer() and abs(number) < _SHOWN)
     return int(number) if whole else number
 
 
 def sheet_names(names: Sequence[str]) -> list[str]:
-    """Valid names of sheets for tables: short, and distinct apart from capitals.
+    """Valid sheet names for tables: short, and distinct even without regard to case.
 
     >>> sheet_names(["by_region", "BY_REGION", "history", "x" * 40])
     ['by_region', 'BY_REGION 2', 'history 2', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx']
@@ -110,7 +110,7 @@ def sheet_names(names: Sequence[str]) -> list[str]:
 
 
 def _free_name(name: str, taken: set[str]) -> str:
-    """The name of a sheet for a table, which is added to the `taken` names."""
+    """A free sheet name for a table; it is added to the `taken` names."""
     suffixes = chain([""], (f" {number}" for number in count(2)))
     candidates = (name[: _LONGEST_NAME - len(suffix)] + suffix for suffix in suffixes)
     free = next(candidate for candidate in candidates if candidate.casefold() not in taken)
@@ -128,7 +128,7 @@ def write_workbook(path: Path, cover: Cover, sheets: Sequence[TableSheet]) -> No
         from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415
     except ImportError:
         raise MissingLibrary(package="XlsxWriter", extra="xlsx") from None
-    path.touch()  # raises before XlsxWriter opens files
+    path.touch()  # an impossible path raises an error here, before XlsxWriter opens files
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
     try:
         with (
@@ -141,7 +141,7 @@ def write_workbook(path: Path, cover: Cover, sheets: Sequence[TableSheet]) -> No
             for sheet in sheets:
                 _write_sheets(book, sheet, taken)
     except FileCreateError as error:
-        raise OSError(errno.EIO, f"XlsxWriter: {error}") from None  # of a full disk, say
+        raise OSError(errno.EIO, f"XlsxWriter: {error}") from None  # for example, a full disk
 
 
 def _exact_sheet() -> type[Any]:
@@ -157,7 +157,7 @@ def _exact_sheet() -> type[Any]:
 
         @staticmethod
         def _escape_control_characters(data: Any) -> Any:
-            """Escape also a text in <r>, which XlsxWriter takes for XML of its own."""
+            """Also escape texts in <r>, which XlsxWriter would take for its own XML."""
             data = Worksheet._escape_control_characters(data)  # noqa: SLF001  # overridden
             is_rich = isinstance(data, str) and data.startswith("<r>")
             return data.replace("<r>", "_x003C_r>", 1) if is_rich else data
@@ -183,7 +183,7 @@ def _write_cover(book: Any, cover: Cover, sheets: Sequence[TableSheet]) -> None:
 
 
 def _write_sheets(book: Any, table: TableSheet, taken: set[str]) -> None:
-    """Write the rows of a table to a sheet, and to further sheets where one is full."""
+    """Write the rows of a table to a sheet, and to further sheets when one is full."""
     bold = book.add_format({"bold": True, "text_wrap": True, "num_format": "@", "bottom": 1})
     plain = book.add_format({"num_format": "@", "italic": True})
     title = book.add_format({"num_format": "@", "bold": True, "font_size": 14})

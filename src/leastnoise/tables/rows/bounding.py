@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
 
-_MOST_NUMBERS = 16  # numbers of a person and cell that are summed in one batch
+_MOST_NUMBERS = 16  # numbers per person and cell that are summed in one batch
 
 
 def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
@@ -65,7 +65,8 @@ def query_vectors(
     """
     batches = batches_of(layouts)
     ready: dict[Summand, str] = {}
-    # A copy costs as much as three queries of persons, and saves more if few are over a limit.
+    # A copy costs as much as three queries of persons. It saves more if few persons are over a
+    # limit.
     if len(batches) > 1 or (len(layouts) > 3 and min(map(_rows_within, layouts))):
         ready = copy_columns(engine, spec, layouts)
     over: dict[Any, nw.LazyFrame[Any]] = {}
@@ -85,11 +86,12 @@ def query_vectors(
 
 
 def _rows_within(layout: Layout) -> int:
-    """The most rows with which a person is within every limit, whatever they hold; 0 if unknown.
+    """The largest number of rows with which a person is surely within every limit; 0 if unknown.
 
-    With n rows each number of a cell is at most n, and so is the sum over cells of the largest
-    number of each. If each of q numbers is a cell, that sum is n·q; in a ball the squared size is
-    n²·q. The person is in at most n cells. So bounding changes none of the person's integers.
+    With n rows, each number of a cell is at most n, and so is the sum over cells of each cell's
+    largest number. If each of q numbers is its own cell, that sum is n·q; in a ball the squared
+    size is n²·q. The person is in at most n cells. So bounding changes none of the person's
+    integers.
     """
     bounding, numbers = layout.bounding, layout.numbers
     by_person = any(component.kind == "units" for component in layout.components)
@@ -141,7 +143,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """The key of a layout: layouts of the same rows, groups and key have equal vectors."""
+    """The key of a layout: layouts with the same rows, groups and key have equal vectors."""
     return layout.axes, layout.components, layout.bits, layout.bounding
 
 
@@ -156,7 +158,7 @@ def _batch_vectors(
 ) -> list[NDArray[np.int64]]:
     """The vectors of the layouts of one batch: see `query_vector`.
 
-    With `bounded`, a table of persons, all other persons are within every limit. `ready` is the
+    `bounded` is a table of the persons who may exceed a limit; None if all may. `ready` is the
     result of `copy_columns`.
     """
     first = layouts[0]

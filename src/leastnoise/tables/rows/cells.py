@@ -36,7 +36,7 @@ class Summand:
 
     @property
     def integer(self) -> type[nw.Int32 | nw.Int64]:
-        """The integer type for rows: DuckDB sums 32 bits of a table of its own faster."""
+        """The integer type for rows: DuckDB sums 32-bit integers of its own tables faster."""
         return nw.Int32 if self.bits < 31 else nw.Int64
 
 
@@ -64,7 +64,7 @@ def scatter(
 
 
 def unlisted_keys(layout: Layout) -> list[str]:
-    """The names in `rows_in_cells` of the key columns that nobody listed."""
+    """The names in `rows_in_cells` of the unlisted key columns."""
     return [f"by{index}" for index, axis in enumerate(layout.grouped) if isinstance(axis, Unlisted)]
 
 
@@ -88,7 +88,7 @@ def copy_columns(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[
 
 
 def _columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[str]:
-    """The columns of the engine's frame that these layouts read, except for columns to sum."""
+    """The columns of the engine's frame that these layouts read but don't sum."""
     read = {engine.filter_column(text) for layout in layouts for text in layout.filters}
     if not spec.privacy.by_row:
         read.add(engine.column(spec.privacy.unit, "u"))
@@ -140,7 +140,7 @@ def rows_in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[
             inside.append(~nw.col(at).is_null())
         else:
             raise TypeError("rows are in no group of public keys and bands")
-    # a missing value compares as NULL, and is in no bin
+    # a missing value compares as NULL, and so is in no bin
     counts = [nw.when(condition).then(1).otherwise(0) for condition in inside]
     return frame.filter(nw.min_horizontal(*counts, nw.lit(1)) == 0)
 
@@ -153,13 +153,13 @@ def rows_in_cells(
     *,
     ready: Mapping[Summand, str] | None = None,
 ) -> nw.LazyFrame[Any]:
-    """One row per row that is in a public cell: its unit, its cell, and its scaled values.
+    """One row per row in a public cell: its unit, its cell, and its scaled values.
 
     The values x0, x1, … are the integers of those `summands` that depend on the row. Some may be
-    `ready` in a column of the frame: see `copy_columns`. Keys that nobody listed stand beside them,
-    even those that may not be published. NULL keys and keys that aren't public match no cell. Rows
-    without a unit are dropped, because bounding would treat all of them as one person, though they
-    may be many persons'.
+    `ready` in a column of the frame: see `copy_columns`. Unlisted keys have columns of their own,
+    even keys that may not be published. NULL keys and unknown keys of public columns match no cell.
+    Rows without a unit are dropped: bounding would treat them all as one person, though they may
+    belong to many.
     """
     frame, columns = _select_grouping(engine, spec, layout)
     scaled: dict[str, Summand] = {}
@@ -171,7 +171,7 @@ def rows_in_cells(
             columns[name] = _raw_integer(engine, spec, summand)
             if summand.component.of_values:
                 scaled[name] = summand
-    # A query may need no column. Begin by with_columns, because on some engines a select of
+    # A query may need no column. Begin with with_columns, because on some engines a select of
     # constants alone has one row.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
     frame = _fixed_point(frame, spec, scaled)
@@ -193,10 +193,7 @@ def rows_in_cells(
 
 
 def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
-    """The cell of a row in `rows_in_cells`, by some of the axes that group it.
-
-    Keys that nobody listed are no part of it.
-    """
+    """The cell of a row in `rows_in_cells`, by the axes that have public keys."""
     cell = nw.lit(0, nw.Int64)
     for axis in axes:
         if not isinstance(axis, Unlisted):
@@ -241,12 +238,15 @@ def keep_publishable(
 
 
 def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
-    """The integer of a row that depends on a column; of a value, the value before scaling."""
+    """The integer of a row for components that depend on a column.
+
+    For values, the unscaled value.
+    """
     component = summand.component
     if component.of_values:
         return _value(engine, spec, component)
     counted, others = 2**summand.bits, 0
-    if component.kind == "without":  # a row whose value is NULL has no value, either
+    if component.kind == "without":  # counts the other rows instead
         counted, others = others, counted
     integer = nw.when(_is_counted(engine, spec, component)).then(counted).otherwise(others)
     return integer.cast(summand.integer)
@@ -262,7 +262,10 @@ def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
 
 
 def _is_counted(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """True for a row that has a value, or for kind "outside" a value beyond the bounds."""
+    """True for a row that has a value.
+
+    For the kind "outside", if the value is beyond the bounds.
+    """
     has_value = engine.has_value(component.column)
     if component.paired:
         has_value &= engine.has_value(component.paired)
@@ -285,17 +288,17 @@ def finite_values(engine: Engine, column: str, missing: Fraction | None) -> nw.E
 def _fixed_point(
     frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Summand]
 ) -> nw.LazyFrame[Any]:
-    """The frame, each x of `values` as ⌊y + ½⌋, y = (x − centre)·2^bits/radius.
+    """The frame with each x of `values` replaced by ⌊y + ½⌋, where y = (x − centre)·2^bits/radius.
 
     A square is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, computed from the unrounded y, so that it is rounded
     no more than a value. x is first clamped to its bounds, and all integers are at most 2^bits in
     size. If x is NULL (a value that is left out), both integers are 0, except for a component that
     is `filled`.
 
-    It uses one float64 constant and few operations, which IEEE 754 rounds alike everywhere. For a
-    value none of them changes the order of two x. So if both bounds, and the filled-in value, end
-    within 2^bits, all x do. Otherwise, and for squares, a last clamp ensures it. The operations are
-    separate steps, because engines compute an expression that is used twice twice.
+    The formula uses one float64 constant and few operations, which IEEE 754 rounds alike
+    everywhere. For a value, each operation is monotone in x. So if both bounds, and the filled-in
+    value, end within 2^bits, all x do. Otherwise, and for squares, a last clamp ensures it. The
+    operations are separate steps, because engines compute an expression twice if it is used twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
     for name, summand in values.items():
@@ -333,7 +336,7 @@ def _clamp(x: nw.Expr, low: float, high: float) -> nw.Expr:
 def _assign_bins(
     engine: Engine, frame: nw.LazyFrame[Any], bins: Bins, *, value: str, index: str
 ) -> nw.LazyFrame[Any]:
-    """The rows whose `value` is in a bin, with its `index`: bins [a, b), the last one closed."""
+    """The rows whose `value` is in a bin [a, b), with the bin's `index`; the last bin is closed."""
     edges = [float(edge) for edge in bins.edges]
     frame = frame.filter((nw.col(value) >= edges[0]) & (nw.col(value) <= edges[-1]))
     frame = engine.add_edge_count(frame, value=value, edges=edges, count=index)

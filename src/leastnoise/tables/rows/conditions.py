@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
     """The number of units in each condition; each unit counts in at most a few conditions.
 
-    A person is in a condition if any row of theirs is. If a row is the unit, it has no name to
-    hash, so it counts in the first conditions that it satisfies.
+    A person is in a condition if any of their rows satisfies it. If a row is the unit, it has no
+    name to hash, so it counts in the first conditions that it satisfies.
     """
     if not isinstance(layout.bounding, FirstCells):
         raise TypeError("persons in conditions are counted in few of them")
@@ -48,11 +48,12 @@ def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -
             totals = _few_conditions(engine, frame, names, most, salt=salt)
             return scatter(engine.rows(totals), layout, [0])
     ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
-    return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
+    # NULL if there is no row at all
+    return np.array([int(total or 0) for total in totals], dtype=np.int64)
 
 
 def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """The rows, keeping only the first `most` ones among the 0-1 columns `names`."""
+    """The rows, in which at most the first `most` of the 0-1 columns `names` stay 1."""
     frame = frame.with_columns(_before=nw.lit(0))
     for name in names:
         kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)

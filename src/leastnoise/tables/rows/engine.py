@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def sort_casts(casts: Iterable[str], columns: Sequence[str]) -> list[str]:
-    """The names of casts, such as u0 for the first of the `columns`, by the columns' names.
+    """The names of casts, such as u0 for the first of the `columns`, sorted by the columns' names.
 
-    In this order they break ties between rows of a unit, alike on every engine.
+    In this order they break ties between rows of a unit, so that ties break alike on every engine.
     """
     return sorted(casts, key=lambda cast: (columns[int(cast[1:])], cast))
 
 
 class Engine(ABC):
-    """Runs lazy frames, and never raises an error that quotes data.
+    """An engine runs lazy frames, and never raises an error that quotes data.
 
-    `sums_are_wide` is true if sums of int64 are wider than int64, so that they can't wrap around.
+    `sums_are_wide` is True if sums of int64 are wider than int64, so that they can't wrap around.
     """
 
     sums_are_wide: ClassVar[bool] = False
@@ -50,17 +50,17 @@ class Engine(ABC):
     def frame(self) -> nw.LazyFrame[Any]:
         """The typed rows, with columns named as `column` says.
 
-        A value that can't be read is NULL, and so is a number that isn't finite: every engine's
-        casts remove these, so that later steps never meet NaN. The rows may be read only once,
+        A value that can't be read is NULL, and so is a number that isn't finite. Every engine's
+        casts ensure this, so that later steps never meet NaN. The rows may be read only once,
         unless `can_reread`.
         """
         return self._frame
 
     def column(self, name: str, use: Use) -> str:
-        """The name in the frame of the file's column `name`, cast for a use.
+        """The name in the frame of the source's column `name`, cast for a use.
 
-        It is made from the column's position, because some engines can't tell apart names that
-        differ in capitals, and read a dot as a path.
+        It contains the column's position instead of its name, because some engines can't tell apart
+        names that differ in capitals, or read a dot as a path.
         """
         return f"{use}{self._positions[name]}"
 
@@ -82,7 +82,7 @@ class Engine(ABC):
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """On leaving, drop the tables that were materialised meanwhile."""
+        """A context: on leaving it, tables that were materialised within it are dropped."""
         yield
 
     @property
@@ -96,7 +96,7 @@ class Engine(ABC):
 
     @abstractmethod
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
-        """Replace the engine's frame by a copy of `frame`, if its rows can't be read twice."""
+        """Replace the engine's frame by a copy of `frame`, unless it can be read twice anyway."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

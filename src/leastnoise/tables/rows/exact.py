@@ -1,6 +1,6 @@
 """The exact integers of one release: all from the same rows, with the same salt.
 
-If nobody listed the groups, there are integers for every group that has a person.
+For unlisted groups there are integers for every group in which a person is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> li
     rows = rows_in_cells(engine, spec, layout, summands_of(layout))
     keys = unlisted_keys(layout)
     if len(keys) == len(layout.axes):
-        # Add the only public cell afterwards: as a key it would cost as much as another key.
+        # Add the only public cell at the end: as a key it would cost as much as any other key.
         return [(0, *group) for group in _totals(engine, layout, rows, keys, salt=salt)]
     return _totals(engine, layout, rows, [CELL, *keys], salt=salt)
 
@@ -84,7 +84,7 @@ def _limit_rows_per_group(
     names, numbers = integer_names(layout), layout.numbers
     counted = [name for position, name in enumerate(names) if position not in numbers.units]
     most, _ = integer_limits(limits, bits=layout.bits)
-    if len(counted) == 1:  # a single integer is simply cut off
+    if len(counted) == 1:  # a single integer is simply clipped
         return entries.with_columns(nw.col(counted[0]).clip(-most, most).cast(nw.Int64))
     return shrink_rows(entries, counted, most) if counted else entries
 
@@ -92,7 +92,7 @@ def _limit_rows_per_group(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExactTotals:
-    """The exact totals that each draw of noise hides; `tell` gets the name of each reading."""
+    """The exact totals that the draws of noise hide. `tell` is called with each reading's name."""
 
     rows: Source
     spec: Spec
@@ -119,15 +119,15 @@ class ExactTotals:
             return bounding.query_vectors(engine, self.spec, layouts, salt=self.salt)
 
     def cut_off(self, finder: Finder, layout: Layout | None) -> list[int]:
-        """The rows that each candidate for a limit cuts off: see `count_cut_off`."""
+        """The rows that each candidate for a limit would cut off: see `count_cut_off`."""
         self.tell(f"Reading for {finder.label}")
         with source.open_engine(self.rows) as engine:
             return count_cut_off(engine, self.spec, finder, layout)
 
     def groups(self, layout: Layout) -> list[tuple[Any, ...]]:
-        """The totals of groups that nobody listed; no message contains their number.
+        """The totals of unlisted groups; no message contains their number.
 
-        If the last axis has the candidates of quantiles, they are the totals of each candidate.
+        If the last axis has the candidates of quantiles, the totals are per group and candidate.
         """
         self.tell(f"Reading and bounding for {layout.name}")
         totals = candidate_totals if isinstance(layout.axes[-1], Nearest) else group_totals

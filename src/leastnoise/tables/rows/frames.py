@@ -57,7 +57,8 @@ def frame_of(source: object) -> Frame | SparkRows | None:
     except nw.exceptions.NarwhalsError:
         raise SourceError("The frame has columns of the same name. Rename them.") from None
     if isinstance(known, nw.DataFrame):
-        _check_names([str(name) for name in known.columns])  # pandas' names may be numbers
+        # names of pandas columns may be numbers
+        _check_names([str(name) for name in known.columns])
         pandas = known.implementation.is_pandas()
         return Pandas(native) if pandas else Frame(native)
     if isinstance(known, nw.LazyFrame) and known.implementation.is_spark_like():
@@ -69,10 +70,10 @@ def frame_of(source: object) -> Frame | SparkRows | None:
 
 
 def _frame_of_stream(native: Any) -> Frame:
-    # the `columns` of a record batch are its values
+    # the attribute `columns` of a record batch has its values
     names = getattr(getattr(native, "schema", None), "names", None)
     _check_names([str(name) for name in names or getattr(native, "columns", [])])
-    if hasattr(native, "__arrow_c_array__"):  # a record batch: it is in memory
+    if hasattr(native, "__arrow_c_array__"):  # a record batch is in memory, so it can be read again
         return Frame(native)
     # a query without rows has the same types
     if callable(getattr(native, "limit", None)):
@@ -123,7 +124,7 @@ class _Polars:
 
 
 class Frame(Input):
-    """Rows of an object that has an Arrow stream; `again` is true if it can be read repeatedly."""
+    """Rows of an object that has an Arrow stream; `again` is True if it can be read repeatedly."""
 
     def __init__(
         self,
@@ -195,7 +196,7 @@ class Frame(Input):
         """A private copy of the used columns, created once; it is removed with this object.
 
         If rehearsed, the copy has no rows and is in the rehearsal's folder. Raises SourceError if
-        the stream was read before, since it has too few rows left.
+        the stream was already read, since some of its rows would be missing.
         """
         if self._copy is not None:
             return self._copy
@@ -209,12 +210,13 @@ class Frame(Input):
             return Copy.create(reading.folder / "rows.duckdb", rows, kept, rehearsed=True)
         self._begin()
         self._copy = Copy.create_private(self, self._readable(positions, rehearsed=False), kept)
-        self._rows = self._schema  # drop the collected rows
+        self._rows = self._schema  # frees the collected rows
         return self._copy
 
     def _check_unread(self) -> None:
         begun = self._begun
-        with suppress(TypeError):  # without weak references only this release remembers it
+        # an object without weak references: only this release remembers that it was read
+        with suppress(TypeError):
             begun = begun or self._stream in _BEGUN
         if begun:
             raise SourceError("The frame is a stream that was read already. Create it again.")
@@ -228,7 +230,7 @@ class Frame(Input):
 
 @final
 class Pandas(Frame):
-    """A pandas frame, which DuckDB reads in place without help of pandas."""
+    """A pandas frame, which DuckDB reads in place without any help from pandas."""
 
     def __init__(self, native: Any) -> None:
         super().__init__(native)
@@ -263,7 +265,7 @@ class Pandas(Frame):
         for position, (name, kind) in enumerate(frame.dtypes.items()):
             if position not in positions:
                 if not _is_plain(kind):
-                    mended[name] = 0  # else DuckDB would inspect its rows
+                    mended[name] = 0  # otherwise DuckDB would inspect the rows
                 continue
             column = frame[name]
             if _is_sparse(kind):
@@ -272,7 +274,7 @@ class Pandas(Frame):
             if _is_text(column.dtype):
                 mended[name] = column.astype("object").map(as_text).astype("string[python]")
             elif storage == "python":
-                # without any text left it would become a column of objects or floats
+                # without any text left, the column would become objects or floats
                 mended[name] = column.map(as_text, na_action="ignore").astype(kind)
             elif storage == "pyarrow":
                 mended[name] = arrow_values.check_pandas_column(column.array)

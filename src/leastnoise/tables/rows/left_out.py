@@ -1,4 +1,4 @@
-"""Count the persons or rows that limits and groups leave out, in all groups together."""
+"""Count the persons or rows that limits and groups leave out, over all groups together."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int
         units = units.group_by(UNIT).agg(n=nw.len())
     # begin by with_columns, since on some engines a select of constants alone has one row
     ((total,),) = engine.rows(units.with_columns(one=nw.lit(1)).select(nw.col("one").sum()))
-    # NULL if there is no row; a total ends where int64 does, as in `row_sums.read_totals`
+    # NULL if there is no row; a total is clipped to int64, as in `row_sums.read_totals`
     return np.array([min(int(total or 0) << layout.bits, INT64_END - 1)], dtype=np.int64)
 
 
@@ -54,7 +54,7 @@ def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any
 
 
 def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """The numbers of rows, groups, and rows per group of each person, named by their limits."""
+    """For each person, the numbers of rows, groups, and rows per group, named by their limits."""
     rows = rows_in_cells(engine, spec, layout, ())
     rows = rows.with_columns(cell_of(layout, layout.grouped))
     groups = rows.group_by(UNIT, CELL, *unlisted_keys(layout)).agg(n=nw.len())
@@ -65,10 +65,11 @@ def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[
 
 
 def count_cut_off(engine: Engine, spec: Spec, finder: Finder, layout: Layout | None) -> list[int]:
-    """Σ_u max(0, min(n_u, c_m) − c) for each candidate c, of which c_m is the largest.
+    """For each candidate c, Σ_u max(0, min(n_u, c_m) − c), where c_m is the largest candidate.
 
-    n_u is the number of rows, or of groups, of unit u: in the query of `layout`, or in the data
-    without one. Bounding n_u by c_m changes all sums by the same number, and keeps them in 64 bits.
+    n_u is the number of rows, or of groups, of unit u: in the query of `layout`, or without
+    `layout` in the data. Bounding n_u by c_m changes all sums by the same number, and keeps them
+    within 64 bits.
     """
     largest = finder.finds.candidates[-1]
     units = _count_rows(engine, spec) if layout is None else _count_in_query(engine, spec, layout)

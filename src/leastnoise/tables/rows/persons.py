@@ -54,7 +54,7 @@ class Part:
 
     @classmethod
     def of(cls, layout: Layout, summands: Sequence[Summand], index: int) -> Self:
-        """The layout at this `index`, with the sums over rows that it needs."""
+        """The layout's part at this `index`, with the sums over rows that it needs."""
         sums = tuple(f"i{summands.index(summand)}" for summand in summands_of(layout))
         return cls(layout=layout, sums=sums, index=index)
 
@@ -74,7 +74,7 @@ class Part:
 
     @property
     def shrinking(self) -> InBall | InCells:
-        """The limits of persons whose integers are shrunk."""
+        """The limits by which persons' integers are shrunk."""
         if not isinstance(self.layout.bounding, InBall | InCells):
             raise TypeError("expected limits of persons whose integers are shrunk")
         return self.layout.bounding
@@ -91,7 +91,7 @@ class Part:
 
     @property
     def shrinks_in_cells(self) -> bool:
-        """True if each cell is bounded by itself: one factor, or a cut-off of a single integer."""
+        """True if each cell is bounded by itself: by one factor, or by clipping one integer."""
         if self.counts_once:
             return False
         by_cell = isinstance(self.shrinking, InCells) and not self.shrinking.by_number
@@ -174,12 +174,12 @@ def _sum_persons(
     """An entry for each person and cell, with the sums of the rows: i0, i1, …."""
     # With a single cell, a second key would cost as much as the first.
     keys = [UNIT, CELL] if parts[0].layout.axes else [UNIT]
-    if all(summand.component == A_PERSON for summand in summands):  # no count of rows is needed
+    if all(summand.component == A_PERSON for summand in summands):  # a count of rows isn't needed
         entries = rows.group_by(*keys).agg()
         units = {f"i{index}": 2**summand.bits for index, summand in enumerate(summands)}
         entries = entries.with_columns(**{n: nw.lit(unit, nw.Int64) for n, unit in units.items()})
     else:
-        # DuckDB's sums have 128 bits, with which it computes more slowly
+        # DuckDB's sums have 128 bits, which makes later operations slower
         entries = rows.group_by(*keys).agg(
             *(summand.cast(nw.Int64) for summand in row_sums(summands))
         )
@@ -218,7 +218,7 @@ def _bound_in_cells(
 ) -> nw.LazyFrame[Any]:
     """The integers of each part, bounded in each cell, beside the columns `keep`.
 
-    One factor shrinks the integers of a cell; a single integer is cut off at the limit. A person
+    One factor shrinks all integers of a cell; a single integer is clipped to the limit. A person
     who is counted once in a cell has 1 there.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
@@ -295,7 +295,7 @@ def _bounded_totals(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Limit:
-    """A limit of a part: the `size` of a person's cells together is at most `most`."""
+    """A limit of a part: the total `size` of a person's cells is at most `most`."""
 
     part: Part
     size: nw.Expr
@@ -309,9 +309,9 @@ def _shrink_persons(
     *,
     by: Callable[[nw.Expr], nw.Expr],
 ) -> nw.LazyFrame[Any]:
-    """The entries; if a person exceeds a limit, one factor shrinks all integers of the part.
+    """The entries, with all integers of a part shrunk by one factor if a person exceeds its limit.
 
-    `by` combines the sizes of a person's cells.
+    `by` combines the sizes of a person's cells, such as into their sum.
     """
     sizes = {limit.part.column_name(_LARGEST): limit.size for limit in limits}
     persons = (
@@ -345,14 +345,17 @@ def _factor_above(most: int, size: nw.Expr, *, squares: bool = False) -> nw.Expr
 
 
 def shrink_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """Rows in which no integer in `names` exceeds `most`; one factor shrinks all of a row."""
+    """Rows in which no integer in `names` exceeds `most`.
+
+    One factor shrinks all integers of a row.
+    """
     marked = entries.with_columns(_largest_in_cell(names, counts_missing=False).alias(_LARGEST))
     marked = marked.with_columns(_factor_above(most, nw.col(_LARGEST)).alias(_SHRINK))
     return marked.with_columns(*(_shrink(name, _SHRINK) for name in names))
 
 
 def _size(part: Part) -> nw.Expr:
-    """The part of a cell in the size of its unit's vector."""
+    """The contribution of a cell to the size of its unit's vector."""
     values = [nw.col(name).cast(nw.Float64) for name in part.names]
     if isinstance(part.shrinking, InBall):
         return nw.sum_horizontal(*(value * value for value in values))
@@ -368,7 +371,7 @@ def _largest_in_cell(names: Sequence[str], *, counts_missing: bool) -> nw.Expr:
     """
     values = [nw.col(name).abs() for name in names]
     last = values.pop() if counts_missing else None
-    # Spark needs at least two
+    # max_horizontal needs at least two on Spark
     largest = values[0] if len(values) == 1 else nw.max_horizontal(*values)
     return largest if last is None else largest + last
 

@@ -1,4 +1,4 @@
-"""Sum the integers of rows: over a cell, over a unit, or over a cell with weights of units."""
+"""Sum the integers of rows: over a cell, over a unit, or over a cell with weights for units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BELOW_ONE = 1 - 2.0**-40
 """Reduces a factor by more than all roundings of its computation can raise it."""
-_PART = 2**14  # a row's integer is summed as a multiple of 2^14 and a rest
+_PART = 2**14  # a row's integer is summed in two parts: a multiple of 2^14 and the remainder
 
 
 def sums_of_rows(
@@ -50,7 +50,7 @@ def read_totals(
 ) -> list[tuple[Any, ...]]:
     """The keys of each cell and its totals, from `sums_of_rows` with this number of `keys`.
 
-    Totals end where int64 does, so that even beyond it one row moves them no more than before.
+    Totals saturate at the range of int64, so that one row never moves them by more than before.
     """
     parts: list[list[tuple[int, int]]] = [[] for _ in summands]
     for position, name in enumerate(sums.collect_schema().names()[keys:], keys):
@@ -91,12 +91,12 @@ def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
 def weighted_totals(
     engine: Engine, rows: nw.LazyFrame[Any], limits: Sequence[tuple[int, int]]
 ) -> list[tuple[Any, ...]]:
-    """A tuple per cell: the cell, and for each (S, N) of `limits` the total of its rows.
+    """A tuple per cell: the cell, and for each (S, N) of `limits` the total of its weighted rows.
 
-    A row is the integer S = 2^bits, and all rows of a person add up to at most N. A person with n
-    rows adds n·S if that is at most N. Otherwise each of their rows adds the integer w = ⌊fl(fl((1
-    − 2^−40)·N)/n)⌋ instead. Its two roundings raise it by at most a factor of 1 + 2^−51, so that
-    n·w <= N. The number of rows and the rows come from the same reading of the source.
+    A row counts as the integer S = 2^bits, and all rows of a person add up to at most N. A person
+    with n rows adds n·S if that is at most N. Otherwise each of their rows counts as the integer w
+    = ⌊fl(fl((1 − 2^−40)·N)/n)⌋. Its two roundings raise it by at most a factor of 1 + 2^−51, so
+    that n·w <= N. The number of rows and the rows come from the same reading of the source.
     """
     rows = rows.select(UNIT, CELL)
     if not engine.can_reread:

@@ -113,7 +113,8 @@ def find_source(
     computed = computed.select(used)
     read_in = [column.name for column in computed.inputs]
     for name in read_in:
-        columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
+        # a date without a declared type is a text
+        columns[name] = spec.data.types.get(name) or present[name].type or "text"
     read = {*used, *read_in} - {*computed.columns}
     kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in read}
     return Source(rows=rows, columns=kept, computed=computed)
@@ -127,7 +128,7 @@ _A_FRAME = (
 
 
 def refuse_columns(data: object, source: object) -> None:
-    """Raise SpecError if the data, or the source in them, are a dict of columns."""
+    """Raise SpecError if the data, or their source, are a dict of columns."""
     for key, given in (("data", data), ("data.source", source)):
         if _is_of_columns(given):
             raise SpecError([(key, _A_FRAME)])
@@ -269,7 +270,7 @@ def _unreadable(column: str, stored: StoredColumn, declared: ColumnType | None) 
 
 
 def _hint(data: Data, rows: Input | SparkRows, names: Iterable[str]) -> str:
-    """Advice about a CSV whose header seems wrong; the names in a header are no private data."""
+    """Advice about a CSV whose header seems wrong. Names in a header are not private data."""
     if rows.typed or data.table is not None or data.header is not None:
         return ""
     for delimiter in DELIMITERS:
@@ -303,7 +304,7 @@ def _find_misfits(
     columns: Mapping[str, ColumnType],
     present: Mapping[str, StoredColumn],
 ) -> Iterator[Problem]:
-    """The problems that the spec's own checks would find with the types of the file."""
+    """The problems that the checks of a spec find if it declares the types of the source."""
     if not spec.privacy.by_row:
         name = spec.privacy.unit
         # As a declared text, 0.0 and -0.0 would be two persons. A declared int is checked by casts.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 OUTPUT = "out"
 """The directory to which its release is written, relative to the spec."""
 
-# Each TODO below is addressed to the user, whose editor finds it; it marks no work left here.
+# Each TODO below is for the user, who finds it in an editor; it marks no unfinished work here.
 _HEAD = """\
 # A first spec for a release, made from the names and types of the columns: no row was read.
 # Every TODO is for you. This file is published with the release. Take bounds, keys, edges and
@@ -96,11 +96,11 @@ format = "csv"            # or "parquet", "json"
 def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
     """TOML for a source that a spec in the current folder would call `names`.
 
-    It names the source as a spec in `folder` has to. Raises InvalidInput for impossible names,
-    SourceError if the source can't be read.
+    The text names the source as a spec in `folder` has to. Raises InvalidInput for impossible
+    names, SourceError if the source can't be read.
     """
     for name in names:
-        if why := why_no_source(name):  # without the name, which may hold a password
+        if why := why_no_source(name):  # omits the name, which may hold a password
             raise InvalidInput(f"SOURCE: {why}")
     if why := why_no_table(names, table):
         raise InvalidInput(f"--table: {why}")
@@ -139,7 +139,7 @@ def _one_or_all(names: Sequence[str]) -> Any:
 
 
 def guess_delimiter(data: Data, columns: Collection[str]) -> Delimiter | None:
-    """The sign that seems to separate the names in a CSV's header; None if the header was read."""
+    """The sign that seems to separate the names in a CSV's header; None if there is no doubt."""
     if len(columns) > 1 or not any(map(is_csv, data.sources)):
         return None
     return next(

@@ -1,9 +1,9 @@
-"""The whole rows at each candidate of the groups that nobody listed, for quantiles by a tree.
+"""The whole rows at each candidate of the unlisted groups, for quantiles by a tree.
 
-A person counts in a few groups, chosen by a salted hash as for other numbers. Of n rows in a group
-with the limit m < n, the c rows at a candidate are ⌊c·m/n⌋ whole rows. The rows that are missing to
-m are one more at as many candidates, those with the smallest hashes. So m rows count, at candidates
-in proportion to all n, and noise in whole numbers hides them. No step uses another person's rows.
+A person counts in a few groups, chosen by a salted hash as for other numbers. Suppose n rows in a
+group exceed the limit m. Then the c rows at a candidate count as ⌊c·m/n⌋ rows. To reach m rows,
+some candidates count one row more: those with the smallest hashes. So m whole rows count, in
+proportion to all n, and whole-number noise hides them. No step uses another person's rows.
 """
 
 from __future__ import annotations

@@ -79,14 +79,14 @@ class Grid(Section):
 
     @property
     def count(self) -> int:
-        """The number of candidates."""
+        """The number of values of the grid."""
         if self.step is not None:
             return int((self.last - self.first) / self.step) + 1
         return self.number or 0
 
     @cached_property
     def values(self) -> tuple[Fraction, ...]:
-        """The candidates, in order."""
+        """The values of the grid, in order."""
         last = self.count - 1
         if self.scale == "log":
             inner = (self._factor(Fraction(index, last)) for index in range(1, last))
@@ -99,7 +99,7 @@ class Grid(Section):
         with precision(AMPLE_BITS):
             exactly = ball(self.first) * (ball(self.last / self.first).log() * ball(part)).exp()
             digits = (exactly.log() / arb(10).log()).mid().floor().unique_fmpz()
-            places = 6 - 1 - int(digits or 0)  # for six digits
+            places = 6 - 1 - int(digits or 0)  # decimals for six digits
             whole = (exactly * arb(10) ** places + arb(0.5)).floor().unique_fmpz()
         if whole is None or digits is None:
             raise ValueError(
@@ -138,12 +138,12 @@ Candidates = Annotated[
 def list_candidates(given: Any) -> tuple[Fraction, ...]:
     """The numbers of a column's `candidates`, in order."""
     if given is None:
-        raise KeyError("candidates")  # the spec's checks rule this out
+        raise KeyError("candidates")  # the checks of the spec exclude this
     return given.values if isinstance(given, Grid) else given
 
 
 def _read_find(value: object) -> bool:
-    """Accept only `true`; raises ValueError for any other value."""
+    """Return True for `true`; raise ValueError for any other value."""
     if value is not True:
         raise ValueError("Expected find = true. Write known bounds as [low, high].")
     return True
@@ -162,9 +162,9 @@ _FORMS = (
 class FindBounds(Section):
     """Bounds that a release finds: two quantiles of the column, among its public candidates.
 
-    A query of its own finds them, with `share` of the whole budget. Reading a spec adds that query,
-    names it in `query`, and drops `share`, `levels` and `candidates` here. A bound that is publicly
-    known (`low` or `high`) isn't searched. `found` is the result of a release.
+    An additional query finds them, with `share` of the whole budget. Reading a spec adds that
+    query, names it in `query`, and drops `share`, `levels` and `candidates` here. A bound that is
+    publicly known (`low` or `high`) isn't searched. `found` is the result of a release.
     """
 
     find: _True = key("the flag that lets the release find the bounds", "bounds = { find = true }")

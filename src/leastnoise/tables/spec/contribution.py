@@ -16,14 +16,14 @@ MOST_CANDIDATES = 12
 
 
 def _read_find(value: object) -> bool:
-    """Accept only `true`; raises ValueError for any other value."""
+    """Return True for `true`; raise ValueError for any other value."""
     if value is not True:
         raise ValueError("Expected find = true, or a number instead.")
     return True
 
 
 def _check_candidates(values: tuple[int, ...]) -> tuple[int, ...]:
-    """Candidates that increase; raises ValueError."""
+    """The candidates; raises ValueError unless they increase."""
     if any(low >= high for low, high in pairwise(values)):
         raise ValueError("Expected increasing numbers.")
     return values
@@ -45,10 +45,10 @@ _FORMS = (
 
 @final
 class FindLimit(Section):
-    """A limit that a release finds: of public candidates, the one with the least total error.
+    """A limit that a release finds: the public candidate with the least total error.
 
-    The total is the noise of the release with that limit, and what the limit cuts off. `share` of
-    the whole budget finds it. `found` is the result of a release.
+    The total error is the noise of the release with that limit, plus the rows or groups that the
+    limit cuts off. `share` of the whole budget finds it. `found` is the result of a release.
     """
 
     find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key(

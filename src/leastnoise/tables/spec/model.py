@@ -185,12 +185,12 @@ class Privacy(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The section with the ε that follows from ρ and δ; 1 stands for an ε that doesn't."""
+        """The section with the ε that follows from ρ and δ; ε = 1 if none follows."""
         if "rho" not in value or "epsilon" in value:
             return value
         try:
             epsilon = epsilon_of_rho(read_rho(value["rho"]), read_delta(value.get("delta", 0)))
-        except ValueError:  # of another key, which is reported
+        except ValueError:  # the error of another key, which is reported by itself
             epsilon = None
         return value | {"epsilon": epsilon or Fraction(1)}
 
@@ -225,7 +225,7 @@ class Privacy(Section):
 
 
 def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | None:
-    """The ε of Gaussian noise with this ρ at this δ; None if δ is 0, or ε 0 or too large."""
+    """The ε of Gaussian noise with this ρ at this δ; None if δ or ε is 0, or ε is too large."""
     from leastnoise.accounting.zcdp import budget_of_rho  # noqa: PLC0415  (0.1 s)
 
     if not delta:
@@ -238,15 +238,15 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | None:
 
 @final
 class Series(Section):
-    """Releases that meet the budget together, each with fresh noise: say, one a week.
+    """Releases that meet the budget together, each with fresh noise, such as one a week.
 
     The ledger is charged once, with the first release, and counts the releases. `name`
     distinguishes several series of one account.
 
-    A unit may have rows in all releases, unless `max_releases` or `each` says less. With `each` the
-    unit lies in one release: it is a row, or all rows of a person in that release. Then the noise
-    of one release hides it (theory/series.md, Theorem 4). `report` names the column with the number
-    of the release that counts a row; other releases never look at that row (Theorem 14₀).
+    A unit may have rows in all releases, unless `max_releases` or `each` limits this. With `each`
+    the unit has rows in one release only: it is a row, or all rows of a person in that release.
+    Then the noise of one release hides it (theory/series.md, Theorem 4). `report` names the column
+    with the number of the release that counts a row; other releases ignore that row (Theorem 14₀).
     """
 
     releases: Annotated[int, Field(ge=2, le=10_000)] = key(
@@ -306,7 +306,7 @@ class Series(Section):
         return f'"{name}" = {release}'
 
     def unit_of(self, unit: str) -> str:
-        """The unit that the series protects, where each release by itself protects `unit`."""
+        """The unit that the series protects, if each release by itself protects `unit`."""
         if self.each == "person in one release":
             return f"{unit} in one release"
         if self.max_releases is not None:
@@ -432,7 +432,7 @@ class Spec(Section):
         if column is None or column not in self.derive:
             return column or ""
         names = [*self.derive]
-        before = names[: names.index(column) + 1]  # a derived column may use those before it
+        before = names[: names.index(column) + 1]  # a derived column may use the columns before it
         return "; ".join(f"{name} = {self.derive[name]}" for name in before)
 
     @property

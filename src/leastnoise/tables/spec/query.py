@@ -52,8 +52,8 @@ Preference = Literal["groups", "accuracy"]
 class Histogram(Section):
     """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
 
-    The first edge may be −∞ and the last one ∞, which no value equals. With `cumulative` the
-    running sums of the bins are published, too.
+    The first edge may be −∞ and the last one ∞; these two edges never equal a value. With
+    `cumulative` the running sums of the bins are published, too.
     """
 
     column: Text = key("the column of the bins", 'column = "visits"')
@@ -79,12 +79,12 @@ class Bands(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The table; any table is read as bands unless its keys show another form."""
+        """The table as it is: tables without other known keys are read as bands."""
         return require_key(value, "edges", forms=_FORMS)
 
 
 def _grouping(value: object) -> str:
-    """A tag that can't be a key."""
+    """A pydantic tag that no key of a spec can have."""
     if isinstance(value, Hierarchy) or (isinstance(value, dict) and "levels" in value):
         return "levels[]"
     if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
@@ -93,7 +93,7 @@ def _grouping(value: object) -> str:
 
 
 def _group_by(value: object) -> str:
-    """A tag that can't be a key."""
+    """A pydantic tag that no key of a spec can have."""
     return "names[]" if isinstance(value, list | tuple) else "groups[]"
 
 
@@ -108,7 +108,7 @@ def _require_private(value: object) -> object:
 
 @final
 class PrivateKeys(Section):
-    """Groups that nobody listed: their keys are data, and are published if the noise allows.
+    """Unlisted groups: their keys are data, and are published if the noise allows.
 
     A text of more than `longest` bytes in UTF-8 is no key: its row counts as a row without a key.
     """
@@ -227,12 +227,12 @@ class Assumed(Section):
 class Query(Section):
     """One query: a table, from one draw of noise with a share of the budget given by `importance`.
 
-    `conditions` have names; each is a predicate on every column that it lists. With `round` counts
-    are published whole, with `clamp` negative counts and sums as 0; tables that add up accept both,
-    and still add up. Groups whose first published count is below `min_count` are left out, or
-    suppressed in margins; of the others the `top` largest are kept; `by` says how these are chosen.
-    `clipping` and `rest` are shares of its budget for additional queries, which replace these keys
-    when the spec is read.
+    `conditions` have names; each is a predicate on every column that it lists. `round` publishes
+    whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up accept only
+    both, and still add up. Groups whose first published count is below `min_count` are left out, or
+    suppressed in margins. Of the others the `top` largest are kept; `by` is the method of choosing
+    these. `clipping` and `rest` are shares of the query's budget for additional queries, which
+    replace these keys when the spec is read.
     """
 
     forms: ClassVar[dict[str, str]] = {
@@ -382,5 +382,5 @@ class Query(Section):
 
     @property
     def multiple(self) -> int:
-        """The number of which published counts are multiples; 0 if they are not rounded."""
+        """The step to which published counts are rounded; 0 if they are not rounded."""
         return self.round_to or int(self.round)

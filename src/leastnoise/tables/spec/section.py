@@ -24,9 +24,10 @@ from leastnoise import _validate
 
 UNREAD: Any = object()
 """Placeholder for a value that can't be read, so that the rest of the spec can be checked."""
-_MOST_PROBLEMS = 100  # reported problems of one key, and problems with a hint, which takes time
+# at most: problems reported for one key, and problems with a hint, which takes time
+_MOST_PROBLEMS = 100
 _OUR_ERROR = "told"  # the last `within` parts of its location are inside the unread value
-_ENTRIES = ("types", "group_by", "derive", "conditions")  # keys with single unread entries
+_ENTRIES = ("types", "group_by", "derive", "conditions")  # keys whose single entries may be unread
 _EXPECTED = {
     "string_type": "Expected a text in quotes",
     "string_too_short": "Expected a text that isn't empty",
@@ -48,7 +49,7 @@ _WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 
 def key(meaning: str, example: str, **options: Any) -> Any:
-    """Declare a key of a spec: its meaning, without a full stop, and TOML that gives it."""
+    """Declare a key of a spec by its meaning, without a full stop, and an example in TOML."""
     return Field(description=meaning, examples=[example], **options)
 
 
@@ -101,7 +102,7 @@ class Section(BaseModel):
         if not field.is_required():
             return field.get_default(call_default_factory=True)
         try:
-            return read(value)  # a section whose fields are unread
+            return read(value)  # a section with unread fields
         except ValidationError:
             return None
 
@@ -122,7 +123,10 @@ class Section(BaseModel):
 
     @classmethod
     def _in_our_words(cls, error: ValidationError) -> ValidationError:
-        """The error with our messages; errors of sections within this section have them already."""
+        """The error with leastnoise's messages.
+
+        Errors of sections within this section have them already.
+        """
         problems = Counter[int | str]()
         details: list[InitErrorDetails] = []
         for number, item in enumerate(error.errors(include_url=False)):

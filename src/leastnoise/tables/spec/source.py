@@ -185,7 +185,7 @@ HEADER: Any = key(
 
 
 def dialect_of(section: Data | Join) -> Dialect:
-    """The dialect of a section's CSV."""
+    """The dialect that a section's keys describe."""
     return Dialect(
         encoding=section.encoding or UTF_8,
         delimiter=section.delimiter,
@@ -207,7 +207,7 @@ ON_SPARK = "Spark sources can't have joins. Join the frames in Spark, and use th
 class Join(Section):
     """A table of which one row is joined to each row with the same value of the column `on`.
 
-    If it is joined by the unit's own column, its rows are part of the persons' data, which the
+    If `on` is the unit's column, the table's rows are part of the persons' data, which the
     guarantee covers. Otherwise the table has to be `public`. Its columns are missing for a row
     whose value occurs in no row of the table, or in several.
     """

@@ -30,7 +30,7 @@ SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]
 """A number that replaces missing values, "skip" to leave them out, "none" if none is missing."""
-LARGEST_SPEC = 10**7  # bytes of a spec, or of a file of keys, which take seconds to read
+LARGEST_SPEC = 10**7  # bytes of a spec, or of a file of keys, which already take seconds to read
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 UNSEEN = (
@@ -50,7 +50,7 @@ MAX_RHO = 10_000
 
 def read_version(value: object) -> int:
     """The version, which must be 1; raises ValueError."""
-    if type(value) is not int or value != 1:  # True == 1.0 == 1
+    if type(value) is not int or value != 1:  # True and 1.0 also equal 1
         raise ValueError("Expected version = 1, the only version.")
     return value
 
@@ -110,7 +110,7 @@ def _edge(value: object) -> Edge:
 
 def _key(value: object) -> Key:
     if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()  # the text of a column of dates
+        return value.isoformat()  # dates have no own type: their text is the key
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, str) and (value.isascii() or not SURROGATE.search(value)):

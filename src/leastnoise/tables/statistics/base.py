@@ -110,7 +110,7 @@ IN_NO_GROUP = Component(kind="rest")
 @final
 @dataclass(frozen=True, kw_only=True)
 class RowErrors:
-    """The standard deviation in each row of a table, and the half-width that holds 95 %."""
+    """The standard deviation for each row of a table, and the half-width that holds 95 %."""
 
     std: tuple[float, ...]
     half95: tuple[float, ...]
@@ -121,10 +121,10 @@ class RowErrors:
 class NoiseError:
     """The law of one published coordinate's error, in the query's own units, including rounding.
 
-    `std` is its standard deviation. `half95`, `half975` and `half983` are the half-widths of
-    intervals that hold it with probability 1 − 0.05/k, k = 1, 2, 3, so that k of them hold together
-    with 95 % (Bonferroni). If the `rows` of a table have different errors, `std` is the root of
-    their mean square, and the half-widths are the largest.
+    `std` is its standard deviation. `half95`, `half975` and `half983` are half-widths of intervals
+    with probability 1 − 0.05/k for k = 1, 2, 3. So k such intervals hold together with 95 %
+    (Bonferroni). If the `rows` of a table have different errors, `std` is their root mean square,
+    and the half-widths are the largest.
     """
 
     std: float
@@ -167,7 +167,7 @@ class Ingredients:
 
     @property
     def unit(self) -> float:
-        """The scale of the first component: its published value is a number times this unit."""
+        """The scale of the first component: its published value is its number times this unit."""
         return float(self.components[0].radius)
 
     @property
@@ -218,7 +218,10 @@ class AnyStatistic(ABC):
 
     @property
     def assumes(self) -> str:
-        """A sentence about what a plan assumes besides the size of a group; empty if nothing."""
+        """A sentence about a plan's assumptions other than the size of a group.
+
+        "" if there are none.
+        """
         return ""
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
@@ -233,7 +236,7 @@ class Statistic(AnyStatistic):
 
     @abstractmethod
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The scalars whose sums it needs; a query sums each scalar only once.
+        """The scalars per row whose sums the statistic needs; a query sums each scalar only once.
 
         They also define the effect of one unit: see `limits`.
         """
@@ -269,13 +272,13 @@ class Statistic(AnyStatistic):
         return False
 
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The values in a unit in which statistics of the same components are equal."""
+        """The values in a unit in which all statistics of the same components are equal."""
         del ingredients
         return value
 
     @abstractmethod
     def stated_std(self, ingredients: Ingredients) -> Ends | None:
-        """The `_std` of all cells together, or of each cell; None if it depends on the draw."""
+        """The `_std`, one number or one per cell, if it follows from the noise; None if not."""
 
     @abstractmethod
     def find_wrong_suffix(
@@ -350,7 +353,7 @@ def bounds_of(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
     """The bounds of a column, which a statistic `of_values` always has."""
     bounds = spec.columns[column].limits
     if bounds is None:
-        raise KeyError(column)  # the spec's checks rule this out
+        raise KeyError(column)  # the checks of the spec exclude this
     return bounds
 
 
@@ -364,7 +367,7 @@ def require_size(rows: int | None) -> int:
 def round_to_multiple(
     rounding: Callable[[Floats], Floats], values: Floats, multiple: int
 ) -> Floats:
-    """The multiple that `rounding`, to a whole number, gives for each value."""
+    """For each value, the multiple that `rounding` of value/multiple to a whole number gives."""
     return multiple * rounding(values / multiple)
 
 

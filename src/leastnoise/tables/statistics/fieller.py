@@ -32,7 +32,7 @@ _RATIOS = (*UP_TO_1, *(2 ** (k / 8) for k in range(1, 25)))
 @final
 @dataclass(frozen=True)
 class QuotientTests:
-    """The tests of quotients: the half-widths c at each of `_RATIOS`, or of those up to 1."""
+    """The tests of quotients: half-widths c at each of `_RATIOS`, or at those of at most 1."""
 
     widths: tuple[float, ...]
 
@@ -51,7 +51,7 @@ class QuotientTests:
         return low, high
 
     def _accept(self, numerator: Floats, count: Floats, most: float) -> tuple[Floats, Floats]:
-        """The same for quotients from 0 to `most`."""
+        """As `accept`, for quotients from 0 to `most`."""
         low, high = np.full(numerator.shape, np.inf), np.full(numerator.shape, -np.inf)
 
         def add(first: Floats, last: Floats) -> None:
@@ -84,7 +84,8 @@ def find_tests(
     known.
     """
     above, below = noise
-    if above.beside_count and most <= 1 and probability == 0.95:  # the stored half-widths
+    # the half-widths of these tests are stored
+    if above.beside_count and most <= 1 and probability == 0.95:
         return QuotientTests(above.beside_count)
     widths: list[float] = []
     for ratio in UP_TO_1 if most <= 1 else _RATIOS:

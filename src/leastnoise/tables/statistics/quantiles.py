@@ -27,8 +27,8 @@ ROWS_95 = "_rows_95"
 class Quantile(OneColumn):
     """The `level`-quantile of a column, chosen among its candidates; no noise is added to it.
 
-    Further columns state its uncertainty: `with_ends` two candidates between which it lies,
-    otherwise a number of ranks. See `answers.quantiles.layout`.
+    Further columns state its uncertainty. `with_ends`, they are two candidates between which it
+    lies; otherwise, a number of ranks. See `answers.quantiles.layout`.
     """
 
     level: Fraction = MEDIAN
@@ -78,7 +78,7 @@ class Quantile(OneColumn):
         return f"{kind} of {name}"
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
-        """Missing candidates, or an ε that a quantile can't use."""
+        """Yield a problem for missing candidates, or for an ε that a quantile can't use."""
         del query
         known = spec.columns.get(self.column)
         if known is None or known.candidates is None:

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-_AMPLIFIED = 1e-12  # ROUNDING after division by a count that noise may have brought near 0
+# the tolerance ROUNDING, after division by a count that noise may have brought near 0
+_AMPLIFIED = 1e-12
 
 
 @final
@@ -131,10 +132,10 @@ class Quotient(Statistic):
     def _in_box(
         self, ingredients: Ingredients, numerator: Floats, count: Floats
     ) -> tuple[Floats, Floats]:
-        """The range of S/n if S and n each lie in an interval of 97.5 %.
+        """The range of S/n if S and n are each in their interval of 97.5 %.
 
-        Both do with 95 % (Bonferroni). If that box has n > 0, S/n is between its corners; otherwise
-        anything between least and most is possible.
+        Both hold together with 95 % (Bonferroni). If that box has n > 0, S/n is between its
+        corners; otherwise anything between least and most is possible.
         """
         _, _, smallest, largest = self.scale_of(ingredients)
         t, u = (noise.half975 for noise in ingredients.noise)
@@ -148,7 +149,7 @@ class Quotient(Statistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The bound, which is reached if every row adds the most to S."""
+        """The bound; it is reached if every row adds the largest value to S."""
         scaled = self.scale_of(ingredients)
         n, size = require_size(rows), self._denominator(ingredients, rows)
         deviation = math.hypot(stds[0], min(n / size, scaled.most) * stds[1]) / size
@@ -156,12 +157,12 @@ class Quotient(Statistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """Half of the width at the worst S.
+        """Half of the width for the worst S.
 
-        With tests and |S/n| <= 1, the width is at most that at |a| = 1, which the others don't
-        exceed; without a bound on S/n, it grows with S. The interval [S − t, S + t]/[n − u, n + u],
-        clamped to [−1, 1], is widest if one end just meets a bound, S + t = n − u: (t + u)/(n + u),
-        if S >= t there; else at S = 0: t/(n − u). Without clamping it is unbounded if n <= u.
+        With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
+        the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
+        widest if one end just meets a bound, S + t = n − u: its width is (t + u)/(n + u) if S >= t
+        there, and otherwise, at S = 0, t/(n − u). Without clamping it is unbounded if n <= u.
         """
         scaled = self.scale_of(ingredients)
         n = self._denominator(ingredients, rows)
@@ -230,7 +231,7 @@ class Quotient(Statistic):
     def _limits(
         self, ingredients: Ingredients, value: Floats, std: Floats
     ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """The smallest and largest `_low` for each value and `_std`, then those for `_high`."""
+        """The smallest and largest `_low` for each value and `_std`, then two such `_high`."""
         middle, scale, smallest, largest = self.scale_of(ingredients)
         ratio = (value - middle) / scale
         of_total, of_count = (noise.std for noise in ingredients.noise)
@@ -244,7 +245,7 @@ class Quotient(Statistic):
         known |= np.isinf(std)
 
         def around(end: Floats, *ends: Floats) -> tuple[Floats, Floats]:
-            # its change with n
+            # how much the limits change with n
             changes = (np.where(moved == end, 0.0, np.abs(moved - end)) for moved in ends)
             change = np.maximum(*changes)
             sure = known & np.isfinite(change)
@@ -269,7 +270,7 @@ class Quotient(Statistic):
         none = (count + away <= 0) & (
             np.abs(value - middle) > CLOSE * scale + ROUNDING * abs(middle)
         )
-        # counts are cut off at LARGEST_WHOLE
+        # published counts are clipped at LARGEST_WHOLE
         return bool(((fits & ~none) | (np.abs(count) >= LARGEST_WHOLE)).all())
 
 
@@ -334,7 +335,7 @@ class Ratio(Quotient):
         )
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
-        """Equal parts, or a denominator that can be negative."""
+        """Yield a problem for equal parts, or for a denominator that can be negative."""
         del query
         if self.above == self.below:
             yield "Expected two different sums: the ratio of a sum to itself is always 1."

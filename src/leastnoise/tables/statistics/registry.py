@@ -125,7 +125,7 @@ def _ratio(inside: str, text: str) -> Ratio:
 def read_statistics(
     query: Query, *, by_row: bool
 ) -> Iterator[tuple[int, AnyStatistic | ValueError]]:
-    """The statistics of a query by their position in its list, with a ValueError for wrong ones.
+    """The statistics of a query by their position in its list; a ValueError for each wrong one.
 
     A histogram counts rows. Conditions count rows if a row is a unit, otherwise persons.
     """

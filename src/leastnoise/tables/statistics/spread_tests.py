@@ -34,15 +34,15 @@ from leastnoise.tables.statistics.fieller import QuotientTests, find_tests
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
 
-_OF_MEANS, _OF_PAIRS = 0.995, 0.955  # together they hold with 95 %
-_CELLS = 16  # cells of |a|, and of V
+_OF_MEANS, _OF_PAIRS = 0.995, 0.955  # probabilities of each test; both hold together with 95 %
+_CELLS = 16  # number of cells of |a|, and of V
 _Positions = tuple[int, int, int]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SpreadTests:
-    """The tests of all variances: the draw of S, Q and n, and the tests of its means."""
+    """The tests of all variances: the noise of S, Q and n, and the tests of means."""
 
     certificate: Certificate
     positions: _Positions
@@ -81,7 +81,10 @@ class SpreadTests:
         return np.where(count > 0, 1 - np.clip(start, 0.0, 1.0) ** 2, 1.0)
 
     def _accept(self, mean: Floats, variance: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """The ends from â, V̂ and n > 0; ∞ and −∞ if all variances are rejected."""
+        """The smallest and largest V, from â, V̂ and n > 0.
+
+        ∞ and −∞ if all variances are rejected.
+        """
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         start, end = self.means.accept(mean * n, n, between=(-1.0, 1.0))
         for least, most in pairwise(np.linspace(0.0, 1.0, _CELLS + 1).tolist()):
@@ -103,10 +106,10 @@ class SpreadTests:
         return low, high
 
     def _in_cell(self, least: float, most: float, rows: Floats) -> tuple[Floats, Floats]:
-        """The ends of V for means whose size is in [least, most].
+        """The smallest and largest V for means whose absolute value is in [least, most].
 
-        `rows` has V̂ + (a − â)² of the nearest and of the farthest of these means, the largest V
-        with one of these means, and n.
+        `rows` has four arrays: V̂ + (a − â)² for the nearest and for the farthest of these means,
+        the largest V with one of these means, and n.
         """
         below, above, roof, n = rows
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)

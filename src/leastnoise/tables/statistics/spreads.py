@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 _NONE = 0.5  # V if n <= 0: the same as for S = Q = 0
 _LARGEST_STD = 0.5  # largest standard deviation of a number in [0, 1]
 _LAST_DIGIT = 2.0**-52  # relative rounding of a float
-_MEANS = 65  # number of a² that are tried if no mean determines it
+_MEANS = 65  # the number of a² to try if no mean determines it
 
 
 @final
 class _Known(NamedTuple):
     """V, and the a² that are possible given the published table, one row per candidate of a².
 
-    `is_exact` is true if the published mean determines a²; `is_rounded` if it does up to its
-    digits.
+    `is_exact` is True if the published mean determines a²; `is_rounded` if it does so up to
+    rounding.
     """
 
     variance: Floats
@@ -89,7 +89,7 @@ class Spread(ColumnStatistic):
 
     @abstractmethod
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `std` of V, from the statistic's `_std`, unless that is the largest possible."""
+        """The `std` of V, from the statistic's `_std`, unless `_std` is at its maximum."""
 
     @final
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
@@ -123,10 +123,10 @@ class Spread(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The bound, which is reached if all values are at one bound: a² = 1, V = 0.
+        """The bound; it is reached if all values are at one bound: a² = 1, V = 0.
 
-        The delta method rises with its terms; their sum of squares is convex in a² and V. So it is
-        largest at a corner of [0, 1]², and of these (1, 0) has the largest value.
+        The delta method's variance is convex in a² and V. So it is largest at a corner of [0, 1]²,
+        and the corner (1, 0) has the largest value.
         """
         of_sum, of_square, of_count = stds
         std = math.hypot(2 * of_sum, of_square / 2, 1.5 * of_count) / require_size(rows)
@@ -138,10 +138,9 @@ class Spread(ColumnStatistic):
 
         The variances that tests accept (`spread_tests`) span at most 2c/n + (a − â)², with the
         largest c, and |a − â| <= c'/n by the test of means. Without tests, [Q − w, Q + w]/[n − d, n
-        + d], clamped to ±1, is as wide as a mean's interval: 2h at most, so m's interval has width
-        h. a's interval has width 2g at most, and a² in [1 − 2g, 1]² has width 4g(1 − g). If V
-        begins at 0, the interval of its root is as wide as the root of its width, and nowhere
-        wider.
+        + d], clamped to ±1, is at most as wide as a mean's interval, 2h, so that m's interval has
+        width h. a's interval has width at most 2g, and a² in [1 − 2g, 1]² has width 4g(1 − g). The
+        root of an interval [V, V + x] is widest at V = 0, where it has width √x.
         """
         n = float(require_size(rows))
         if (tests := find_spread_tests(ingredients.noise)) is not None:
@@ -161,7 +160,7 @@ class Spread(ColumnStatistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """V: statistics of the same components are equal in this unit."""
+        """V, in which all statistics of the same components are equal."""
         return self.to_variance(ingredients, value)
 
     @final
@@ -296,14 +295,14 @@ def _ends(
 def _in_box(
     ingredients: Ingredients, total: Floats, square: Floats, count: Floats
 ) -> tuple[Floats, Floats]:
-    """The range of V while n, S and Q are each in an interval of 1 − 0.05/3; clamped to [0, 1].
+    """The range of V while n, S and Q are each in their interval of 1 − 0.05/3; clamped to [0, 1].
 
-    All three are, with 95 % (Bonferroni). V rises with Q and falls with |S|, so that the smallest Q
-    and the largest |S| give the smallest V, and vice versa. In k = 1/n it is min(½ + Qk/2, 1) −
-    S²k², which is concave. So its minimum is at an end of k's interval. Its maximum is where the
-    derivative is 0, k* = Q/(4S²) (n* = 4S²/Q), or where the minimum begins to be 1, k = 1/Q,
-    whichever comes first; outside the interval it is at the nearest end, which is the first one if
-    Q <= 0. If n may be 0 or less, anything is possible.
+    All three hold together with 95 % (Bonferroni). V rises with Q and falls with |S|. So the
+    smallest Q and the largest |S| give the smallest V, and vice versa. In k = 1/n, V is min(½ +
+    Qk/2, 1) − S²k², which is concave. So its minimum is at an end of k's interval. Its maximum is
+    where the derivative is 0, k* = Q/(4S²) (n* = 4S²/Q), or where the min() reaches 1, k = 1/Q,
+    whichever comes first. If that is outside the interval, it is at the nearest end, which is the
+    first end if Q <= 0. If n may be 0 or less, anything is possible.
     """
     t, w, d = (noise.half983 for noise in ingredients.noise)
     sure = count - d > 0
@@ -326,7 +325,7 @@ def _variance(total: Floats, square: Floats, k: Floats) -> Floats:
 def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _Known:
     """The a² that V and the published `mean` allow: V <= 1 − a², so that a² is in [0, 1 − V].
 
-    A mean that is large compared to its bounds' width is a float with few digits of a.
+    A mean that is large compared to the width of its bounds has few digits of a as a float.
     """
     parts, open_to = np.linspace(0.0, 1.0, _MEANS)[:, None], 1 - variance
     if mean is None:
@@ -344,7 +343,7 @@ def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _
 def _limits(
     ingredients: Ingredients, known: _Known, std: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """The smallest and largest lower end for variances with their `_std`; then the upper end.
+    """The smallest and largest possible `_low` for variances with their `_std`, then for `_high`.
 
     For every possible a², `_std` determines n, and V and a² determine Q. But if V = 1 − a², m may
     have been clamped, and Q can be anything above n.
@@ -352,9 +351,10 @@ def _limits(
     variance, squares, is_exact, is_rounded = known
     count = _slope(ingredients, squares, variance) / std
     total, square = np.sqrt(squares) * count, (2 * (variance + squares) - 1) * count
-    # their change with n
+    # how much the limits change with n
     tests = find_spread_tests(ingredients.noise)
-    quick = tests is not None and not (is_exact or is_rounded)  # a² moves the ends more than n does
+    # a² changes the limits more than n does
+    quick = tests is not None and not (is_exact or is_rounded)
     factors = (1.0,) if quick else (1.0, 1 + NEAR, 1 - NEAR)
     tried = [_ends(ingredients, total * c, square * c, count * c) for c in factors]
     sure = np.ones_like(variance, dtype=bool)
@@ -375,7 +375,7 @@ def _limits(
     limits: list[tuple[Floats, Floats]] = []
     for side in (0, 1):
         ends = np.concatenate([ends_tried[side] for ends_tried in tried])
-        # the largest change between two a² that are tried
+        # the largest change of the limits between two tried a²
         step = 0.0 if is_exact else np.abs(np.diff(tried[0][side], axis=0)).max(axis=0)
         step *= 2 if quick else 1
         least, most = ends.min(axis=0) - step, ends.max(axis=0) + step

@@ -70,7 +70,7 @@ class Total(ColumnStatistic):
     def _half_width(self, ingredients: Ingredients) -> Ends:
         """The half-width that holds 95 % of the noise; for two numbers, by their joint law.
 
-        If the joint law isn't known, each number is within its 97.5 %.
+        If the joint law isn't known, the half-widths of 97.5 % of both numbers are added.
         """
         weights = self.weights(ingredients)
         if len(weights) == 1:
@@ -87,7 +87,7 @@ class Total(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The std, the same in every cell; noises of two numbers of a cell are uncorrelated."""
+        """The std, the same in every cell; the noises of a cell's two numbers are uncorrelated."""
         del rows
         return math.hypot(
             *(w * std for w, std in zip(self.weights(ingredients), stds, strict=True))
@@ -149,7 +149,7 @@ def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, 
     """The range of noisy numbers whose published intervals were rounded and clamped.
 
     The intervals are number ± `half`, rounded outwards, with 0 for negative ends. The range allows
-    for floats of another machine. It is infinite if counts were cut off.
+    for floats of another machine. It is infinite if a count may have been clipped.
     """
     slack = CLOSE * (1 + half) + ROUNDING * high
     known = high < LARGEST_WHOLE
@@ -206,10 +206,11 @@ class CountUnits(Total):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sum(Total):
-    """`sum(column)`, in units of the largest value that the bounds allow.
+    """`sum(column)`, in units of the largest absolute value that the bounds allow.
 
-    If the same values are counted, it is computed from that count and from values about the middle
-    of their bounds: sum = middle·count + radius·(sum about the middle). See `layout.choices`.
+    If the same values are counted, the sum is computed from that count and from values about the
+    middle of their bounds: sum = middle·count + radius·(sum about the middle). See
+    `layout.choices`.
     """
 
     kind: ClassVar[str] = "sum"
@@ -225,7 +226,8 @@ class Sum(Total):
         del by_row
         low, high = bounds_of(spec, self.column)
         largest, known = max(abs(low), abs(high)), spec.columns[self.column]
-        least = low if known.widest is None else known.widest[0]  # found bounds don't change it
+        # the same for all bounds that a release may find
+        least = low if known.widest is None else known.widest[0]
         return (
             Component(
                 kind="value",
@@ -237,10 +239,10 @@ class Sum(Total):
         )
 
     def centred_components(self, spec: Spec) -> Iterator[tuple[Component, Component]]:
-        """The pairs of a count and values about the middle from which it can be computed.
+        """The pairs of a count and a sum about the middle from which the sum can be computed.
 
-        With a count of all rows a missing value is 0, as it is in the sum, so the bounds are
-        extended to include 0.
+        With a count of all rows, a missing value has to count as 0, as it does in the sum. So the
+        bounds are extended to include 0.
         """
         count, value = count_of(spec, self.column), centred_value(spec, self.column)
         yield count, value
@@ -320,7 +322,7 @@ _OVER = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClippingCount(Total):
-    """A count of data that limits or bounds cut off, in all groups together."""
+    """A count of data that limits or bounds cut off, over all groups together."""
 
     counts: ClassVar[bool] = True
     of_all_groups: ClassVar[bool] = True
@@ -351,7 +353,7 @@ class CountOverLimits(ClippingCount):
         return (OVER_LIMITS,)
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
-        """Missing limits on rows or groups."""
+        """Yield a problem if there are no limits on rows or groups."""
         if spec.privacy.by_row:
             yield 'Not used with unit = "row": limits never cut off a single row.'
         elif spec.limits(query).given and not spec.limits(query).counted:

@@ -1,11 +1,11 @@
 """Check Arrow columns before DuckDB reads them, because DuckDB trusts all that they state.
 
-DuckDB would read a decimal with too many digits as memory of other rows, and an index past the end
-of a dictionary, or an offset past the end of texts, as memory of this process. A single value that
-its type can't hold becomes a missing value. With wrong offsets nobody can tell whose text is whose,
-so the whole frame is refused. The same holds for a view (of `string_view`) that lies outside its
-buffers or doesn't match its first letters: no library writes such views from rows, so the memory is
-damaged.
+DuckDB would read a decimal with too many digits as memory of other rows. It would read an index
+past the end of a dictionary, or an offset past the end of texts, as memory of this process. A
+single value that its type can't hold becomes a missing value. With wrong offsets nobody can tell
+whose text is whose, so the whole frame is refused. So is a frame with a view (of `string_view`)
+that lies outside its buffers or doesn't match its first letters: no library writes such views from
+rows, so the memory is damaged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 _DAY_MS = DAY_NS // 10**6
-_AT_ONCE = 2**16  # texts that may be Python objects at a time
+_AT_ONCE = 2**16  # texts that are Python objects at the same time, at most
 _DAMAGED = "The frame can't be read: offsets or lengths in it are wrong."
 
 
@@ -124,7 +124,7 @@ def check_values(values: Any) -> Any:
     """
     try:
         return _check_array(values)
-    except _arrow().ArrowException:  # quotes values
+    except _arrow().ArrowException:  # pyarrow's message quotes values
         raise SourceError(_DAMAGED) from None
 
 
@@ -189,7 +189,7 @@ def _is_valid(values: Any) -> bool:
 def _in_dictionary(values: Any) -> Any:
     pa = _arrow()
     known = _check_array(values.dictionary)
-    indices = values.indices.cast(pa.int64(), safe=False)  # of 64 bits without a sign, too
+    indices = values.indices.cast(pa.int64(), safe=False)  # including unsigned integers of 64 bits
     indices = _null_unless(values.indices, *_between(indices, 0, len(known) - 1))
     return pa.DictionaryArray.from_arrays(indices, known, ordered=values.type.ordered)
 
@@ -207,14 +207,14 @@ def _decimals(values: Any) -> Any:
     if whole is not None:
         most = 10**kind.precision - 1
         return _null_unless(values, *_between(values.view(whole), -most, most))
-    # as the widest type, since a value past its own can't be compared
+    # cast to the widest type: a value beyond its own type can't be compared
     digits = Decimal((0, (9,) * kind.precision, -kind.scale))
     wide = values.view(pa.decimal128(MOST_DIGITS, kind.scale))
     return _null_unless(values, *_between(wide, digits.copy_negate(), digits))
 
 
 def _days(values: Any) -> Any:
-    """Dates in milliseconds, with NULL for all but whole days of 32 bits; DuckDB would wrap."""
+    """Dates in milliseconds, with NULL unless they are whole days of 32 bits; DuckDB would wrap."""
     pa = _arrow()
     passed = values.view(pa.int64())
     days = pa.compute.divide(passed, _DAY_MS)

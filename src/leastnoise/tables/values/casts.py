@@ -29,7 +29,8 @@ TYPES: dict[str, ColumnType] = {
     "BOOLEAN": "bool",
 }
 _TEXT_ALONE = ("UUID", "DATE", "BLOB")
-_STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")  # without a time zone
+# types of timestamps without a time zone
+_STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 _INSTANTS = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
 DAY_NS = 86_400 * 10**9
 _NOTHING = '"NULL"'  # type of a column without any value, as pandas writes it
@@ -43,13 +44,13 @@ NUMBER = rf"{_BLANK}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANK}"
 TRUE = "[tT]([rR][uU][eE])?|[yY]([eE][sS])?|1"
 FALSE = "[fF]([aA][lL][sS][eE])?|[nN][oO]?|0"
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
-_SHORT_DIGITS = 18  # digits of a decimal that fits in 64 bits
+_SHORT_DIGITS = 18  # digits of decimals that fit in 64 bits
 MOST_DIGITS = 38  # digits of DuckDB's decimals, and so of a whole number that identifies a person
 FIRST_DATE, LAST_DATE = (
     "0001-01-01",
     "9999-12-31",
-)  # others have different texts
-FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # of these dates, since 1970
+)  # dates outside this range have different texts in different engines
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # these dates in seconds since 1970
 
 
 @final
@@ -57,12 +58,12 @@ FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # of these dates, 
 class StoredColumn:
     """A column as a file holds it: an SQL expression, and its DuckDB type without parameters.
 
-    `exact_kind` is the type with parameters, in which two files could differ. `only` lists the
-    types that the engine can read the column as, and `why` says why it can't be used. For texts,
+    `exact_kind` is the type with parameters, in which two files may differ. `only` lists the types
+    as which the engine can read the column, and `why` is the reason if it can't be used. For texts,
     `decimal` is the decimal mark of numbers.
 
-    For types that have a `declarable_types()`, no value fails in DuckDB's reader or in a cast
-    below. Others can't be used: times, Parquet timestamps in milliseconds (the reader raises past
+    If a column has `declarable_types()`, no value fails in DuckDB's reader or in a cast below.
+    Others can't be used: times, Parquet timestamps in milliseconds (the reader raises an error past
     its range of microseconds), lists and structs (texts within them may not be UTF-8), and JSON.
     Only expressions use timestamps.
     """
@@ -149,7 +150,8 @@ def casts_by_use(column: StoredColumn, wanted: ColumnType) -> dict[Use, str]:
     casts: dict[Use, str] = {}
     if column.kind in {*_STAMPS, *_INSTANTS}:  # only expressions use a timestamp
         return casts
-    if column.decimal == "," and wanted in {"int", "float"}:  # swap, so that a point is no number
+    # swapped, so that a number with a point is invalid
+    if column.decimal == "," and wanted in {"int", "float"}:
         column = replace(column, sql=f"translate({column.sql}, ',.', '.,')")
     if wanted in {"int", "text"}:
         casts["u"] = _unit(column, wanted)
@@ -180,7 +182,7 @@ def finite(number: str) -> str:
 def as_day(column: StoredColumn) -> str:
     """SQL of the day of a date or timestamp; NULL for days whose text isn't the same everywhere."""
     day = column.sql
-    if column.kind == "TIMESTAMP_NS":  # its cast to a date rounds up before 1970
+    if column.kind == "TIMESTAMP_NS":  # a cast to a date rounds up before 1970
         passed = f"epoch_ns({day})"
         days = f"({passed} // {DAY_NS} - CAST({passed} % {DAY_NS} < 0 AS BIGINT))"
         day = f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
@@ -205,8 +207,8 @@ def as_seconds(column: StoredColumn) -> str:
 def _nearest(column: StoredColumn) -> str:
     """SQL whose cast to float64 is the nearest float, as for all other types and on Spark.
 
-    For a whole number of more than 64 bits DuckDB adds two rounded halves; from its digits it gets
-    the nearest float.
+    For a whole number of more than 64 bits, DuckDB's cast rounds twice; a cast from its digits
+    gives the nearest float.
     """
     decimal = _DECIMAL.fullmatch(column.exact_kind)
     short = decimal is not None and (int(decimal[1]) <= _SHORT_DIGITS or int(decimal[2]) > 0)
@@ -215,7 +217,7 @@ def _nearest(column: StoredColumn) -> str:
 
 
 def _unit(column: StoredColumn, wanted: ColumnType) -> str:
-    """SQL that is equal only for the same person: no two numbers become one."""
+    """SQL that is equal only for the same person: it never merges two numbers."""
     if wanted == "text":
         return _text(column)
     if column.kind in _SMALL:

@@ -12,9 +12,11 @@ from typing import Any
 import duckdb
 
 _BY_STATISTICS = (
-    "statistics_propagation",  # replaces a condition that holds between minimum and maximum
-    "filter_pushdown",  # lets the reader of a file skip the rows that a condition excludes
-    "join_filter_pushdown",  # derives such conditions from the keys of a join
+    # optimiser rule: replaces a condition that holds between minimum and maximum
+    "statistics_propagation",
+    # optimiser rule: lets the reader of a file skip rows that a condition excludes
+    "filter_pushdown",
+    "join_filter_pushdown",  # optimiser rule: derives such conditions from the keys of a join
     "row_group_pruner",
     "partial_aggregate_pushdown",
 )

@@ -51,9 +51,9 @@ _COMMAS = Dialect()
 
 
 def _field(between: Delimiter) -> str:
-    """A pattern of a field and the delimiter behind it; lines need one more delimiter at the end.
+    """A pattern for a field and the delimiter after it; lines get one more delimiter at the end.
 
-    Of the two alternatives, RE2 and Python both choose the first that lets a delimiter follow.
+    Of its two alternatives, RE2 and Python both choose the first that a delimiter follows.
     """
     return f'("(?:[^"]|"")*"|[^{between}]*){re.escape(between)}'
 
@@ -61,7 +61,7 @@ def _field(between: Delimiter) -> str:
 def _fields_sql(dialect: Dialect) -> str:
     """SQL of the fields of each line.
 
-    A line feed behind a carriage return ends an empty line, which is skipped. Lines without quotes
+    A line feed after a carriage return ends an empty line, which is skipped. Lines without quotes
     are split faster.
     """
     between, lines = dialect.between, _LINES_SQL % (0 if dialect.names else 1)
@@ -150,10 +150,10 @@ def open_readable(
 ) -> Iterator[Path]:
     """Yield a path for `select_rows` to read once: `path`, or a pipe of repaired lines in `folder`.
 
-    It is UTF-8, whatever the file's encoding, with the same delimiters. Lines longer than MAX_LINE
-    are left out. In a line that is longer than MAX_TEXT, or has a field in another encoding, only
-    the `used` columns are kept, and of these only fields of at most MAX_TEXT in the right encoding.
-    If `rehearsed`, it is a pipe with a header only.
+    The lines are UTF-8, whatever the file's encoding, with the same delimiters. Lines longer than
+    MAX_LINE are left out. In a line that is longer than MAX_TEXT, or has a field in another
+    encoding, only the `used` columns are kept, and of these only fields of at most MAX_TEXT in the
+    right encoding. If `rehearsed`, it is a pipe with a header only.
     """
     if rehearsed:
         with pipe.open_pipe(iter([b"\n"]), folder / "lines.csv") as piped:
@@ -198,7 +198,7 @@ def shorten(line: bytes, positions: Collection[int], dialect: Dialect = _COMMAS)
     whole = _to_utf8(line, encoding)
     if whole is not None and len(whole) <= MAX_TEXT:
         return whole
-    # The reader would ignore all that follows its delimiter, even quotes and commas.
+    # The reader would ignore everything after its delimiter, even quotes and commas.
     kept, _, _ = line.partition(_CONTROL.encode("ascii"))
     if not kept:
         return b""
@@ -209,7 +209,8 @@ def shorten(line: bytes, positions: Collection[int], dialect: Dialect = _COMMAS)
         _quote(_to_utf8(field, encoding)) if position in positions else b""
         for position, field in enumerate(fields)
     ]
-    return between.join([*listed, b""])  # at least one delimiter, since empty lines are skipped
+    # with at least one delimiter, since empty lines are skipped
+    return between.join([*listed, b""])
 
 
 def _quote(field: bytes | None) -> bytes:

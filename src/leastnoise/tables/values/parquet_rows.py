@@ -1,9 +1,9 @@
 """Read a Parquet file, even if it contains texts that aren't valid.
 
-DuckDB raises an error for a text that isn't UTF-8, and an error is an output. It can also write a
-question mark for each wrong byte, or leave wrong bytes out. Texts that have the same length both
-ways are right; the others become NULL. So do a decimal past its precision, which would fail in
-casts, and a text longer than any key.
+DuckDB raises an error for a text that isn't UTF-8, and an error is an output. It can instead write
+a question mark for each wrong byte, or leave wrong bytes out. A text is valid if both methods give
+the same length; others become NULL. So do decimals beyond their precision, which would fail in
+casts, and texts longer than any key.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _TREE_SQL = (
     "SELECT name, num_children, type, type_length, converted_type, precision, scale, logical_type "
     "FROM parquet_schema($path)"
 )
-_MEMORY = "2GB"  # because a Parquet file of a kilobyte can claim to hold a terabyte
+_MEMORY = "2GB"  # limits memory: a Parquet file of a kilobyte can claim to hold a terabyte
 _MAGIC = "*?["
 _INT96 = (
     "holds INT96 timestamps, which Spark, Hive and Impala write without their time zone. Write "
     "them as timestamps in microseconds without a time zone (in Spark: cast to timestamp_ntz), or "
     "write their days as dates."
 )
-_NUMBER = "file_row_number"  # a column that DuckDB adds
+_NUMBER = "file_row_number"  # a column that DuckDB may add
 
 
 def escape_pattern(path: Path) -> str:
@@ -128,7 +128,7 @@ class _Element:
 def _top_columns(tree: Sequence[_Element]) -> list[_Element]:
     """The columns by the file's own names; DuckDB renames those that differ only in capitals."""
     columns: list[_Element] = []
-    inner = 0  # number of elements that still belong to the last column
+    inner = 0  # the number of elements that still belong to the last column
     for element in tree[1:]:
         if inner == 0:
             columns.append(element)
@@ -154,7 +154,7 @@ def _stored_column(sql: str, kind: str, element: _Element) -> StoredColumn:
 
 
 def _is_exact(logical: str) -> bool:
-    """True if a timestamp has a unit that DuckDB's reader preserves, and says whether it is UTC."""
+    """True if DuckDB's reader preserves a timestamp's unit, and the file says if it is UTC."""
     return "isAdjustedToUTC=" in logical and "MILLIS=MilliSeconds" not in logical
 
 
@@ -169,7 +169,7 @@ def _decimal_column(sql: str, element: _Element) -> StoredColumn:
         element.type == "FIXED_LEN_BYTE_ARRAY" and int(element.length or 0) <= 16
     )
     if not fixed or not 0 <= scale <= precision <= MOST_DIGITS:
-        # DuckDB reads these as float64, which may merge two persons, or fails for a long value.
+        # DuckDB reads these as float64, which may merge two persons, or fails on a long value.
         return StoredColumn(sql=sql, kind="a decimal of more than 38 digits or 16 bytes")
     return StoredColumn(sql=within_precision(sql, precision, scale), kind="DECIMAL")
 
@@ -189,7 +189,7 @@ def select_rows(
 def _select_rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
 ) -> FileRows:
-    """The rows; with simpler SQL if a first `look` at the texts finds only ordinary ones."""
+    """The rows, by simpler SQL if a first `look` at the texts finds only ordinary texts."""
     known = read_columns(connection, path)
     listed = ", ".join(f"c{position}" for position in range(len(known)))
     columns = {name: column for name, column in known if name in used}
@@ -204,7 +204,7 @@ def _select_rows(
         as_they_are = {name: replace(columns[name], sql=text) for name, text in texts.items()}
         return FileRows(sql=plain, columns=columns | as_they_are)
     marked = " OR ".join(_is_marked(text) for text in texts.values())
-    # By row, the lengths of the texts without wrong bytes; shorter than with them, if any.
+    # Per row, the lengths of the texts without wrong bytes. They are shorter than with them.
     lengths = ", ".join(
         f"CASE WHEN {_is_marked(text)} THEN strlen({text}) END AS {text}_length"
         for text in texts.values()
@@ -224,9 +224,9 @@ def _select_rows(
 
 
 def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: str) -> bool:
-    """True if a `text` of this column may have been mended, or is too long to use.
+    """True if a `text` of this column may have been repaired, or is too long to use.
 
-    A filter of one column is evaluated only once for each text in a Parquet file's dictionary.
+    DuckDB evaluates a filter on one column only once for each text in a Parquet file's dictionary.
     """
     odd = f"contains({text}, '?') OR strlen({text}) > {MAX_TEXT}"
     query = f"SELECT 1 FROM {sql} WHERE {odd} LIMIT 1"  # noqa: S608  # columns are called by place
@@ -234,7 +234,7 @@ def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: 
 
 
 def _is_marked(text: str) -> str:
-    """SQL that is true for a text that may have been mended, and isn't too long to use."""
+    """SQL that is true for a text that may have been repaired, and isn't too long to use."""
     return f"(strlen({text}) <= {MAX_TEXT} AND contains({text}, '?'))"
 
 

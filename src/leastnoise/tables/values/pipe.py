@@ -59,11 +59,11 @@ class _Feeder:
             return
         self.cut_short = True
         try:
-            # A second reader would get a part of the bytes, and the first the rest.
+            # A second reader would get some of the bytes, and the first only the rest.
             self._path.unlink(missing_ok=True)
             self.cut_short = not all(self._write(descriptor, block) for block in self._blocks)
         except OSError:
-            pass  # cut_short stays true
+            pass  # the attribute `cut_short` stays True
         finally:
             os.close(descriptor)
 

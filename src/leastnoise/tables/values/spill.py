@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PREFIX = "leastnoise-spill-"
-_PRIVATE = stat.S_IRWXU  # mode of folders from mkdtemp
+_PRIVATE = stat.S_IRWXU  # the mode of folders from mkdtemp
 
 
 @contextlib.contextmanager
@@ -112,7 +112,7 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
-        # StoredColumn by a run that lives, or a file system without locks: there nothing is swept.
+        # locked by a live run, or a file system without locks, where nothing is swept
         return wait
     return True
 

@@ -55,7 +55,7 @@ class Plain:
         return tuple(query.label for query in self.queries)
 
     def owns(self, name: str) -> bool:
-        """False: no certificate has another name than a query's label."""
+        """False: the names of all certificates are queries' labels."""
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
@@ -73,9 +73,9 @@ class Plain:
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
     def _lay_out_alone(self) -> SpecLayout | None:
-        """The layouts of these queries with their part of the budget; None without queries.
+        """The layouts of these queries alone, with their part of the budget; None without queries.
 
-        Each query has the same part of the whole budget as before.
+        Each query's share of the whole budget stays the same.
         """
         layouts, labels = self.layouts, set(self.labels)
         kept = [
@@ -86,7 +86,7 @@ class Plain:
             if parts and parts[0][0].label in labels
         ]
         no_ranks: tuple[tuple[QuantileLayout, ...], ...] = ((),) * len(kept)
-        if layouts.quantiles == no_ranks:  # these are all queries, and have no quantiles
+        if layouts.quantiles == no_ranks:  # the spec has no other queries, and no quantiles
             return layouts
         if not kept:
             return None
@@ -115,11 +115,11 @@ class Plain:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
         share = stated = shared_draws.share_budget(spec.budget, queries)
         if reading.certificate.rule == COMPOSED:
-            # its ε is what the noise is worth alone, its δ the share
+            # its ε is what the noise costs if released alone, its δ is the share
             stated = replace(share, epsilon=claim.budget.epsilon)
         check_draw(claim, layouts, stated, spec.privacy.neighbours, where=where)
         split = None
-        # less noise than its share is worth: all were scaled down
+        # less noise than its share needs: all noise was scaled down together
         if claim.budget != share and spec.privacy.rho is None:
             known = reading.splits
             split = _split(claim, share) if known is None else known[tuple(labels)]
@@ -162,9 +162,9 @@ class Drawn(NoisyAnswer):
         return Reads(cells=self.layouts)
 
     def draw(self, totals: Totals) -> list[Table]:
-        """A table for each part, from one draw in the numbers of all of them."""
+        """A table for each part: one draw adds noise to the numbers of all parts."""
         bits = max(layout.bits for layout in self.layouts)
-        # persons are counted in whole numbers, which any scale of the rows' integers holds
+        # counts of persons are whole numbers, so that shifting them to more bits is exact
         exact = [
             vector << (bits - layout.bits)
             for layout, vector in zip(self.layouts, totals.cells, strict=True)
@@ -203,7 +203,7 @@ class DrawnPart(NoisyPart):
 
     @property
     def saved(self) -> float | None:
-        """The part of the variance of spherical noise that the geometry saves, None without one."""
+        """The part of spherical noise's variance that the geometry saves; None without geometry."""
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
         return self.baselines.find_saving(alone, self.layout, self.first)
@@ -217,6 +217,6 @@ def _split(drawn: Certificate, share: Budget) -> Noise:
 
 
 def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[QuantileLayout]) -> Query:
-    """A query whose weight is the sum of its parts with noise."""
+    """A copy of the query whose importance counts its noisy parts only, not its quantiles."""
     weight = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
     return query.model_copy(update={"importance": query.importance * weight})

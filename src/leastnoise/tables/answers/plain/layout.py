@@ -29,7 +29,10 @@ class PlainQueries(QueryKind):
     why_no_rho: ClassVar[str] = ""
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """One part, or two if both persons and rows are counted; () without noise."""
+        """The layout of the query's part, or of two parts if both persons and rows are counted.
+
+        Empty for a query without numbers that get noise.
+        """
         if not asked:
             return ()
         persons = [index for index, (_, needs) in asked.items() if needs in PERSON_COUNTS]
@@ -54,12 +57,15 @@ def _of_part(
     *,
     part: str,
 ) -> tuple[Layout, ...]:
-    """The layouts of the statistics at some `places` of a query; `asked` has their needs."""
+    """The alternative layouts of one part: the statistics at these `places` of the query.
+
+    `asked` has, by index, each statistic of the query and the components it needs.
+    """
     statistics = tuple(asked[index][0] for index in places)
 
     def shaped(needs: Sequence[tuple[Component, ...]]) -> Layout:
-        # Distinct ones only, in order of first use: statistics share the count. Rows without a
-        # value are last, as in the body of a cell.
+        # Distinct components in the order of first use, since statistics share the count. Counts of
+        # rows without a value come last, as in the body of a cell.
         every = dict.fromkeys(component for need in needs for component in need)
         components = tuple(sorted(every, key=lambda number: number.kind == "without"))
         return shape_of(spec, query, statistics, places, needs, components, part=part)

@@ -4,6 +4,6 @@
 |---|---|
 | `layout` | the candidates, and the limits of a unit |
 | `answer` | the answer: its noise, found and read back |
-| `plan` | the plan of quantiles, for both ways |
+| `plan` | the plan of quantiles, for both methods |
 | `publish` | from exact counts to published quantiles |
 """

@@ -2,9 +2,9 @@
 
 A quantile is one of the column's candidates. It is chosen by chance, or read off noisy counts.
 
-notation: λ the rate of a draw, B the candidates' parts that it chooses among. The one that is
-chosen is off by s rows; P(s > ln(B/β)/λ) <= β, since some candidate is off by none and each other
-one has to beat it (theory/release.md §10).
+notation: λ the rate of a draw; B the number of parts of candidates among which it chooses. The
+chosen part is s rows off the true rank, and P(s > ln(B/β)/λ) <= β: some part is 0 rows off, and any
+other has to beat it (theory/release.md §10).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MOST_PARTS = 4096
 class ByChance(QuantilePlan):
     """Quantiles that are chosen by permute-and-flip; the certificate is about one release.
 
-    With `beside_trees` the same release has quantiles by a tree.
+    `beside_trees` is True if the same release has quantiles by a tree.
     """
 
     certificate: QuantileCertificate
@@ -59,12 +59,12 @@ class ByChance(QuantilePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
-        """Find the draws for all levels. Only their rates don't follow from the spec directly."""
+        """The certificate of the draws for all levels, which follows from the spec."""
         return _claim(layout, share.epsilon / releases)
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByChance:
-        """Read the quantiles; accept only the certificate that `find` would find."""
+        """Read the quantiles. Reject any certificate other than the certificate of `find`."""
         layout, releases = asked.layout, asked.releases
         why = f"Query {layout.label!r}: chance chooses its quantiles."
         claim = expect_claim(claim, QuantileCertificate, why)
@@ -82,7 +82,7 @@ class ByChance(QuantilePlan):
         return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
 
     def describe_draw(self) -> list[str]:
-        """A sentence with the number of rounds in which the quantiles are chosen."""
+        """Sentences about the candidates, and about the rounds in which quantiles are chosen."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
             return [NEAREST]
@@ -92,7 +92,7 @@ class ByChance(QuantilePlan):
         return [NEAREST, f"{rounds}, each between quantiles of the rounds before."]
 
     def describe_values(self) -> Iterator[Sentence]:
-        """A sentence that explains why there is no interval of values."""
+        """A sentence that explains why a quantile has no interval of values."""
         which = " that is chosen by chance" if self.beside_trees else ""
         yield Sentence(Topic.VALUES, _CHOSEN.format(which=which))
 
@@ -105,7 +105,7 @@ class ByChance(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """The parts of a candidate, and if quantiles are chosen in rounds, as JSON values."""
+        """Fields of plan.json: `parts` of a candidate, and `nested` for choices in rounds."""
         return {"parts": self.certificate.parts, "nested": self.certificate.nested}
 
     @property
@@ -114,7 +114,7 @@ class ByChance(QuantilePlan):
         return {f"{error.statistic}{ROWS_95}": error.rows_95 for error in self.errors}
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group, each chosen anew."""
+        """The quantiles of each group, with fresh randomness for each choice."""
         return [
             publish_by_chance(self.layout, self.certificate, *totals.cells, stated=self.may_state)
         ]
@@ -123,9 +123,9 @@ class ByChance(QuantilePlan):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantiles:
-    """The quantiles of one column in a query, found in one way: `kind`.
+    """An answer to the quantiles of one column in a query, by the method `kind`.
 
-    `index` is its place among the draws of the release. With `beside_trees` the same release has
+    `index` is the index of its draw in the release. `beside_trees` is True if the same release has
     quantiles by a tree.
     """
 
@@ -148,9 +148,9 @@ class Quantiles:
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the noise, or the chances.
+        """Find and prove the noise, or the rates of the choices.
 
-        Raises Refused for more levels than can be chosen together, or if there is no ε for them.
+        Raises Refused for more levels than can be chosen together, or if ε is 0.
         """
         try:
             claim = self.kind.find(self.layout, self.share, self.releases)
@@ -173,7 +173,7 @@ class Quantiles:
 
 
 def list_quantiles(layouts: SpecLayout, *, first: int) -> Iterator[Quantiles]:
-    """The answers for all quantiles of a spec, in its order; the index of the first is given."""
+    """The answers for all quantiles of a spec, in its order; `first` is the index of the first."""
     used = {_kind_of(ranks) for several in layouts.quantiles for ranks in several}
     for query, parts, several in zip(
         layouts.spec.query, layouts.queries, layouts.quantiles, strict=True
@@ -212,7 +212,7 @@ def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
 
 
 def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
-    """Yield a draw and the earlier draws on which it depends, one of each depth."""
+    """Yield a choice's index, then indices of earlier choices that it depends on."""
     choices = claim.choices
     at: int | None = index
     while at is not None:

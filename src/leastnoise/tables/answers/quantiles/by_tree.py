@@ -1,7 +1,7 @@
-"""Quantiles that are read off counts of rows at each candidate, with the noise of a tree.
+"""Quantiles that are read off noisy counts of rows at each candidate, with noise on a tree.
 
-In listed groups one draw has a tree for each group. Groups that nobody listed have a draw each, and
-are published if the tree's total reaches a threshold (theory/release.md §10).
+For listed groups one draw has a tree for each group. For unlisted groups each group has a draw.
+Such a group is published if its tree's total reaches a threshold (theory/release.md §10).
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ _DEEPEST = 4
 
 @dataclass(frozen=True, kw_only=True)
 class TreePlan(QuantilePlan):
-    """Quantiles that are read off counts with the noise of a tree, one for each group.
+    """Quantiles that are read off counts with noise on a tree, one tree for each group.
 
-    Where the tree's total decides which groups are published, `total_error` is its error.
+    `total_error` is the error of the tree's total if it decides which groups are published.
     """
 
     tree: RankTree
@@ -134,7 +134,7 @@ class TreePlan(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """The record of the tree in plan.json."""
+        """The fields of plan.json about the tree."""
         return {"tree": tree_to_record(self.tree.noise)}
 
     @abstractmethod
@@ -143,9 +143,10 @@ class TreePlan(QuantilePlan):
 
 
 def _measure_total(tree: RankTree, layout: QuantileLayout) -> NoiseError | None:
-    """The error of the total that decides which groups are published; None without such a total.
+    """The error of the total that decides which groups are published; None if no total decides.
 
-    Raises NotApplicable if its noise is 0 as a float, since a _std of 0 would promise the truth.
+    Raises NotApplicable if the noise's standard deviation underflows to 0: a `_std` of 0 would
+    claim the exact value.
     """
     if layout.count is None:
         return None
@@ -165,13 +166,13 @@ class ByTree(TreePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
-        """The noise of the trees of all groups."""
+        """The certificate of the noise on the trees of all groups."""
         trees = list_rank_trees(layout)
         return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByTree:
-        """The quantiles, if the certificate is about the noise of their trees."""
+        """Read the quantiles. Reject a certificate that is not about the noise on their trees."""
         layout = asked.layout
         why = f"Query {layout.label!r}: its quantiles are by a tree's noise."
         claim = expect_claim(claim, Certificate, why)
@@ -203,7 +204,7 @@ class ByTreeAndThreshold(TreePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> ThresholdCertificate:
-        """The noise of the tree of a group, and the least threshold."""
+        """The certificate of the noise on a group's tree, with the smallest threshold."""
         budget, limits = share.share(Fraction(1, releases)), _limits_of(layout)
         trees, (_, pure) = list_rank_trees(layout), split_budget(budget, layout.neighbours)
         noise = find_tree(trees, pure, limits.groups, lambda claim: trees.read(claim, pure))
@@ -313,17 +314,17 @@ class ByTreeAndThreshold(TreePlan):
 
 
 def _limits_of(layout: QuantileLayout) -> FewGroups:
-    """The limits of a unit in groups that nobody listed."""
+    """The bounding of a unit in unlisted groups."""
     if not isinstance(layout.histogram.bounding, FewGroups):
         raise TypeError("a unit is in few of the groups that nobody listed")
     return layout.histogram.bounding
 
 
 def list_rank_trees(layout: QuantileLayout) -> Trees:
-    """The trees of counts that quantiles may be read off.
+    """The trees of counts from which quantiles may be read.
 
-    A unit moves counts by whole rows: for other moves there are no trees. With unlisted groups
-    these are the trees of one group, for a unit that is added or removed.
+    A unit must move counts by whole rows; otherwise there are no trees. For unlisted groups these
+    are the trees of one group, for a unit that is added or removed.
     """
     if layout.reach.denominator != 1:
         raise ValueError("a tree counts whole rows")

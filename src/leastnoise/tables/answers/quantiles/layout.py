@@ -1,10 +1,10 @@
-"""From a query to the public layout of its quantiles: cells, candidates and limits.
+"""The public layout of a query's quantiles: cells, candidates and limits.
 
 Each pair of a group and a candidate is a cell, in which rows are counted as in a histogram. A
 quantile is chosen by ranks (theory/release.md §10): by permute-and-flip, or from the same counts
-with the noise of a tree. All rows of a person count. If a person has too many rows, each counts
-for less, so that no choice of rows depends on their values. In unlisted groups rows count whole:
-see `rows.unlisted_ranks`.
+with noise on a tree. All rows of a person count. If a person has too many rows, each row counts by
+a fraction, so that no choice of rows depends on their values. For unlisted groups each row counts
+whole: see `rows.unlisted_ranks`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
-    """The layout of a tree's total, which has the tree's noise: the last column of the table."""
+    """The layout of a tree's total, as the last column of the table. Its noise is the tree's."""
     needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
     shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
     return replace(shape, bounding=layout.histogram.bounding) if layout.unlisted else shape
@@ -113,7 +113,7 @@ def _of_column(
 
 
 def _bound_unlisted(spec: Spec, query: Query, shape: Layout) -> FewGroups:
-    """The limits of a unit in groups that nobody listed; raises LayoutError without any."""
+    """The bounding of a unit in unlisted groups. Raises LayoutError without one."""
     if shape.by_row:
         return FewGroups(groups=1, per_group=1)
     bounding = bound_groups(limits_of(spec, query, shape.axes), counts_rows=True)

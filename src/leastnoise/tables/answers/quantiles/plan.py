@@ -1,4 +1,4 @@
-"""The plan of quantiles, however they are found: one part of a table, and its errors in ranks."""
+"""The plan of quantiles by either method: one part of a table, and its errors in ranks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Asking(Protocol):
 
     @property
     def share(self) -> Budget:
-        """The share of the budget, of all releases."""
+        """The share of the budget for all releases."""
         ...
 
     @property
@@ -62,8 +62,9 @@ class Asking(Protocol):
 class RankError:
     """The largest error of a quantile in rows of its group, with probability 95 %.
 
-    If a quantile is chosen between two others, their errors count, too. Rows that share a part of a
-    candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
+    If a quantile is chosen between two others, their errors are included. Rows in the same part of
+    a candidate as the chosen row are not included. `sizes` are numbers of rows in a group, for
+    examples.
     """
 
     statistic: str
@@ -71,7 +72,7 @@ class RankError:
     sizes: tuple[int, ...]
 
     def in_words(self) -> str:
-        """A sentence about the error."""
+        """A sentence about the error, with its share of groups of some `sizes`."""
         shares = [
             f"{100 * self.rows_95 / size:.2g} % of {size:,}"
             for size in self.sizes
@@ -88,7 +89,7 @@ class RankError:
 class QuantilePlan(AloneInDraw):
     """The plan of the quantiles of one column in a query: one part, and its answer.
 
-    In listed groups they spend no δ. In a series `budget` is the budget of all releases.
+    Quantiles of listed groups spend no δ. In a series `budget` is the budget of all releases.
     """
 
     layout: QuantileLayout
@@ -103,7 +104,7 @@ class QuantilePlan(AloneInDraw):
     @staticmethod
     @abstractmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> Claim:
-        """The certificate, found and proved."""
+        """Find and prove the certificate."""
 
     @classmethod
     @abstractmethod
@@ -112,7 +113,7 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def rows_off(self, index: int) -> float:
-        """The largest error of a quantile in rows, with probability 95 %."""
+        """The largest error of the quantile at this index, in rows, with probability 95 %."""
 
     @abstractmethod
     def describe_draw(self) -> list[str]:
@@ -137,7 +138,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def count_error(self) -> ExpectedError | None:
-        """The error of the count that decides which groups are published; None without it."""
+        """The error of the total that decides which groups are published, or None."""
         errors = [
             ExpectedError(
                 statistic=layout.statistics[0].label,
@@ -158,7 +159,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def where(self) -> str:
-        """The groups of the table, in words."""
+        """The words that name the groups of the table."""
         return _words.count_noun(self.layout.cells, "cell")
 
     @property
@@ -167,7 +168,7 @@ class QuantilePlan(AloneInDraw):
         return Reads(cells=(self.layout.histogram,))
 
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
-        """The candidates in the one row of a table, exactly, by rising level."""
+        """The candidates in a table with one row, exactly, by rising level."""
         return read_chosen_values(self.layout, columns, kind)
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -219,7 +220,7 @@ class QuantilePlan(AloneInDraw):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the part's columns, to end a sentence; None without a fault."""
+        """The first fault of the part's columns, as the end of a sentence; None without a fault."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         label = wrong_quantile(self.layout, columns, kind)
@@ -272,7 +273,7 @@ class QuantilePlan(AloneInDraw):
         """The fields of plan.json that only this method has."""
 
     def _count_record(self) -> dict[str, Any]:
-        """The total that decides which groups are published, as JSON values; empty without one."""
+        """The total that decides which groups are published, as JSON values; {} without it."""
         if (error := self.count_error) is None:
             return {}
         kept = [text for layout, _ in self.noisy for text in describe_kept_groups(layout)]

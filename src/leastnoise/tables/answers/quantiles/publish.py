@@ -49,8 +49,8 @@ def publish_by_chance(
 ) -> Table:
     """The quantiles of each group, chosen from exact `counts`, shape (groups · candidates,).
 
-    The counts are what `bounding.query_vector` gives for the layout's `counted`. `stated` is the
-    error in ranks of each column for it.
+    The counts are the output of `bounding.query_vector` for the layout's histogram, in units of
+    2^−bits. `stated` is the error in ranks for each column of such errors.
     """
     unit = 2**layout.histogram.bits
     groups = counts.reshape(layout.cells, -1).tolist()
@@ -68,7 +68,7 @@ def publish_by_tree(
 ) -> Table:
     """The quantiles of each group, read off noisy counts; `counts` are as in `publish_by_chance`.
 
-    Where the `total` of the tree decides which groups are published, it has a column beside them.
+    If the `total` of the tree decides which groups are published, it has a column, too.
     """
     groups = counts.reshape(layout.cells, -1)
     padded = np.zeros((layout.cells, tree.noise.dimension), dtype=np.int64)
@@ -91,8 +91,8 @@ def publish_unlisted(
 ) -> Table:
     """The quantiles of the groups whose noisy totals reach the threshold, and these totals.
 
-    `totals` are what `rows.unlisted_ranks` found. Every group with rows has a draw of its own,
-    whether it is published or not. `entropy` is for tests.
+    `totals` is the output of `rows.unlisted_ranks`. Noise is drawn afresh for every group with
+    rows, whether the group is published or not. `entropy` is for tests.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for *group, candidate, rows in totals:
@@ -124,10 +124,11 @@ def publish_unlisted(
 def read_places(
     tree: RankTree, layout: QuantileLayout, noisy: NDArray[np.float64]
 ) -> list[list[tuple[int, int, int]]]:
-    """The positions of each group's quantiles and of their ends, read off its noisy counts.
+    """The positions of each group's quantiles and interval ends among the candidates.
 
     `noisy` has a row for each group, with all cells of its tree; the first cells are the
-    candidates. Intervals are widened if an end falls as levels rise, which no true quantile does.
+    candidates. The ends of true quantiles never fall as levels rise. If noisy ends do, the
+    intervals are widened.
     """
     levels = [quantile.level for quantile in layout.statistics]
     widths = [tree.half_widths(level) for level in levels]
@@ -154,9 +155,9 @@ def make_table(
 ) -> Table:
     """The table in which each group has the candidates at the `chosen` positions.
 
-    For each level these are the position of the quantile, and of its two ends if it has an
-    interval. Without an interval, `stated` is the error in ranks of each column. `keys` are needed
-    if nobody listed the groups: the columns of keys, a value per row.
+    For each level, `chosen` has the position of the quantile, then of its two ends if it has an
+    interval. Without an interval, `stated` is the error in ranks of each column. `keys` are the
+    columns of keys, a value for each row; they are needed for unlisted groups only.
     """
     published = _list_published(layout)
     columns: list[list[list[Any]]] = []
@@ -214,7 +215,7 @@ def wrong_quantile(
 
 
 def _list_published(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
-    """Values of candidates, with the lower and upper ends of the data values counted at each."""
+    """The published values of candidates, and the lower and upper edges of the data at each."""
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]
 

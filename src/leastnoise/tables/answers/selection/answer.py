@@ -1,8 +1,8 @@
 """The largest groups: permute-and-flip selects them, and then their counts get fresh noise.
 
-notation: k groups are selected of B, λ the rate of a round. A group left out has a count that is
-more than t above a selected one with probability at most Σ_(r<=k) (B − r)/2·e^(−λt): in round r,
-one of B − r groups would have to beat the best one (theory/release.md §12).
+notation: k of B groups are selected, λ is the rate of a round. The count of an omitted group
+exceeds the count of a selected group by more than t with probability at most Σ_(r<=k) (B −
+r)/2·e^(−λt): in round r one of B − r groups would have to beat the best (theory/release.md §12).
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ class Selection(OfOneQuery):
         return Budget(epsilon=share.epsilon * (1 - _SHARE), delta=share.delta)
 
     def owns(self, name: str) -> bool:
-        """True if a certificate of that name is about the selection of this query's groups."""
+        """True if `name` is the name of the certificate of this query's selection."""
         return name == self.name_of_selection
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the rounds of the selection, and the noise in counts.
 
-        Raises Refused if there is no ε to select by, or no noise can serve.
+        Raises Refused if the selection's part of ε is too small, or if no noise is proved.
         """
         selection = self._find_selection()
         spec = self.layouts.spec
@@ -117,7 +117,7 @@ class Selection(OfOneQuery):
         yield Offer(index=self.query.index, claims=claims, known=tuple(known))
 
     def _find_selection(self) -> SelectionCertificate:
-        """The certificate of the selection in one release, which follows from the spec."""
+        """The certificate of the selection in one release, which follows from the spec alone."""
         layout = self.layout
         try:
             return SelectionCertificate.best(
@@ -167,8 +167,8 @@ class Selected(NoisyAnswer):
     """The selected groups, and their counts with noise.
 
     `certificate` is about the noise in counts, `selection` about the rounds of one release.
-    `budget` is the share of both, and `baselines` are for the counts. `person` is the name of the
-    unit.
+    `budget` is the share of both together. `baselines` are for the counts. `person` is the spec's
+    word for a unit.
     """
 
     selection: SelectionCertificate
@@ -212,7 +212,7 @@ class Selected(NoisyAnswer):
         return [table_of(self.layout, noisy, part.noise_errors, keys=keys)]
 
     def in_words(self) -> str:
-        """The rounds of the selection, and the gap between counts that it finds."""
+        """The rounds of the selection, and the largest gap between omitted and selected counts."""
         claim = self.selection
         return _ROUNDS.format(
             top=claim.rounds,
@@ -224,7 +224,7 @@ class Selected(NoisyAnswer):
         )
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The selection, and the law of counts after it."""
+        """The selection, and the noise of the counts after it."""
         yield Sentence(Topic.NOISE, self.in_words())
         yield Sentence(Topic.SELECTED, _FRESH)
         yield Sentence(Topic.CHECKED, _CHECKED)
@@ -259,7 +259,7 @@ class SelectedCounts(NoisyPart):
         return {"selection": record}
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups that a smallest count leaves out, and about wishes."""
+        """Sentences about groups that a smallest count omits, and about requested accuracies."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.min_count is not None:
@@ -277,7 +277,7 @@ class SelectedCounts(NoisyPart):
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:
-        """The columns for an empty table without noise, for the groups with the longest keys."""
+        """The columns for an empty table without noise, with the longest keys as stand-ins."""
         columns = key_columns(candidates_of(self.layout))
         lengths = [sum(len(str(key)) for key in keys) for keys in zip(*columns, strict=True)]
         longest = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -287,12 +287,12 @@ class SelectedCounts(NoisyPart):
 
 
 def _keys_of(layout: Layout, selected: Sequence[int]) -> list[list[Any]]:
-    """The columns of keys of the groups at these indices among all groups."""
+    """The key columns of the groups at these indices among all groups."""
     return [[column[index] for index in selected] for column in key_columns(candidates_of(layout))]
 
 
 def _on_page(answered: Selected) -> str:
-    """A sentence about the groups on a page."""
+    """The page's sentence about the selected groups."""
     claim = answered.selection
     return (
         f"These groups were selected among {claim.candidates:,} by chance, most likely the "

@@ -1,8 +1,8 @@
 """The layout of queries of the largest groups, selected before their counts get noise.
 
-A group's score is the number of persons in it. A person changes each score by at most 1, so that
-the selection needs no limit on the number of their groups. The published counts have noise for a
-person in all of the selected groups, or in as many as the limits of the spec allow.
+A group's score is the number of persons in it. One person changes each score by at most 1, so that
+the selection needs no limit on groups per person. The noise of the published counts covers a person
+who is in all selected groups, or in as many as the spec's limits allow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_SELECTED = 1000
 """The most rounds of a `SelectionCertificate`, whose module takes half a second to import."""
 _EXCLUDED = ("histogram", "conditions")
-_TIMES_AS_MANY = 8  # noise for a person in all selected groups may be less than in one of 8
+_TIMES_AS_MANY = 8  # a unit in all selected groups may need less noise than a limit of 8 groups
 
 
 @final
@@ -64,9 +64,9 @@ class SelectionQueries(QueryKind):
                 yield f"{path}.{name}", 'Not used with by = "selection": use another query.'
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The counts of the selected groups, once for each way to bound a person.
+        """The counts of the selected groups, one layout for each bounding of a person.
 
-        The rows of these layouts are the selected groups; `candidates_of` has all groups.
+        The rows of these layouts are the selected groups; `candidates_of` gives all groups.
         """
         if query.top is None:
             raise ValueError("the checks of the spec come first")
@@ -98,5 +98,5 @@ class SelectionQueries(QueryKind):
 
 
 def candidates_of(selected: Layout) -> Layout:
-    """The layout of the counts of all groups, of which some are selected."""
+    """The layout of the counts of all groups, from which the selection is made."""
     return replace(selected, selected=None, top=None, min_count=None, decides=None)

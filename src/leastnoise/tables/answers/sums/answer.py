@@ -1,6 +1,6 @@
 """Queries whose tables are sums of the same cells: margins, cumulative counts, levels of keys.
 
-One draw has noise for the cells, or for sums of them, and all tables add up.
+One draw adds noise to the cells, or to sums of them. The published tables add up.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Summed(NoisyAnswer):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True if a certificate of that name is about noise in a table of the query."""
+        """True if `name` is the name of a certificate of noise in a table of the query."""
         return False
 
     @classmethod
@@ -78,10 +78,10 @@ class Summed(NoisyAnswer):
     @classmethod
     @abstractmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables that are released as `claims` say, which are proved or not.
+        """The tables with the noise that `claims` state, proved or not.
 
-        Raises CertificateRejected for any claim that the spec doesn't imply. With `composed` the
-        claims have their share of δ alone, and ε is a matter of all draws together.
+        Raises CertificateRejected for any claim that the spec doesn't imply. If `composed`, each
+        claim states its share of δ, and the ε of all draws together is proved elsewhere.
         """
 
     @property
@@ -96,7 +96,7 @@ class Summed(NoisyAnswer):
 
     @property
     def whole_counts(self) -> WholeCounts | None:
-        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
+        """The tree and the bias of whole counts ≥ 0; None unless the spec asks for such counts."""
         return None
 
     @abstractmethod
@@ -105,7 +105,7 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Sensitivities of a table's coordinates to one unit, all of which hold."""
+        """Sensitivities of a table's coordinates to one unit; each of them holds."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -113,10 +113,10 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def in_words(self) -> list[str]:
-        """The noise, and a comparison with other ways to make these tables, in sentences."""
+        """Sentences about the noise, with a comparison with other noise for these tables."""
 
     def mark(self, index: int) -> dict[str, Any]:
-        """The fields of plan.json that differ from table to table."""
+        """Fields of plan.json that differ between tables."""
         return {"unlike_rows": self.parts[index].has_unlike_rows}
 
     def dimension(self, index: int) -> int:
@@ -124,7 +124,7 @@ class Summed(NoisyAnswer):
         return self.layouts[index].dimension
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in one table, with a share of the budget."""
+        """Plain noise in one table alone, at a share of the budget."""
         return Baselines.of((self.layouts[index],), share, self.certificate.compositions)
 
     @property
@@ -134,7 +134,7 @@ class Summed(NoisyAnswer):
 
     @cached_property
     def parts(self) -> tuple[NoisyPart, ...]:
-        """A part for each table, with an equal share of the budget."""
+        """A part for each table; the budget is split into equal shares."""
         share = self.budget.share(Fraction(1, len(self.layouts)))
         return tuple(
             SumPart(
@@ -153,7 +153,7 @@ class Summed(NoisyAnswer):
         return Reads(cells=(self.cells,))
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """Sentences about the noise, with a comparison with other ways to make these tables."""
+        """Sentences about the noise, with a comparison with other noise for these tables."""
         for text in self.in_words():
             yield Sentence(Topic.NOISE, text)
 
@@ -161,7 +161,7 @@ class Summed(NoisyAnswer):
 @final
 @dataclass(frozen=True, kw_only=True)
 class SumPart(NoisyPart):
-    """One of the tables that add up."""
+    """One of the tables of sums."""
 
     answered: Summed
 
@@ -182,7 +182,7 @@ class SumPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Sets that each hold every shift of these coordinates by one unit."""
+        """Alternative sets, each of which holds every shift of these coordinates by one unit."""
         return self.answered.moves(self.index)
 
     @property
@@ -193,12 +193,12 @@ class SumPart(NoisyPart):
 
     @property
     def has_unlike_rows(self) -> bool:
-        """True if rows of the table have unlike errors, of which the root mean square is shown."""
+        """True if the table's rows have different errors. Then the root mean square is shown."""
         return self.noise_errors[0].rows is not None
 
     @property
     def which_numbers(self) -> str:
-        """The head of the list of errors."""
+        """The words that say which numbers the list of errors is about."""
         if not self.has_unlike_rows:
             return "in each cell"
         return f"all {self.answered.row_name}: root mean square, largest ±"
@@ -229,12 +229,12 @@ class SumPart(NoisyPart):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sums(OfOneQuery):
-    """A query whose tables are of one `kind`."""
+    """A query whose tables are of one `kind`, a subclass of `Summed`."""
 
     kind: type[Summed]
 
     def owns(self, name: str) -> bool:
-        """True if a certificate of that name is about noise in a table of the query."""
+        """True if `name` is the name of a certificate of noise in a table of the query."""
         return self.kind.owns(self.label, name)
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:

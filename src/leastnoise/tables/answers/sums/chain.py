@@ -1,8 +1,8 @@
-"""Whole-number noise along one order of the columns, drawn into the cells of a query with margins.
+"""Whole-number noise on a tree along one order of the columns, for a query with margins.
 
-The tree has a level for each column, such as sex, age, region: the total, the numbers by sex, those
-by sex and age, the cells. All tables are sums of the same whole cells. A table that is no level of
-the tree has noise as well, whose law is known.
+The tree has a level for each column, such as sex, age, region: the total, the numbers by sex, the
+numbers by sex and age, the cells. All tables are sums of the same noisy cells. A table that is no
+level of the tree has noise with a known law, too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Chain:
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise, with every table by some of the columns, by its mask."""
+        """The noise, with the table of every subset of the columns, indexed by bit mask."""
         sizes = [self.noise.branches[self.order.index(column)] for column in range(len(self.order))]
         cells = np.arange(self.noise.dimension).reshape(sizes).transpose(self.order).reshape(-1)
         return TreeStrategy(
@@ -84,7 +84,7 @@ def _cross(order: Sequence[int], table: int) -> Crossed:
 
 
 def draw_name(cells: Layout, columns: Sequence[int]) -> str:
-    """The name in a certificate of noise by columns: by 1 and 3 it is `query.1x3`."""
+    """The name of the noise in a certificate: for columns 1 and 3 it is `query.1x3`."""
     return f"{cells.label}.{_BY.join(str(column + 1) for column in columns) or _TOTAL}"
 
 
@@ -109,10 +109,10 @@ def trees_along(cells: Layout, orders: Sequence[Sequence[int]]) -> Trees:
 
 
 def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
-    """The chain that a query's only claim is about; None if the claim isn't about noise on a tree.
+    """The chain of a query's only claim; None if the claim isn't about noise on a tree.
 
-    Raises CertificateRejected unless the name lists all columns in an order, and the claim is about
-    noise on the tree of this order, with all of the share's ε and none of its δ.
+    Raises CertificateRejected unless the name lists all columns in some order, and the claim is
+    about noise on the tree of this order, with all of the share's ε and no δ.
     """
     if len(claims) != 1:
         return None
@@ -128,10 +128,10 @@ def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
 def find_chain(
     cells: Layout, budget: Budget, releases: int = 1
 ) -> tuple[Chain, Certificate] | None:
-    """The chain with the least Σ ln(variance), or largest, of the published tables, proved.
+    """The chain with the smallest sum, or largest value, of ln(variance) over the published tables.
 
-    Each of the `releases` has an equal part of ε. δ is left unspent. None unless a unit is in one
-    cell, where ε is 0, where there is no order to compare (`MOST_COLUMNS`), and where the laws of
+    Each of the `releases` has an equal part of ε; δ is left unspent. Returns None if a unit may be
+    in several cells, if ε is 0, if there are more than `MOST_COLUMNS` columns, or if the laws of
     all tables would take too long.
     """
     if not in_one_cell(cells) or not budget.epsilon:
@@ -152,13 +152,16 @@ def find_chain(
         chain = Chain(order=orders[trees.offers.index(best)], noise=claim.noise)
         for table in cells.margins:
             chain.error(table)
-    except (Refused, InvalidArgument):  # of deep trees no law may be known well enough
+    except (Refused, InvalidArgument):  # for deep trees the law may not be known well enough
         return None
     return chain, claim
 
 
 def _list_orders(columns: int, tables: Sequence[int]) -> list[tuple[int, ...]]:
-    """The orders to compare: all, or one of many columns in which each table is a level."""
+    """The column orders to compare.
+
+    For few columns these are all orders. For many, it is one order in which each table is a level.
+    """
     if columns <= MOST_COLUMNS:
         return list(permutations(range(columns)))
     order: list[int] = []

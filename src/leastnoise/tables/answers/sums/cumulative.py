@@ -1,7 +1,7 @@
 """Noise for a histogram whose running sums are published: one draw, on a tree of its bins.
 
-The levels of the tree are no tables: on a tree, noise partly cancels in sums of the first bins.
-Each group has a tree of its own. Bins and running sums are whole, and add up.
+The inner levels of the tree are not published. Tree noise partly cancels in running sums. Each
+group has its own tree. Bins and running sums are whole numbers, and add up.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TOTALS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cumulative(TreeSums):
-    """A histogram with cumulative counts. The first cells of each group's tree are its bins."""
+    """A histogram with cumulative counts; each group's tree begins with the group's bins."""
 
     key: ClassVar[str] = "cumulative"
     called: ClassVar[str] = "cumulative counts"
@@ -80,12 +80,12 @@ class Cumulative(TreeSums):
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
-        """The layouts of bins and of running sums, by all columns and then by fewer."""
+        """The layouts of bins and of running sums: by all columns first, then by fewer columns."""
         return table_layouts(self.cells)
 
     @cached_property
     def workload(self) -> Workload:
-        """The workload: bins and their running sums, in each group and in each sum of groups."""
+        """The workload: bins and running sums, of each group and each sum of groups."""
         tables = (
             SummedTable(count=layout.cells, find=partial(self._sum_groups, mask), running=running)
             for mask, running, layout in zip(
@@ -98,7 +98,7 @@ class Cumulative(TreeSums):
         return Workload(cells=self.cells.cells, tables=tuple(tables))
 
     def _sum_groups(self, mask: int) -> NDArray[np.int64]:
-        """For each bin, its index in the table of bins by the columns of a mask."""
+        """For each cell, the index of its bin in the table by the columns of `mask`."""
         sizes = [axis.cells for axis in self.cells.axes]
         kept = [i for i in range(len(sizes)) if mask >> i & 1 or i == len(sizes) - 1]
         places = np.indices(sizes).reshape(len(sizes), -1)
@@ -133,17 +133,17 @@ class Cumulative(TreeSums):
         return list(zip(names, levels, strict=True))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the bins, summed up, with both tables' share of the budget."""
+        """Plain noise in the bins, summed up, with the whole budget of the query."""
         releases, growth = self.certificate.compositions, self.find_growth(index)
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 
     def find_growth(self, table: int) -> float:
-        """The rms error of a sum of independent noise in bins, relative to the error of one bin."""
+        """The rms error of sums of independent noise in bins, relative to the error of one bin."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
 
     def mark(self, index: int) -> dict[str, Any]:
-        """True for running sums."""
+        """The field `sums` of plan.json: True for running sums, False for bins."""
         return {"sums": bool(index % 2)}
 
     def to_record(self) -> dict[str, Any]:

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 _SUFFIX = "_cumulative"
 MOST_BINS = 1 << 15
 """Groups times bins: their trees have less than twice as many cells (`noise.trees`)."""
-_LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
+_LONGEST = 64 - len(_SUFFIX)  # letters, so that the name of a table can be a file name
 
 
 class RunningSumQueries(QueryKind):
-    """Bins and their running sums, for groups and perhaps for totals of these."""
+    """Bins and their running sums, for groups and, if asked for, for totals over groups."""
 
     why_no_clipping: ClassVar[str] = "Not used with cumulative: use another query."
 
@@ -119,7 +119,7 @@ def list_tables(query: Query) -> tuple[int, ...]:
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:
-    """The layouts of bins and of running sums, by all columns and then by fewer of them."""
+    """The layouts of bins and of running sums: by all columns first, then by fewer columns."""
     bins = layout.axes[-1]
     if not isinstance(bins, Bins):
         raise TypeError("running sums are sums of bins")
@@ -139,7 +139,10 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding that leaves a unit in one bin, or in the fewest rows; else a sentence."""
+    """The bounding that leaves a unit in one bin, or else moves the fewest rows.
+
+    Returns a problem in words if no bounding fits.
+    """
     if shape.cells > MOST_BINS:
         return (
             f"Expected at most {MOST_BINS:,} groups times bins with cumulative, got "

@@ -1,8 +1,9 @@
 """Public keys with levels, such as counties and their states; each level has its own table.
 
-Each key lies in one value of each level, and each value in one value of the level above. So they
-are a tree, whose cells are the keys, and noise is drawn for these: see `answers.sums.levels`.
-Arrays here are in the order of the keys. The tree has the keys sorted, by the highest level first.
+Each key belongs to one value of each level, and each value to one value of the level above. So they
+form a tree whose leaves, the cells, are the keys. Noise is drawn for the leaves: see
+`answers.sums.levels`. Arrays here are in the order of the spec's keys. The tree sorts the keys by
+the highest level first.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class KeyTree:
     """The tree of a column's keys.
 
     `columns` has the value of each key in each level, the highest level first; the keys themselves
-    are the last level. If the first level has one value, that is the root. Otherwise the root is
-    above all levels and belongs to none of them.
+    are the last level. If the first level has a single value, that value is the root. Otherwise the
+    root is above all levels.
     """
 
     columns: tuple[tuple[Key, ...], ...]
@@ -73,17 +74,17 @@ class KeyTree:
 
     @cached_property
     def order(self) -> Wholes:
-        """The keys by number, as the cells of the tree are sorted."""
+        """The indices of the keys in the order of the tree's leaves."""
         return np.lexsort(self.places[::-1])
 
     @property
     def above(self) -> int:
-        """The number of levels of the tree above the first of these: 1, or 0 if it is the root."""
+        """The number of tree levels above the first level: 0 if it is the root, else 1."""
         return int(len(self.values[0]) > 1)
 
     @cached_property
     def branches(self) -> tuple[int, ...]:
-        """The tree's branches as noise takes them: one number per level if all nodes are alike."""
+        """The tree's branches for `noise.trees`: one number per level if all nodes are alike."""
         firsts = [level[self.order] for level in self.places]
         if self.above:
             firsts.insert(0, np.zeros(len(self.order), dtype=np.int64))
@@ -127,7 +128,7 @@ class LevelQueries(QueryKind):
         return [query.name, *(f"{query.name}_by_{level}" for level in levels)]
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """Problems of the levels of a query's keys, and keys that can't stand beside levels."""
+        """Problems of the levels of a query's keys, and keys of the spec that exclude levels."""
         column, hierarchy = next(iter(query.hierarchies.items()))
         key = f"{path}.group_by.{column}.levels"
         yield from column_problems(column, hierarchy, key)
@@ -174,7 +175,7 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding that leaves a unit in one cell; a sentence if no bounding does."""
+    """The bounding that leaves a unit in one cell, or a problem in words if no bounding does."""
     for bounding in ways:
         if in_one_cell(replace(shape, bounding=bounding)):
             return bounding
@@ -185,7 +186,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def levels_elsewhere(query: Query, path: str) -> Iterator[Problem]:
-    """The problems of columns with levels beside the first such column."""
+    """Problems of further columns with levels: only the first such column may have them."""
     for column in [*query.hierarchies][1:]:
         why = "Only one column may have levels. Remove the levels of the others."
         yield f"{path}.group_by.{column}.levels", why

@@ -54,7 +54,7 @@ class Levels(TreeSums):
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
-        """The tree of the keys; shares are searched in a tree as even as it can be."""
+        """The tree of the keys. Shares are searched on a similar tree with even branches."""
         tree = key_tree(cells)
         counts = [1] * tree.above + [len(values) for values in tree.values]
         offer = TreeOffer(
@@ -113,15 +113,15 @@ class Levels(TreeSums):
 
     @cached_property
     def geometric_mean(self) -> float:
-        """The geometric mean of the tables' standard deviations, each a root mean square."""
+        """The geometric mean over tables of the root-mean-square standard deviation."""
         return _mean(error.std for error in self.errors)
 
     @cached_property
     def others(self) -> dict[str, float]:
-        """The figures of other ways to make the tables: `geometric_mean`, or the largest std.
+        """Standard deviations with other noise: the geometric mean over tables, or the largest.
 
-        `cells`: noise in the cells alone, summed; `apart`: a share for each table, in which they
-        don't agree; `bound`: no additive noise has less, as is proved.
+        `cells`: noise in the cells alone, summed. `apart`: a share of the budget for each table, so
+        that tables don't agree. `bound`: a proved lower bound for any additive noise.
         """
         releases, tree, tables = (
             self.certificate.compositions,
@@ -133,14 +133,14 @@ class Levels(TreeSums):
         replaced = 2 if self.cells.neighbours == "replace-one" else 1
         cell = _geometric_std(epsilon / (replaced if keys > 1 else 1))
         counts = [len(values) for values in reversed(tree.values)]
-        each = [keys / count for count in counts]  # keys in a number, on average or at most
+        each = [keys / count for count in counts]  # keys in a number: on average, or at most
         if self.cells.largest:
             each = [float(np.bincount(places).max()) for places in tree.places]
         apart = [
             _geometric_std(epsilon / tables / (replaced if count > 1 else 1)) for count in counts
         ]
         add, single = max if self.cells.largest else _mean, self.budget
-        if not single.delta:  # losses add up in a series
+        if not single.delta:  # pure losses add up over the releases of a series
             single = single.share(Fraction(1, releases))
         return {
             "cells": add([cell * math.sqrt(count) for count in each]),
@@ -163,7 +163,7 @@ class Levels(TreeSums):
         }
 
     def in_words(self) -> list[str]:
-        """The noise, and a comparison with other ways to make these tables, in sentences."""
+        """Sentences about the noise, with a comparison with other noise for these tables."""
         column, *above = (next(iter(layout.axes[0].columns)) for layout in self.layouts)
         levels = _words.join_names([column, *above], "and")
         largest = self.cells.largest

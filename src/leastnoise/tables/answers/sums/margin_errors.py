@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
+_MOVED = 3  # half steps of rounding in a cell, if all cells have to add up to a known total
 
 
 def find_errors(margins: Margins, table: int) -> tuple[NoiseError, ...]:
     """The error of each number of a cell of a table, with the rounding of the cells.
 
-    The noise is in tables or in contrasts, not on a tree.
+    For noise in tables or in contrasts, not on a tree.
     """
     if not margins.marginals.has_noise(table):
         return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
@@ -54,9 +54,10 @@ def _error(margins: Margins, table: int, number: Component) -> NoiseError:
 
 
 def _roundings(margins: Margins, table: int) -> int:
-    """The largest number of grid roundings that add up in one number of a table.
+    """The largest number of roundings to the grid that add up in one number of a table.
 
-    The table's cells; without cells, the numbers of the table from which the last ones follow.
+    If cells are estimated, it is the number of cells in it. Otherwise it is the number of the
+    table's rounded numbers from which its last number follows.
     """
     numbers = margins.marginals.cells(table)
     if not margins.marginals.is_small:
@@ -67,9 +68,9 @@ def _roundings(margins: Margins, table: int) -> int:
 def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) -> NoiseError:
     """The error of a number that is a sum of Gaussian noise in contrasts.
 
-    The noise of r contrasts with a standard deviation s each counts in it with a standard
-    deviation d. So the grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy and
-    Schwarz), and adds (g·d/s)²/12 to its variance.
+    The r contrasts have noise with standard deviation s, and the number has standard deviation d.
+    Rounding the contrasts to a grid g moves the number by at most (g/2)·√r·d/s (Cauchy-Schwarz),
+    and adds (g·d/s)²/12 to its variance.
     """
     index = margins.cells.margins.index(table)
     std = math.sqrt(float(margins.variances[0][index]))
@@ -147,7 +148,7 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
     """For each measured table, distinct coefficients with their numbers of cells."""
     whole = margins.marginals.whole
-    if margins.is_whole:  # rounding moves these floats slightly off 0 and 1
+    if margins.is_whole:  # rounding errors move these floats slightly off 0 and 1
         return {whole: [(margins.marginals.cells(whole & ~table), np.ones(1))]}
     each = [
         margins.marginals.coefficients(information, table) for information in margins.information

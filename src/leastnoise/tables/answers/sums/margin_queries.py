@@ -1,12 +1,12 @@
-"""Queries whose cells and totals are published: their tables, and one unit's shift of each.
+"""Queries whose cells and totals are published: their tables, and the shift of each by one unit.
 
-All published tables are sums of one estimate of the cells. Noise is drawn into some tables of exact
+All published tables are sums of one estimate of the cells. Noise is added to some tables of exact
 sums (see `answers.sums.margins`), which need not be published. A table is the set of its `group_by`
 columns, as a bit mask: 0 is the total.
 
-If values are counted, too, they are measured about the middle of their bounds: then a row moves the
-box of both numbers to its corners, and no noise is spent on impossible shifts. The sum of values is
-radius·(measured sum) + middle·(count).
+If values are counted, too, they are measured about the middle of their bounds. Then a row may move
+both numbers of its cell to any corner of a box, and no noise is spent on impossible shifts. The sum
+of values is radius·(measured sum) + middle·(count).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-MOST_LISTED = 30  # columns, of which a list names some in each table
+MOST_LISTED = 30  # columns, if `margins` lists the tables
 NO_TABLE = "Expected at least one table, such as margins = true or [[]], the total."
-MOST_TABLES = 1024  # with all tables by fewer columns
+MOST_TABLES = 1024  # if all tables by fewer columns are published
 _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
-    """The tables that `margins` lists, or all if it is true; the tables by most columns first."""
+    """The tables that `margins` lists, or all if it is true. Tables by most columns come first."""
     columns, listed = list(query.group_by), query.listed_tables
     tables: Iterable[int] = range(2 ** len(columns))
     if listed is not None:
@@ -67,18 +67,18 @@ def published_tables(query: Query) -> tuple[int, ...]:
 
 
 def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
-    """The name of the table `by` some of the `columns` of a query, and of its file."""
+    """The name of the table `by` some of the query's `columns`, and of its file."""
     if len(by) == len(columns):
         return query
     return f"{query}_by_{'_'.join(by)}" if by else f"{query}_total"
 
 
 def keep_listed(spec: Spec, query: Query, layout: Layout, tables: Sequence[int]) -> Layout:
-    """The layout whose cells are by the columns of these tables alone.
+    """The layout whose cells are grouped only by the columns that occur in these tables.
 
-    Rows count as before, in a group of every column. A table by more columns than are listed would
-    only have less information about each sum. Limits on the groups of a person, or on the rows in a
-    group, are about groups by every column: then no column is left out.
+    A row counts as before if it is in a group of every column of the query. Measuring a table by
+    more columns than are listed would only add noise. If the spec limits the groups of a person, or
+    the rows in a group, the groups are by every column: then no column is dropped.
     """
     listed = reduce(operator.or_, tables)
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
@@ -131,7 +131,7 @@ def measured_layout(layout: Layout) -> Layout:
 
 
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
-    """The index of the measured component behind `component`, and the index of its count."""
+    """The index of the measured component behind `component`, and of that component's count."""
     if not component.of_values:
         return layout.measured.index(component), None
     kinds = [(other.of_values, other.column) for other in layout.measured]
@@ -140,9 +140,9 @@ def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
 
 
 def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, ...]:
-    """The coefficients of the measured components in a component.
+    """The coefficients with which the measured components add up to a component.
 
-    (x − c′)/r′ = (r/r′)·(x − c)/r + (c − c′)/r′, and each value is counted once.
+    (x − c′)/r′ = (r/r′)·(x − c)/r + (c − c′)/r′, with the count as the last term's factor.
     """
     index, count = places_of(layout, component)
     coefficients, measured = [Fraction(0)] * len(layout.measured), layout.measured[index]
@@ -153,7 +153,7 @@ def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, .
 
 
 def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
-    """The coefficients of the measured numbers in each count and sum of values, in its own unit."""
+    """Coefficients of the measured numbers in each count and sum of values, in its unit."""
     coefficients: list[tuple[Fraction, ...]] = []
     for measured in layout.measured:
         plain = (
@@ -166,7 +166,7 @@ def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
 
 
 def in_one_cell(layout: Layout) -> bool:
-    """True if a unit adds 1 to one cell at most, and so to one number of every table."""
+    """True if a unit adds 1 to at most one cell, and so to at most one number of every table."""
     bounding, numbers = layout.bounding, layout.numbers
     if not numbers.counts or numbers.each > 1:
         return False
@@ -180,12 +180,12 @@ def every_row_counts(layout: Layout) -> bool:
 
 
 def always_counts(layout: Layout, number: Component) -> bool:
-    """True if every row adds a number other than 0 to this number of a cell."""
+    """True if every row adds something other than 0 to this number of its cell."""
     return every_row_counts(layout) and not (number.kind == "count" and number.column)
 
 
 def total_is_known(layout: Layout) -> bool:
-    """True if the total is the number of rows, which is public if rows are replaced."""
+    """True if the total is public: the number of rows, if rows are replaced and all count."""
     return (
         _is_of_a_row(layout)
         and layout.neighbours == "replace-one"
@@ -207,7 +207,8 @@ def marginals_of(layout: Layout) -> Marginals:
 def tables_read(layout: Layout) -> tuple[int, ...]:
     """The tables whose exact sums are read; all others are sums of these.
 
-    The cells, if they are few; otherwise each listed table that is no sum of another.
+    If the cells are few, they are the only such table. Otherwise it is each listed table that is no
+    sum of another.
     """
     marginals = marginals_of(layout)
     if marginals.has_cells:
@@ -220,7 +221,7 @@ def tables_read(layout: Layout) -> tuple[int, ...]:
 
 
 def layouts_read(layout: Layout) -> list[Layout]:
-    """The layouts of `tables_read`. All are of the same rows: those in a group of every column."""
+    """The layouts of `tables_read`, all over the same rows: those in a group of every column."""
     drawn = measured_layout(layout)
     tables = tables_read(layout)
     if tables == (2 ** len(drawn.axes) - 1,):
@@ -229,7 +230,7 @@ def layouts_read(layout: Layout) -> list[Layout]:
 
 
 def too_large(layout: Layout) -> str | None:
-    """The reason why margins are impossible for this number of columns or cells, or None."""
+    """The reason why the query has too many columns or cells for margins; None if it hasn't."""
     marginals = marginals_of(layout)
     if marginals.is_small:
         return None
@@ -253,7 +254,7 @@ def too_large(layout: Layout) -> str | None:
 def contrasts_sensitivity(layout: Layout, table: int) -> L2:
     """The ball that holds all shifts of a table's `workloads.contrasts` by one unit.
 
-    A unit is in one cell at most.
+    A unit is in at most one cell.
     """
     sizes = [axis.cells for axis in table_layout(layout, table).axes]
     square = squared_reach(sizes, replaced=layout.neighbours == "replace-one")
@@ -261,12 +262,12 @@ def contrasts_sensitivity(layout: Layout, table: int) -> L2:
 
 
 def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
-    """Sets that each hold every shift of one table's exact sums by one unit.
+    """Alternative sets, each of which holds every shift of one table's exact sums by one unit.
 
-    With several numbers in a cell the first set is a hull of boxes, the last a ball. A table's
-    numbers are sums of the cells' numbers. So their gauge Σ_j M_j is no larger than the gauge of
-    the cells, and neither is the gauge of the numbers that one unit adds. All bounds by `limits`
-    and `replaced` on units within such limits hold for every table.
+    With several numbers in a cell, the first set is a hull of boxes and the last a ball. A table's
+    numbers are sums of the cells' numbers. So their gauge Σ_j M_j is at most the gauge of the
+    cells, and the same holds for the numbers that one unit adds. Therefore bounds on units by
+    `limits` and `replaced` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -274,16 +275,16 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
 
 def table_body(layout: Layout, table: int) -> Body:
-    """The hull of a table's boxes, with several numbers in a cell, that holds every shift."""
+    """The hull of boxes that holds every shift of a table with several numbers in a cell."""
     return table_layout(layout, table).bodies[0]
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
     """The set of all shifts by one unit of a table with one number in each cell.
 
-    Exact sums are sums of cells in which `layout` bounds a unit. So no unit adds more to a table in
-    l1 norm than to the cells. A unit that replaces another takes as much away, except in the total:
-    there, a unit that adds at most T moves a count by T at most.
+    Exact sums are sums of cells, in which `layout` bounds a unit. So a unit adds no more to a
+    table, in l1 norm, than to the cells. Replacing a unit also takes away as much. In the total,
+    adding and taking away partly cancel: if one unit adds at most T, the total moves by at most T.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -293,7 +294,7 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 norm with which Laplace noise is as large as pure noise.
+    """For each measured component, the l1 bound at which Laplace noise equals the box's noise.
 
     Noise of a box of q numbers has variance (q + 1)(q + 2)/3·(bound/ε)², Laplace noise 2·(norm/ε)².
     """
@@ -313,17 +314,19 @@ def table_reach(layout: Layout, table: int) -> Fraction:
 
 
 def _units(layout: Layout, table: int) -> int:
-    """The number of units whose rows change: two if a unit replaces another, but one in a total.
+    """The factor on one unit's shift: 2 if a unit replaces another, 1 otherwise and in a total.
 
-    In a total, two rows differ by no more than one of them adds, unless a row can lower a number.
+    In a total, replacing one unit moves the sum by no more than adding one, unless rows can lower a
+    number.
     """
     several = table_layout(layout, table).cells > 1 or bool(layout.numbers.lowered)
     return 2 if layout.neighbours == "replace-one" and several else 1
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding of a unit with the least l1 norm; a sentence if there is no bounding."""
-    # of several numbers in a cell an l1 norm says less than their box, and no noise is fitted to it
+    """The bounding of a unit with the smallest l1 norm, or a problem in words without one."""
+    # for several numbers in a cell a bound on the l1 norm is weaker than their box, and no noise
+    # fits it
     several = shape.numbers.each > 1
     bounded = [
         chosen
@@ -346,7 +349,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def _in_sums(layout: Layout) -> Bounding:
-    """The bounding of a unit in a number that may be a sum of all cells."""
+    """The bounding of a unit in a number that may be the sum of all cells."""
     bounding = layout.bounding
     if in_one_cell(layout) or _is_of_a_row(layout):
         return bounding
@@ -414,7 +417,7 @@ class MarginQueries(QueryKind):
 
 
 def _other_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
-    """The problems of other keys of a query with margins."""
+    """Problems of other keys of a query with margins."""
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     others = [statistic.label for statistic in asked if not statistic.has_margins]
     if others or not asked:

@@ -1,6 +1,6 @@
 """Cells and their totals: noise in some tables, from which all published tables follow.
 
-The search makes Σ ln(variance) over the published tables small, all with the same weight.
+The search minimises Σ ln(variance) over the published tables, which all have the same weight.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_FINER = 2**6  # without cells, where a number is the sum of as many roundings as its table has
+_FINER = (
+    2**6
+)  # without cells, where a number is a sum of as many roundings as its table has numbers
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
@@ -88,11 +90,11 @@ _KNOWN = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Margins(MeasuredSums):
-    """The published tables of a query with margins, and their noise; tables are bit masks.
+    """The published tables of a query with margins, and their noise. Tables are bit masks.
 
-    With a `chain` the cells alone have noise, of a tree by one order of the columns. With
-    `contrasts` the noise is in the part of each measured table that tables by fewer columns lack:
-    see `workloads.contrasts`.
+    With a `chain`, noise is added to the cells alone, on a tree along one order of the columns.
+    With `contrasts`, noise is added to contrasts: the part of each measured table that tables by
+    fewer columns lack (see `workloads.contrasts`).
     """
 
     chain: Chain | None = None
@@ -110,7 +112,7 @@ class Margins(MeasuredSums):
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables that are released as `claims` say, which are proved or not."""
+        """The tables with the noise that `claims` state, proved or not."""
         drawn = measured_layout(cells)
         marginals = marginals_of(cells)
         names, contrasts = (
@@ -183,7 +185,7 @@ class Margins(MeasuredSums):
     @property
     def reads(self) -> Reads:
         """The measured numbers of cells or of listed tables, and the total if it is public."""
-        # the total is of all rows, whatever cell each of them is in
+        # the total counts all rows, in whichever cell they are
         total = (table_layout(self.measured_cells, 0),) if self.total_is_known else ()
         return Reads(cells=(*layouts_read(self.cells), *total))
 
@@ -196,7 +198,7 @@ class Margins(MeasuredSums):
         return suppress_rows(self, publish_margins(self, self.parts, *exact, total=total))
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless all tables add up, and suppressed rows are allowed."""
+        """Raise CertificateRejected unless tables add up, and only small rows are suppressed."""
         check_sums(self, folder, self.parts, kind)
         check_suppressed(self, folder, self.parts, kind)
 
@@ -212,9 +214,10 @@ class Margins(MeasuredSums):
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance in each table, 0 of tables without noise of their own; (numbers, tables).
+        """1/variance of each table's noise, 0 for tables without noise, shape (numbers, tables).
 
-        For noise in contrasts, 1/variance of a contrast whose squares add up to 1.
+        For noise in contrasts, it is 1/variance of a contrast whose squared coefficients add up to
+        1.
         """
         marginals = self.marginals
         information = np.zeros((len(self.measured_cells.components), len(marginals.every)))
@@ -244,13 +247,13 @@ class Margins(MeasuredSums):
         return np.array([self.marginals.variances(theta) for theta in self.theta])
 
     def sizes(self, table: int) -> list[int]:
-        """The numbers of keys of the columns by which a table is grouped."""
+        """The number of keys of each column by which a table is grouped."""
         return [self.marginals.sizes[i] for i in self.marginals.axes(table)]
 
     def components(
         self, noisy: Mapping[int, Floats], number: int, *, total: float = 0.0
     ) -> Components:
-        """The estimates from which each table is computed, given the noisy measured numbers."""
+        """The estimates from which each table is computed, from the noisy measured numbers."""
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
         components = {
@@ -264,27 +267,27 @@ class Margins(MeasuredSums):
         marginals = self.marginals
         if self.chain is not None:
             return np.array([self.chain.noise.variance])
-        if not marginals.is_small:  # no cell is estimated: the tables are rounded
+        if not marginals.is_small:  # no cells are estimated: each table is rounded by itself
             noisy = [marginals.has_noise(table) for table in marginals.tables]
             return self.variances[:, noisy].min(axis=1) / _FINER**2
         return np.array([marginals.cell_variance(theta) for theta in self.theta])
 
     @property
     def total_is_known(self) -> bool:
-        """True if the total is the number of rows, which is public: it has no noise then."""
+        """True if the total is the number of rows, and public: then it gets no noise."""
         return self.marginals.total_is_known
 
     def variances_of(self, tables: Sequence[int]) -> Floats:
-        """The variance of each number in some tables, published or not, without a chain.
+        """The variance of each number in some tables, published or not, if there is no chain.
 
-        For few columns and cells.
+        For few columns and cells only.
         """
         marginals = replace(self.marginals, tables=tuple(tables))
         return np.array([marginals.variances(theta) for theta in self.theta])
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
-        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
+        """The tree and the bias of whole counts ≥ 0; None unless the spec asks for such counts."""
         return along_columns(self) if self.cells.projected else None
 
     @cached_property
@@ -298,7 +301,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
-        """The grids of the cells' counts, and of sums of values in their own units."""
+        """The grids of the cells' counts, and of the cells' sums of values in their own units."""
         steps = list(self.grids)
         for index, number in enumerate(self.measured_cells.components):
             if number.of_values:
@@ -310,7 +313,7 @@ class Margins(MeasuredSums):
 
     @property
     def is_whole(self) -> bool:
-        """True if the cells alone have noise, and all numbers are whole: nothing is averaged."""
+        """True if only the cells have noise, and all numbers are whole: nothing is averaged."""
         last = self.marginals.whole
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
         return whole and not self.total_is_known and not self.contrasts
@@ -322,12 +325,12 @@ class Margins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """Each statistic that adds up, by label, compared with other ways to make the tables."""
+        """For each statistic of sums, by label: its errors, compared with other noise."""
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self.variances)
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of a measured count, or of a sum where there is no count."""
+        """The standard deviation of a measured count; of a measured sum if there is no count."""
         numbers = self.measured_cells.components
         index = min(range(len(numbers)), key=lambda index: numbers[index].of_values)
         return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
@@ -338,13 +341,13 @@ class Margins(MeasuredSums):
 
     def noise_record(self) -> dict[str, Any]:
         """The measured tables as JSON values, or the number of contrasts with noise."""
-        if self.contrasts:  # their noise is in certificate.json
+        if self.contrasts:  # the noise of each contrast is in certificate.json
             return {"contrasts": len(self.measured)}
         chain = {} if self.chain is None else {"chain": self.chain.columns(self.cells)}
         return super().noise_record() | chain
 
     def describe_noise(self, unit: str = "") -> str:
-        """A sentence about the measured tables, or about contrasts or the tree with noise."""
+        """A sentence about the measured tables, or about noise in contrasts or on the tree."""
         if self.contrasts:
             return _IN_CONTRASTS.format(count=len(self.measured))
         if self.chain is not None:
@@ -355,17 +358,17 @@ class Margins(MeasuredSums):
 
     @property
     def agreement(self) -> str:
-        """A sentence that tells from which numbers all tables are summed."""
+        """A sentence that says from which numbers all tables are summed."""
         return AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
 
     def remarks(self) -> list[str]:
-        """The largest counts of tables without cells, and the total that is public."""
+        """Sentences on the largest counts of tables without cells, and on the public total."""
         most = [] if self.marginals.has_cells else [_MOST_ROWS]
         return [*most, *([_KNOWN] if self.total_is_known else [])]
 
 
 def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:
-    """Raise CertificateRejected if noise has the shape of another body than the table's."""
+    """Raise CertificateRejected if the noise fits a different body than the table's."""
     if isinstance(claim.noise, BodyNoise) and claim.noise.body != table_body(cells, table):
         why = "its noise must have the shape of the hull of all that a unit can do"
         raise CertificateRejected(f"Query {name!r}: {why}.")

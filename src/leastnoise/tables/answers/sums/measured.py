@@ -71,11 +71,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_GAINS = 1e-3  # of ln(variance): a chain of the cells alone is no less, but in the last digits
+_GAINS = (
+    1e-3  # in ln(variance): below this, a chain's gain over noise in the cells is a rounding error
+)
 _CONTRASTS = "contrasts-"
-_PARTS = 10**6  # of the shares of contrasts, of which there may be hundreds
+_PARTS = 10**6  # parts into which shares are divided: there may be hundreds of contrasts
 _LEAST_PART = 2e-6
-_MOST_EPSILON = 400  # of geometric noise: its variance is e^-400 then
+_MOST_EPSILON = 400  # for geometric noise, whose variance is e^-400 at this ε
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
     "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}; with a share for "
@@ -91,12 +93,12 @@ _BOUND = " No additive noise has less than {bound:.4g}."
 @final
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """The geometric mean of a statistic's standard deviations, here and in other ways.
+    """A statistic's standard deviations with several strategies: the geometric mean over tables.
 
-    Or the largest standard deviation, if that is the objective. All ways have the same budget.
-    `cells`: noise in the cells alone, summed. `apart`: a share for each table, so that tables don't
-    agree. `bound`: no additive noise has less, as is proved, or None. Tables without noise are left
-    out.
+    Or the largest standard deviation, if that is the objective. All have the same budget. `own`:
+    this plan. `cells`: noise in the cells alone, summed. `apart`: a share for each table, so that
+    tables don't agree. `bound`: a proved lower bound for any additive noise, or None. Tables
+    without noise are left out.
     """
 
     own: float
@@ -119,7 +121,7 @@ def pure_family(cells: Layout) -> str:
 
 
 def weights_of(cells: Layout, number: Component) -> Floats:
-    """The coefficients of the measured numbers in a published number."""
+    """The coefficients with which the measured numbers add up to a published number."""
     return np.array(find_coefficients(cells, number), dtype=float)
 
 
@@ -129,9 +131,9 @@ def find_variances(marginals: Marginals, information: Floats) -> Floats:
 
 
 def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
-    """The name in certificates of the noise of a table: by columns 1 and 3 it is `query.1x3`.
+    """The name of a table's noise in certificates: for columns 1 and 3 it is `query.1x3`.
 
-    The noise of its contrasts alone is `query.contrasts-1x3`.
+    The noise of its contrasts is named `query.contrasts-1x3`.
     """
     name = draw_name(cells, marginals_of(cells).axes(table))
     label, _, by = name.rpartition(".")
@@ -139,31 +141,34 @@ def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
 
 
 def has_contrasts(cells: Layout) -> bool:
-    """True if contrasts may get noise: a unit adds to one cell, and columns have several keys."""
+    """True if noise can be added to contrasts.
+
+    It needs a unit that adds to one cell only, and at least two keys in every column.
+    """
     return in_one_cell(cells) and min(marginals_of(cells).sizes, default=2) > 1
 
 
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
-    """The noise of each measured table, proved; the names are as certificates have them.
+    """Find and prove the noise of each measured table, by its name in certificates.
 
-    The candidates are purely private noise, whose ε add up; Gaussian noise in tables or in
-    contrasts, unless `pure`, which meets the `budget` in all `releases` together by tight
-    composition; and noise on a tree by one order of the columns, if all others have more by
-    `_GAINS`. The candidate with the least Σ ln(variance) of the published tables, or least largest
-    variance, is proved. Raises Refused if no candidate is.
+    There are three kinds of candidates. Purely private noise: the tables' ε add up. Gaussian noise
+    in tables or in contrasts, unless `pure`: all `releases` together meet the `budget` by tight
+    composition. Noise on a tree along one order of the columns: only if it gains `_GAINS` over the
+    others. The candidate with the smallest sum, or largest value, of ln(variance) over the
+    published tables is proved. Raises Refused if no candidate is proved.
     """
     check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
     _, total = choose_loss(largest=cells.largest)
     offers = _list_offers(cells, budget, releases, pure=pure)
-    # a tree's numbers are whole, and don't add up to a total that is known
+    # a tree's numbers are whole, and can't be adjusted to a known total
     on_a_tree = marginals.is_small and not marginals.total_is_known
     offer = find_chain(cells, budget, releases) if on_a_tree else None
     if offer is not None:
         chain, claim = offer
         variances = [chain.variance(table) for table in cells.margins]
         least = min((value for value, *_ in offers), default=math.inf)
-        # beyond ε = 35 they are 0 as floats, and tell nothing
+        # beyond ε = 35 variances are 0 as floats and can't be compared
         if min(variances) > 0 and total(map(math.log, variances)) < least - _GAINS:
             grid = max(default_grid(claim.noise), FINEST_GRID)
             return ((draw_name(cells, chain.order), claim.on_grid(grid)),)
@@ -189,7 +194,7 @@ def find_gaussian_tables(cells: Layout, budget: Budget, *, releases: int) -> Cla
 def _list_offers(
     cells: Layout, budget: Budget, releases: int, *, pure: bool
 ) -> list[tuple[float, Search, Shares]]:
-    """The candidates of `find_measured` without a tree, each with its value to be minimised."""
+    """The candidates of `find_measured` except trees, each with its objective to be minimised."""
     marginals = marginals_of(cells).with_noise()
     weights = None if cells.largest else [1.0] * len(marginals.tables)
     _, total = choose_loss(largest=cells.largest)
@@ -197,7 +202,7 @@ def _list_offers(
     with_contrasts = has_contrasts(cells) and bool(budget.delta) and not pure
     for search, information, of_numbers in list_kinds(cells, budget, releases, pure=pure):
         if search is _gaussian and with_contrasts and cells.neighbours == "add-remove":
-            continue  # noise in contrasts is the best of Gaussian noise
+            continue  # with add-remove neighbours, noise in contrasts is the best Gaussian noise
         shares = best_shares(marginals, weights, information)
         value = total(log_variance(marginals, shares, weights, number) for number in of_numbers)
         offers.append((value, search, shares))
@@ -221,7 +226,10 @@ def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool 
 def prove_best(
     cells: Layout, budget: Budget, offers: Iterable[tuple[float, Search, Shares]], releases: int
 ) -> tuple[Search, Shares, list[Certificate]]:
-    """The best offer that can be proved, with the certificate of each table."""
+    """Prove the offers in order of their objectives until one succeeds.
+
+    Its certificates, by table.
+    """
     for _, search, shares in sorted(offers, key=itemgetter(0)):
         claims = search(cells, budget, shares, releases)
         if claims is not None:
@@ -230,9 +238,9 @@ def prove_best(
 
 
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
-    """Ln v_B of the published tables, for σ = 1, and each table's share of 1/σ².
+    """Ln v_B of the published tables for σ = 1, and each table's share of 1/σ².
 
-    It is about Gaussian noise in contrasts, with the least sum or the least largest ln v_B.
+    The Gaussian noise is in contrasts, with the least Σ ln v_B or the least largest ln v_B.
     """
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]
@@ -259,9 +267,9 @@ def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Cer
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Gaussian noise in all tables that meets the budget together; None if that isn't proved.
+    """Gaussian noise in all tables, which together meet the budget; None if that isn't proved.
 
-    If a unit moves all tables by as much, a share of the budget is a share of 1/variance.
+    If a unit moves all tables by the same l2 norm, a share of the budget is a share of 1/variance.
     """
     return compose_gaussians(cells, budget, shares, _table_moves(cells, shares), times=times)
 
@@ -280,7 +288,10 @@ def _table_moves(cells: Layout, tables: Iterable[int]) -> Moves:
 def _contrasts(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Gaussian noise in contrasts that meets the budget together; None if that isn't proved."""
+    """Gaussian noise in all contrasts, which together meet the budget.
+
+    None if that isn't proved.
+    """
     return compose_gaussians(cells, budget, shares, _contrast_moves(cells, shares), times=times)
 
 
@@ -320,9 +331,9 @@ def compose_gaussians(
     times: int,
     single: bool = False,
 ) -> list[Certificate] | None:
-    """Gaussian noise in each table that meets the budget together.
+    """Gaussian noise in each table, so that all together meet the budget.
 
-    None if nothing is proved, and without `single` also if one draw would have all of the budget.
+    None if nothing is proved. Without `single`, also None if there is only one table.
     """
     if len(shares) == 1 and not single:
         return None
@@ -356,7 +367,10 @@ def find_noise(
     dimension: int,
     times: int,
 ) -> Mechanism:
-    """The noise of a family for what a unit moves in one table. Raises Refused if none serves."""
+    """The noise of a family for the shift of one table by a unit.
+
+    Raises Refused if none is proved.
+    """
     question = Question(
         budget=budget, sensitivities=(moves,), dimension=dimension, compositions=times
     )
@@ -373,7 +387,7 @@ def put_on_grid(cells: Layout, mechanism: Mechanism) -> Certificate:
 
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
-    """The kinds of noise to try, at each release's part of a budget."""
+    """The kinds of noise to try, each at one release's part of the budget."""
     tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
@@ -393,7 +407,7 @@ def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> l
 def _l2_reach(cells: Layout, table: int) -> float:
     """The largest l2 norm of a shift of a table by one unit."""
     ball = table_sensitivities(cells, table)[-1]
-    # a unit is in one of cells that are too many for a vector, and their number is all the same
+    # a unit is in one of too many cells for a vector, and the norm doesn't depend on their number
     dimension = min(table_layout(cells, table).dimension, MAX_DIMENSION)
     radius = ball.radius("l2", dimension=dimension)
     return float(radius or math.inf)
@@ -402,9 +416,10 @@ def _l2_reach(cells: Layout, table: int) -> float:
 def compare_ways(
     cells: Layout, budget: Budget, releases: int, variances: Floats
 ) -> dict[str, Compared]:
-    """Each statistic that adds up, by label, compared with other ways; in the statistic's units.
+    """For each statistic of sums, by label: its errors with several strategies, in its own unit.
 
-    `cells` is the layout of the published numbers, `variances` of the measured ones in each table.
+    `cells` is the layout of the published numbers. `variances` are of the measured numbers in each
+    table.
     """
     drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
     marginals = published.with_noise()
@@ -423,7 +438,7 @@ def compare_ways(
         1 / np.array([information(shared)[0][tables] for information in kind]) for kind in kinds
     ]
     part = budget.share(Fraction(1, releases))
-    single = budget if budget.delta else part  # at δ = 0 losses add up in a series
+    single = budget if budget.delta else part  # at δ = 0 the losses of a series' releases add up
     add, count = (np.max, 1) if cells.largest else (np.sum, count)
     compared: dict[str, Compared] = {}
     for asked, uses in zip(cells.statistics, cells.uses, strict=True):
@@ -444,10 +459,13 @@ def compare_ways(
 def _log_bound(
     cells: Layout, marginals: Marginals, number: Component, budget: Budget
 ) -> float | None:
-    """A bound on Σ ln v of the published tables, or on the largest ln v; None without a bound.
+    """A lower bound on Σ ln v of the published tables, or on the largest ln v.
 
-    Noise hides a shift of one cell by `reach`. If a unit is replaced and always counts, noise hides
-    a shift of two cells, by `reach` and −`reach`, and needn't hide the total.
+    None if none is known.
+
+    The bound follows from hiding a shift of one cell by `reach`. If a unit is replaced and always
+    counts, it follows from hiding a shift of two cells, by `reach` and −`reach`: the total is
+    public.
     """
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
     if cells.neighbours == "replace-one" and always_counts(cells, number):

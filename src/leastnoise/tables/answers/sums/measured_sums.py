@@ -1,7 +1,7 @@
-"""Tables that are sums of one least squares estimate of the cells.
+"""Tables that are sums of one least-squares estimate of the cells.
 
-Some tables of exact sums, not all of them published, get noise of their own, each at a share of the
-query's budget.
+Noise is added to some tables of exact sums, the measured tables, which need not be published. Each
+has a share of the query's budget.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FINEST, _STEPS = -18, -20
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredSums(Summed):
-    """The published tables, and the `measured` tables with their noise, by number.
+    """The published tables, and the certificates of the `measured` tables, by table number.
 
     The measured tables are in the order of their numbers.
     """
@@ -46,18 +46,18 @@ class MeasuredSums(Summed):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True for names of the query and the columns of a measured table, such as `q.1x3`."""
+        """True for the query's label with the columns of a measured table, such as `q.1x3`."""
         return name.rpartition(".")[0] == label
 
     @property
     @abstractmethod
     def compared(self) -> dict[str, Compared]:
-        """For each statistic that adds up, by label: its errors and those with other noise."""
+        """For each statistic of sums, by label: its errors, compared with other noise."""
 
     @property
     @abstractmethod
     def agreement(self) -> str:
-        """A sentence that tells from which numbers all tables are summed."""
+        """A sentence that says from which numbers all tables are summed."""
 
     @abstractmethod
     def columns(self, table: int) -> list[str]:
@@ -73,7 +73,7 @@ class MeasuredSums(Summed):
         """More sentences about the noise."""
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of a measured count, or of a sum where there is no count."""
+        """The standard deviation of a measured count; of a measured sum if there is no count."""
         return math.sqrt(claim.noise.variance)
 
     def noise_record(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class MeasuredSums(Summed):
         return {"measured": measured}
 
     def describe_noise(self, unit: str = "") -> str:
-        """A sentence about the measured tables, where a standard deviation is in a `unit`."""
+        """A sentence about the measured tables; `unit` follows each standard deviation."""
         tables = [
             f"{self.in_columns(table)} ({claim.noise.name}, std {self.count_std(claim):.4g}{unit})"
             for table, claim in self.measured.items()
@@ -100,7 +100,7 @@ class MeasuredSums(Summed):
 
     @property
     def largest_std(self) -> float:
-        """The largest standard deviation of a number that adds up, if that is the objective."""
+        """The largest standard deviation of a published sum or count, if that is the objective."""
         return max((compared.own for compared in self.compared.values()), default=0.0)
 
     def to_record(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class MeasuredSums(Summed):
         }
 
     def in_words(self) -> list[str]:
-        """The noise, and a comparison with other ways to make these tables, in sentences."""
+        """Sentences about the noise, with a comparison with other noise for these tables."""
         largest = self.cells.largest
         several = len(self.compared) > 1
         return [
@@ -129,7 +129,7 @@ class MeasuredSums(Summed):
 
 
 def largest_claim(measured: Mapping[int, Certificate]) -> Certificate:
-    """The certificate that takes most of the budget."""
+    """The certificate with the largest ε."""
     return max(measured.values(), key=lambda claim: claim.budget.epsilon)
 
 
@@ -138,8 +138,8 @@ def check_measured(
 ) -> None:
     """Raise CertificateRejected unless the measured tables are in order and keep to their share.
 
-    If all noise is `composed`, the measured tables have their share of δ, and ε is a matter of all
-    draws together.
+    If all noise is `composed`, only the share of δ is checked here: the ε of all draws together is
+    proved elsewhere.
     """
     tables = f"The tables of {cells.name!r}"
     if list(measured) != sorted(measured):
@@ -153,7 +153,11 @@ def check_measured(
 def expect_table(
     name: str, claim: Claim, table: int | None, measured: Mapping[int, Certificate]
 ) -> tuple[int, Certificate]:
-    """The number and the certificate of a table, which is measured once."""
+    """The table's number and its certificate.
+
+    Raises CertificateRejected for an unknown table, a table that is already in `measured`, or
+    another kind of certificate.
+    """
     if table is None or table in measured or not isinstance(claim, Certificate):
         raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
     return table, claim
@@ -170,7 +174,7 @@ def check_claim(  # noqa: PLR0917 (four calls)
 ) -> None:
     """Raise CertificateRejected unless the claim is about `dimension` numbers of a table.
 
-    One unit moves them as one of `moves` says, and their noise is of one of the `families`.
+    Its sensitivity must be one of `moves`, and its noise of one of the `families`.
     """
     fits = (
         (claim.dimension == dimension, "it has other numbers than the spec"),
@@ -190,5 +194,5 @@ def check_claim(  # noqa: PLR0917 (four calls)
 
 
 def grid_of_variance(finest: int, variance: float) -> Fraction:
-    """2^finest, or 2^_STEPS times the noise's standard deviation if that is more."""
+    """A grid: 2^finest, or about 2^_STEPS standard deviations of the noise if that is larger."""
     return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)

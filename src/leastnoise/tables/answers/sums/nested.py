@@ -1,4 +1,4 @@
-"""Keys with levels beside other columns, with totals: which tables have noise, and its search."""
+"""Keys with levels beside other columns, with totals: the search for the tables that get noise."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class NestedMargins(MeasuredSums):
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables that are released as `claims` say, with noise of one family."""
+        """The tables with the noise that `claims` state, all of one family."""
         nested, measured = nested_of(cells), dict[int, Certificate]()
         names = {noise_name(cells, table): table for table in nested.every}
         for name, stated in claims:
@@ -146,7 +146,7 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The errors of all published tables, and of each row where they are unlike."""
+        """The errors of all published tables, with an error for each row if rows differ."""
         tables = range(len(self.nested.tables))
         return tuple(measure_table(self.strategy, table) for table in tables)
 
@@ -157,7 +157,7 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """The standard deviations of the count beside other ways to make these tables."""
+        """The standard deviations of the count, compared with other noise."""
         largest, tables = self.cells.largest, self.nested.tables
         releases, last = self.certificate.compositions, self.nested.every[-1]
         cells = [self.strategy.terms(table, last) for table in range(len(tables))]
@@ -185,7 +185,7 @@ class NestedMargins(MeasuredSums):
             for level, mask in map(self.nested.split, self.nested.tables)
         ]
         marginals = Marginals(sizes=(*branches, *self.nested.sizes), tables=tuple(masks))
-        # at δ = 0 losses add up in a series
+        # at δ = 0 the losses of a series' releases add up
         budget = self.budget if self.budget.delta else self.budget.share(Fraction(1, releases))
         if self.cells.largest:
             return geometric_mean_std(bound_of_largest(marginals, budget=budget), 1)
@@ -198,11 +198,11 @@ class NestedMargins(MeasuredSums):
 
     @property
     def agreement(self) -> str:
-        """A sentence that tells from which numbers all tables are summed."""
+        """A sentence that says from which numbers all tables are summed."""
         return _WHOLE_SUMS if self.strategy.is_whole else AGREE
 
     def remarks(self) -> list[str]:
-        """A sentence about rows with unlike errors."""
+        """A sentence about rows with different errors."""
         return [_UNLIKE] if any(error.rows is not None for error in self.errors) else []
 
     def noise_errors(self, index: int) -> tuple[NoiseError]:
@@ -223,9 +223,9 @@ class NestedMargins(MeasuredSums):
 
 
 def noise_name(cells: Layout, table: int) -> str:
-    """The name of a table's noise in certificates: by columns 1 and 3 it is `query.1x3`.
+    """The name of a table's noise in certificates: for columns 1 and 3 it is `query.1x3`.
 
-    Levels are numbered after all columns, the nearest first.
+    Levels are numbered after all columns, the nearest to the keys first.
     """
     tree_axis, column = tree_column(cells)
     level, mask = nested_of(cells).split(table)
@@ -238,13 +238,13 @@ def noise_name(cells: Layout, table: int) -> str:
 
 
 def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Claims:
-    """The noise of each measured table, proved; the names are as certificates have them.
+    """Find and prove the noise of each measured table, by its name in certificates.
 
-    The candidates are Laplace noise, whose ε add up; whole noise in the smallest table that all
-    others are sums of; and, unless `pure`, Gaussian noise that meets the budget together. The
-    candidate with the least Σ ln(mean variance) of the published tables, or least largest variance,
-    is proved. Shares are found in a tree as even as it can be. Raises Refused if no candidate is
-    proved.
+    There are three kinds of candidates. Laplace noise: the tables' ε add up. Whole-number noise in
+    the smallest table from which all others are summed. Gaussian noise, unless `pure`: all tables
+    together meet the budget. The candidate with the smallest sum of ln(mean variance) over the
+    published tables, or the smallest largest variance, is proved. Shares are searched on a tree
+    with even branches. Raises Refused if no candidate is proved.
     """
     check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
@@ -263,7 +263,10 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
 
 
 def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
-    """Σ ln(mean variance) over tables, or the largest ln(variance); `variances` has one per row."""
+    """Σ ln(mean variance) over tables, or the largest ln(variance).
+
+    `variances` has an array per table.
+    """
     _, total = choose_loss(largest=largest)
     return total(math.log(float(rows.max() if largest else rows.mean())) for rows in variances)
 
@@ -291,7 +294,7 @@ def _list_searches(
 def _variances_of_shares(
     cells: Layout, budget: Budget, releases: int
 ) -> list[Callable[[int, float], float]]:
-    """The variance of a number of a table at a share of the budget, of whole and Gaussian noise."""
+    """Functions (for whole and Gaussian noise) from a table and its share to the variance."""
     kinds, moved = list["Information"](), _count_moves(cells)
     if budget.epsilon:
         whole = np.ones(len(moved), dtype=bool)
@@ -307,7 +310,7 @@ def _variances_of_shares(
 
 
 def _moves_of(cells: Layout, shares: Shares) -> dict[int, tuple[Sensitivity, int, float]]:
-    """For each table: the set of shifts by one unit, the count of numbers, and the l2 radius."""
+    """For each table: the set of shifts by one unit, the number of its cells, and the l2 radius."""
     nested = nested_of(cells)
     return {
         table: (
@@ -332,5 +335,5 @@ def _whole(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Ce
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Gaussian noise in all tables that meets the budget together; None if that isn't proved."""
+    """Gaussian noise in all tables, which together meet the budget; None if that isn't proved."""
     return compose_gaussians(cells, budget, shares, _moves_of(cells, shares), times=times)

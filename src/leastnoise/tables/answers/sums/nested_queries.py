@@ -1,8 +1,8 @@
-"""Keys with levels beside other columns: the published tables, and the shifts by one unit in each.
+"""Keys with levels beside other columns: the published tables, and their shifts by one unit.
 
-Municipalities in regions, by age and sex: a table is by the municipality, its region or neither,
-and by some of the other columns. It has a number as in `workloads.nested`: the level of the tree,
-and a bit for each of the other columns, in their order.
+An example is municipalities in regions, by age and sex. A table is by municipality, by region or by
+neither, and by some of the other columns. Tables are numbered as in `workloads.nested`: the level
+of the tree, and a bit for each of the other columns, in their order.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class NestedQueries(QueryKind):
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
-    """The numbers of the tables that `margins` lists, or of all if it is true; the cells first."""
+    """The tables that `margins` lists, or all if it is true, as numbers. The cells come first."""
     levels, others = _names(query)
     masks = 1 << len(others)
     tables: Iterable[int] = range((len(levels) + 1) * masks)
@@ -125,7 +125,7 @@ def published_tables(query: Query) -> tuple[int, ...]:
 
 
 def _names(query: Query) -> tuple[list[str], list[str]]:
-    """The levels of the tree, the highest first and the column of the keys last; other columns."""
+    """The tree's levels, the highest first and the keys' column last, and the other columns."""
     column, keys = next(iter(query.hierarchies.items()))
     return [*reversed(keys.levels), column], [name for name in query.group_by if name != column]
 
@@ -165,7 +165,7 @@ def _file_name(query: str, by: Sequence[str]) -> str:
 
 
 def tree_column(layout: Layout) -> tuple[int, KeyColumn]:
-    """The place and the column of the keys with levels."""
+    """The axis number and the column of the keys with levels."""
     return next(
         (index, axis)
         for index, axis in enumerate(layout.axes)
@@ -174,7 +174,7 @@ def tree_column(layout: Layout) -> tuple[int, KeyColumn]:
 
 
 def level_names(layout: Layout) -> tuple[str, ...]:
-    """The names of the levels from 1 on, the highest first and the column of the keys last."""
+    """The names of the levels, the highest first and the column of the keys last."""
     _, column = tree_column(layout)
     return (*(name for name, _ in reversed(column.levels)), column.column)
 
@@ -199,7 +199,7 @@ def _nested(column: KeyColumn, sizes: tuple[int, ...], tables: tuple[int, ...]) 
 
 
 def table_axes(layout: Layout, table: int) -> tuple[Axis, ...]:
-    """The columns of a table, in the order of the query: a level instead of the keys."""
+    """The columns of a table in the order of the query, with a level in place of the keys."""
     tree_axis, column = tree_column(layout)
     level, mask = nested_of(layout).split(table)
     axes: list[Axis] = []
@@ -235,20 +235,20 @@ def columns_in_words(layout: Layout, table: int) -> list[str]:
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
-    """The set of all shifts of a table by one unit, which is in one cell at most."""
+    """The set of all shifts of a table by one unit, which is in at most one cell."""
     if nested_of(layout).cells(table) == 1:
         return Integer(1)
     return Linf(1, l0=count_moved(layout, table), whole=True)
 
 
 def count_moved(layout: Layout, table: int) -> int:
-    """The most numbers of a table that one unit moves by 1: two if units are replaced, else one."""
+    """The number of cells of a table that one unit moves by 1: 2 if units are replaced, else 1."""
     several = nested_of(layout).cells(table) > 1
     return 2 if layout.neighbours == "replace-one" and several else 1
 
 
 def _choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding that leaves a unit in one cell; a sentence if no bounding does."""
+    """The bounding that leaves a unit in one cell, or a problem in words if no bounding does."""
     if shape.cells > MOST_CELLS:
         return (
             f"Expected at most {MOST_CELLS:,} cells with levels and margins, got {shape.cells:,}. "
@@ -269,7 +269,7 @@ def _level_problems(
 
 
 def _other_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """The problems of other keys of the query beside levels and margins."""
+    """Problems of other keys beside levels and margins."""
     key = f"{path}.margins"
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):

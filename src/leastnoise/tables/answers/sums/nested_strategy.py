@@ -33,9 +33,9 @@ _ALIKE = 1e-9
 class NestedStrategy:
     """Noise of one family in the `measured` tables: a `Strategy` for all published tables.
 
-    `measured` tables have the numbers of `workloads.nested`; a method's `table` is an index of
-    `nested.tables`. `columns_before` are the other columns, as a bit mask, that come before the
-    level in the rows of a table.
+    `measured` has the table numbers of `workloads.nested`. The argument `table` of a method is an
+    index into `nested.tables`. `columns_before` is a bit mask of the other columns that come before
+    the level in the rows of a table.
     """
 
     nested: Nested
@@ -44,7 +44,7 @@ class NestedStrategy:
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance of a number of each table; 0 of a table that isn't measured."""
+        """1/variance of each table's noise; 0 for a table that isn't measured."""
         information = np.zeros(len(self.nested.every))
         for table, claim in self.measured.items():
             information[table] = 1 / claim.noise.variance
@@ -52,7 +52,7 @@ class NestedStrategy:
 
     @cached_property
     def unrounded(self) -> list[Floats]:
-        """The variance of a number at each node without rounding, of each published table."""
+        """For each published table, the variance at each node of its level, without rounding."""
         return self.nested.row_variances(self.information)
 
     @property
@@ -62,12 +62,12 @@ class NestedStrategy:
 
     @property
     def is_whole(self) -> bool:
-        """True if a single table has noise, of whole numbers, and all tables are sums of it."""
+        """True if one table has whole-number noise, and all other tables are sums of it."""
         return self.family == WHOLE
 
     @property
     def finest(self) -> int:
-        """The table that all tables are sums of: the table with whole noise, or else the cells."""
+        """The table from which all others are summed: that with whole noise, or the cells."""
         return next(iter(self.measured)) if self.is_whole else self.nested.every[-1]
 
     @cached_property
@@ -77,14 +77,14 @@ class NestedStrategy:
             return Fraction(1)
         return grid_of_variance(FINEST, min(float(rows.min()) for rows in self.unrounded))
 
-    # Each of n measured numbers is rounded to a grid g, where its noise has a standard deviation s.
-    # So that moves a number with a standard deviation d by (d/2)·√Σ(g/s)² at most (Cauchy and
-    # Schwarz), and adds d² max(g/s)²/12 to its variance. The numbers of the finest table are
-    # rounded as well, to the grid of the counts.
+    # Each of n measured numbers has noise with standard deviation s and is rounded to a grid g.
+    # This moves a number with standard deviation d by at most (d/2)·√Σ(g/s)² (Cauchy-Schwarz), and
+    # adds d² max(g/s)²/12 to its variance. The numbers of the finest table are also rounded to the
+    # grid of the counts.
 
     @cached_property
     def _steps(self) -> list[tuple[int, float]]:
-        """For each measured table: the count of numbers, and the grid in standard deviations."""
+        """For each measured table: its number of cells, and its grid in standard deviations."""
         return [
             (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
             for claim in self.measured.values()
@@ -102,7 +102,7 @@ class NestedStrategy:
         return self._of_rows(table, self._variance_of_nodes(table))
 
     def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
-        """For each probability and number of a table an h with P(|error| <= h) >= probability."""
+        """For each probability, the h of each number of a table: P(|error| <= h) >= it."""
         roundings = self.terms(table, self.finest)
         if self.is_whole:
             widths = self._whole_widths(roundings, probabilities)
@@ -115,12 +115,12 @@ class NestedStrategy:
         return [self._of_rows(table, width) for width in widths]
 
     def is_alike(self, table: int) -> bool:
-        """True if all numbers of a table have one law."""
+        """True if all numbers of a table have the same law."""
         stds = np.sqrt(self._variance_of_nodes(table))
         return bool(np.ptp(stds) <= _ALIKE * stds.max())
 
     def terms(self, table: int, of: int) -> Floats:
-        """The count of numbers of the table numbered `of` in a number of a table, at each node."""
+        """At each node: how many numbers of table `of` add up to one number of `table`."""
         nested = self.nested
         (level, _), (lowest, _) = nested.split(nested.tables[table]), nested.split(of)
         per_node = nested.cells(of) // nested.counts[lowest]
@@ -136,7 +136,7 @@ class NestedStrategy:
         return [*widths[places.reshape(-1)].T]
 
     def _factors(self, table: int, probabilities: Sequence[float]) -> list[float]:
-        """Half-widths of a number of a table over its standard deviation."""
+        """For each probability, a bound on half-width / std of a table's number."""
         if self.family == "gaussian":
             return [NormalDist().inv_cdf((1 + p) / 2) for p in probabilities]
         largest = self.nested.largest_part(self.information, self.nested.tables[table])
@@ -147,7 +147,7 @@ class NestedStrategy:
     def place(self, cells: NDArray[Any]) -> list[NDArray[np.int64]]:
         """The exact numbers of each measured table.
 
-        A sum that int64 can't hold ends where int64 does, so that a unit moves it by no more.
+        Sums saturate at the range of int64, so that a unit never moves them by more.
         """
         last = self.nested.every[-1]
         exact = self._nodes_first(cells.astype(object), last)
@@ -166,18 +166,18 @@ class NestedStrategy:
         return self.nested.estimate(self.information, measured)
 
     def add_up(self, finest: NDArray[Any], table: int) -> NDArray[Any]:
-        """The rows of a table, given the numbers of the finest table."""
+        """The rows of a table, summed from the numbers of the finest table."""
         number = self.nested.tables[table]
         sums = self.nested.sums(finest, number, of=self.finest)
         return np.moveaxis(sums, 0, self._place_of_nodes(number)).reshape(-1)
 
     def sum_shared(self, rows: NDArray[Any], table: int, shared: int) -> NDArray[Any]:
-        """The numbers of the table numbered `shared`, summed from the rows of a table."""
+        """The numbers of table `shared`, summed from the rows of a wider table."""
         number = self.nested.tables[table]
         return self.nested.sums(self._nodes_first(rows, number), shared, of=number).reshape(-1)
 
     def _of_rows(self, table: int, by_node: Floats) -> Floats:
-        """The values of all rows of a table, given the value at each node."""
+        """The values of all rows of a table, from the value at each node of its level."""
         number = self.nested.tables[table]
         shape = self.nested.shape(number)
         columns = np.ones(len(shape), dtype=int)
@@ -186,13 +186,16 @@ class NestedStrategy:
         return np.moveaxis(values, 0, self._place_of_nodes(number)).reshape(-1)
 
     def _nodes_first(self, rows: NDArray[Any], number: int) -> NDArray[Any]:
-        """The rows of a table in its shape, the nodes of its level first."""
+        """The rows of a table as an array with an axis for each column, its level's axis first."""
         axis = self._place_of_nodes(number)
         nodes, *others = self.nested.shape(number)
         others.insert(axis, nodes)
         return np.moveaxis(rows.reshape(others), axis, 0)
 
     def _place_of_nodes(self, number: int) -> int:
-        """The place of the level among the columns of a table; 0 if the table has no level."""
+        """The index of the level's axis among the columns of a table.
+
+        0 if the table has no level.
+        """
         level, mask = self.nested.split(number)
         return (mask & self.columns_before).bit_count() if level else 0

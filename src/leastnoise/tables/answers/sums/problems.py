@@ -21,7 +21,10 @@ def listed_problems(
     *,
     called: str = "columns of group_by",
 ) -> Iterator[Problem]:
-    """The problems of a list of tables by some of the `columns`, which messages name `called`."""
+    """Problems of listed tables: unknown columns, and tables or columns given twice.
+
+    `called` is the messages' name for the `columns`.
+    """
     seen: set[frozenset[str]] = set()
     for index, by in enumerate(given):
         unknown = [name for name in by if name not in columns]
@@ -68,9 +71,9 @@ def excluded_problems(
 def form_problems(
     query: Query, path: str, *, called: str, counts: bool = True, suppresses: bool = False
 ) -> Iterator[Problem]:
-    """The problems of keys that change single numbers, so that tables would no longer add up.
+    """Problems of keys that change single numbers, so that tables would no longer add up.
 
-    Numbers that aren't all `counts` can't be made whole together, either. With `suppresses` small
+    Statistics other than counts (not `counts`) can't be made whole together. If `suppresses`, small
     cells may be suppressed. Messages name the tables as `called`.
     """
     why = f"Not used with {called}: sums wouldn't add up."

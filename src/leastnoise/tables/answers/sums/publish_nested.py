@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def publish_nested(
     whole: NestedMargins, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
-    """The published tables, given the exact integers of the cells.
+    """The published tables, from the exact integers of the cells.
 
-    The finest table is rounded to whole steps of a grid, and all tables are its sums, exactly.
+    The finest table is rounded to whole steps of a grid, and all other tables are exact sums of it.
     """
     strategy, grid = whole.strategy, float(whole.strategy.grid)
     certificates = whole.measured.values()
@@ -41,9 +41,9 @@ def publish_nested(
 
 
 def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
+    """Raise CertificateRejected unless tables have equal sums in all tables that they share.
 
-    `check_table` has checked the tables, each by itself.
+    `check_table` checked each table by itself before.
     """
     nested, grid = whole.nested, float(whole.strategy.grid)
     numbers: list[NDArray[np.int64]] = []

@@ -1,4 +1,4 @@
-"""Tables that add up: from exact cells, over noisy cells or noisy sums, to published tables."""
+"""Tables that add up: from exact cells, via noisy cells or sums, to published tables."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 def sum_exactly(
     margins: Margins, exact: NDArray[np.int64], table: int, *, of: int | None = None
 ) -> NDArray[np.int64]:
-    """One table of the exact sums of the cells, shape (numbers,); as secret as the cells.
+    """The exact sums of one table, shape (numbers,); as secret as the cells.
 
-    `exact` has the numbers of a table `of` by all its columns; without `of`, the cells. Several
-    numbers in a cell follow one another, cell by cell.
+    `exact` has the numbers of the table `of`, or of the cells if `of` is None. The numbers of a
+    cell are adjacent.
 
-    A sum that int64 can't hold ends where int64 does, so that a unit moves it by no more.
+    Sums saturate at the range of int64, so that a unit never moves them by more.
     """
     marginals = margins.marginals
     axes = marginals.axes(marginals.whole if of is None else of)
@@ -69,26 +69,28 @@ def draw_estimate(
     *,
     bits: int,
 ) -> Floats:
-    """The estimated cells of a strategy with a certificate for each draw, given the exact cells.
+    """Draw noise, and return the strategy's estimate of the cells.
 
-    Noise goes into the numbers of each draw; the rest is post-processing.
+    `certificates` has one for each draw. Noise is added to the numbers of each draw; the rest is
+    post-processing. The exact cells are in units of 2^−bits.
     """
     placed = zip(certificates, strategy.place(cells), strict=True)
     return strategy.estimate([_release(claim, numbers, bits=bits) for claim, numbers in placed])
 
 
 def _release(claim: Certificate, numbers: NDArray[np.int64], *, bits: int) -> Floats:
-    """The numbers with noise; they are multiples of 2^−bits."""
+    """The numbers with noise. Exact numbers are multiples of 2^−bits."""
     return Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
 
 
 def publish_margins(
     margins: Margins, parts: Sequence[NoisyPart], *exact: NDArray[np.int64], total: int = 0
 ) -> list[Table]:
-    """The published tables of a query with margins, given its exact integers.
+    """The published tables of a query with margins, from its exact integers.
 
-    These are of its cells, or of all `tables_read`. Noise goes into each measured table; the rest
-    is post-processing of the noisy numbers, and of the `total` if that is public.
+    `exact` has the integers of the cells, or of each of `tables_read`. Noise is added to each
+    measured table; the rest is post-processing of the noisy numbers, and of the `total` if it is
+    public.
     """
     read = dict(zip(tables_read(margins.cells), exact, strict=True))
     noisy: dict[int, NDArray[np.float64]] = {}
@@ -98,7 +100,7 @@ def publish_margins(
         if margins.chain is not None:
             noisy[table] = draw_estimate(margins.chain.strategy, [claim], numbers, bits=bits)
             continue
-        if margins.contrasts:  # of counts, which are whole
+        if margins.contrasts:  # counts are whole, so they have no bits after the point
             numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
         noisy[table] = _release(claim, numbers, bits=bits)
     return add_up(margins, parts, noisy, total=total)
@@ -111,11 +113,11 @@ def add_up(
     *,
     total: int = 0,
 ) -> list[Table]:
-    """The published tables, given the noisy numbers of each measured table.
+    """The published tables, computed from the noisy numbers of each measured table.
 
     The estimates of the cells are rounded to `Margins.grids`, and their sums of values to
     `Margins.steps`. All tables are sums of these whole multiples, and every sum is exact as a
-    float. If the `total` is public, it is exactly the sum of the cells.
+    float. If the `total` is public, the cells add up to it exactly.
     """
     marginals, each = margins.marginals, len(margins.measured_cells.components)
     grids, steps = (list(map(float, number)) for number in (margins.grids, margins.steps))
@@ -163,12 +165,12 @@ def add_up(
 def round_together(
     marginals: Marginals, components: Components, grid: float
 ) -> dict[int, NDArray[np.int64]]:
-    """Tables in whole steps of the grid that agree exactly, by table, without any cells.
+    """Tables without cells, in whole steps of the grid, that agree exactly; by table.
 
-    In each table the numbers at no attribute's last value are rounded. All others follow from these
-    and from the tables by fewer attributes, by subtraction: a number of table B is a sum of at most
-    n_B rounded numbers. If the sum of all might not be a float, each number is clipped to its share
-    of the range.
+    In each table, only numbers that are at no attribute's last value are rounded. All others follow
+    by subtraction from these and from the tables by fewer attributes. So a number of table B is a
+    sum of at most n_B rounded numbers. If the sum of all might not be exact as a float, each number
+    is clipped to its share of the range.
     """
     rounded: dict[int, NDArray[np.int64]] = {}
     tables = (
@@ -216,7 +218,7 @@ def _make_table(
     layout = part.layout
     table = table_of(layout, _vector(margins, numbers, sums), part.noise_errors)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-        if asked.adds_up:  # as they are, and not but for one rounding more
+        if asked.adds_up:  # exactly as summed, without another rounding
             index, _ = places_of(margins.cells, layout.components[uses[0]])
             table.columns[asked.label] = sums[index].tolist()
     return table
@@ -234,7 +236,7 @@ def _vector(margins: Margins, numbers: Sequence[Floats], sums: Sequence[Floats])
 
 
 def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The nearest whole numbers, clipped so that each sum of them is a float exactly."""
+    """The nearest whole numbers, clipped so that their sums are exact as floats."""
     most = EXACT_SUMS // estimate.size
     if np.abs(estimate).sum() >= EXACT_SUMS / 2:
         estimate = np.clip(estimate, -most, most)
@@ -242,12 +244,11 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
+    """Raise CertificateRejected unless tables have equal sums in all tables that they share.
 
-    Means have to follow from the sums and counts that are published beside them. If no count is
-    below 0 and none is suppressed, the counts have to follow from their intervals: see
-    `whole_counts`. `check_table` has
-    checked the tables, each by itself.
+    Means have to follow from the published sums and counts beside them. If no count is below 0 and
+    no row is suppressed, the counts have to follow from their intervals: see `whole_counts`.
+    `check_table` checked each table by itself before.
     """
     columns = [read_shown(folder, part, kind) for part in parts]
     tables = margins.cells.margins
@@ -278,11 +279,11 @@ def check_agreement(  # noqa: PLR0917 (two calls)
     *,
     what: str = "",
 ) -> None:
-    """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
+    """Raise CertificateRejected unless tables have equal sums in all tables that they share.
 
-    `meet` gives the largest table that two tables are both summed to; `add_up` sums the table at a
-    place to a shared table, with NaN for sums of suppressed numbers. Of all tables that are summed
-    to one, each is compared with the first ones that have these sums.
+    `meet` returns the largest table to which two tables can both be summed. `add_up` sums the table
+    at an index to a shared table; sums of suppressed numbers are NaN. To save time, each table is
+    compared only with the first table that has the same sums.
     """
     for shared in dict.fromkeys(meet(table, other) for table, other in combinations(tables, 2)):
         wider = [position for position, table in enumerate(tables) if meet(table, shared) == shared]
@@ -315,7 +316,7 @@ def _wrong_means(
 ) -> Iterator[str]:
     """Yield the means of a table that don't follow from the sum and the count beside them.
 
-    The rounding of the cells' sums is allowed for.
+    Rounding of the cells' sums is allowed for.
     """
     layout, cells, measured = part.layout, margins.cells, margins.measured_cells.components
     pairs = list(zip(layout.statistics, layout.uses, strict=True))
@@ -343,9 +344,9 @@ def _wrong_means(
 def publish_on_tree(
     whole: TreeSums, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
-    """All tables, which are sums of counts, given the exact integers of the counts.
+    """All tables, which are sums of counts, from the exact integers of the counts.
 
-    Noise goes into the cells of the trees; the rest is post-processing.
+    Noise is added to the cells of the trees; the rest is post-processing.
     """
     bits, sums = whole.cells.bits, whole.workload.add_up
     counts = whole_steps(draw_estimate(whole.strategy, [whole.certificate], cells, bits=bits))
@@ -359,7 +360,7 @@ def publish_on_tree(
 def check_on_tree(whole: TreeSums, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless counts are whole, and all other numbers are their sums.
 
-    `check_table` has checked the tables, each by itself. If no count is below 0, the counts have to
+    `check_table` checked each table by itself before. If no count is below 0, the counts have to
     follow from their intervals: see `whole_counts`.
     """
     read: list[list[float]] = []
@@ -367,12 +368,12 @@ def check_on_tree(whole: TreeSums, folder: Path, parts: Sequence[NoisyPart], kin
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         read.append(list(map(float, columns[part.layout.statistics[0].label])))
     are_whole = all(float(count).is_integer() for count in read[0])
-    if not are_whole or sum(map(abs, read[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
+    if not are_whole or sum(map(abs, read[0])) > EXACT_SUMS:  # clipped as `whole_steps` clips them
         raise CertificateRejected(f"The table {parts[0].name}.{kind} has a count that isn't whole.")
     sums = whole.workload.add_up
     wanted = sums(np.array(read[0], dtype=np.int64))
     for part, numbers, added in zip(parts, read, wanted, strict=True):
-        if numbers != added.tolist():  # a float is compared with a whole number exactly
+        if numbers != added.tolist():  # Python compares a float with an int exactly
             why = f"isn't the {whole.summed} of {parts[0].name}.{kind}"
             raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
     check_whole_counts(whole.whole_counts, folder, parts, kind, sums=sums, exact=True)

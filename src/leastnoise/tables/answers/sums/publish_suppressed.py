@@ -1,6 +1,6 @@
-"""Small cells of tables that add up: suppressed in published tables, and their checks.
+"""Small cells of tables that add up: their suppression in published tables, and its checks.
 
-The published numbers alone decide, so that suppression is post-processing and costs no privacy.
+Suppression depends on the noisy numbers alone. So it is post-processing and costs no privacy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def suppress_rows(margins: Margins, tables: Sequence[Table]) -> list[Table]:
 def read_shown(folder: Path, part: NoisyPart, kind: str) -> dict[str, list[Any]]:
     """The columns in the file of a table, with NaN for suppressed numbers.
 
-    `check_table` has checked the table: suppressed rows have no numbers.
+    `check_table` checked before that suppressed rows have no numbers.
     """
     columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
     if SUPPRESSED not in columns:
@@ -56,9 +56,9 @@ def read_shown(folder: Path, part: NoisyPart, kind: str) -> dict[str, list[Any]]
 
 
 def check_suppressed(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected for a shown small count, or a suppressed row that was not allowed.
+    """Raise CertificateRejected for a small count that is shown, or a row suppressed without need.
 
-    Each suppressed number must be in a box of suppressed ones: see `workloads.suppression`.
+    A suppressed number has to be in a box of suppressed numbers: see `workloads.suppression`.
     """
     below, label = margins.cells.suppressed_below, _deciding_count(margins.cells)
     if below is None:
@@ -99,5 +99,5 @@ def _suppression(margins: Margins) -> Suppression:
 
 
 def _deciding_count(layout: Layout) -> str:
-    """The label of the count that decides: the first one."""
+    """The label of the count that decides on suppression: the first count."""
     return next((asked.label for asked in layout.statistics if asked.counts), "")

@@ -1,15 +1,14 @@
-"""Whole counts, none below 0, that add up: computed from noisy counts, down a tree of sums.
+"""Whole counts ≥ 0 that add up, computed from noisy counts along a tree of sums.
 
-A tree gives, for each level from the highest down, the node that each cell is a part of. Nodes of a
-level are numbered from 0 on. Nodes of the first level have no parent; nodes of the last level are
-the cells. All numbers are whole and exact, and nothing is drawn.
+A tree is an array for each level, from the highest down: the node to which each cell belongs. The
+nodes of a level are numbered from 0. Nodes of the first level have no parent; nodes of the last
+level are the cells. All numbers are whole and exact, and nothing is drawn.
 
-notation: y_v the noisy number of a node, a multiple of 1/`parts`; r_v is y_v rounded; x_v the
-published count. r_v is y_v rounded up or down, so that all r add up. In the first level x_v is
-max(0, r_v). Below, it is max(0, r_v − θ) with one whole θ for the children of a node, some of them
-1 more, so that they add up to the count of their parent: no other whole numbers from 0 on with this
-sum are nearer to the r_v in squares. θ ≥ 0, so that x_v ≤ max(0, r_v) everywhere
-(theory/marginals.md).
+notation: y_v the noisy number of a node, a multiple of 1/`parts`; r_v is y_v rounded up or down, so
+that all r add up; x_v the published count. In the first level x_v = max(0, r_v). Below, x_v =
+max(0, r_v − θ) with one whole θ for the children of a node, plus 1 for some of them, so that they
+add up to their parent's count. No other whole numbers ≥ 0 with this sum are nearer to the r_v in
+squares. θ ≥ 0, so that x_v ≤ max(0, r_v) everywhere (theory/marginals.md).
 """
 
 from __future__ import annotations
@@ -44,27 +43,27 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Families:
-    """The nodes of a level by their `parents`, nodes of the level above; shape (nodes,)."""
+    """The nodes of a level; `parents`, shape (nodes,), has their parents in the level above."""
 
     parents: Wholes
     count: int
     """The number of parents, each with a child."""
 
     def sums(self, numbers: Wholes) -> Wholes:
-        """The sums of the numbers of the children of each parent."""
+        """The sum of the children's numbers, for each parent."""
         return sums_by(self.parents, numbers, self.count)
 
     def choose_first(self, wanted: Wholes, order: Wholes) -> NDArray[np.bool_]:
-        """True for the first `wanted` children of each parent, in `order`.
+        """True for the first `wanted` children of each parent in `order`.
 
-        `order` has the nodes parent by parent.
+        `order` lists all nodes, sorted by parent.
         """
         chosen = np.empty(len(order), dtype=np.bool_)
         chosen[order] = self._ranks(order) < wanted[self.parents[order]]
         return chosen
 
     def spread(self, wanted: Wholes, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True for `wanted` children of each parent, evenly spread over those `among` them."""
+        """True for `wanted` children of each parent, spread evenly over the children in `among`."""
         order = np.argsort(self.parents, kind="stable")
         order = order[among[order]]
         parents = self.parents[order]
@@ -75,7 +74,7 @@ class Families:
         return chosen
 
     def _ranks(self, order: Wholes) -> Wholes:
-        """The rank of each node of `order` among the children of its parent, from 0 on."""
+        """The rank of each node of `order` among its parent's children, from 0."""
         parents = self.parents[order]
         return np.arange(len(parents)) - np.searchsorted(parents, parents)
 
@@ -93,7 +92,7 @@ class Families:
         return least
 
     def lower(self, numbers: Wholes, totals: Wholes) -> Wholes:
-        """The whole numbers from 0 on nearest to `numbers` that add up to the `totals`.
+        """The whole numbers ≥ 0 that add up to the `totals`, nearest to `numbers` in squares.
 
         Each total is at least 0, and at most the sum of the numbers above 0.
         """
@@ -114,7 +113,7 @@ class Families:
 
 
 def sums_by(places: Wholes, numbers: NDArray[Any], count: int) -> NDArray[Any]:
-    """The sums of the numbers at each of `count` places."""
+    """For each of `count` places, the sum of the numbers at it."""
     sums = np.zeros(count, dtype=numbers.dtype)
     np.add.at(sums, places, numbers)
     return sums
@@ -140,10 +139,10 @@ def put_whole_counts(
     grid: Fraction,
     sums: Sums,
 ) -> list[Table]:
-    """The published tables with whole counts, if the spec asks for them.
+    """The published tables, with whole counts in place of noisy ones if the spec asks for them.
 
-    `tables` have noisy numbers, whose intervals stay. The noisy cells are `steps` of the `grid`,
-    which is 1 or a part of 1.
+    The intervals stay around the noisy numbers of `tables`. The noisy cells are `steps` of the
+    `grid`, which is 1 or a unit fraction.
     """
     if whole is None:
         return [*tables]
@@ -156,7 +155,7 @@ def put_whole_counts(
 
 
 def find_whole_counts(cells: Wholes, parts: int, tree: Sequence[Wholes]) -> Wholes:
-    """The published cells, given the noisy cells in 1/`parts`; shape (cells,)."""
+    """The published cells from the noisy cells, which are in units of 1/`parts`; shape (cells,)."""
     counts, families = levels_of(tree)
     sums = [sums_by(places, cells, count) for places, count in zip(tree, counts, strict=True)]
     rounded = np.rint(sums[0] / parts).astype(np.int64)
@@ -178,17 +177,17 @@ def check_whole_counts(
 ) -> None:
     """Raise CertificateRejected unless whole counts follow from their intervals.
 
-    An interval determines the noisy number exactly if that number is whole (`exact`) and one end
-    isn't 0. Otherwise it determines the number to within 1. The counts follow from these numbers.
-    Counts whose intervals determine too little are not checked. Before this, each table was checked
-    by `check_table`, and the tables were found to add up.
+    If the noisy number is whole (`exact`) and one end isn't 0, the interval determines the number
+    exactly. Otherwise it determines the number to within 1. The counts have to follow from these
+    numbers. If the intervals determine too little, the counts are not checked. Earlier checks are
+    `check_table` for each table, and that the tables add up.
     """
     if whole is None:
         return
     bounds = {part.name: _CountBounds.read(folder, part, kind, exact=exact) for part in parts}
     cells = bounds[parts[0].name]
     if not np.isfinite(cells.most).all():
-        return  # ends are cut off there, and tell nothing
+        return  # the ends are clipped there, and bound nothing
     summed = zip(bounds.items(), sums(cells.least), sums(cells.most), strict=True)
     for (name, table), least, most in summed:
         if not table.meets(least.reshape(-1), most.reshape(-1)):
@@ -212,7 +211,7 @@ def check_whole_counts(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _CountBounds:
-    """Published counts, and the ends of their noisy numbers in whole numbers."""
+    """Published counts (`value`), and whole-number bounds on their noisy numbers."""
 
     value: Wholes
     least: Floats
@@ -230,7 +229,7 @@ class _CountBounds:
         half = np.asarray(part.noise_errors[0].halves95)
         least, most = bound_noisy_numbers(low.astype(float), high.astype(float), half)
         least, most = np.floor(least), np.ceil(most)
-        if exact:  # a whole number ± a whole number was rounded nowhere
+        if exact:  # sums of two whole numbers are not rounded
             number = high - half
             fits = low == np.where(high > 0, np.maximum(number - half, 0), 0)
             sure = (half == np.floor(half)) & np.isfinite(most)
@@ -240,20 +239,20 @@ class _CountBounds:
 
     @property
     def lowest(self) -> Wholes:
-        """The least count that may follow, where 0 stands for any number below 0."""
+        """The smallest count that the noisy number allows."""
         return np.maximum(self.least, 0).astype(np.int64)
 
     @property
     def highest(self) -> Wholes:
-        """The largest count that may follow."""
+        """The largest count that the noisy number allows."""
         return np.maximum(self.most, 0).astype(np.int64)
 
     def meets(self, least: Floats, most: Floats) -> bool:
-        """True if the bounds of every number overlap these ends."""
+        """True if the bounds of each number overlap the interval from `least` to `most`."""
         return bool((np.maximum(self.least, least) <= np.minimum(self.most, most)).all())
 
     def add_up(self, places: Wholes, count: int) -> _CountBounds:
-        """The sums by `count` places, and their ends."""
+        """The sums of values and of bounds at each of `count` places."""
         return _CountBounds(
             value=sums_by(places, self.value, count),
             least=sums_by(places, self.least, count),
@@ -267,7 +266,7 @@ class _CountBounds:
 
 
 def _follow(families: Families, totals: Wholes, counts: _CountBounds) -> bool:
-    """True if the children of each parent may have been lowered to these counts."""
+    """True if lowering could give the children of each parent these counts."""
     lowest, highest, value = counts.lowest, counts.highest, counts.value
     if (families.sums(highest) < totals).any():
         return False

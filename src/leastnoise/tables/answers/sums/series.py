@@ -1,8 +1,8 @@
 """Noise for the counts of a series and their running totals: one draw, revealed over time.
 
 Each cell has a tree whose leaves are the releases. The noise of a release is the next leaf of each
-tree, given the open partial sums that are kept from the release before. A running total is the sum
-of the published counts, exactly (theory/series.md, Theorem 1: one charge for all releases).
+tree, given the open partial sums that the release before kept. A running total is the exact sum of
+the published counts (theory/series.md, Theorem 1: one charge for all releases).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.results.table import Table
 
-_LARGEST_COUNT = 1 << 39  # counts beyond it end there, so that sums are exact as floats
+_LARGEST_COUNT = 1 << 39  # counts are clipped to it, so that sums are exact as floats
 _DRAWN = (
     "Whole-number noise is drawn once for all {count:,} releases, on a tree of {tree} for each "
     "cell, and revealed release by release. Totals are the sums of the published counts, exactly."
@@ -88,7 +88,7 @@ class SeriesTotals(OnATree, OverTime):
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables that are released as `claims` say, on the tree that the spec names."""
+        """The tables with the noise that `claims` state, on the tree that the spec implies."""
         tables = super().read(cells, share, claims, composed=composed)
         branches = periods_of(cells).branches
         if branches is not None and tables.noise.branches != branches:
@@ -101,7 +101,7 @@ class SeriesTotals(OnATree, OverTime):
 
     @property
     def periods(self) -> Periods:
-        """The releases of the series, and this release."""
+        """The numbers of the releases: how many share a tree, and which one this is."""
         return periods_of(self.cells)
 
     @cached_property
@@ -130,18 +130,21 @@ class SeriesTotals(OnATree, OverTime):
 
     @cached_property
     def total_stds(self) -> NDArray[np.float64]:
-        """The standard deviation of the running total after each release of a whole tree."""
+        """The standard deviation of the running total after each release of a complete tree."""
         every = (FirstLeaves(cells=cells) for cells in range(1, self.periods.count + 1))
         variances = [replace(self.strategy, tables=(table,)).variance(0)[0] for table in every]
         return np.sqrt(np.array(variances))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Fresh plain noise in each release, summed, with the whole share of the query."""
+        """Fresh plain noise in each release, summed up.
+
+        It has the query's whole share of the budget.
+        """
         growth = math.sqrt(self.periods.leaf + 1) if index else 1.0
         return Baselines.of((self.layouts[index],), self.budget, 1, summed=growth)
 
     def mark(self, index: int) -> dict[str, Any]:
-        """True for running totals."""
+        """The field `totals` of plan.json: True for running totals, False for counts."""
         return {"totals": bool(index)}
 
     def to_record(self) -> dict[str, Any]:
@@ -220,7 +223,10 @@ class SeriesTotals(OnATree, OverTime):
         return table_of(layout, np.array(counts, dtype=np.float64), [error])
 
     def read_numbers(self, folder: Path, kind: str) -> tuple[list[int], list[int]]:
-        """The counts and totals of a folder. Raises CertificateRejected if any isn't whole."""
+        """Read the counts and totals from a folder.
+
+        Raises CertificateRejected unless all are whole.
+        """
         counts, totals = (
             _wholes(read_table(folder / f"{part.name}.{kind}", [part.layout]), part.layout)
             for part in self.parts
@@ -228,7 +234,7 @@ class SeriesTotals(OnATree, OverTime):
         return counts, totals
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless all is whole, and the first totals are the counts."""
+        """Raise CertificateRejected unless numbers are whole, and first totals equal counts."""
         counts, totals = self.read_numbers(folder, kind)
         if not self.periods.leaf and counts != totals:
             why = "are not the counts of the first release"

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 _SUFFIX = "_total"
-_LONGEST = 64 - len(_SUFFIX)  # letters of a name, so that a file can be called after it
+_LONGEST = 64 - len(
+    _SUFFIX
+)  # letters of a query's name, so that the table's name can be a file name
 _EXCLUDED = ("min_count", "top", "by", "round_to", "round", "clamp", "conditions", "accuracy")
 _ONE_COUNT = ({"count"}, {"count_units"})
 
@@ -83,7 +85,7 @@ def total_name(query: str) -> str:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding of a unit that moves the fewest whole counts; a sentence without a bounding."""
+    """The bounding of a unit that moves the fewest whole counts, or a problem in words."""
     if (bounding := fewest_whole_rows(ways, shape)) is None:
         return "Running totals are of whole counts. Give max_rows in [contribution]."
     return bounding

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OnATree(Summed):
-    """Tables with whole-number noise on a tree for each group of cells.
+    """Tables with whole-number noise on trees of counts, one tree for each group of cells.
 
-    `cells` is the layout of the counts in all groups. `noise` is of one group's tree; `certificate`
-    is about the noise of all groups.
+    `cells` is the layout of the counts in all groups. `noise` describes the tree of one group;
+    `certificate` is about all groups.
     """
 
     noise: Agreeing
@@ -60,11 +60,11 @@ class OnATree(Summed):
     @property
     @abstractmethod
     def strategy(self) -> TreeStrategy:
-        """The noise, with the tables as sums of the cells of its tree."""
+        """The noise, with the tables as sums of the tree's cells."""
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables that are released as `claims` say: one draw with the whole share of ε."""
+        """The tables with the noise that `claims` state: one draw, with the share's whole ε."""
         where, claim = f"Query {cells.label!r}", claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
             raise CertificateRejected(f"{where}: its counts have one draw of noise.")
@@ -72,12 +72,14 @@ class OnATree(Summed):
         tables = cls(cells=cells, budget=share, certificate=claim, noise=noise)
         strategy = tables.strategy
         if not all(strategy.variance(table).all() for table in range(len(strategy.tables))):
-            raise CertificateRejected(f"{where}: its noise is 0 as a float.")  # a _std says none
+            raise CertificateRejected(
+                f"{where}: its noise is 0 as a float."
+            )  # otherwise `_std` would be 0
         return tables
 
     @classmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool = True) -> Claims:
-        """The noise of the counts, proved, by its name in a certificate.
+        """Find and prove the noise of the counts, by its name in certificates.
 
         Each release has an equal part of ε, and δ is left unspent. Raises Refused if no noise is
         proved.
@@ -97,7 +99,7 @@ class OnATree(Summed):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The errors of each table, and of each row where they are unlike."""
+        """The errors of each table, with an error for each row if rows differ."""
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
@@ -125,14 +127,15 @@ class TreeSums(OnATree):
     @property
     @abstractmethod
     def workload(self) -> Workload:
-        """The tables as sums of the counts."""
+        """The published tables, as sums of the counts."""
 
     @property
     @abstractmethod
     def nodes(self) -> Sequence[tuple[str | None, NDArray[np.int64]]]:
-        """For each level of the tree of whole counts, the index of each count's node.
+        """For each level of the tree of whole counts: a table's name, and each count's node.
 
-        With the name of the table that has these nodes, if one is published.
+        The rows of the table are the nodes of the level; None if no such table is published.
+        Nodes are given by index.
         """
 
     @property
@@ -142,7 +145,7 @@ class TreeSums(OnATree):
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
-        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
+        """The tree and the bias of whole counts ≥ 0; None unless the spec asks for such counts."""
         if not self.cells.projected:
             return None
         names, tree = zip(*self.nodes, strict=True)

@@ -1,10 +1,10 @@
-"""Whole counts, none below 0, that add up: the tree down which they are computed, and their bias.
+"""Whole counts ≥ 0 that add up: the tree along which they are computed, and their bias.
 
 notation: y_v the noisy number of a node of the tree, n_v this number without noise, Z_v its noise;
 x_v the published count (`sums.publish_whole`), at most y_v rounded up, or 0. So E x_v − n_v is at
-most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 if y_v is whole. Otherwise it is ½ more (1 more if n_v needn't
-be whole), and half a step of the grid more for each cell in it. A number that is no node is the sum
-of several. Proof: theory/marginals.md.
+most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 if y_v is whole. Otherwise it is up to ½ more (1 more if n_v
+need not be whole), and half a grid step more for each cell in the node. A number that is no node is
+the sum of several nodes. Proof: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _BIAS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class WholeCounts:
-    """The tree down which whole counts are computed, and their bias in each table.
+    """The tree along which whole counts are computed, and their bias in each table.
 
-    `tree` has, for each level from the highest down, the node of each cell. The rows of the table
-    `names[i]` are the nodes of level i, in order; None if no table of the level is published. A
-    number of a table is on average at most its `too_high` above the number without noise. `columns`
-    are the columns of the levels below the total, if levels have columns.
+    `tree` has, for each level from the highest down, the node of each cell. `names[i]` is the table
+    whose rows are the nodes of level i, in order; None if no such table is published. `too_high`
+    bounds the bias of a table's numbers, by table name: the mean count minus the number without
+    noise. `columns` are the columns of the levels below the total, if levels have columns.
     """
 
     tree: tuple[Wholes, ...]
@@ -63,15 +63,15 @@ class WholeCounts:
 
 
 def bias_in_words(too_high: Mapping[str, float]) -> str:
-    """The bias of whole counts in tables, by name, in a sentence."""
+    """A sentence about the bias of whole counts in each table."""
     bias = [f"{_words.round_up(bound)} in {name}" for name, bound in too_high.items()]
     return _BIAS.format(_words.join_names(bias))
 
 
 def along_columns(margins: Margins) -> WholeCounts:
-    """Whole counts down one order of the columns: the total, the numbers by the first, and so on.
+    """Whole counts along one order of the columns: the total, the numbers by the first column, etc.
 
-    The order is the order of the noise's tree, or else the order with the least Σ ln(bias).
+    The order is the order of the noise's tree, or else the order with the smallest Σ ln(bias).
     """
     sizes = margins.marginals.sizes
     names = {table: table_layout(margins.cells, table).name for table in margins.cells.margins}
@@ -107,7 +107,7 @@ def _prefixes(order: Sequence[int]) -> list[int]:
 
 
 def _node_bias(margins: Margins) -> Mapping[int, float]:
-    """A bound on E max(0, Z) of a number of each table that may be a level, without a chain."""
+    """A bound on E max(0, Z) of a number, for each table that may be a level; without a chain."""
     every, last = margins.marginals.every, margins.marginals.every[-1]
     stds = np.sqrt(margins.variances_of(every)[0]).tolist()
     if margins.is_whole:
@@ -116,7 +116,7 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
     steps = {
         mask: margins.marginals.cells(last & ~mask) * float(margins.grids[0]) for mask in every
     }
-    # who is over a limit counts in parts, so that true counts needn't be whole
+    # units over a limit count by a fraction, so that true counts needn't be whole
     up = 0.5 if in_one_cell(margins.measured_cells) else 1.0
     return {mask: (stds[mask] + steps[mask]) / 2 + up for mask in every}
 

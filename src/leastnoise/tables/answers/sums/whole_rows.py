@@ -1,4 +1,4 @@
-"""Units that move counts by whole rows, as noise in whole numbers needs."""
+"""Units that move counts by whole rows, as whole-number noise needs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:
-    """The bounding of a unit that moves counts by the fewest whole rows; None without a bounding.
+    """The bounding of a unit that moves counts by the fewest whole rows; None without one.
 
-    A bounding in a ball doesn't limit the number of rows, so it isn't considered.
+    A ball (`InBall`) doesn't limit the number of rows, so it isn't considered.
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
         return None
@@ -30,8 +30,8 @@ def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | Non
 def row_counts(cells: Layout) -> RowCounts:
     """The shifts of all cells by one unit, in whole rows.
 
-    Raises TypeError if a person over a limit may count in fractions: noise in whole numbers would
-    show them, and rounding the sums would let each cell move by one more.
+    Raises TypeError if a person over a limit may count by a fraction. Whole-number noise would not
+    hide fractions, and after rounding a unit might move each cell by one more.
     """
     numbers = cells.numbers
     if not numbers.counts or numbers.each > 1 or not (cells.by_row or cells.bits == 0):

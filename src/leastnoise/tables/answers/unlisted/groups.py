@@ -75,7 +75,10 @@ class UnlistedGroups(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> ByThreshold:
-        """Read the groups, published as `claims` say; reject any other statement."""
+        """Read the groups with the noise and threshold that `claims` state.
+
+        Reject any other statement.
+        """
         ((name, claim),) = claims
         where = f"Query {name!r}"
         why = f"{where}: groups have a threshold, and chances decide of keys alone."
@@ -99,7 +102,7 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless the claim is about this layout's rows of groups."""
+    """Raise CertificateRejected unless the claim is about rows of groups with this layout."""
     check_threshold(
         claim, layout.bounding, share, reach=1, neighbours=layout.neighbours, where=where
     )
@@ -121,9 +124,9 @@ def check_threshold(
     neighbours: Neighbours,
     where: str,
 ) -> None:
-    """Raise CertificateRejected unless the claim is about units in groups with these limits.
+    """Raise CertificateRejected unless the claim is about units within these limits on groups.
 
-    A unit adds at most `reach` to the count that decides.
+    One unit adds at most `reach` to the count that decides on publication.
     """
     fits = (
         (claim.budget == share, "its budget is not the share that its importance gives"),
@@ -133,7 +136,7 @@ def check_threshold(
         ),
         (claim.reach == reach, f"a unit adds {reach:,} to the count that decides"),
         (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
-        (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
+        (_falls_by_bits(claim.chance_below), "its chance_below is no multiple of a power of ½"),
         (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
     )
     for fit, why in fits:
@@ -144,9 +147,9 @@ def check_threshold(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByThreshold(NoisyAnswer):
-    """Groups that are published where their noisy count reaches a threshold.
+    """Groups that are published if their noisy count reaches a threshold.
 
-    The certificate is about the noise of one group's row, which is drawn anew for each group.
+    The certificate is about the noise of one group's row. Noise is drawn afresh for each group.
     """
 
     layout: Layout
@@ -163,7 +166,7 @@ class ByThreshold(NoisyAnswer):
 
     @cached_property
     def parts(self) -> tuple[NoisyPart]:
-        """The row of a group."""
+        """A single part: the row of a group."""
         plain = Baselines.of((self.layout,), self.budget, self.releases)
         return (GroupRow(layout=self.layout, budget=self.budget, baselines=plain, answered=self),)
 
@@ -212,7 +215,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """The errors of this part, and the sizes from which each noise publishes a group."""
+        """The errors of this part, and for each noise the sizes of groups that it publishes."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [
@@ -229,7 +232,7 @@ class GroupRow(NoisyPart):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a count below the threshold of its group."""
+        """The first fault of the columns, such as a count below the threshold for its group."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim
@@ -249,9 +252,9 @@ class GroupRow(NoisyPart):
 def find_below_threshold(
     claim: ThresholdCertificate, label: str, counts: Sequence[float], *, multiple: int = 0
 ) -> str | None:
-    """The fault of a published count that is below the threshold, to end a sentence.
+    """A published count that is below the threshold, as a fault that ends a sentence; or None.
 
-    Counts may be rounded to a `multiple`. None without a fault.
+    Counts may be rounded to a `multiple`.
     """
     grid = claim.noise.grid if claim.chance_below else None
     least = float(claim.threshold - (grid or 0)) - multiple / 2
@@ -262,13 +265,13 @@ def find_below_threshold(
 
 
 def _on_page(groups: UnlistedPlan) -> str:
-    """A sentence about the groups on a page, and the bias of their counts."""
+    """The page's sentences about published groups, and about the bias of their counts."""
     preferred = " Noise was chosen for small errors rather than for small groups."
     return groups_on_page(groups.chosen) + (preferred if groups.preferred == ACCURACY else "")
 
 
 def groups_on_page(chosen: GroupSizes) -> str:
-    """The sizes of groups that a page has, and the bias of their counts."""
+    """The page's sentences about sizes of published groups, and about the bias of their counts."""
     return (
         "Nobody listed these groups. None is here whose noisy count is below "
         f"{chosen.threshold:.6g}: of groups of {chosen.half:,} every second one, of "

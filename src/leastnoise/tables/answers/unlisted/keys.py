@@ -48,10 +48,10 @@ KEYS_NOTE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysAlone(OfOneQuery):
-    """A query that publishes keys that nobody listed, without any number."""
+    """A query that publishes unlisted keys, without any number."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the chances by which keys are published."""
+        """Find and prove the probabilities with which keys are published."""
         tell(f"Finding and proving the chances of {self.label}")
         claim = find_keys(self.share_of_one, self.layout)
         yield Offer(index=self.query.index, claims=((self.label, claim),))
@@ -62,7 +62,7 @@ class KeysAlone(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> KeysPlan:
-        """Read the keys, published as `claims` say; reject any other statement."""
+        """Read the keys with the probabilities that `claims` state; reject any other statement."""
         ((name, claim),) = claims
         why = "chances decide which keys are published, and nothing else does."
         claim = expect_claim(claim, KeysCertificate, f"Query {name!r}: {why}")
@@ -100,22 +100,22 @@ class KeysPlan(AloneInDraw):
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[()]]]:
-        """The layout of the keys, which has no number."""
+        """The layout of the keys, with an empty tuple since there are no numbers."""
         return ((self.layout, ()),)
 
     @property
     def half(self) -> int:
-        """The fewest units with which a key is published with probability ½."""
+        """The smallest number of units with which a key is published with probability ½."""
         return self.claim.first(Fraction(1, 2))
 
     @property
     def nearly(self) -> int:
-        """The fewest units with which a key is published with probability 0.95."""
+        """The smallest number of units with which a key is published with probability 0.95."""
         return self.claim.first(NEARLY)
 
     @property
     def least(self) -> int | None:
-        """The fewest units with which any mechanism could publish a key with probability ½.
+        """The smallest number of units that any mechanism could publish with probability ½.
 
         None if it isn't known.
         """
@@ -127,7 +127,7 @@ class KeysPlan(AloneInDraw):
         return Reads(groups=(self.layout,))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the keys: each is published or not by chance."""
+        """The table of keys: each existing key is published or not by chance."""
         (keys,) = totals.groups
         return [publish_keys(self.layout, self.claim, keys)]
 
@@ -156,7 +156,7 @@ class KeysPlan(AloneInDraw):
         )
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """One row: no number is published."""
+        """One row, which says that no number is published."""
         return [("keys", "no number", "–")]
 
     def listings(self, spec: Spec) -> Iterator[Listing]:

@@ -1,4 +1,4 @@
-"""The layout of queries by keys that nobody listed: the row of one group."""
+"""The layout of queries by unlisted keys: the row of one group."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class UnlistedQueries(QueryKind):
     why_no_rho: ClassVar[str] = _THRESHOLD
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of the row of one group; none for quantiles, laid out by `lay_out_ranks`."""
+        """The layout of the row of one group; () for quantiles, which `lay_out_ranks` lays out."""
         return _row_of_group(spec, query, asked) if asked else ()
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -63,7 +63,7 @@ class KeyQueries(QueryKind):
     why_no_rho: ClassVar[str] = _THRESHOLD
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """The keys that a query can't use if it publishes keys alone."""
+        """Problems of keys that have no effect if a query publishes keys alone."""
         if "statistics" not in query.model_fields_set:
             why = 'Expected statistics, such as statistics = ["count"]; or [], for the keys alone.'
             yield path, why
@@ -75,7 +75,10 @@ class KeyQueries(QueryKind):
                 yield f"{path}.{name}", _NO_NUMBER
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """Lay out the row of a group, whose one number is not published."""
+        """Lay out the row of a group.
+
+        Its only number decides on publication and isn't published.
+        """
         return _row_of_group(spec, query, asked)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -86,11 +89,11 @@ class KeyQueries(QueryKind):
 
 
 def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
-    """The layout of a row of groups that nobody listed.
+    """The layout of the row of an unlisted group.
 
-    The number that decides on publication counts each unit once. Otherwise few persons with many
-    rows would need as much noise as all of them. The spec asks for this number, or it is summed
-    beside the numbers of the spec.
+    The number that decides on publication counts each unit once. If it counted rows, a unit with
+    many rows would need as much noise as many units. If the spec doesn't ask for this number, it is
+    summed in addition.
     """
     by_row, rows = spec.privacy.by_row, Component(kind="count")
     bounding: FewGroups | str = FewGroups(groups=1, per_group=1)
@@ -100,7 +103,7 @@ def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
         bounding = bound_groups(limits, counts_rows=counts_rows)
     if isinstance(bounding, str):
         raise LayoutError(bounding)
-    # where one row of a person counts, to count persons and rows is the same
+    # if one row of a person counts, counting persons and counting rows is the same
     once = rows if bounding.per_group == 1 else A_PERSON
     needs = [
         tuple(once if counted == A_PERSON else counted for counted in numbers)

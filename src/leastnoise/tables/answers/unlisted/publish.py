@@ -1,4 +1,4 @@
-"""The table of unlisted groups, each with its own draw, published from a noisy count on."""
+"""The table of unlisted groups: each has a draw, and a row if its noisy count is high enough."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def publish_groups(
     *,
     entropy: Entropy | None = None,
 ) -> Table:
-    """The rows that may be published of the groups that `rows.exact.group_totals` found, by key.
+    """The published rows among `groups`, the output of `rows.exact.group_totals`, sorted by key.
 
-    Every group has a draw of its own, whether it is published or not. `noise` holds an error for
-    each component. `entropy` is for tests.
+    Noise is drawn for every group, whether it is published or not. `noise` has an error for each
+    component. `entropy` is for tests.
     """
     ordered = sorted(groups, key=lambda row: group_order(layout, row))
     width = len(layout.components)
@@ -58,7 +58,7 @@ def reach_threshold(
     claim: ThresholdCertificate, counts: NDArray[np.number[Any]], entropy: Entropy
 ) -> NDArray[np.bool_]:
     """True for each group that is published, given the noisy counts that decide."""
-    # every group tosses the coin, whatever its count: what is drawn doesn't depend on it
+    # every group tosses the coin, whatever its count: the randomness used is independent of counts
     heads = _coins(np.full(len(counts), _parts(claim.chance_below)), entropy)
     below = float(claim.threshold - (claim.noise.grid or 0))
     return (counts >= float(claim.threshold)) | ((counts >= below) & heads)
@@ -73,7 +73,7 @@ def publish_keys(
 ) -> Table:
     """The keys that are published by chance, among the keys from `rows.exact.group_totals`.
 
-    Every key tosses a coin of its own, whether it is published or not. `entropy` is for tests.
+    A coin is tossed for every key, whether it is published or not. `entropy` is for tests.
     """
     most = len(claim.chances)
     ordered = sorted(groups, key=lambda row: group_order(layout, row))
@@ -85,21 +85,21 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """A probability as an integer number of parts of CERTAIN."""
+    """A probability as a whole number of parts of 1/CERTAIN, exactly."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))
 
 
 def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
-    """Fresh random bits, true with these probabilities, each in parts of CERTAIN."""
+    """Fresh random bits, each true with its probability, a number of parts of 1/CERTAIN."""
     return entropy.words(len(chances)) >> np.uint64(64 - CERTAIN_BITS) < chances
 
 
 def group_order(layout: TableShape, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The sort key of a row: the columns in turn, public columns in the order of the spec.
+    """The sort key of a row: its keys in turn, public keys in the order of the spec.
 
-    A row begins with its public cell and its keys that nobody listed.
+    A row begins with the index of its public cell and with its unlisted keys.
     """
     keys, positions = iter(row[1:]), iter(_positions(layout, int(row[0])))
     return tuple(
@@ -109,7 +109,7 @@ def group_order(layout: TableShape, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _positions(layout: TableShape, cell: int) -> list[int]:
-    """The position of a public cell on each public axis."""
+    """The index of a public cell on each public axis."""
     positions: list[int] = []
     for axis in reversed([listed for listed in layout.axes if not isinstance(listed, Unlisted)]):
         cell, position = divmod(cell, axis.cells)
@@ -118,7 +118,7 @@ def _positions(layout: TableShape, cell: int) -> list[int]:
 
 
 def columns_of_keys(layout: TableShape, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    """The columns of keys, with a value for each row."""
+    """The columns of keys, each with a value for every row."""
     places = [_positions(layout, int(row[0])) for row in rows]
     columns: list[list[Any]] = []
     public = unlisted = 0

@@ -1,9 +1,9 @@
-"""The search for noise and a threshold for groups that nobody listed, from public numbers.
+"""The search for noise and a threshold for unlisted groups, from public numbers.
 
-notation: n₅₀, n₉₅ the numbers of units (or rows, if one row counts) from which on a group is
-published with probability ½ and 95 %. Candidates are ranked by n₅₀, then by the noise of the count:
-a group that isn't published has no error at all. With `prefer = "accuracy"` they are ranked by
-their noise first.
+notation: n₅₀, n₉₅ the smallest numbers of units (or rows, if one row of a unit counts) with which a
+group is published with probability ½ and .95. Candidates are ranked by n₅₀, then by the noise of
+the count: a group that isn't published has no number at all. With `prefer = "accuracy"` the noise
+comes first.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.query import Preference
 
-_AS_WHOLE = 1e-9  # of a number of units: a float below a whole number by less may be that number
+_AS_WHOLE = (
+    1e-9  # of a number of units: a float this little below a whole number may be that number
+)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class GroupSizes:
-    """The sizes of groups that are published, with one noise: `half` and `nearly` are n₅₀ and n₉₅.
+    """The sizes of groups that are published with one noise: `half` is n₅₀, `nearly` is n₉₅.
 
-    `std` is the standard deviation of a group's count, and `threshold` the least noisy count that
-    may be published.
+    `std` is the standard deviation of a group's count. `threshold` is the smallest noisy count of a
+    published group.
     """
 
     noise: str
@@ -58,10 +60,12 @@ class GroupSizes:
     def of(cls, claim: ThresholdCertificate, *, std_of_total: float | None = None) -> GroupSizes:
         """The sizes of groups that are published with this certificate.
 
-        If the sum of all numbers decides, its standard deviation has to be given.
+        `std_of_total` is needed if the sum of all numbers decides on publication: its standard
+        deviation.
         """
         noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
-        # published where n + X >= threshold − g/2, and the law of X is symmetric
+        # published if n + X >= threshold − g/2 with the noise X before rounding, whose law is
+        # symmetric
         edge, ninety = float(claim.threshold - grid / 2), 0.0
         std = std_of_total
         if claim.coordinate is not None:
@@ -78,7 +82,7 @@ class GroupSizes:
         )
 
     def in_words(self, claim: ThresholdCertificate) -> str:
-        """The threshold, and the sizes of published groups, in sentences."""
+        """Sentences about the threshold, and the sizes of published groups."""
         return (
             f"A group is published where its noisy count is {self.least_count(claim)}. So a group "
             f"of {self.half:,} is published every other time, and one of {self.nearly:,} in 95 of "
@@ -86,7 +90,7 @@ class GroupSizes:
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
-        """The least noisy count of a published group, to follow "is" in a sentence."""
+        """The smallest noisy count of a published group, as text after "is"."""
         chance = float(claim.chance_below)
         sometimes = f", at {self.threshold:.6g} with probability {chance:.3g}"
         return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"
@@ -118,8 +122,8 @@ def publication_chance(claim: ThresholdCertificate, units: int) -> float:
 class Otherwise:
     """The noise that the other preference would choose, compared with the chosen noise.
 
-    `ratio` is the geometric mean of the ratios of the standard deviations of the published numbers.
-    `counts` is True if the count that decides is among these numbers.
+    `ratio` is the geometric mean of (its std / the chosen std) over the published numbers. `counts`
+    is True if the count that decides is published.
     """
 
     noise: GroupSizes
@@ -142,7 +146,7 @@ class Otherwise:
         )
 
     def in_words(self) -> str:
-        """The consequences, to end a sentence that begins with the preference."""
+        """The other preference's consequences, as the end of a sentence that begins with it."""
         of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
         return (
             f"would give {self.ratio:.3g} times the noise{of_count}, and publish a group of "
@@ -153,13 +157,12 @@ class Otherwise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedPlan:
-    """The noise and threshold of groups that nobody listed, with a comparison.
+    """The noise and threshold of unlisted groups, compared with others.
 
-    `chosen` is the noise that is drawn, `others` are other noises that serve, and `plain` is
-    Laplace noise with a threshold for the same budget. No mechanism at all publishes a group of
-    fewer than `least` units with probability ½; None if `least` isn't known. `preferred` is the
-    spec's preference. The other preference would choose `otherwise`; None if it would choose the
-    same.
+    `chosen` is the noise that is drawn, `others` are other noises that are proved, and `plain` is
+    Laplace noise with a threshold for the same budget. No mechanism publishes a group of fewer than
+    `least` units with probability ½; `least` is None if this isn't known. `preferred` is the spec's
+    preference. The other preference would choose `otherwise`; None if it would choose the same.
     """
 
     claim: ThresholdCertificate
@@ -172,7 +175,7 @@ class UnlistedPlan:
 
     @classmethod
     def of(cls, layout: Layout, claim: ThresholdCertificate) -> UnlistedPlan:
-        """The plan of the groups of a query that is released as `claim` says."""
+        """The plan of the groups of a query, given its certificate."""
         chosen = GroupSizes.of(claim)
         offers = [GroupSizes.of(offer) for offer in find_claims(layout, claim.budget)]
         return cls(
@@ -192,7 +195,7 @@ class UnlistedPlan:
 
     @property
     def _trade(self) -> list[str]:
-        """The sentence that names the other choice between noise and small groups, if any."""
+        """A sentence on the other choice between small noise and small groups, if any."""
         if self.otherwise is None:
             return []
         if self.preferred == ACCURACY:
@@ -225,7 +228,7 @@ def least_in_words(what: str, least: int) -> str:
 
 
 def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
-    """The certificates that serve a query at its `budget`, the best first.
+    """All proved certificates for a query at its `budget`, the best first.
 
     Raises Refused if no certificate is proved.
     """
@@ -247,10 +250,10 @@ def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, .
 def _sort_by_accuracy(
     layout: Layout, claims: tuple[ThresholdCertificate, ...]
 ) -> tuple[ThresholdCertificate, ...]:
-    """The certificates, the least noise of the published numbers first, then the least n₅₀.
+    """The certificates by the noise of the published numbers, the least first, then by n₅₀.
 
     If persons and their rows are both counted, noise may be smaller for one number and larger for
-    another. Noise that is larger in any number than the first of `claims` comes last.
+    the other. Certificates with more noise in any number than `claims[0]` come last.
     """
     most = _stds(layout, claims[0])
 
@@ -263,7 +266,7 @@ def _sort_by_accuracy(
 
 
 def _stds(layout: Layout, claim: ThresholdCertificate) -> list[float]:
-    """The standard deviation of the noise in each number that a published statistic uses."""
+    """The standard deviations of the noise in those numbers that published statistics use."""
     used = sorted({number for uses in layout.uses for number in uses})
     return [math.sqrt(claim.noise.noise.variance_at(number)) for number in used]
 
@@ -286,7 +289,7 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 ) -> tuple[ThresholdCertificate, ...]:
     one_way, pure = split_budget(budget, neighbours)
     tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
-    if numbers == groups == 1:  # the best noise there is, whose tail is cut off
+    if numbers == groups == 1:  # the best of all noise, whose tail is truncated
         tried.append(("discrete-staircase", one_way))
     claims: list[ThresholdCertificate] = []
     for family, noise_budget in tried:
@@ -303,14 +306,14 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 
 
 def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
-    """The budget of the noise, for a unit that is added or removed, and its ε alone.
+    """The budget of the noise for a unit that is added or removed, and the same without δ.
 
-    If a unit is replaced, it is ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
+    For replaced units it has ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
     """
     epsilon, delta = budget.epsilon, budget.delta
     if neighbours == "replace-one":
         epsilon = epsilon / 2
-        # rounded down: nine digits of it do
+        # rounded down: nine digits suffice
         below = float(delta) / (1 + math.exp(float(epsilon))) * (1 - 1e-9)
         delta = Fraction(f"{below:.12g}")
     pure = Budget(epsilon=epsilon, delta=0) if epsilon else budget
@@ -320,7 +323,7 @@ def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget
 def _noise(  # noqa: PLR0917 (two calls of its own)
     family: str, budget: Budget, offered: tuple[Sensitivity, ...], groups: int, numbers: int
 ) -> Certificate | None:
-    """The certificate of `groups` draws of a family; None if the family can't serve."""
+    """The certificate of `groups` draws of a family; None if the family isn't applicable."""
     try:
         question = Question(
             budget=budget, sensitivities=offered, dimension=numbers, compositions=groups
@@ -350,7 +353,7 @@ def _claim(
 
 
 def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
-    """The sizes that Laplace noise for the query's l1 norm and a threshold would publish."""
+    """The sizes of groups published with Laplace noise for the query's l1 norm and a threshold."""
     bounding = layout.bounding
     if not isinstance(bounding, FewGroups) or layout.counted is None:
         return None
@@ -376,7 +379,7 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
 
 
 def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
-    """The fewest units with which any mechanism could publish a group with probability ½.
+    """The smallest group, in units, that any mechanism could publish with probability ½.
 
     Desfontaines, Voss, Gipson & Mandayam (2022): no mechanism publishes a group of n units with
     more probability than π(n), where π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) −
@@ -384,12 +387,12 @@ def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
     """
     if neighbours != "add-remove":
         return None
-    # beyond 300 e^ε/δ may be no float, and it hardly changes from there on
+    # beyond ε = 300, e^ε/δ may overflow; the result hardly changes from there on
     epsilon, delta = min(float(budget.epsilon), 300.0), float(budget.delta)
     if not epsilon:
         return math.ceil(0.5 / delta - _AS_WHOLE)
     rise = math.expm1(epsilon)
-    # the first bound is the smaller one up to there
+    # up to n = turn the first term of the minimum is the smaller one
     turn = 1 + math.floor(math.log((rise + 2 * delta) / (delta * (rise + 2))) / epsilon)
     first = math.ceil(math.log1p(rise / (2 * delta)) / epsilon - _AS_WHOLE)
     if first <= turn:

@@ -1,7 +1,7 @@
 """The search for the probabilities with which unlisted keys are published without numbers.
 
-notation: π(n) the chance of a key of n units; k the largest number of groups of a unit; n₅₀ and n₉₅
-the numbers of units from which on it is ½ and .95.
+notation: π(n) the probability that a key of n units is published; k the largest number of groups of
+a unit; n₅₀ and n₉₅ the smallest n with π(n) ≥ ½ and π(n) ≥ .95.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
 
 NEARLY = Fraction(19, 20)
-_COARSE = 9  # bits of the lattice at ε = 1
-_KEPT = Fraction(98, 100)  # of δ, where chances are those of counts
-_MOST_EPSILON = 300  # beyond it e^ε may be no float, and chances hardly rise faster
-_MOST_HALF = 2**10  # units: n₅₀ is sought up to there, where a unit is in several groups
-_MOST_WORK = 2**28  # products of one proof, up to which all shapes are tried
+_COARSE = 9  # bits per unit of ε of the lattice of losses, at ε = 1
+_KEPT = Fraction(98, 100)  # part of δ for chances that follow from noisy counts
+_MOST_EPSILON = 300  # beyond it e^ε may overflow, and chances hardly rise faster
+_MOST_HALF = 2**10  # units: the largest n₅₀ of a search, if a unit is in several groups
+_MOST_WORK = 2**28  # products in one proof, up to which all shapes are tried
 Shape = tuple[float, float, float]
 _SHAPES: tuple[Shape, ...] = tuple(product((1.0, 0.7, 1.4), (1.8, 2.2, 2.6, 1.5), (0.12, 0.06)))
 """Growth, bend and part of `_chances`: how much faster π rises if it is small or near 1, relative
@@ -61,12 +61,12 @@ def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
 
 @lru_cache(maxsize=64)
 def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """The certificate with the least n₅₀, then the least n₉₅; None if no certificate is proved.
+    """The certificate with the smallest n₅₀, then the smallest n₉₅; None if none is proved.
 
-    If a unit is in one group and is added or removed, no mechanism publishes a key with more
-    probability. For several groups, the best of three is chosen: chances of a searched shape, the
-    chances of the same query with a count that isn't published, and the chances of one group at an
-    even part of the budget. The first is best for small ε, the others for large ε.
+    If a unit is in one group and is added or removed, no mechanism publishes a key with higher
+    probability. For several groups, the best of three is chosen: chances of a searched shape (best
+    for small ε); the chances of the same query with a count that isn't published; the chances of
+    one group at 1/k of the budget (these two for large ε).
     """
     if groups == 1:
         return _of_one(budget, neighbours)
@@ -79,30 +79,31 @@ def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCer
 def _of_counts(
     budget: Budget, groups: int, neighbours: Neighbours
 ) -> Iterator[KeysCertificate | None]:
-    """Yield the chances of keys whose units would be counted with noise and a threshold.
+    """Yield the chances that a threshold on noisy counts of units would give.
 
-    They have a little less than the budget: the proof rounds the loss of each key up.
+    The noise has slightly less than the budget, since the proof rounds the loss of each key up.
     """
     less = Budget(
         epsilon=budget.epsilon * (1 - Fraction(groups, 2**_COARSE)), delta=budget.delta * _KEPT
     )
     for claim in find_claims_of_units(less, groups, neighbours):
         chances = [math.floor(publication_chance(claim, 1) * CERTAIN)]
-        # what the last of them lacks counts as δ, as the first one does
+        # the probability that the last key isn't published counts as δ, as the first probability
+        # does
         while CERTAIN - chances[-1] > chances[0] and len(chances) <= MOST_UNITS:
             chances.append(math.floor(publication_chance(claim, len(chances) + 1) * CERTAIN))
         yield _prove(budget, [*chances, CERTAIN], groups, neighbours)
 
 
 def _of_parts(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """The chances of one group for each unit at ε/k and δ/k; None if that isn't proved."""
+    """The chances for units in one group, at ε/k and δ/k; None if that isn't proved."""
     part = one_way(budget, neighbours).share(Fraction(1, groups))
     chances = _raise_chances(part)
     return _prove(budget, chances, groups, neighbours)
 
 
 def _of_one(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
-    """π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each rounded down."""
+    """π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down."""
     return _prove(budget, _raise_chances(one_way(budget, neighbours)), 1, neighbours)
 
 
@@ -119,7 +120,10 @@ def _raise_chances(budget: Budget) -> list[int]:
 
 
 def one_way(budget: Budget, neighbours: Neighbours) -> Budget:
-    """The budget for a unit that is added or removed; see `KeysCertificate`."""
+    """The part of the budget for adding or removing a unit, as half of a replacement.
+
+    See `KeysCertificate`.
+    """
     if neighbours == "add-remove":
         return budget
     half = budget.epsilon / 2
@@ -139,7 +143,7 @@ def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCert
             return None
         return _prove(budget, chances, groups, neighbours)
 
-    least = find_least(half_budget, "add-remove") or 1  # of fewer no mechanism does
+    least = find_least(half_budget, "add-remove") or 1  # no mechanism has a smaller n₅₀
     if 2 * least > _MOST_HALF:
         return None
     first = Bisection().beyond(
@@ -177,16 +181,20 @@ def _prove(
         return KeysCertificate(
             budget=budget, chances=tuple(chances), groups=groups, bits=bits, neighbours=neighbours
         ).prove()
-    except (NotCertified, InvalidArgument):  # InvalidArgument: too many chances
+    except (
+        NotCertified,
+        InvalidArgument,
+    ):  # InvalidArgument: there are too many chances for a certificate
         return None
 
 
 def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int, ...]:
-    """π(1), π(2), …, with π(`half`) = ½ and the others symmetric: π(half + i) = 1 − π(half − i).
+    """π(1), π(2), …, with π(`half`) = ½ and symmetric: π(half + i) = 1 − π(half − i).
 
-    From ½ down, ln(π/(1 − π)) = −x falls by s·(1 + g·(x/x₁)^bend), and π by δ₀ more, down to the
-    last chance above 0. x₁ belongs to δ₀ = part·δ/k·e^(−(ε − 1)₊/k), g = growth·2·k^(2/3), and s is
-    as small as possible. `KeysCertificate` proves that the chances are private.
+    Below ½, ln(π/(1 − π)) = −x falls by s·(1 + g·(x/x₁)^bend) at each step, and π by another δ₀,
+    down to the last chance above 0. Here δ₀ = part·δ/k·e^(−(ε − 1)₊/k), x₁ is the x of π = δ₀, g =
+    growth·2·k^(2/3), and s is as small as possible. `KeysCertificate` proves that the chances are
+    private.
     """
     growth, bend, part = shape
     beyond = min(max(float(budget.epsilon) - 1, 0.0), 300.0)
@@ -202,6 +210,6 @@ def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int,
         return chances[:-1]
 
     _, step = Bisection(halvings=30).close(lambda step: len(fall(step)) <= half, 0.0, 64.0)
-    # to nine digits, which another machine's floats give as well
+    # nine digits, which the floats of another machine give as well
     below = [round(float(f"{chance:.9g}") * CERTAIN) for chance in fall(step)[:0:-1]]
     return (*below, CERTAIN // 2, *(CERTAIN - chance for chance in reversed(below)), CERTAIN)

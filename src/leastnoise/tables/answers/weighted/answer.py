@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_DETERMINED = 1e-6  # relative: of questions that a strategy answers, in floats
+_DETERMINED = 1e-6  # relative error in floats of sums that a strategy determines
 _FITS = 3
 _REFINED = 6
 """Steps of refinement, each of which leaves a thousandth of the residual or less."""
@@ -92,7 +92,7 @@ class WeightedSums(OfOneQuery):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> AnsweredSums:
-        """Read the sums, released as `claims` say; reject any other statement."""
+        """Read the sums with the noise that `claims` state; reject any other statement."""
         ((name, claim),) = claims
         where = f"Query {name!r}"
         if not isinstance(claim, Certificate):
@@ -108,7 +108,7 @@ class WeightedSums(OfOneQuery):
             _ = answered.error
         except (NotApplicable, OverflowError) as error:
             raise CertificateRejected(f"{where}: {error}") from None
-        if not smallest > 0:  # a _std of 0 would say that there is no noise
+        if not smallest > 0:  # a `_std` of 0 would claim the exact value
             raise CertificateRejected(f"{where}: its noise is 0 as a float.")
         return answered
 
@@ -118,7 +118,7 @@ def check_draw(
 ) -> StrategyMatrix | None:
     """The strategy of noise in sums of these cells; None if the noise is in the cells.
 
-    Raises CertificateRejected unless the spec implies all that the certificate states.
+    Raises CertificateRejected if the certificate states something the spec does not imply.
     """
     moves, strategy = claim.sensitivity, None
     if isinstance(moves, SumsOfCells):
@@ -158,7 +158,7 @@ def check_determined(ways: LeastSquares, *, where: str) -> None:
 class AnsweredSums(NoisyAnswer):
     """Named sums of cells, from one draw of noise.
 
-    `certificate` is about the cells, or about the sums of them that have noise: see `ways`.
+    `certificate` is about noise in the cells, or in sums of cells: `ways` tells which.
     """
 
     cells: Layout
@@ -199,19 +199,19 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def has_whole_cells(self) -> bool:
-        """True if the noise is in the cells and in whole numbers."""
+        """True if whole-number noise is added to the cells themselves."""
         return self.ways.strategy is None and self.certificate.noise.for_whole_numbers
 
     @property
     def noisy_numbers(self) -> str:
-        """The numbers with noise, in words."""
+        """The words that name the numbers with noise."""
         numbers = len(self.ways.of_noise.T)
         if self.ways.strategy is None:
             return _words.count_noun(numbers, "cell")
         return _words.count_noun(numbers, "sum of cells", "sums of cells")
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The noise, and its ratio to the smallest possible noise."""
+        """Sentences about the noise, and about its ratio to a proved lower bound."""
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
@@ -227,7 +227,10 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def bound(self) -> float | None:
-        """A lower bound on the root-mean-square std of any additive noise; None without proof."""
+        """A lower bound on the root-mean-square std of any additive noise.
+
+        None if none is proved.
+        """
         releases = self.certificate.compositions
         return find_bound(self.sums, self.budget, rows_of(self.cells), releases)
 
@@ -245,7 +248,7 @@ class AnsweredSums(NoisyAnswer):
         return [table_of(part.layout, answers, part.noise_errors)]
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless the sums are possible for some values of the cells."""
+        """Raise CertificateRejected unless some values of the cells give the published sums."""
         (part,) = self.parts
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label
@@ -259,11 +262,11 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True if some cells have these sums, each of them up to 2^−44 of the size of its terms.
+    """True if some cells have these sums, each to within 2^−44 of the size of its terms.
 
-    Cells are found by least squares in floats, and the residuals of the sums are computed exactly.
-    Sums and cells may have unlike sizes. They are scaled by their largest weights first, and then
-    by the sizes that the cells turned out to have.
+    Cells are found by least squares in floats; the residuals of the sums are computed exactly.
+    Since sums and cells may differ in size, they are scaled: first by their largest weights, then
+    by the sizes of the cells found.
     """
     numbers, bits = as_integers(queries)
     weights = np.array([list(map(int, row)) for row in numbers.tolist()], dtype=object)

@@ -41,7 +41,7 @@ _TILTS = np.geomspace(1e-3, 0.999, 120)
 
 
 def check_known(certificate: Certificate, ways: LeastSquares) -> None:
-    """Raise NotApplicable if the half-widths of some sums aren't known, or take too long."""
+    """Raise NotApplicable if the half-widths of some sums are unknown, or too slow to compute."""
     noise = certificate.noise
     find_characteristic(noise, {0: 1.0}, np.ones(1))
     always = (
@@ -56,7 +56,10 @@ def check_known(certificate: Certificate, ways: LeastSquares) -> None:
 
 
 def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> NoiseError:
-    """The error of each sum, given its standard deviation. Raises NotApplicable if it's unknown."""
+    """The errors of the sums: root-mean-square std, largest half-widths, and both for each row.
+
+    `stds` are the sums' standard deviations. Raises NotApplicable if half-widths are unknown.
+    """
     check_known(certificate, ways)
     keys = _list_alike(ways)
     exactly = _are_few(certificate, keys)
@@ -76,7 +79,7 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
 
 
 def _list_alike(ways: LeastSquares) -> list[Alike]:
-    """The sizes of the weights of each sum, the largest first, and how many have each."""
+    """For each sum: its absolute weights, the largest first, each with its repetitions."""
     sums: list[Alike] = []
     for weights in ways.of_noise:
         alike = Counter(float(f"{weight:.{_DIGITS}g}") for weight in np.abs(weights[weights != 0]))
@@ -90,7 +93,7 @@ def _are_few(certificate: Certificate, keys: Sequence[Alike]) -> bool:
 
 
 def _has_bound(certificate: Certificate) -> bool:
-    """True for two-sided geometric noise on points of the grid."""
+    """True for two-sided geometric noise in steps of 1, for which `_bound_geometric` holds."""
     noise: Any = certificate.noise
     grid = certificate.grid
     if noise.name != "geometric" or noise.lattice_step != 1 or grid is None or grid > 1:
@@ -99,13 +102,13 @@ def _has_bound(certificate: Certificate) -> bool:
 
 
 def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float) -> float:
-    """A half-width of a weighted sum S of geometric numbers, about 20 % above the least.
+    """A half-width of a weighted sum S of geometric numbers, at most about 20 % too large.
 
-    The half-width is 0 if all numbers are 0 often enough, and else the smaller of two bounds.
-    Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for any u. Laplace: an exponential number is
-    the sum of a geometric number and an independent fraction. So a Laplace number is the sum of a
-    two-sided geometric number and an independent symmetric number, and P(|S| > t) is at most twice
-    P(|L| >= t) for the same sum L of Laplace numbers.
+    It is 0 if all numbers are 0 with the asked probability, and otherwise the smaller of two
+    bounds. Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for any u. Laplace: an exponential
+    number is the sum of a geometric number and an independent fraction. So a Laplace number is the
+    sum of a two-sided geometric number and an independent symmetric number, and P(|S| > t) is at
+    most twice P(|L| >= t) for the same sum L of Laplace numbers.
     """
     outside, decay = 1 - probability, float(noise.decay)
     largest, numbers = alike[0][0], sum(times for _, times in alike)
@@ -122,9 +125,9 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
 
 
 def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> list[float]:
-    """Half-widths of a weighted sum, given each weight with the number of times that it occurs.
+    """Half-widths of a weighted sum, given each weight with the number of its repetitions.
 
-    If not `exactly`, half-widths are upper bounds; for Laplace noise at most a tenth too large.
+    Unless `exactly`, half-widths are upper bounds; for Laplace noise at most 10 % too large.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)
@@ -135,7 +138,7 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
         widths = (half_width_of_laplace_sum(p, largest) for p in PROBABILITIES)
         return [std * width + total * rounded for width in widths]
     if registered_family(type(certificate.noise)).spherical:
-        # the rounding of a number is in its half-width, and adds up
+        # a number's half-width includes its rounding, and half-widths add up
         alone = [half_width(certificate, probability) - rounded for probability in PROBABILITIES]
         return [length * width + total * rounded for width in alone]
     if certificate.noise.name == "geometric" and not exactly:

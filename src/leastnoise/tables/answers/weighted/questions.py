@@ -1,12 +1,12 @@
 """Named sums of public cells, such as age groups of ages: their cells and weights.
 
-They stand in a CSV with a line for each part of a sum: its name in the column `sum`, and in the
-columns of the cells the keys of that part. An empty field, or a column that is left out, stands for
+A CSV defines them, with a line for each part of a sum. The column `sum` has the name of the sum;
+the columns of the cells have the keys of the part. An empty field, or a missing column, stands for
 all keys. Bands have two columns, `age_from` and `age_to`, and a part may span several bands. The
 column `weight` is optional. Cells that are in the same sums with the same weights are merged. Noise
-is drawn for merged cells, or for sums of them that are best for these (see `search`).
+is added to merged cells, or to sums of them (see `search`).
 
-No message quotes what the CSV holds, since somebody may name a file of data by mistake.
+No message quotes the contents of the CSV, since somebody may name a file of data by mistake.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Edge, Key
 
 SUM, WEIGHT = "sum", "weight"
-_MOST_READ = 100_000  # cells
-_MOST_TERMS = 1_000_000  # cells of all sums together
-_MOST_NUMBERS = 20_000_000  # sums times merged cells, of all queries: 160 MB
+_MOST_READ = 100_000  # cells to be summed
+_MOST_TERMS = 1_000_000  # cells of all parts of all sums together
+_MOST_NUMBERS = 20_000_000  # sums times merged cells, in all queries: 160 MB
 _LEAST_WEIGHT = Fraction(1, 10**9)
 _LINE_END = re.compile("\r\n|\r|\n")
 _INT = re.compile("[+-]?[0-9]{1,19}")
@@ -71,7 +71,7 @@ class SumQueries(QueryKind):
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"sums"})
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """The problems of the sums of a query, and the keys that don't go with them."""
+        """Problems of the sums of a query, and keys that exclude sums."""
         wrong = [*_cell_problems(spec, query, f"{path}.sums"), *_form_problems(spec, query, path)]
         yield from wrong
         if not wrong:
@@ -93,9 +93,9 @@ class SumQueries(QueryKind):
 @final
 @dataclass(frozen=True, kw_only=True)
 class NamedSums(Axis):
-    """Named sums of the cells by some axes, as the CSV `text` defines them.
+    """Named sums of the cells by the axes `of`, as the CSV `text` defines them.
 
-    Rows are not grouped by it: a table has a row for each sum.
+    It isn't a grouping of rows: a table has a row for each sum.
     """
 
     adds_cells: ClassVar[bool] = True
@@ -122,10 +122,10 @@ class NamedSums(Axis):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MergedSums:
-    """Named sums, of merged cells: cells that are in the same sums with the same weights.
+    """Named sums of merged cells: cells in the same sums with the same weights are one merged cell.
 
-    `places` says for each cell in which merged cell it is, −1 for a cell in no sum. `kinds` holds
-    for each merged cell the places of its sums, each with the weight there.
+    `places` has the index of each cell's merged cell, −1 for a cell in no sum. `kinds` has, for
+    each merged cell, the indices of its sums with the weights.
     """
 
     axis: NamedSums
@@ -147,7 +147,7 @@ class MergedSums:
         return queries
 
     def merge(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts of merged cells, given the counts of all cells."""
+        """The counts of merged cells, from the counts of all cells."""
         counts = np.zeros(self.merged_cells, dtype=np.int64)
         np.add.at(counts, self.places[self.places >= 0], cells[self.places >= 0])
         return counts
@@ -155,12 +155,15 @@ class MergedSums:
 
 @lru_cache(maxsize=8)
 def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
-    """The sums that a CSV names, of the cells by these axes. Raises ValueError."""
+    """The sums that a CSV defines over the cells by these axes.
+
+    Raises ValueError for a malformed CSV.
+    """
     listed = tuple(axis for axis in axes if isinstance(axis, KeyColumn | Bins))
     if len(listed) < len(axes):
         raise TypeError("Sums are of listed keys and of bands.")
     lines = _LINE_END.split(text)
-    if not lines[-1]:  # behind the end of the last line
+    if not lines[-1]:  # after the end of the last line
         lines.pop()
     heads = _split(lines[0], 1) if lines else []
     _check_heads(heads, listed)
@@ -212,7 +215,7 @@ def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSum
 
 
 def _weight(field: str) -> Fraction:
-    """The weight in a field, 1 if it is empty."""
+    """The weight in a field; 1 for an empty field."""
     try:
         weight = exact(field or "1", name=WEIGHT)
     except InvalidArgument:
@@ -233,7 +236,7 @@ def _split(line: str, number: int) -> list[str]:
 
 
 def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
-    """The columns that tell the cells apart, as a published table has them."""
+    """The columns that identify a cell in a published table."""
     return [name for axis in axes for name in axis.columns]
 
 
@@ -253,7 +256,7 @@ def _name(field: str) -> str:
 
 
 def _cells(axes: Sequence[KeyColumn | Bins], places: Sequence[Sequence[int]]) -> Iterator[int]:
-    """The cells by number at all combinations of places."""
+    """The indices of the cells at all combinations of indices on the axes."""
     for position in product(*places):
         cell = 0
         for axis, at in zip(axes, position, strict=True):
@@ -269,7 +272,7 @@ def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fract
 
 
 def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
-    """A function that reads the fields of a line to places on an axis."""
+    """A function from the fields of a line to the indices on an axis that they name."""
     at = [heads.index(name) if name in heads else None for name in axis.columns]
     if isinstance(axis, Bins):
         edges: Mapping[Edge, int] = {edge: index for index, edge in enumerate(axis.edges)}
@@ -305,7 +308,10 @@ def _as_key(kind: type[Key], field: str) -> Key | None:
 
 
 def _span(edges: Mapping[Edge, int], low: str, high: str) -> Sequence[int]:
-    """The bands from one edge to another; an empty field is the first edge, or the last."""
+    """The indices of the bands between two edges.
+
+    An empty field stands for the first or last edge.
+    """
     ends = [_edge(edges, text, empty=e) for text, e in ((low, 0), (high, len(edges) - 1))]
     if ends[0] >= ends[1]:
         raise ValueError("has a band that ends where it begins, or before.")
@@ -335,7 +341,7 @@ def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
 
 
 def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
-    """The layout of merged cells: a unit adds no more to all of them than to the cells."""
+    """The layout of merged cells. A unit adds no more to merged cells than to the cells."""
     axis = KeyColumn(column=SUM, values=tuple(range(sums.merged_cells)))
     bounding = cells.bounding
     if not _adds_one(cells):
@@ -345,10 +351,10 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
 
 
 def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
-    """Sets that each hold every shift of the counts of merged cells by one unit.
+    """Alternative sets, each of which holds every shift of merged cells' counts by one unit.
 
-    A unit that adds more than 1 may be made smaller by any factor, so that nothing is whole. It
-    adds numbers x >= 0 with Σx <= R, and two units differ by √2·R in l2 at most.
+    A unit that adds more than 1 may count by any fraction, so that counts aren't whole. It adds
+    numbers x >= 0 with Σx <= R, and two such units differ by at most √2·R in l2.
     """
     if _adds_one(cells):
         return merged_layout(cells, sums).sensitivities
@@ -359,24 +365,24 @@ def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
 
 
 def _adds_one(cells: Layout) -> bool:
-    """True if a unit adds 1 to one cell at most, and nothing to all others."""
+    """True if a unit adds 1 to at most one cell, and nothing to the others."""
     bounding = cells.bounding
     in_one = isinstance(bounding, FirstCells) and bounding.most == 1
     return in_one or (cells.by_row and bounding == ONE_ROW)
 
 
 def sums_of(spec: Spec, query: Query) -> MergedSums:
-    """The sums that a query names. Raises ValueError."""
+    """The sums that the CSV of a query defines. Raises ValueError for a malformed CSV."""
     return read_sums(query.sums or "", axes_of(spec, query))
 
 
 def rows_of(cells: Layout) -> int:
-    """The most that a unit adds to all cells together, rounded up."""
+    """The largest total that one unit adds to all cells together, rounded up."""
     return math.ceil(cells.bounding.l1(cells.numbers))
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding of a unit with the fewest rows in all cells; a sentence without a bounding."""
+    """The bounding of a unit with the fewest rows in all cells, or a problem in words."""
     bounded = [bounding for bounding in ways if isinstance(bounding, FirstCells | InCells)]
     if not bounded:
         return (
@@ -447,7 +453,7 @@ def _queries_with_sums(spec: Spec) -> list[Query]:
 
 
 def _size_problems(spec: Spec, queries: Sequence[Query], key: str) -> Iterator[Problem]:
-    """The problem of queries whose weights are too many together. Raises ValueError."""
+    """The problem of queries whose weights are too many in total. Raises ValueError."""
     sums = [sums_of(spec, query) for query in queries]
     weights = sum(each.axis.cells * each.merged_cells for each in sums)
     if weights > _MOST_NUMBERS:

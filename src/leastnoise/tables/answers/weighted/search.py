@@ -1,6 +1,7 @@
 """The search for noise in named sums: in the cells, in the named sums, or in other sums of cells.
 
-Each way is proved. The certificate has the strategy, so that its sensitivity follows from it.
+The best candidate is proved. The certificate contains the strategy, from which its sensitivity
+follows.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ _MOST_BOUNDED = 300
 
 
 def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:
-    """Find and prove the noise with the least root mean square std of the sums.
+    """Find and prove the noise with the smallest root-mean-square std of the sums.
 
-    `releases` of it together meet the budget. Raises Refused if no noise is proved.
+    All `releases` together meet the budget. Raises Refused if no noise is proved.
     """
     best: tuple[float, Certificate] | None = None
     why = "no noise is proved for this part of the budget. Raise epsilon"
@@ -70,13 +71,13 @@ def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int
 
 
 def variances(certificate: Certificate) -> Floats:
-    """The variance of each noisy number, rounding to the grid counted; all are alike."""
+    """The variance of each noisy number, with its rounding to the grid; all are the same."""
     variance = standard_deviation(certificate) ** 2
     return np.full(certificate.dimension, variance)
 
 
 def is_alike(certificate: Certificate) -> bool:
-    """True if all noisy numbers have the same law: independent, or spherical together."""
+    """True if all noisy numbers have one law: independent of each other, or jointly spherical."""
     noise, geometry = certificate.noise, certificate.geometry
     family = registered_family(type(noise))
     if geometry is None:
@@ -122,7 +123,10 @@ def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tupl
 
 @lru_cache(maxsize=8)
 def find_bound(sums: MergedSums, budget: Budget, rows: int, releases: int) -> float | None:
-    """A proved lower bound on the rms std of any additive noise; None for many cells."""
+    """A proved lower bound on the rms std of any additive noise.
+
+    None if there are too many cells.
+    """
     if sums.merged_cells > _MOST_BOUNDED:
         return None
     single = budget if budget.delta else budget.share(Fraction(1, releases))

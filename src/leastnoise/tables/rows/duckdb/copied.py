@@ -20,12 +20,13 @@ def copy_chunks(
 ) -> FileRows:
     """The rows of `chunks` as a table.
 
-    `columns` has the DuckDB type of each value of a row, and the column that is read from it. It
-    is in memory or in the private folder for temporary files, and is gone with the connection.
+    `columns` has the DuckDB type of each value of a row, and the column that is read from it. The
+    table is in memory or in the private folder for temporary files, and is dropped with the
+    connection.
     """
     cursor = reading.connection
     (count,) = cursor.execute("SELECT count(*) FROM duckdb_tables()").fetchone() or (0,)
-    table = f"copied{count}"  # several files may be open together
+    table = f"copied{count}"  # a unique name, since several files may be open together
     kinds = [kind for kind, _ in columns.values()]
     listed = ", ".join(f"c{at} {kind}" for at, kind in enumerate(kinds)) or "nothing VARCHAR"
     cursor.execute(f"CREATE TEMP TABLE {table} ({listed})")

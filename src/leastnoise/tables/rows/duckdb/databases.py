@@ -69,8 +69,10 @@ class DuckDBTable(Input):
         return f"file_{hashlib.sha256(os.fsencode(self.path.absolute())).hexdigest()[:32]}"
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        path = self.path.absolute().as_posix().replace("'", "''")  # md: and ~ have a meaning
-        if set(path) & {"\\", "?"}:  # DuckDB would open another file, or another log beside it
+        # "md:" and "~" have a special meaning
+        path = self.path.absolute().as_posix().replace("'", "''")
+        # DuckDB would open a different file, or a different log beside it
+        if set(path) & {"\\", "?"}:
             raise SourceError(f"DuckDB can't open {self.path.name} with \\ or ? in its path.")
         mode = "(TYPE duckdb, READ_ONLY)"
         connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS {self._alias} {mode}")
@@ -113,11 +115,11 @@ class Copy:
     ) -> Copy:
         """Write columns of the stream `given` to the new file `path`.
 
-        `columns` gives SQL by name, in which the stream's columns are called c0, c1, … If
+        `columns` has SQL for each name, in which the stream's columns are called c0, c1, … If
         `rehearsed`, nothing of the stream is read.
         """
         listed = ", ".join(f"{sql} AS c{at}" for at, sql in enumerate(columns.values()))
-        kept = " WHERE FALSE" if rehearsed else ""  # DuckDB would read the stream for LIMIT 0
+        kept = " WHERE FALSE" if rehearsed else ""  # even for LIMIT 0 DuckDB would read the stream
         with open_connection(str(path)) as connection:
             connection.register("the_given", given)
             width = len(connection.table("the_given").columns)
@@ -166,7 +168,7 @@ class SqliteTable(Input):
         return connection
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
-        """The columns of the schema."""
+        """The columns in the schema."""
         del connection
         try:
             with closing(self._connect()) as file:
@@ -190,7 +192,7 @@ class SqliteTable(Input):
                 wanted = ", ".join(map(_text_or_null, reading.used)) or "NULL"
                 limit = " LIMIT 0" if reading.rehearsed else ""
                 cursor = rows.execute(f"SELECT {wanted} FROM {quote_name(self.table)}{limit}")  # noqa: S608
-                while chunk := cursor.fetchmany(50_000):  # rows in Python at a time
+                while chunk := cursor.fetchmany(50_000):  # rows held in Python at a time
                     appender.append_rows([tuple(map(_as_text, row)) for row in chunk])
         except sqlite3.Error:
             raise OSError("The SQLite file is damaged.") from None
@@ -199,7 +201,7 @@ class SqliteTable(Input):
 
 
 def _text_or_null(name: str) -> str:
-    """SQL of a column with NULL for blobs, which Python couldn't tell from texts, and long texts.
+    """SQL of a column with NULL for long texts, and for blobs, which Python can't tell from texts.
 
     So the rows in Python need a bounded amount of memory.
     """

@@ -108,7 +108,7 @@ def _rehearse(source: Input) -> None:
 class DuckDB(Engine):
     """The engine over embedded DuckDB: see `open_engine`."""
 
-    sums_are_wide: ClassVar[bool] = True  # 128 bits
+    sums_are_wide: ClassVar[bool] = True  # DuckDB's sums have 128 bits
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class DuckDB(Engine):
         """Copy the rows of `frame` to a file in the private folder."""
         self._is_copied = True
         path = (self._folder / "settled.duckdb").absolute().as_posix()
-        if set(path) & {"\\", "?"}:  # DuckDB would open another file
+        if set(path) & {"\\", "?"}:  # DuckDB would open a different file
             self._frame = self.materialise(frame)
             return
         self._connection.execute("ATTACH '" + path.replace("'", "''") + "' AS settled")
@@ -211,7 +211,7 @@ class DuckDB(Engine):
     def add_edge_count(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """A binary search in a list beside every row, from a start that `guess_of` computes."""
+        """Count edges by a binary search in a list, from a start that `guess_of` computes."""
         name = self._new_name()
         self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
         guess, most = guess_of(edges, value) or ("0::BIGINT", len(edges))
@@ -234,7 +234,7 @@ class DuckDB(Engine):
     def add_hash(
         self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
     ) -> nw.LazyFrame[Any]:
-        """The hash as a UUID: it sorts as its digits do, in a quarter of their memory."""
+        """Add the hash as a UUID: it sorts like its digits, in a quarter of their memory."""
         texts = [f"{column}::VARCHAR" for column in columns]
         parts = ", ".join(f"strlen({text}), ':', {text}" for text in texts)
         digits = f"left(sha256(concat('{salt}', {parts})), 32)"
@@ -260,9 +260,9 @@ def _add_computed(
     *,
     casts: Sequence[str],
 ) -> tuple[str, dict[str, str]]:
-    """SQL of the `stored` casts of `query` and the computed columns, and its parameters.
+    """SQL with the `stored` casts of `query` and the computed columns, and the SQL's parameters.
 
-    All `casts` of the columns break ties between rows of a unit.
+    `casts`, the casts of all columns, break ties between rows of a unit.
     """
     positions = {name: position for position, name in enumerate(columns)}
     names = {column: f"g{number}" for number, column in enumerate(computed.inputs)}

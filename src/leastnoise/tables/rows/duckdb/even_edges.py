@@ -1,6 +1,6 @@
 """Guess in SQL the position of a value among increasing edges that are nearly equidistant.
 
-For the candidates of a quantile, which are hundreds, this saves most steps of a binary search.
+For the hundreds of candidates of a quantile, this saves most steps of a binary search.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_COST = 3  # search steps that take as long as the guess
-_BELOW = 2.0**-10  # shift of the guess, in edges, so that it is never too large
+_COST = 3  # the steps of a search that take as long as the guess
+_BELOW = 2.0**-10  # edges by which the guess is lowered, so that it is never too large
 
 
 def guess_of(edges: Sequence[float], value: str) -> tuple[str, int] | None:
     """SQL that guesses how many `edges` are <= `value`, and the most by which it is too small.
 
-    None if the guess could be too large, or saves no time. The guess is 0 if the value is NULL. No
-    operation of it decreases while the value increases, rounded or not. So its largest error occurs
-    at an edge, or at the last float before an edge, and is computed here.
+    None if the guess could be too large, or saves no time. The guess is 0 if the value is NULL.
+    Every operation is monotone in the value, even with rounding. So the largest error of the guess
+    occurs at an edge, or at the last float before an edge, and is computed here.
     """
     points, steps = np.array(edges), len(edges).bit_length()
     if steps <= _COST:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.spec.values import Encoding
 
-_ANY = "**"  # in a pattern: any number of folders
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # name of a folder of NULL in Hive and Spark
+_ANY = "**"  # in a pattern, stands for any number of folders
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # the folder name that stands for NULL in Hive and Spark
 
 
 def find_files(
@@ -87,7 +87,7 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
         if not listed:
             raise SourceError(f"The folder {path} has no {', '.join(FILES)} file in it.")
         return listed
-    if glob.has_magic(text) and "\0" not in text:  # which no name holds
+    if glob.has_magic(text) and "\0" not in text:  # a byte that no file name contains
         start, pattern = _split_pattern(text)
         root = folder / start
         if kept := _without_companions(_match_files(root, pattern)):
@@ -97,7 +97,7 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
 
 
 def _without_companions(paths: Iterable[Path]) -> list[Path]:
-    """The paths in order, without other file types that lie beside CSV or Parquet files."""
+    """The paths in order, without files of other types that lie beside CSV or Parquet files."""
     every = sorted(paths)
     return [path for path in every if path.name.lower().endswith(TABULAR)] or every
 
@@ -129,7 +129,7 @@ def _advance(name: str, positions: Collection[int], pattern: Sequence[str]) -> s
 
 
 def _skip_any(positions: set[int], pattern: Sequence[str]) -> set[int]:
-    """These positions in `pattern` and those after each "**", which also matches no folder."""
+    """These `positions` in `pattern`; also the next after each "**", which may match nothing."""
     reached = set(positions)
     for position, part in enumerate(pattern):
         if position in reached and part == _ANY:
@@ -156,7 +156,7 @@ def _partition_keys(inner: Path) -> dict[str, str | None]:
         key = _decode(name)
         if key is None:
             raise SourceError("A folder's name isn't UTF-8 before its =. Rename it.")
-        if key in keys:  # don't quote the values, which may identify persons
+        if key in keys:  # messages don't quote the values, which may identify persons
             raise SourceError(f"The folders of a file give {key!r} twice.")
         keys[key] = None if value == _NO_VALUE else _decode(value)
     return keys

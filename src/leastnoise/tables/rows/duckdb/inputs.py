@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _PARAMETER = re.compile(r"\$(\w+)")
-_TOGETHER = 50  # files that are open at once, with two or three descriptors each
+_TOGETHER = 50  # files that are open at once; each needs two or three descriptors
 
 
 @final
@@ -54,7 +54,10 @@ class Input(ABC):
 
     @property
     def typed(self) -> bool:
-        """True if the source states the types of its columns; otherwise the spec has to."""
+        """True if the source states the types of its columns.
+
+        Otherwise the spec has to state them.
+        """
         return True
 
     @property
@@ -64,7 +67,7 @@ class Input(ABC):
 
     @abstractmethod
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
-        """The names and columns, from the schema alone; names may be repeated.
+        """The columns with their names, from the schema alone; names may be repeated.
 
         `connection` can be used to inspect a file. Raises SourceError if the source can't be read.
         """
@@ -75,7 +78,7 @@ class Input(ABC):
 
     def rehearse(self, folder: Path) -> None:
         """Create what `open_rows` will need in a temporary folder; raises OSError."""
-        del folder  # most need nothing
+        del folder  # most inputs need nothing
 
 
 def by_name(columns: Sequence[tuple[str, StoredColumn]], name: str) -> dict[str, StoredColumn]:
@@ -106,7 +109,7 @@ class CsvFile(Input):
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
         """The columns in the header."""
         del connection
-        parquet_rows.escape_pattern(self.path)  # raises now for a name that can't be read
+        parquet_rows.escape_pattern(self.path)  # raises the error now for a name that can't be read
         return [
             (name, StoredColumn(sql="", kind="VARCHAR", decimal=self.dialect.decimal))
             for name in csv_lines.read_header(self.path, self.dialect)
@@ -239,7 +242,7 @@ class SeveralFiles(Input):
         used columns are first copied into a table, some files at a time; it may spill.
         """
         kinds, used = dict(self.parts[0].file.columns(reading.connection)), reading.used
-        text = StoredColumn(sql="", kind="VARCHAR")  # a key in the names of folders
+        text = StoredColumn(sql="", kind="VARCHAR")  # a partition key from the names of folders
         aliases = {name: f"s{index}" for index, name in enumerate(used)}
         columns = {name: replace(kinds.get(name, text), sql=aliases[name]) for name in used}
         if len(self.parts) <= _TOGETHER:
@@ -257,7 +260,7 @@ class SeveralFiles(Input):
     def _union(
         self, parts: Sequence[FilePart], aliases: Mapping[str, str], reading: RowReading
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield SQL for the rows of `parts`, columns named by `aliases`, and its parameters."""
+        """Yield SQL for the rows of `parts` and its parameters; `aliases` rename the columns."""
         selects: list[str] = []
         bound: dict[str, Any] = {}
         with ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""Join other tables to rows, by DuckDB: the number of rows never changes.
+"""Join other tables to rows, by DuckDB; the number of rows never changes.
 
-Keys are compared as persons, or as groups, are: see `casts.casts_by_use`. So all joined rows of one
-person stem from rows about that person. If several rows of a table have the same key, none is
+Keys are compared as units, or as groups, are: see `casts.casts_by_use`. So joined values of a
+person come only from rows about that person. If several rows of a table have the same key, none is
 joined, because the choice could depend on the order of rows.
 """
 
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """A table that is joined by its column `on`, of type `kind`; `use` says how keys compare."""
+    """A table that is joined by its column `on`, of type `kind`.
+
+    `use` is the cast that compares keys.
+    """
 
     rows: Input
     on: str
@@ -87,7 +90,7 @@ class Joined(Input):
         with ExitStack() as stack:
             for number, side in enumerate(self.sides):
                 names = [name for name, _ in _list_joined(side, connection) if name in used]
-                cursor = stack.enter_context(connection.cursor())  # with views of its own
+                cursor = stack.enter_context(connection.cursor())  # a cursor has its own views
                 inner = reading.in_subfolder(f"side{number}", [side.on, *names])
                 with side.rows.open_rows(replace(inner, connection=cursor)) as rows:
                     side_columns |= _create_side_table(cursor, rows, side, number=number)

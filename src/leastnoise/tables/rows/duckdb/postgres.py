@@ -49,7 +49,7 @@ ENCODINGS = {"UTF8", *_LATIN, "ISO_8859_5", "WIN1256", "WIN866", "KOI8R", "KOI8U
 """Encodings whose every stored text the server can send as UTF-8. All others have bytes that are no
 letters: the server stores them, and fails when they are read."""
 _SETTINGS = (
-    "SET client_encoding = 'UTF8'",  # else texts come in the database's encoding
+    "SET client_encoding = 'UTF8'",  # otherwise texts would come in the database's encoding
     "SET datestyle = 'ISO'",
     "SET TRANSACTION READ ONLY",
 )

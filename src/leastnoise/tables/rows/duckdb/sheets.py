@@ -56,7 +56,7 @@ class Sheet(Input):
         except ImportError:
             raise MissingLibrary(package="openpyxl", extra="xlsx") from None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they quote cells
+            warnings.simplefilter("ignore")  # openpyxl's warnings quote cells
             try:
                 book = load_workbook(self.path, read_only=True, data_only=True, keep_links=False)
             except Exception:  # noqa: BLE001  # openpyxl's own errors, which may quote cells

@@ -40,7 +40,7 @@ _READERS = {
     ".xpt": "read_xport",
 }
 _VALUES_IN_CHUNK = 2_000_000  # values that Python holds at a time
-_LABEL = "_label"  # ends the name of a column of value labels
+_LABEL = "_label"  # the end of the name of a column of value labels
 _ICONV: dict[Encoding, str] = {
     "utf-8": "UTF-8",
     "latin-1": "LATIN1",
@@ -48,7 +48,7 @@ _ICONV: dict[Encoding, str] = {
 }
 _BYTES = "LATIN1"  # an encoding in which every byte is a letter
 _WHOLE = {"int8", "int16", "int32"}
-_SECONDS, _MICROS = 86_400, 86_400 * 10**6  # of a day
+_SECONDS, _MICROS = 86_400, 86_400 * 10**6  # in a day
 # Days from 1970-01-01 to the first day of each program's calendar.
 _IN_SPSS, _IN_SAS = -141_428, -3_653
 _FIRST, _LAST = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
@@ -117,7 +117,8 @@ class _Variable:
             return None
         if self.kind == "DATE":
             return day
-        within = min(round(rest * (_MICROS // self.per_day)), _MICROS - 1)  # never the next day
+        # clipped, since rounding must not give the next day
+        within = min(round(rest * (_MICROS // self.per_day)), _MICROS - 1)
         return day * _MICROS + within
 
 

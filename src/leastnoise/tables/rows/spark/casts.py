@@ -48,14 +48,15 @@ _IN_FILES = {kind: name for name, kind in _KINDS.items() if name != "void"} | {
     "UINTEGER": "bigint",
     "UBIGINT": "decimal(20,0)",
 }
-_SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}  # Spark groups faster by these
+_SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}  # grouping by these is faster in Spark
 _WHOLE_DECIMAL = r"-?[0-9]+(\.0*)?|0E-[0-9]+"
 
 
 def stored_column(kind: str) -> StoredColumn:
     """A column of Spark's type `kind`; floats and decimals can't be texts, because these vary."""
     plain = kind.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]
-    plain = "string" if plain in {"char", "varchar"} else plain  # with a collation, too
+    # a text type may be followed by a collation
+    plain = "string" if plain in {"char", "varchar"} else plain
     duckdb_kind = (
         "DECIMAL" if plain == "decimal" else _KINDS.get(plain, plain.split("<")[0].upper())
     )
@@ -63,7 +64,7 @@ def stored_column(kind: str) -> StoredColumn:
 
 
 def readable_types(kind: str) -> tuple[ColumnType, ...]:
-    """The types as which Spark reads a column of DuckDB's type `kind`: floats not as texts."""
+    """The types as which Spark reads a column of DuckDB's type `kind`; floats can't be texts."""
     if kind in {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}:
         return ("text",)
     if kind in {"FLOAT", "DOUBLE", "DECIMAL"}:
@@ -131,7 +132,7 @@ class Casts:
     def as_seconds(self, column: Any, kind: str) -> Any:
         """A timestamp's whole seconds since 1970, rounded down; NULL where the day is NULL."""
         f = self._f
-        if stored_column(kind).kind != "TIMESTAMP":  # an instant
+        if stored_column(kind).kind != "TIMESTAMP":  # a timestamp with a time zone is an instant
             seconds = f.unix_seconds(column)
             inside = seconds.between(FIRST_SECOND, LAST_SECOND)
             return f.when(inside, seconds.cast("double"))
@@ -157,7 +158,7 @@ class Casts:
         f = self._f
         if kind in {"FLOAT", "DOUBLE"}:
             return f.when(column.cast("double") % f.lit(1.0) == 0.0, cast)
-        if kind == "DECIMAL":  # by its text, since arithmetic may lose the last digit
+        if kind == "DECIMAL":  # compared as texts, since arithmetic may lose the last digit
             return f.when(self._matches(column.cast("string"), _WHOLE_DECIMAL), cast)
         return cast
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.values.casts import StoredColumn
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_SPECIAL = re.compile(r"([\\{}\[\]*?])")  # in a path, to Hadoop
-_MOST_FOLDERS = 200  # folders with different keys; each is a scan of its own in one query
+_SPECIAL = re.compile(r"([\\{}\[\]*?])")  # separators of a scheme or a pattern in a Hadoop path
+_MOST_FOLDERS = 200  # folders with different keys; each needs its own scan in one query
 _ONLY_PARQUET = "With Spark only Parquet files and tables can be read, since its CSV rules differ."
 
 
@@ -56,7 +56,7 @@ class SparkRows:
     """
 
     name: str
-    frame: Any = field(repr=False)  # Spark may be set to show rows
+    frame: Any = field(repr=False)  # the repr of a frame may show rows
     files: Mapping[str, StoredColumn] | None = None
     typed: bool = True
 
@@ -96,7 +96,8 @@ def find_spark_rows(data: Data, folder: Path) -> SparkRows:
         raise SourceError(f"{texts[0]} can't be read by Spark. {_ONLY_PARQUET}")
     if not any(map(_SCHEME.match, texts)):
         return _rows_of_files(session, files.find_files(data.source, folder))
-    if len(texts) > 1 or "{" in texts[0]:  # rows of overlapping patterns would count twice
+    # otherwise rows of overlapping patterns would count twice
+    if len(texts) > 1 or "{" in texts[0]:
         raise SourceError("Give only one folder or pattern of paths such as s3a://.")
     with hide_values(texts[0]):
         return SparkRows(texts[0], _read_listed(session, texts[0]))
@@ -123,10 +124,10 @@ def _session(engine: str) -> Any:
 
 
 def _check_answers(address: str) -> None:
-    """Raise SourceError if no server listens: Spark would try for ten minutes."""
+    """Raise SourceError if no server listens. Spark itself would try for ten minutes."""
     try:
         url = urlsplit(address)
-        where = (url.hostname or "", url.port or 15002)  # the port of Spark Connect
+        where = (url.hostname or "", url.port or 15002)  # the default port of Spark Connect
         socket.create_connection(where, timeout=10).close()
     except (OSError, ValueError):
         raise SourceError(f"No Spark Connect server answers at {address}.") from None
@@ -251,7 +252,7 @@ def hide_values(name: str = "", *, why: str | None = None) -> Iterator[None]:
 
 
 def _error_types() -> tuple[type[Exception], ...]:
-    """Spark's types of errors; py4j is installed only with classic Spark."""
+    """The types of Spark's errors; py4j is installed only with classic Spark."""
     from pyspark.errors import PySparkException  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     types: list[type[Exception]] = [PySparkException, OSError]
