@@ -183,18 +183,14 @@ group_by = { code = { keys = "private", longest = 3 } }"""),
 name = "codes"
 statistics = []
 group_by = { code = { keys = "private", longest = 3 } }"""),
-    ("unknown groups", "median cost by code, of codes that a first release found", """
->>> import leastnoise as ln, pandas as pd
->>> rows = pd.read_csv("stays.csv", usecols=["zper", "code", "cost"])
->>> half = {"unit": "zper", "epsilon": "0.5", "delta": "1e-6", "max_rows": 5}
->>> unlisted = {"code": {"keys": "private", "longest": 3}}
->>> released = ln.release(rows, **half).groups(by="code", keys=unlisted).run()
->>> codes = next(iter(released.tables.values())).columns["code"]
->>> costs = ln.release(rows, **half).median(
-...     "cost", by="code", keys={"code": codes}, candidates={"from": 0, "to": 5000, "step": 50}
-... )
->>> print(costs.run())
-"""),
+    ("unknown groups", "median cost by code that nobody listed", STAYS + """
+[columns.cost]
+candidates = { from = 0, to = 5000, step = 50 }
+[[query]]
+name = "costs"
+statistics = ["median(cost)"]
+quantiles_by = "tree"
+group_by = { code = { keys = "private", longest = 3 } }"""),
     ("histories", "persons by the year of their first stay", STAYS + """
 [derive]
 first_year = "year(first(date(came), by = came) over zper)"
@@ -349,3 +345,57 @@ name = "answer"
 sql = "select site, count(*), avg(mdvis) from data where xage >= 18 group by site"
 $ Rscript -e 'stopifnot(system2("leastnoise", c("release", "spec.toml")) == 0)'"""),
 ]  # fmt: skip
+
+_VISITS, _PEOPLE = "howto/cookbook-visits.md", "howto/cookbook.md"
+_UNLISTED, _DATES = "howto/unknown-groups.md", "howto/dates-and-logarithms.md"
+PAGES = {
+    "persons by site": f"{_VISITS}#How many people had a stay?",
+    "rows by year and sex": f"{_VISITS}#How many stays began in each month?",
+    "a cross-table with totals that add up, whole and not below 0": (
+        f"{_PEOPLE}#How do region and sex go together, with totals that add up?"
+    ),
+    "multiples of 5, small groups left out": f"{_PEOPLE}#How do I publish multiples of 5?",
+    "persons who meet several conditions": (
+        f"{_PEOPLE}#How many people meet each of several conditions?"
+    ),
+    "a histogram, and how many are below each edge": f"{_PEOPLE}#How many are below each age?",
+    "visits by year": f"{_VISITS}#What did it cost in all?",
+    "a total with weights": f"{_PEOPLE}#How do I use survey weights?",
+    "how much limits take away": "howto/limits.md#Count what they take away",
+    "mean visits by site": f"{_PEOPLE}#What is the mean income, by region?",
+    "spread of visits": f"{_PEOPLE}#How far do incomes spread?",
+    "geometric mean income": f"{_DATES}#Geometric means",
+    "correlation of visits and income": "learning.md#Covariances",
+    "median income by site": f"{_PEOPLE}#What is the median income?",
+    "deciles with intervals, of one row a person": "howto/quantiles.md",
+    "persons with a stay, per cent": f"{_PEOPLE}#How do I group by a band that I compute?",
+    "stays per person-year": f"{_PEOPLE}#How many fell ill per 1,000 years of follow-up?",
+    "a rate standardised by age": "howto/spread-and-ratios.md",
+    "the ten commonest codes of a list": "howto/top.md",
+    "codes that nobody listed": f"{_VISITS}#Which diagnoses are there, if nobody listed them?",
+    "codes alone, without counts": _UNLISTED,
+    "median cost by code that nobody listed": "howto/quantiles.md",
+    "persons by the year of their first stay": "howto/history.md",
+    "persons with two stays or more": "howto/history.md",
+    "stays by month": f"{_VISITS}#How many stays began in each month?",
+    "length of stay by age": _DATES,
+    "a CSV of a German Excel": "howto/cookbook-python.md#How do I read a file that Excel saved?",
+    "a file of SPSS with labels": "howto/statistical-files.md#Statistical files",
+    "a sheet of a workbook": "howto/statistical-files.md#Sheets of workbooks",
+    "a table of persons joined to their stays": (
+        f"{_VISITS}#How many stays had people of each region?"
+    ),
+    "a workbook and a page for readers": "howto/workbooks.md#A workbook",
+    "SDMX-CSV": "howto/workbooks.md#SDMX-CSV",
+    "the same table each year, two of five": "howto/series.md",
+    "what changed between two releases": "howto/cookbook-python.md#What changed since last year?",
+    "verify a release, and again without the library": (
+        "howto/cookbook-python.md#How do I check what somebody has published?"
+    ),
+    "the ε that ± 10 needs": "howto/cookbook-python.md#Which ε do I need?",
+    "a limit that the release finds": "howto/limits.md#Find a limit with a part of the budget",
+    "a budget in ρ": "howto/zcdp.md",
+    "from a frame in a notebook": "howto/cookbook-python.md#How do I publish from pandas?",
+    "a question in SQL, from R": "howto/r.md",
+}
+"""The page or section of docs/ that explains each task."""

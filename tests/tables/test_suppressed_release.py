@@ -234,15 +234,31 @@ LEVELS = {"keys": ["a", "b", "c"], "levels": {"part": ["x", "x", "y"]}}
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"top": 3}, "min_count in margins suppresses small cells and keeps totals"),
+        (
+            {"top": 3},
+            "Give min_count, which suppresses small cells and keeps totals, or give top in",
+        ),
         ({"min_count": 5, "statistics": ["sum(age)"]}, "Expected count or count_units"),
         (
             {"min_count": 5, "group_by": {"region": LEVELS}, "margins": False},
-            "Margins of columns without levels suppress small cells",
+            "Leave it out, or give it in another query. With margins of columns without levels",
         ),
         (
             {"min_count": 5, "group_by": {"region": LEVELS, "sex": ["f", "m"]}},
-            "Margins of columns without levels suppress small cells",
+            "Leave it out, or give it in another query. With margins of columns without levels",
+        ),
+        (
+            {
+                "min_count": 5,
+                "group_by": {},
+                "margins": False,
+                "histogram": {"column": "age", "edges": [0, 1, 2], "cumulative": True},
+            },
+            "Not used with cumulative: sums wouldn't add up. Leave it out, or give it in another",
+        ),
+        (
+            {"top": 5, "group_by": {"region": LEVELS}, "margins": False},
+            "Not used with levels: sums wouldn't add up. Give top in another query.",
         ),
         (
             {

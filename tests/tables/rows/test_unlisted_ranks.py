@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.rows import source
+from leastnoise.tables.rows.bounding import query_vector
+from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.rows.unlisted_ranks import candidate_totals
+from tests.tables.containers import containers
+from tests.tables.expressions.rows import random_rows
+from tests.tables.reference import SALT
 from tests.tables.rows.test_unlisted import hashed, is_key
 from tests.tables.unlisted import rows
-from tests.tables.unlisted_ranks import CANDIDATES, candidates_of, ranks_spec
+from tests.tables.unlisted_ranks import CANDIDATES, candidates_of, layout_of, ranks_spec
 
 
 def nearest(x: float) -> int:
@@ -24,7 +34,7 @@ def by_hand(
 ) -> dict[tuple[Any, ...], int]:
     stored: dict[Any, Counter[int]] = defaultdict(Counter)
     for number, (person, code, x, sex) in enumerate(frame.itertuples(index=False, name=None)):
-        if not is_key(code) or (sexes and sex not in sexes) or pd.isna(x):
+        if not is_key(code) or (sexes and sex not in sexes) or not math.isfinite(x):
             continue
         if groups and pd.isna(person):
             continue
@@ -71,3 +81,30 @@ def test_whole_rows_are_those_made_by_hand(
         frame.to_parquet(tmp_path / "rows.parquet")
         expected = by_hand(frame, groups=groups, most=most, sexes=sexes)
         assert candidates_of(raw, tmp_path) == expected
+
+
+@pytest.mark.dense
+def test_infinite_values_are_missing_in_listed_and_unlisted_groups(tmp_path: Path) -> None:
+    odd = [math.inf, -math.inf, math.nan, None, 1e9, -1e9, 3.0, 3.5]
+    stored: list[dict[str, Any]] = [
+        row | {"who": number, "t": "ns"[number % 3 == 0], "x": odd[number % len(odd)]}
+        for number, row in enumerate(random_rows(Random(8), 48))
+    ]
+    expected: Counter[tuple[Any, ...]] = Counter()
+    for row in stored:
+        if row["x"] is not None and math.isfinite(row["x"]):
+            expected[0, row["t"], nearest(row["x"])] += 1
+    for container in containers(stored, tmp_path):
+        frame = None if container.frame is None else frame_of(container.frame)
+        for keys in ({"keys": "private", "longest": 8}, ["n", "s"]):
+            raw = ranks_spec(by={"t": keys}, privacy={"unit": "row"}, data=dict(container.data))
+            spec, layout = spec_file.lay_out(raw).spec, layout_of(raw)
+            with source.open_engine(source.find_source(spec, tmp_path, frame)) as engine:
+                if isinstance(keys, dict):
+                    totals = candidate_totals(engine, spec, layout, salt=SALT)
+                    counts = {tuple(row[:-1]): int(row[-1]) for row in totals}
+                else:
+                    vector = query_vector(engine, spec, layout, salt=SALT).reshape(2, -1)
+                    places = [(int(at), int(of)) for at, of in zip(*vector.nonzero(), strict=True)]
+                    counts = {(0, keys[at], of): int(vector[at, of]) for at, of in places}
+            assert counts == expected, container.name

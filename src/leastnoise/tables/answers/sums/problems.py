@@ -78,9 +78,14 @@ def form_problems(
     """
     why = f"Not used with {called}: sums wouldn't add up."
     if query.top is not None:
-        yield f"{path}.top", f"{why} min_count in margins suppresses small cells and keeps totals."
+        instead = "Give min_count, which suppresses small cells and keeps totals"
+        choice = f"{instead}, or give" if suppresses else "Give"
+        yield f"{path}.top", f"{why} {choice} top in another query."
     if query.min_count is not None and not suppresses:
-        yield f"{path}.min_count", f"{why} Margins of columns without levels suppress small cells."
+        instead = (
+            "Leave it out, or give it in another query. With margins of columns without levels"
+        )
+        yield f"{path}.min_count", f"{why} {instead} it suppresses small cells and keeps totals."
     if not counts:
         for name in ("round", "round_to", "clamp"):
             if getattr(query, name):
