@@ -1,4 +1,4 @@
-"""`python -m leastnoise`: the command line, where no script was installed."""
+"""`python -m leastnoise` runs the command line, even if no script is installed."""
 
 from leastnoise.cli.main import main
 

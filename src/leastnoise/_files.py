@@ -9,7 +9,7 @@ from pathlib import Path
 
 from leastnoise.errors import InvalidInput, SourceError
 
-LARGEST_CERTIFICATE = 10**7  # bytes: reading as much JSON takes a second
+LARGEST_CERTIFICATE = 10**7  # bytes: reading JSON of that size takes a second
 
 # Opening a FIFO would block until there is a writer. Both flags are 0 on systems without them.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -56,7 +56,7 @@ def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
         is_link = error.errno == errno.ELOOP and not links
         why = "it is a symbolic link" if is_link else error.strerror
         raise SourceError(f"{path} can't be read: {why}.") from None
-    except ValueError:  # a NUL, or half of a surrogate pair
+    except ValueError:  # the path has a NUL, or half of a surrogate pair
         raise SourceError("Expected a file, got a path that no file can have.") from None
     if len(content) > most:
         raise SourceError(f"{path} can't be read: it has more than {most:,} bytes.")
@@ -83,7 +83,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
     temporary: Path | None = None
     try:
-        with tempfile.NamedTemporaryFile(  # its name is as long for every `path`
+        with tempfile.NamedTemporaryFile(  # the length of the name doesn't depend on `path`
             dir=path.parent,
             prefix=".leastnoise-",
             delete=False,
@@ -94,7 +94,7 @@ def write_file(path: Path, content: str | bytes) -> None:
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~umask())
         temporary.replace(path)
-    except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
+    except (OSError, ValueError) as error:  # ValueError for a path with a NUL
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else "it is not a valid path"
@@ -102,10 +102,10 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def try_file(path: Path) -> None:
-    """Raise InvalidInput if the missing file `path` can't be written; the trial leaves no file.
+    """Raise InvalidInput if the missing file `path` can't be written. Leaves no trial file.
 
-    If the folder is missing too, the trial file is written to the nearest folder above it that
-    exists.
+    If the folder is missing, too, the trial file is written to the nearest existing folder above
+    it.
     """
     folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     trial = folder / path.name

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, Sequence[Any]]
 
-MOST_ROWS = 50  # of a table that a notebook or a terminal shows
+MOST_ROWS = 50  # rows of a table that a notebook or a terminal shows
 NOT_SHOWN = ".."
 """Stands for a suppressed number."""
 _RIGHT = ' style="text-align: right"'
@@ -37,7 +37,7 @@ class Shown(ABC):
         head = f"<p>{_words.html(repr(self))}</p>"
         try:
             tables = self._tables()
-        except LeastnoiseError as error:  # such as a ledger whose file is gone
+        except LeastnoiseError as error:  # for example, a ledger whose file is gone
             return f"{head}<p>{_words.html(str(error))}</p>"
         return head + "".join(_html(title, columns) for title, columns in tables.items())
 

@@ -41,17 +41,17 @@ Given = TypeVar("Given")
 Kept = TypeVar("Kept")
 Kind = TypeVar("Kind")
 
-# in the metadata of a dataclass's field
+# keys in the metadata of a dataclass's field
 _CONVERTER, _DERIVED, _SCALES, _FIRST = "converter", "derived", "scales", "first in JSON"
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class Converter(Generic[Given, Kept]):
-    """Converts the argument of a field by `function(argument, name=…, **options)`.
+    """The conversion of a field's argument by `function(argument, name=…, **options)`.
 
-    With `of_record`, the function also receives `record=…`. Calling a converter with an argument
-    alone only serves type checkers, which read the accepted type from it.
+    With `of_record`, the function also receives `record=…`. Converters are never called with an
+    argument alone: type checkers read the accepted type from that signature.
     """
 
     function: Callable[..., Kept]

@@ -39,7 +39,7 @@ use the count as an exponent."""
 
 NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
-_WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 may mean either
+_WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 is ambiguous
 _PERCENTAGE = re.compile(r"([+-]?[0-9]+\.?[0-9]*) ?%")
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def as_int(value: object) -> int | None:
         return None
     try:
         return operator.index(value)
-    except TypeError:  # numpy.timedelta64 says that it is a whole number
+    except TypeError:  # numpy.timedelta64 claims to be a whole number
         return None
 
 
@@ -108,7 +108,7 @@ def _at_most(most: int) -> str:
 
 
 def _write_an_int(value: object, name: str) -> str:
-    """A hint: the int to write instead of `value`."""
+    """A hint that suggests the int to write instead of `value`."""
     number = _as_float(value)
     if number is not None and float(number).is_integer() and abs(number) < MAX_COUNT:
         return f"Write {name}={int(number)}."
@@ -151,7 +151,7 @@ def real(value: object, *, name: str, hint: str = "") -> float:
 
 def _as_float(value: object) -> float | None:
     """The float that equals `value`; None if no float does."""
-    if isinstance(value, float):  # numpy.float64 is one
+    if isinstance(value, float):  # numpy.float64 is a subclass of float
         return float(value)
     exact = value if isinstance(value, Fraction) else as_int(value)
     if exact is not None:
@@ -279,7 +279,7 @@ def in_order(value: object, *, name: str, like: str) -> Iterator[Any]:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
         try:
             return iter(value)
-        except TypeError:  # a numpy array of no dimension
+        except TypeError:  # a numpy array without dimensions
             pass
     raise InvalidArgument(name=name, value=show_value(value), expected=f"{name} to be {like}")
 
@@ -332,7 +332,7 @@ def path(value: object, *, name: str) -> Path:
 def _names_a_file(value: str | Path) -> bool:
     try:
         name = os.fsencode(value)
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # the text has half of a surrogate pair
         return False
     # Linux allows 4,095 bytes in a path and 255 in each of its names
     short = len(name) <= 4095 and max(map(len, name.split(b"/"))) <= 255

@@ -22,7 +22,7 @@ _IGNORED = re.compile(
 )
 """Characters that Python calls printable, but that Unicode renders as nothing (its property
 Default_Ignorable_Code_Point)."""
-_JOINERS = "\u200c\u200d"  # shape the letters beside them, as Persian words and emoji need
+_JOINERS = "\u200c\u200d"  # shape the letters beside them; Persian words and emoji need them
 
 
 def plain(text: str, *, lines: bool = False) -> str:
@@ -245,5 +245,5 @@ def _rounded(value: Fraction | float, rounding: str, *, digits: int = _DIGITS) -
 
 def _short(value: Decimal) -> str:
     if _LEAST_GROUPED <= abs(value) < _MOST_GROUPED:
-        return f"{int(value):,}"  # whole, as it has four digits
+        return f"{int(value):,}"  # the value is whole, as it has four digits
     return _EXPONENT.sub(lambda match: "e" + match[1].strip("+"), f"{float(value):.{_DIGITS}g}")

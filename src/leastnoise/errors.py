@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.exact import Interval
 
-MOST_SHOWN = 40  # characters of a value
-_MOST_LISTED = 100  # problems of a spec
-_LONGEST_KEY = 300  # letters of a key of a spec
+MOST_SHOWN = 40  # characters of a quoted value
+_MOST_LISTED = 100  # problems of a spec that a message lists
+_LONGEST_KEY = 300  # letters of a spec's key in a message
 
 
 class LeastnoiseError(Exception):
     """Base of every error that leastnoise raises on purpose.
 
     Messages may quote names of files, columns and keys from outside, and end on a terminal. So a
-    message is one line without any character that a terminal would obey. With `lines=True` it keeps
-    its line ends, which then are leastnoise's own.
+    message is one line, without any character that a terminal would obey. With `lines=True` it
+    keeps its line ends, which must be leastnoise's own.
     """
 
     def __init__(self, message: object = "", *, lines: bool = False) -> None:
@@ -82,7 +82,7 @@ def _is_number(value: object) -> bool:
     if isinstance(value, Integral):
         try:
             index(value)
-        except TypeError:  # numpy.timedelta64 says that it is a whole number
+        except TypeError:  # numpy.timedelta64 claims to be a whole number
             return False
     return isinstance(value, Real)
 
@@ -96,7 +96,7 @@ def is_short(value: Rational | int) -> bool:
     Returns:
         True if numerator and denominator have at most 128 bits each.
     """
-    most = 128  # bits: a longer number is no use in a message
+    most = 128  # bits: a longer number is useless in a message
     return max(int(value.numerator).bit_length(), int(value.denominator).bit_length()) <= most
 
 

@@ -1,8 +1,10 @@
 """Bounds on δ(ε) of two discrete laws P and Q, from sums of their atoms.
 
-Upper bounds come from sums of atoms in floats and from chords in balls, lower bounds from merged
-atoms. notation: atoms (p_k, q_k), H(ε) = Σ (p_k − α q_k)₊, α = e^ε. A sum of n positive floats has
-a relative error of at most n·2^-53.
+Upper bounds come from sums of atoms in floats and from chords in balls; lower bounds come from
+merged atoms.
+
+notation: atoms (p_k, q_k), H(ε) = Σ (p_k − α q_k)₊, α = e^ε. A sum of n positive floats has a
+relative error of at most n·2^-53.
 """
 
 from __future__ import annotations
@@ -29,13 +31,13 @@ if TYPE_CHECKING:
 class SortedAtoms:
     """Sums of atoms in the order of decreasing p/q, which give bounds for every ε."""
 
-    quotients: Floats  # negated, so that they increase
+    quotients: Floats  # the negated quotients, so that they increase
     p_sums: Floats
     q_sums: Floats
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """The sums of atoms: p > 0 is at least their mass of P, q >= 0 at most their mass of Q."""
+        """The sums of atoms; p > 0 is at least an atom's mass of P, q >= 0 at most its mass of Q."""
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
         order = np.argsort(quotients)
@@ -51,7 +53,8 @@ class SortedAtoms:
         A contains all k with p > αq. As the quotients are rounded, it may contain k for which p is
         below αq by a relative 2^-49, which reduces the sum by at most this share of P(A).
         """
-        slack = (len(self.p_sums) + 64) * UNIT  # of sums with that many terms, and a few operations
+        # the relative error of sums with so many terms, and of a few operations
+        slack = (len(self.p_sums) + 64) * UNIT
         count = np.searchsorted(self.quotients, -alphas * (1 - 2.0**-50), side="right")
         more = self.p_sums[count] * (1 + slack + 2.0**-48)
         less = alphas * self.q_sums[count] * (1 - slack)
@@ -63,14 +66,14 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
 
     p > 0 is at most an atom's mass of P, and q > 0 at least its mass of Q; the same holds for the
     returned sums, by lattice point. Atoms are added in order of decreasing loss until the sum's p/q
-    has fallen to the value at a lattice point; the last atom is added in part. So no loss is
-    rounded down to a lattice point, which would cost half a step for each release. Any share of an
-    atom is an atom, so nothing here need be exact.
+    has fallen to e^loss of a lattice point; the last atom is added in part. So no loss is rounded
+    down to a lattice point, which would cost half a step for each release. Any share of an atom is
+    an atom, too, so the shares need not be exact.
     """
-    q = np.maximum(q, p * PRECISE)  # losses are at most ln of its inverse: e^loss is a float
+    q = np.maximum(q, p * PRECISE)  # keeps losses below ln(1/PRECISE), so that e^loss is a float
     order = np.argsort(-(p / q))
     p_low, q_high, added = _merge_atoms(p[order].tolist(), q[order].tolist(), step, size)
-    slack = (added + 8) * UNIT  # of the sums, and of shares
+    slack = (added + 8) * UNIT  # the relative error of the sums, and of shares
     least_step = 2.0**-1070  # more than the underflow of products
     least = added * least_step
     return np.maximum(p_low * (1 - slack) - least, 0.0), q_high * (1 + slack) + least
@@ -108,8 +111,8 @@ def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:
 
     δ decreases, is convex in α and nowhere above the points, so all chords are above it. Points
     above the hull, which come from rounding, are dropped, so that hardly any mass becomes negative.
-    Both sequences increase, and `epsilons` start at the first point or later; beyond the last
-    point, its δ is the bound.
+    `points` and `epsilons` increase, and `epsilons` start at the first point or later. Beyond the
+    last point, its δ is the bound.
     """
     hull: list[_Vertex] = []
     least = points[0][1]

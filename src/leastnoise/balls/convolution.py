@@ -72,7 +72,7 @@ class Convolution:
         with precision(PLAIN_BITS):
             laws = [Tilted.of(lattice, count, tilt) for lattice, count in parts]
             window = _window(laws)
-            # powers of very many releases overflow; an error of inf or NaN proves nothing
+            # powers of very many releases may overflow; an error of inf or NaN then proves nothing
             with np.errstate(over="ignore", invalid="ignore"):
                 masses, error = _convolve(laws, window)
             return cls(
@@ -89,7 +89,7 @@ class Convolution:
         with precision(PLAIN_BITS):
             low, high = self._expectation(epsilon)
             scale = self._log_scale(epsilon).exp()
-            # (1 ± 2^-50)^k: every weight of the tilted laws is a rounded float
+            # (1 ± 2^-50)^k: the relative error of k releases, since each weight is a rounded float
             slack = (arb(sum(law.count for law in self.laws)) * arb(2) ** -50).exp()
             lower = self.infinity + scale * low / slack if low > 0 else self.infinity
             return lower, self.infinity + scale * high * slack
@@ -99,7 +99,7 @@ class Convolution:
         step, c = float(self.laws[0].lattice.step), float(self.tilt)
         ahead = float(self._start) + self.window.first * step - epsilon
         begin = max(0, math.floor(-ahead / step) + 1)
-        far = 45.0  # in nats: the part of φ that floats omit
+        far = 45.0  # in nats: floats omit φ beyond it
         y = (
             ahead
             + np.arange(begin, min(self.window.size, begin + math.ceil(far / (c * step)))) * step
@@ -126,7 +126,7 @@ class Convolution:
     def _expectation(self, epsilon: Fraction) -> tuple[arb, arb]:
         """Enclose E φ(S − ε): Σφy, ± ‖φ‖₂ times the error of y, ± κ times the mass outside."""
         step, window, c = self.laws[0].lattice.step, self.window, ball(self.tilt)
-        # the first lattice point above ε, counted from the window's first
+        # the index of the first lattice point above ε, relative to the window's first point
         begin = max(0, math.floor((epsilon - self._start) / step) + 1 - window.first)
         # 2^-900: fewer than 2^100 weights, with repetitions, have errors of 2^-50 and 2^-1070
         total, margin = arb(0), c**c / (c + 1) ** (c + 1) * (window.outside + arb(2) ** -900)
@@ -240,11 +240,12 @@ def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]
 
 
 def _first_tilt(enough: Callable[[float], bool]) -> Fraction:
-    """About the smallest c from which on `enough(c)` is true."""
+    """Approximately the smallest c from which on `enough(c)` is True."""
     low, high = 1e-6, 1.0
     while not enough(high) and high < 1e6:
         low, high = high, 2 * high
-    near = Bisection(within=1e-2)  # relative, as it is of logarithms: the bound is flat there
+    # relative, since the search is in logarithms; the bound is flat there
+    near = Bisection(within=1e-2)
     _, log_c = near.close(lambda x: enough(math.exp(x)), math.log(low), math.log(high))
     return Fraction(round(math.exp(log_c) * 2**20) or 1, 2**20)
 
@@ -258,10 +259,12 @@ def _points(lattice: LossLattice) -> Floats:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Window:
-    """Lattice indices first … first + size − 1 of the sum are separate, all others wrap around.
+    """A window of the sum's lattice indices, first … first + size − 1.
+
+    Other indices wrap around into it.
 
     Indices count from the sum of the laws' first points. `outside` bounds the probability of the
-    others.
+    other indices.
     """
 
     first: int
@@ -283,7 +286,7 @@ def _window(laws: list[Tilted]) -> _Window:
     size = 16
     while size < min(2 * half, most + 1) and size < _LARGEST_WINDOW:
         size *= 2
-    small_tail = 40.0  # in nats: the probability outside the window
+    small_tail = 40.0  # in nats: the aim for the probability outside the window
     while True:
         first = 0 if size > most else max(0, min(most + 1 - size, round(mean - size / 2)))
         outside = arb(0)
@@ -299,8 +302,9 @@ def _window(laws: list[Tilted]) -> _Window:
 def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     """A Chernoff bound on P(S >= index), or on P(S <= index) if the index is below the mean.
 
-    It is in units of the index, and valid for any t > 0, or t < 0. A Gaussian's best t is far too
-    large for a law with few large losses, as of a small sample, so floats choose among several.
+    S is in units of the index. The bound is valid for any t > 0, or t < 0. The best t for a
+    Gaussian is far too large for a law with few large losses, as of a small sample, so floats
+    choose among several.
     """
     with np.errstate(divide="ignore"):
         logs = [np.log(law.weights) for law in laws]
@@ -314,7 +318,7 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
         return total
 
     gaussian = (index - mean) / max(spread, 1e-9)
-    tilts = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's
+    tilts = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # factors on the best t for a Gaussian
     candidates = (max(-_STEEPEST, min(gaussian * scale, _STEEPEST)) for scale in tilts)
     t = arb(min(candidates, key=about))
     log_bound = -t * index
@@ -336,9 +340,9 @@ def _convolve(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
     size = window.size
     nu = relative_error(size)
     product = np.ones(size // 2 + 1, dtype=np.complex128)
-    magnitude = np.ones(size // 2 + 1)  # of the exact product, from above
-    error = np.zeros(size // 2 + 1)  # of the computed one
-    rounding = np.zeros(size // 2 + 1)  # the part that does not depend on e
+    magnitude = np.ones(size // 2 + 1)  # upper bounds on the exact product's entries
+    error = np.zeros(size // 2 + 1)  # bounds on the errors of the computed product's entries
+    rounding = np.zeros(size // 2 + 1)  # the part of `error` that does not depend on e
     in_norm, largest = 0.0, 1.0
     for law in laws:
         rows = -(-len(law.weights) // size)

@@ -31,7 +31,7 @@ class _PrecisionLock:
 
     def __init__(self) -> None:
         self.lock = RLock()
-        if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork either
+        if hasattr(os, "register_at_fork"):  # missing on Windows, which has no fork either
             os.register_at_fork(after_in_child=self._renew)
 
     def _renew(self) -> None:
@@ -56,7 +56,7 @@ def precision(bits: int = 128) -> Iterator[None]:
 
 
 def precisions(first: int, most: int) -> Iterator[int]:
-    """Yield numbers of bits, each twice the last, up to `most`."""
+    """Yield increasing numbers of bits, each twice the previous, up to `most`."""
     while first <= most:
         yield first
         first *= 2
@@ -77,7 +77,7 @@ def ball(number: Fraction | int) -> arb:
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """The condition that f is below 0, for a search; None if the enclosure contains 0."""
+    """The predicate "f is below 0" for a search; None if the enclosure contains 0."""
 
     def below(x: arb) -> bool | None:
         value = f(x)
@@ -96,7 +96,7 @@ def float_below(x: arb) -> float:
 
     `float(x.lower())` rounds to nearest, so a step down follows unless it is certainly below.
     """
-    return 0.0 - float_above(-x)  # 0 − 0, so that an exact zero has no sign
+    return 0.0 - float_above(-x)  # 0 − 0, so that an exact zero has no negative sign
 
 
 def float_above(x: arb) -> float:
@@ -168,6 +168,6 @@ def exponential_between(epsilon: Fraction, *, bits: int) -> tuple[int, int]:
     with precision(bits + int(1.5 * float(epsilon)) + 64):
         scaled = ball(epsilon).exp() * ball(2**bits)
         low, high = scaled.lower().floor().unique_fmpz(), scaled.upper().ceil().unique_fmpz()
-    if low is None or high is None:  # the precision rules it out
+    if low is None or high is None:  # the chosen precision excludes this
         raise ArithmeticError("e^epsilon could not be enclosed")
     return int(low), int(high)

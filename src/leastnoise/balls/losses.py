@@ -46,8 +46,8 @@ COARSE_POINTS = 48
 """Lattice points above 0 of a first lattice, which gives the spread of the loss."""
 NOTHING = 2.0**-140
 """Masses below it are moved to infinity, at no noticeable cost."""
-SPARE = 2.0**-60  # a finite mass, if all mass is at infinity
-_ORIGIN_BITS = 40  # of the origin of a lower lattice, in steps
+SPARE = 2.0**-60  # a small finite mass, needed if all mass is at infinity
+_ORIGIN_BITS = 40  # bits of a lower lattice's origin, in steps
 NUDGE = 2**38  # slopes come from chords over step/2^38; errors of the cells' masses are below 2^-37
 
 
@@ -116,7 +116,7 @@ def chord_lattice(
     """The law on the lattice whose profile consists of chords between the given δ."""
     start, width = ball(origin + step * first), ball(step)
     alphas = [(start + width * i).exp() for i in range(len(deltas))]
-    slopes = [(deltas[0] - 1) / alphas[0]]  # from (0, 1)
+    slopes = [(deltas[0] - 1) / alphas[0]]  # the slope of the chord from (0, 1)
     slopes += [
         (deltas[i + 1] - deltas[i]) / (alphas[i + 1] - alphas[i]) for i in range(len(deltas) - 1)
     ]
@@ -160,17 +160,17 @@ class LowerCells:
         logs = np.log(masses) + tilt * losses
         weights = np.exp(logs - logs.max())
         gaps = (losses - float(self.origin)) / width - points
-        # three roundings of numbers of at most this size, and the rounding of the step
+        # the error of three roundings of numbers of at most this size, and of the step's rounding
         error = 2.0**-50 * (1 + (np.abs(losses).max() + abs(float(self.origin))) / width)
         order = np.argsort(gaps)
         moved = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]]) / weights.sum()
-        near = gaps[order] < 0.5  # beyond, more than one step would be lost
+        near = gaps[order] < 0.5  # a larger gap would lose more than one step
         near[0] = True
         best = float(gaps[order][near][np.argmin((moved - gaps[order])[near])])
         shift = Fraction(math.floor((best - error) * 2.0**_ORIGIN_BITS), 2**_ORIGIN_BITS)
         moves = np.where(gaps < best, np.floor(gaps - float(shift) - 2 * error), 0.0)
         indices = points - self.first + moves.astype(np.int64)
-        inside = indices >= -1  # one more point below
+        inside = indices >= -1  # the new lattice has one more point below
         sums = np.zeros(len(self.atoms) + 1)
         np.add.at(sums, indices[inside] + 1, masses[inside])
         parts = np.bincount(indices[inside] + 1, minlength=len(sums))
@@ -201,7 +201,7 @@ def lower_cells(
     step, size = upper.step, -upper.first
     certain = arb(0) if infinite is None else infinite
     with precision(BITS):
-        # sorted, as long steps may cross
+        # sorted, since boundaries may cross for long steps
         boundaries = sorted([*_boundaries(upper), step * size - step / 2**20])
         slopes = tails or partial(tails_at, profile, step / NUDGE)
         interior = _mirror_tails([slopes(at) for at in boundaries])
@@ -234,7 +234,7 @@ def on_best_lattice(
     for offset in _offsets(p, q, step, origin):
         start = origin + step * (first - offset)
         p_low, losses = _on_lattice(p, q, step=step, start=start, size=count // 2)
-        if not p_low.any():  # a tilt needs some mass
+        if not p_low.any():  # tilting needs a lattice with some mass
             p_low[0], certain = SPARE, certain - 2 * SPARE
         cells = LowerCells(
             step=step,
@@ -248,12 +248,13 @@ def on_best_lattice(
 
 
 def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
-    """Numbers of steps by which a lattice from below may be moved down; the best is used.
+    """Candidates for the number of steps by which a lattice from below is moved down.
 
-    They are a tiny one, one for which all cells lie slightly above their points, and ones that put
-    one of the heaviest atoms on a point: otherwise it would be mixed with others.
+    They are a tiny number, a number for which all cells lie slightly above their points, and
+    numbers that put one of the heaviest atoms on a point: otherwise it would be mixed with others.
+    The caller keeps the best.
     """
-    tiny = Fraction(1, 2**30)  # of a step
+    tiny = Fraction(1, 2**30)  # steps
     offsets = {tiny, Fraction(1, 2**14)}
     for i in np.argsort(p)[-2:]:
         position = (math.log(p[i]) - math.log(q[i]) - float(origin)) / float(step)
@@ -264,7 +265,7 @@ def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Frac
 def _on_lattice(
     p: Floats, q: Floats, *, step: Fraction, start: Fraction, size: int
 ) -> tuple[Floats, Floats]:
-    """Masses of P and losses, both from below, at the 2·size + 1 points from `start` on."""
+    """Masses of P and losses, both rounded down, at the 2·size + 1 points from `start` on."""
     with precision(BITS):
         # losses are counted from the middle of the lattice
         middle = ball(start + size * step).exp()
@@ -274,7 +275,7 @@ def _on_lattice(
         points = float(start) + np.arange(len(p_low)) * float(step)
         # log(1 − 2^-46) > −2^-45; the rest is for rounding, also of the points
         losses = points - 2.0**-45 - 2.0**-50 * (np.abs(points) + abs(float(start)))
-        with np.errstate(invalid="ignore"):  # 0 times inf
+        with np.errstate(invalid="ignore"):  # 0 times inf is NaN
             least = q_high * ratios
         near = (ratios > PRECISE) & (least > PRECISE)
         near &= p_low >= least * (1 - 2.0**-46 + 2.0**-49)
@@ -292,7 +293,7 @@ def _mean(lattice: LossLattice) -> float:
 def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
     """δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
     delta = profile(epsilon)
-    accuracy = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
+    accuracy = 110  # bits of δ; second differences for steps down to 2^-20 keep half of them
     if not (delta.is_zero() or delta.rel_accuracy_bits() >= accuracy):
         raise NotApplicable(
             family="composition", why="its privacy profile isn't known precisely enough"
@@ -308,13 +309,14 @@ def _boundaries(upper: LossLattice) -> list[Fraction]:
     """
     size, width = -upper.first, float(upper.step)
     logs = np.log(np.maximum(upper.masses, 1e-300))
-    upper_logs = logs[size - 1 :]  # from the point below 0; the last may be an atom, and isn't used
+    # starts at the point below 0; the last point may be an atom, and isn't used
+    upper_logs = logs[size - 1 :]
     slopes = np.full(size + 1, 0.5)
     slopes[: size - 1] = (upper_logs[2:-1] - upper_logs[:-3]) / (2 * width)
     slopes[size - 1] = (upper_logs[-2] - upper_logs[-3]) / width
     slopes = np.clip(slopes, -2 / width, 2 / width)
     centres = np.arange(size + 1) * width - width**2 / 12 * (slopes - 0.5)
-    centres[0] = 0.0  # the cells are each other's mirror images
+    centres[0] = 0.0  # the cells below 0 are mirror images of the cells above 0
     return [Fraction(float(at)) for at in (centres[1:] + centres[:-1]) / 2]
 
 
@@ -335,12 +337,12 @@ def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb
 
 
 def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
-    """The tails at −b and b: P(Z > −b) = 1 − Q(Z >= b), and Q(Z > −b) = 1 − P(Z >= b)."""
+    """The tails at each −b and b: P(Z > −b) = 1 − Q(Z >= b), Q(Z > −b) = 1 − P(Z >= b)."""
     return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
 
 
 def merge(p: arb, q: arb) -> tuple[float, float]:
-    """The loss and the mass of P of outputs with the masses p and q, rounded down."""
+    """The loss log(p/q) and the mass p of outputs with these masses, rounded down."""
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:
         return -math.inf, 0.0

@@ -40,10 +40,10 @@ def relative_error(size: int) -> float:
     error of the twiddle factors. They are products of two numbers with an error of u/√2 each; a
     complex product has an error of √5·u, so μ < 3.7u, and η < 9.4u.
 
-    The pass that makes one complex number of two real ones, or separates them, is a butterfly with
-    a twiddle factor, too. With a, b half the sum and half the difference of two numbers it computes
-    a ± ωb: errors u|a| and (μ + 3.9u)|b| before and u|a ± ωb| after that. So its relative error in
-    the l2 norm is below μ + 5u < η.
+    A further pass joins two real numbers into one complex number, or separates them. It is a
+    butterfly with a twiddle factor, too. With a, b half the sum and half the difference of two
+    numbers it computes a ± ωb: errors u|a| and (μ + 3.9u)|b| before and u|a ± ωb| after that. So
+    its relative error in the l2 norm is below μ + 5u < η.
     """
     eta = 9.5 * UNIT * math.log2(size)
     return eta / (1 - eta)
@@ -68,7 +68,8 @@ def inverse(values: Complexes) -> Floats:
     factors = _twiddles(2 * half).conj()
     mirror = values[::-1].conj()
     even, odd = (values + mirror)[:-1] / 2, (values - mirror)[:-1] / 2
-    mixed = _run_passes(even + 1j * (odd * factors), factors[::2]) / half  # a power of two: exact
+    # division by a power of two is exact
+    mixed = _run_passes(even + 1j * (odd * factors), factors[::2]) / half
     result = np.empty(2 * half)
     result[::2], result[1::2] = mixed.real, mixed.imag
     return result
@@ -133,8 +134,8 @@ class Tilted:
     def of(cls, lattice: LossLattice, count: int, tilt: Fraction) -> Tilted:
         """Tilt a lattice, at the current precision."""
         scaled, total, log_scale = _scaled_terms(lattice.masses, ball(tilt) * ball(lattice.step))
-        # e^log_moment is `total`, a float, times powers of 2 and e, so a weight has the error of
-        # its term, 4u, and of one division; `total` itself has a relative error of 2^-53
+        # e^log_moment is the float `total` times powers of 2 and e. So a weight has the error of
+        # its term, 4u, and of one division; `total` itself has a relative error of 2^-53.
         log_moment = arb(total).log() + log_scale + ball(tilt) * ball(lattice.point(0))
         return cls(lattice=lattice, count=count, weights=scaled / total, log_moment=log_moment)
 
@@ -180,7 +181,8 @@ def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
 
 def _split(value: arb) -> tuple[float, int]:
     """A mantissa in [½, 1] and an exponent: the midpoint, rounded to nearest."""
-    near = float(value)  # also the midpoint: fast, but only normal floats have full precision
+    # `float` rounds the midpoint, too: it is fast, but only normal floats have full precision
+    near = float(value)
     if sys.float_info.min <= near <= sys.float_info.max:
         return math.frexp(near)
     mantissa, exponent = value.mid().man_exp()

@@ -96,7 +96,7 @@ def _hidden_folder(folder: Path) -> Iterator[Path]:
     try:
         yield path
     finally:
-        if os.getpid() == owner:  # not in a child that was forked meanwhile
+        if os.getpid() == owner:  # not in a child process that was forked meanwhile
             shutil.rmtree(path, ignore_errors=True)
         os.close(descriptor)
 
@@ -119,12 +119,12 @@ def _publish(working: Path, folder: Path, *, count: int) -> None:
 @final
 @dataclass(frozen=True, repr=False)
 class _Writer:
-    """The task of a worker.
+    """The task of a worker: add noise to a block, and write it to a file.
 
-    It never raises, because dask may print arguments, which are the values.
+    It never raises an error, because dask may print the arguments of a failed task: the values.
     """
 
-    __name__: ClassVar[str] = "add_noise"  # dask shows it instead of a repr
+    __name__: ClassVar[str] = "add_noise"  # dask shows this name instead of a repr
 
     _folder: Path
     _draw: SharedDraw
@@ -134,9 +134,9 @@ class _Writer:
         """Write the noisy values of a block to its file; return the error as text, or None."""
         file = self._folder / _name(index)
         try:
-            # refuses the types that `Mechanism.release` refuses, such as masked arrays
+            # raises for the types that `Mechanism.release` refuses, such as masked arrays
             block = flat(as_exact(values))
-            if block.shape != (self._size,):  # the message leaves out the size, which is data
+            if block.shape != (self._size,):  # the message omits the size, which is data
                 return "a block has another size than its array says."
             if not file.exists():
                 _write_once(file, self._draw.add_to_part(values))

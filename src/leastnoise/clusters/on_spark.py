@@ -62,7 +62,8 @@ def release(vector: Any, draw: SharedDraw, folder: str) -> Any:
         noisy.write.options(**once).mode("error").parquet(folder)
         released = vector.sparkSession.read.schema(_COLUMNS).parquet(folder)
         complete = _has_all_positions(released, draw.noise.dimension)
-    if not complete:  # it was complete when checked, so its two evaluations differ
+    # the positions were complete when checked, so two evaluations of the frame differ
+    if not complete:
         raise SourceError(
             f"The vector has lost positions while it was read. Delete {folder}: the remaining "
             "positions may reveal the values."
@@ -82,7 +83,8 @@ def _make_adder(draw: SharedDraw) -> Callable[[Iterator[Any]], Iterator[Any]]:
         import pyarrow as pa  # noqa: PLC0415
 
         for batch in batches:
-            values = batch.column("value").to_numpy(zero_copy_only=False)  # NULL is NaN
+            # pyarrow turns NULL into NaN
+            values = batch.column("value").to_numpy(zero_copy_only=False)
             columns = [batch.column("position"), pa.array(draw.add_to_part(values))]
             yield pa.RecordBatch.from_arrays(columns, names=["position", "value"])
 

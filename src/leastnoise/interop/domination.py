@@ -35,7 +35,7 @@ from leastnoise.numerics.bisection import Bisection
 Profile = Callable[[Sequence[Fraction]], list[arb]]
 """Maps 0 <= ε₁ <= ε₂ <= … to balls; no point of the i-th ball is below δ(εᵢ)."""
 
-_TAIL = 2.0**-100  # δ at the last dot, which becomes mass at infinity
+_TAIL = 2.0**-100  # the aim for δ at the last dot, which becomes mass at infinity
 _MOST_PLACES = 2**23
 
 
@@ -116,7 +116,7 @@ class _Half:
 
 def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed: bool) -> _Half:
     profile = _profile(parts, removed=removed)
-    last = -(-_reach(profile, interval) // interval)  # rounded up
+    last = -(-_reach(profile, interval) // interval)  # rounded up to a multiple
     if last > _MOST_PLACES:
         raise InvalidArgument(
             name="interval",
@@ -132,7 +132,7 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
-    """Losses that many outputs share, so that δ is far smaller beyond them."""
+    """Losses that many outputs share; beyond each of them δ is far smaller."""
     # a sample's losses jump at the same points as those of the whole data
     whole = replace(parts[0], sampling_rate=Fraction(1))
     loss, count = find_frequent_loss(whole), min(parts[0].compositions, 32)
@@ -157,7 +157,8 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
         if high > 2**17:
             raise NotApplicable(family="composition", why="its losses are too large to export")
     low, end = high / 2, profile([high])[0]
-    edge = not (end > 0 and end < arb(_TAIL))  # the last dot meets an edge; a tail has none
+    # near an edge, the last dot has to meet it; in a tail there is no edge
+    edge = not (end > 0 and end < arb(_TAIL))
     near = Bisection(within=interval / 2)
     return near.close(is_constant, low, high, until=lambda a, b: not edge and b - a <= b / 16)[1]
 
@@ -174,7 +175,7 @@ def _law(opposite: _Half, forward: _Half, interval: Fraction) -> LossLaw:
     for index, delta in zip(forward.indices, forward.deltas, strict=True):
         dots.append((index, ball(index * interval).exp(), delta))
     kept = _convex(dots)
-    slopes = [(kept[0][2] - 1) / kept[0][1]]  # from (0, 1)
+    slopes = [(kept[0][2] - 1) / kept[0][1]]  # the slope of the chord from (0, 1)
     slopes += [_slope(kept[i], kept[i + 1]) for i in range(len(kept) - 1)]
     slopes.append(arb(0))
     masses = {
@@ -192,7 +193,10 @@ def _slope(left: tuple[int, arb, arb], right: tuple[int, arb, arb]) -> arb:
 
 
 def _convex(dots: Sequence[tuple[int, arb, arb]]) -> list[tuple[int, arb, arb]]:
-    """The lower convex hull of the dots, made to decrease; any choice of dots is valid."""
+    """The lower convex hull of the dots, made to decrease.
+
+    The law is valid for any choice of dots.
+    """
     kept: list[tuple[int, arb, arb]] = []
     for index, alpha, delta in dots:
         dot = (index, alpha, delta.min(kept[-1][2]) if kept else delta)

@@ -265,7 +265,7 @@ def from_plds(plds: Sequence[tuple[PrivacyLossDistribution, int]]) -> ImportedLo
 
     """
     counted = _check_pairs(plds)
-    # dp-accounting has no other way to read a distribution's masses
+    # dp-accounting offers no other access to a distribution's masses
     removed = tuple((_lattice(pld._pmf_remove), count) for pld, count in counted)  # noqa: SLF001
     _check_step(removed)
     if all(pld._symmetric for pld, _ in counted):  # noqa: SLF001

@@ -49,7 +49,7 @@ def read_parameters(family: str, given: Any) -> Parameters:
     return tuple(sorted(fix_parameters(family_named(family), values).items()))
 
 
-@lru_cache(maxsize=64)  # the same public numbers give the same noise
+@lru_cache(maxsize=64)  # cached: the same public numbers give the same noise
 def best_of(
     families: tuple[str, ...],
     *,
@@ -76,7 +76,7 @@ def best_of(
                 compositions=compositions,
                 parameters=dict(parameters) or None,
             )
-        except Refused as error:  # another family may serve
+        except Refused as error:  # another family may be applicable
             reasons.append(error)
         else:
             mechanisms.append(mechanism)

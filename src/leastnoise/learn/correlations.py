@@ -63,9 +63,9 @@ def find_intervals(
     moments = Moments(variables=variables, constant=True, counted=counted)
     try:
         widths = half_widths(certificate, 1 - _OUTSIDE / (5 + counted))
-    except NotApplicable:  # the family has no known law of one number
+    except NotApplicable:  # the law of one number of the family isn't known
         widths = np.full(moments.dimension, np.inf)
-    # `read` arranges variances, and standard deviations are proportional to half-widths
+    # `read` expects variances; standard deviations are proportional to half-widths
     around = moments.read(
         np.zeros(moments.dimension), widths**2, rows=None if counted else int(published.rows)
     )
@@ -95,7 +95,7 @@ def find_largest(box: MomentBox) -> float:
     largest_c = max(p - a * b for a, b in product(box.a, box.b)) + _ROUNDING
     s, t = (box.s[0], box.t[0]) if largest_c > 0 else (box.s[1], box.t[1])
     far_a, far_b = (max(map(abs, ends)) for ends in (box.a, box.b))
-    if min(s - far_a**2, t - far_b**2) <= _ROUNDING:  # a variance may be 0
+    if min(s - far_a**2, t - far_b**2) <= _ROUNDING:  # a variance of the box may be 0
         return 1.0 if largest_c > 0 else 0.0
     means = [(0.0, 0.0), *product(box.a, box.b)]
     if p:

@@ -127,7 +127,8 @@ def estimate(published: NoisyMoments) -> Estimate:
     means = np.clip(published.sums[0, 1:] / rows, -1.0, 1.0)
     centre = np.column_stack([-means, np.eye(len(means))])
     moment = centre @ published.sums @ centre.T / rows
-    without_count = replace(published, count_variance=0.0)  # the noise of n is part of all of N
+    # the noise of n affects every entry of N
+    without_count = replace(published, count_variance=0.0)
     squares = np.array(
         [np.diag(centre @ without_count.spread(np.outer(row, row)) @ centre.T) for row in centre]
     )

@@ -108,7 +108,7 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
             raise
         raise TypeError(
             "Each argument must be no string, but a number."
-        ) from None  # as scikit-learn asks
+        ) from None  # the naming that scikit-learn asks for
     except ValueError as error:
         if "could not convert" in str(error):
             raise ValueError("Expected numbers: a string could not be read as a float.") from None
@@ -130,7 +130,7 @@ def _as_floats(data: Any, **more: Any) -> Any:
 
 _FAMILIES = ("gaussian", "l2", "k-norm", "k-staircase")
 """One of these is the best family or within half a per cent; searching others takes seconds."""
-_GRID = Fraction(1, 2**28)  # the finest grid: a release reaches 2^61 steps, and sums 2^32
+_GRID = Fraction(1, 2**28)  # the finest grid: a release reaches 2^61 steps, and sums reach 2^32
 
 
 def publish_moments(
@@ -147,10 +147,12 @@ def publish_moments(
     rows = None if counted else len(columns)
     moments = Moments(variables=columns.shape[1], constant=constant, counted=counted)
     mechanism = _mechanism(model, moments, rows=rows)
-    features = whole_features(columns, squared_norm=None)  # before the charge: it may raise
+    # before the charge, since it may raise an error
+    features = whole_features(columns, squared_norm=None)
     charged = charge(model, mechanism.certificate, label=label)
     released = mechanism.release(moments.sums(features))
-    variances = mechanism.variances + float(mechanism.grid) ** 2 / 12  # includes the rounding
+    # includes the rounding to the grid
+    variances = mechanism.variances + float(mechanism.grid) ** 2 / 12
     published = moments.read(released.values, variances, rows=rows)
     return published, Spent(
         certificate=mechanism.certificate, neighbours=neighbours, charged=charged

@@ -1,7 +1,8 @@
 """Least squares from noisy second moments. All of it is post-processing of published numbers.
 
-notation: z = (1, x, y) or (x, y), S = Σ zzᵀ + N, Q = (−mean, I) or I centres, C = Q S Qᵀ, A and b
-its parts for the features and for features with the target, U diag(w) Uᵀ = A.
+notation: z = (1, x, y) or (x, y), S = Σ zzᵀ + N with noise N. Q = (−mean, I) centres the variables;
+Q = I without a constant. C = Q S Qᵀ. A is C's part for the features, b its part for features with
+the target, and U diag(w) Uᵀ = A.
 
 Noise may leave A with meaningless or negative eigenvalues. The noise part Q N Qᵀ of A has a norm of
 about 2√v, v = ‖E[(Q N Qᵀ)²]‖ (at most that in expectation, for Gaussian noise of equal variances).
@@ -19,7 +20,7 @@ import numpy as np
 
 from leastnoise.learn.moments import Floats, NoisyMoments
 
-_NORMS = 4.0  # least eigenvalue, in units of √v; the norm of the noise is about 2
+_NORMS = 4.0  # the smallest eigenvalue, in units of √v; the norm of the noise is about 2
 
 
 @final
@@ -54,7 +55,7 @@ def solve(published: NoisyMoments, *, constant: bool, ridge: float) -> Regressio
 
     """
     sums, rows = published.sums, max(published.rows, 1.0)
-    others = len(sums) - constant  # variables beside the constant
+    others = len(sums) - constant  # the number of variables beside the constant
     mean = np.clip(sums[0, 1:] / rows, -1.0, 1.0) if constant else np.zeros(others)
     centre = np.eye(others)
     if constant:

@@ -110,7 +110,7 @@ class LinearRegression(RegressorMixin, PrivateModel):
 
         """
         X, y = read_numbers(self, X, y, y_numeric=True)
-        if not np.isfinite(y).all():  # scikit-learn lets infinities in arrays of objects pass
+        if not np.isfinite(y).all():  # scikit-learn accepts infinities in arrays of objects
             raise ValueError("Input y contains infinity. Correct or drop such rows.")
         ridge = float(exact(self.alpha, name="alpha"))
         if ridge < 0:
@@ -134,7 +134,8 @@ class LinearRegression(RegressorMixin, PrivateModel):
         self.hidden_directions_: int = solution.hidden
         self.privacy_: Spent = spent
         self.certificate_: Certificate = spent.certificate
-        if solution.hidden:  # last, because a caller's filter may raise it: the model is complete
+        # at the end, because a caller's filter may raise it: the model is complete by then
+        if solution.hidden:
             warnings.warn(
                 f"Noise hides {solution.hidden} of {X.shape[1]} directions of the features, which"
                 " vary too little there for this budget and number of rows. Coefficients are shrunk"

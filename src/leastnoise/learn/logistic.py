@@ -134,13 +134,14 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         plan = plan_training(
             problem, updates=check_choice(self.updates, "updates", (AUTO, *UPDATES))
         )
-        if not plan.converged:  # before anything is spent, because a caller's filter may raise it
+        # before anything is spent, because a caller's filter may raise the warning
+        if not plan.converged:
             warnings.warn(plan.advice, ConvergenceWarning, stacklevel=2)
         certificate = plan.mechanism.certificate
         charged = charge(self, certificate, label="logistic regression")
         limit = self._limit(X.shape[1])
         whole = whole_features(X, squared_norm=limit)
-        if self.fit_intercept:  # the rows are short enough: R² is limit + 1
+        if self.fit_intercept:  # no row exceeds the norm: R² is limit + 1
             whole = np.column_stack([whole, np.full(len(whole), float(1 << BITS))])
         weights = _train(whole, labels, plan, rows=problem.rows, penalty=penalty)
         split = -1 if self.fit_intercept else len(weights)
@@ -310,7 +311,7 @@ def _train(
     rows: int,
     penalty: float,
 ) -> NDArray[np.float64]:
-    """Train the coefficients, by the number of releases that the plan's certificate covers."""
+    """Train the coefficients, with as many releases as the plan's certificate covers."""
 
     def noisy(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         scaled = ScaledIntegers(numerators=sums.astype(np.int64), bits=BITS)
@@ -325,7 +326,7 @@ def _train(
 
 
 def _permutations(size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield new permutations. They are public, and any will do."""
+    """Yield new permutations. They are public, and any permutations are valid."""
     entropy = SystemEntropy()
     while True:
         yield np.argsort(entropy.words(size), kind="stable")

@@ -47,7 +47,7 @@ from leastnoise.learn.training import BITS
 
 Floats = NDArray[np.float64]
 
-_ROWS_AT_ONCE = 1 << 16  # rows whose products of whole numbers are summed at once: far below 2^63
+_ROWS_AT_ONCE = 1 << 16  # rows that are summed at once: sums of their products stay far below 2^63
 
 
 @final
@@ -97,7 +97,8 @@ class Moments:
 
         """
         rows = len(whole)
-        total: Any = np.zeros((self.size, self.size), dtype=object)  # of unbounded ints
+        # of Python ints, which are unbounded
+        total: Any = np.zeros((self.size, self.size), dtype=object)
         for start in range(0, rows, _ROWS_AT_ONCE):
             total += self._products(whole[start : start + _ROWS_AT_ONCE])
         unit = 1 << 2 * BITS

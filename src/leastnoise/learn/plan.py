@@ -43,9 +43,10 @@ _OFTEN_BEST = {
     "vectors": ("gaussian", "l2", "k-norm"),
     "trial": ("gaussian",),
 }
-_MOST_ROUNDS = 1000  # with vectors, unless `rounds` is set
-_TRIAL_ROUNDS = 100  # rounds for which noise is calibrated, to predict it for other numbers
-_ROUNDS_A_ROOT = 3  # T over √(L/λ)
+_MOST_ROUNDS = 1000  # rounds with vectors, unless `rounds` is set
+# rounds of a trial calibration, which predicts the noise of other numbers of rounds
+_TRIAL_ROUNDS = 100
+_ROUNDS_A_ROOT = 3  # T divided by √(L/λ)
 
 
 @final
@@ -191,7 +192,7 @@ def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     for plan in planners:
         try:
             plans.append(plan(problem))
-        except Refused as error:  # such as noise for single numbers
+        except Refused as error:  # not applicable, as noise for single numbers isn't with vectors
             reasons.append(error)
     if not plans:
         raise reasons[0]
@@ -203,10 +204,10 @@ def _coordinates(problem: Problem) -> TrainingPlan:
     rounds_of_coordinates = 100  # as in the papers
     rounds = rounds_of_coordinates if problem.rounds is None else problem.rounds
     releases = rounds * problem.per_round
-    passes = releases / problem.features  # updates of a coordinate, of step 1
+    passes = releases / problem.features  # updates of each coordinate, with step 1
     mechanism = _mechanism(problem, (L2(problem.factor),), "coordinates", count=releases)
     noise = math.sqrt(mechanism.mse / passes) / problem.rows
-    passes_a_curvature = 3  # updates of step 1, times the curvature: e⁻³ of the start remains
+    passes_a_curvature = 3  # curvature times updates of step 1: e⁻³ of the initial error remains
     return TrainingPlan(
         updates="coordinates",
         rounds=rounds,
@@ -250,7 +251,7 @@ def _vectors(problem: Problem) -> TrainingPlan:
 
 
 def _size(problem: Problem) -> float:
-    score = 8  # R·B, the largest expected part of a coefficient in a score
+    score = 8  # R·B, the largest contribution of a coefficient to a score that is expected
     return score / math.sqrt(problem.norm_limit)
 
 
@@ -300,7 +301,7 @@ def _of_vectors(d: int, *, factor: int, square: Fraction) -> tuple[Sensitivity, 
     box = Linf(factor, l0=d)
     if square == d:
         return (box,)
-    root = Fraction(math.isqrt(math.ceil(square * 4**40)) + 1, 2**40)  # above R
+    root = Fraction(math.isqrt(math.ceil(square * 4**40)) + 1, 2**40)  # an upper bound on R
     return (L2(factor * root), box)
 
 

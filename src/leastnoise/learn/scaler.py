@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from leastnoise.errors import InvalidArgument
 from leastnoise.learn.fitting import read_numbers
 
-_FARTHEST = 1e70  # largest bound: products of two of its squares are floats
+_FARTHEST = 1e70  # the largest bound: the product of two squares of bounds is a float
 
 
 class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -85,7 +85,7 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
     lengths = np.sqrt((units**2).sum(axis=1, keepdims=True))
     below = math.nextafter(float(limit), 0.0) * (1 - (rows.shape[1] + 8) * 2.0**-50)
     long = lengths > below / largest
-    lengths = np.maximum(lengths, 1.0)  # changes rows of zeros only
+    lengths = np.maximum(lengths, 1.0)  # affects rows of zeros only
     return np.where(long, units * (below / lengths), rows)
 
 
@@ -197,7 +197,7 @@ class StepAccountant:
 
         """
         if not self.steps:
-            Budget(epsilon=1, delta=delta)  # raises for an invalid δ
+            Budget(epsilon=1, delta=delta)  # raises an error for an invalid δ
             return Interval(lower=0.0, upper=0.0)
         return self._of(self.steps).epsilon(delta=delta)
 
@@ -245,7 +245,7 @@ class StepAccountant:
         def aim(low: int, high: int) -> int:  # δ rises smoothly, so interpolation converges fast
             return _between(low, high, spent, float(budget.delta))
 
-        most = 2 * MOST_COMPOSITIONS  # the end of doubling
+        most = 2 * MOST_COMPOSITIONS  # where doubling ends
         bracket = Bisection().beyond(too_many, self.steps, self.steps + 1, most=most, aim=aim)
         return bracket[0] - self.steps if bracket else 0
 

@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 
 BITS = 20
 _UNIT = 1 << BITS
-MOST_ROWS = 1 << 32  # a double sums as many whole numbers up to 2^20 exactly
-_FAR = 2.0**40  # coefficients are clipped to it in margins, so that these stay finite
+MOST_ROWS = 1 << 32  # a double sums this many whole numbers of at most 2^20 exactly
+_FAR = 2.0**40  # limit to which coefficients are clipped in margins, so that these stay finite
 
 _quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
 
@@ -36,7 +36,7 @@ Noisy = Callable[[Floats], Floats]
 
 @_quietly
 def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats:
-    """Features as whole numbers of 2^−20, shape (n, d), in row-major order.
+    """Features as whole multiples of 2^−20, shape (n, d), in row-major order.
 
     Each feature is clipped to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly.
     """
@@ -61,7 +61,7 @@ def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats
 
 @_quietly
 def shorten(features: Floats, *, squared_norm: Fraction | None) -> Floats:
-    """Clip features as in training, without truncation to multiples of 2^−20, for scores."""
+    """Clip features as in training, but without truncation to multiples of 2^−20, for scores."""
     near = np.clip(features, -1.0, 1.0)
     if squared_norm is None:
         return near
@@ -135,7 +135,7 @@ def _sums(columns: Floats, labels: Floats, weights: Floats) -> Floats:
     Rows are processed in blocks that fit a processor's cache; a row's part doesn't depend on the
     block.
     """
-    size = max(1 << 12, (1 << 17) // max(1, columns.shape[1]))  # rows of a block of 2^17 numbers
+    size = max(1 << 12, (1 << 17) // max(1, columns.shape[1]))  # rows in a block of 2^17 numbers
     totals = np.zeros(columns.shape[1])
     for start in range(0, len(columns), size):
         block = columns[start : start + size]

@@ -218,10 +218,7 @@ class AnyStatistic(ABC):
 
     @property
     def assumes(self) -> str:
-        """A sentence about a plan's assumptions other than the size of a group.
-
-        "" if there are none.
-        """
+        """A sentence about a plan's assumptions other than the size of a group; "" without any."""
         return ""
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
