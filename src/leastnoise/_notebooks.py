@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 50  # rows of a table that a notebook or a terminal shows
 NOT_SHOWN = ".."
-"""Stands for a suppressed number."""
+"""The text that tables show in place of a suppressed number."""
 _RIGHT = ' style="text-align: right"'
 
 

@@ -193,7 +193,7 @@ def record(
 
 
 _Step = tuple[str, Callable[..., Any], bool, bool]
-"""A field's name, the function for its value, whether it has an argument and needs the record."""
+"""A field's name, the function for its value, and two flags: has an argument, needs the record."""
 
 
 def _make_post_init(

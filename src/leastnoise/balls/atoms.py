@@ -37,7 +37,7 @@ class SortedAtoms:
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """The sums of atoms; p > 0 is at least an atom's mass of P, q >= 0 at most its mass of Q."""
+        """The sums of atoms; p > 0 is at least an atom's mass of P, q ≥ 0 at most its mass of Q."""
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
         order = np.argsort(quotients)

@@ -44,7 +44,7 @@ _TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
 _STEEPEST = 1e4  # for larger t, e^t exceeds the range of floats between neighbouring points
 
 Part = tuple["LossLattice", int]
-"""A lattice, and the number of releases that have it."""
+"""A lattice of losses, and the number of releases with these losses."""
 
 
 @final

@@ -43,7 +43,7 @@ BITS = 192
 LONGEST_LOSS = 700.0
 """The largest loss in floats: e^700 and e^−700 are floats."""
 COARSE_POINTS = 48
-"""Lattice points above 0 of a first lattice, which gives the spread of the loss."""
+"""Points above 0 of a coarse first lattice, which only serves to estimate the loss's spread."""
 NOTHING = 2.0**-140
 """Masses below it are moved to infinity, at no noticeable cost."""
 SPARE = 2.0**-60  # a small finite mass, needed if all mass is at infinity

@@ -25,7 +25,7 @@ _MOST_NAME = 22  # columns for the names of options; a longer name gets a separa
 _HYPHEN, _BLANK = "\u2011", "\u00a0"
 
 REQUIRED, MANY = object(), object()
-"""Stand for a default: the option is required, or may be repeated."""
+"""Given in place of a default: the option is required, or may be repeated."""
 
 
 @final

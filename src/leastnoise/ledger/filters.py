@@ -142,7 +142,7 @@ _BITS = 192
 _DIGITS = 10
 _MOST_UNITS = 10 ** (_DIGITS + 1)  # steps in a ρ below the next power of ten
 MOST_ALIKE = 10**12
-"""Limit on the count of equal charges that fit."""
+"""The largest number of equal charges for which `count_fitting` searches."""
 
 
 def fits(spent: Cost, budget: Budget, rule: str) -> bool:

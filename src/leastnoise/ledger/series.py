@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IN_ONE_RELEASE = " in one release"
 """The end of a unit that is all rows of a person in one release: see `Series.unit_of`."""
 RELEASES, REPORT = "releases", "report"
-"""Fields of an entry that begins a series, where they say more than its certificate."""
+"""Optional fields of an entry that begins a series, which its certificate does not imply."""
 
 
 def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:

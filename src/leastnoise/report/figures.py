@@ -29,14 +29,13 @@ TERMINAL = "-"
 
 _MARKERS = "•×+o*#"  # distinguishable without colours
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Distinguishable for the colour-blind (Okabe & Ito 2008)."""
+"""Colours that the colour-blind can distinguish (Okabe & Ito 2008)."""
 _WIDE = 1e3  # from this ratio on, a logarithmic axis only has room for powers of ten
 _NARROW, _LETTERS = 4.6, 44  # inches of a narrow figure; letters in a line of its titles
 _STYLES = ("-", "--", "-.", ":")
 _NEWER = {"agreeing"}  # newer families come last, so that older families keep their colours
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
-"""By the ending of a file: no date and no version, so that an unchanged figure has the same
-bytes."""
+"""Metadata by file suffix, without date and version: an unchanged figure has the same bytes."""
 
 
 @final

@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     Problem = tuple[str, str]
     """The key that is wrong, and the reason."""
     Columns = Mapping[str, Sequence[Any]]
-    """The columns of a table as a file of its format has them."""
+    """The columns of a table, with values as read from a file of its format."""
 
 SomeClaim = TypeVar("SomeClaim")
 NO_NAMES: Mapping[str, str] = {}
-"""Readers know each statistic by its label."""
+"""No names for readers: each statistic is called by its label."""
 KEYS_CHECKED = (
     "Keys that nobody listed come from the data: they are distinct, in order and of the right form"
 )
 JOIN = "+"
-"""Stands between the names of queries that share a draw. No name contains it."""
+"""The separator between names of queries that share a draw. No name contains it."""
 
 
 @final
@@ -59,17 +59,17 @@ class Topic(Enum):
     DRAW = auto()
     """The queries that share a draw."""
     KEPT = auto()
-    """The rounding of counts, and the groups that published counts choose."""
+    """The rounding of counts, and the choice of published groups by their published counts."""
     NOISE = auto()
-    """The noise of a draw, and how it compares with other ways."""
+    """The noise of a draw, compared with other noise."""
     DETAIL = auto()
-    """Beside the numbers of one part."""
+    """Details that a plan shows with the numbers of one part."""
     WISH = auto()
     """An accuracy that the spec asks for."""
     VALUES = auto()
     """Values that are chosen rather than made noisy."""
     PARTS = auto()
-    """Persons and rows that one query counts side by side."""
+    """Queries that count both persons and rows, as two parts."""
     GROUPS = auto()
     """Groups that noise leaves out."""
     SELECTED = auto()
@@ -470,11 +470,11 @@ class QueryKind(ABC):
     Of two kinds whose keys are all given, the one with more keys answers the query.
     """
     why_no_rho: ClassVar[str] = "its noise isn't Gaussian"
-    """Why its noise has no ρ that is known exactly, to end a sentence; "" if it can be Gaussian."""
+    """The reason why its noise has no exact ρ, as the end of a sentence; "" if it has."""
     why_no_clipping: ClassVar[str] = ""
-    """Why no query can count what limits take away from it; "" if one can."""
+    """The reason why rows lost to its limits can't be counted; "" if they can."""
     why_no_sums: ClassVar[str] = ""
-    """Why a query of this kind can't ask for sums of cells; "" if another kind answers it then."""
+    """The reason why it excludes tables of sums; "" if another kind answers such a query."""
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables that a query publishes, and of their files."""

@@ -74,7 +74,7 @@ WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
 FINEST_GRID = Fraction(1, 2**22)
-"""A release cuts values off at 2^61 steps of its grid: on this one, at 2^39 rows."""
+"""The finest grid of a release, which clips values at 2^61 steps: here at 2^39 rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 Problem = tuple[str, str]
 Use = Literal["u", "k", "v"]
-"""The purpose of a cast: "u" names a unit, "k" is a key of a group, "v" is a value."""
+"""The purpose of a cast: "u" identifies a unit, "k" is a key of a group, "v" is a value."""
 INPUT_CASTS: Mapping[Type, str] = {"float": "v", "date": "d", "timestamp": "s", "instant": "s"}
-"""The cast of a column that expressions use; the key for other types. "d" is a day, "s" seconds."""
+"""The cast that expressions use, by type: "d" is a day, "s" seconds; "k" for all other types."""
 COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "int": "int",
     "float": "float",

@@ -237,4 +237,4 @@ LOWERED: Mapping[str, Callable[..., Expression]] = {
     **{f"{unit}s between": _time_between(size) for unit, size in _SECONDS.items()},
     **{word: _time_part(word) for word in _SECONDS},
 }
-"""Calls that engines compute by other calls, with a function of the arguments for each."""
+"""Calls that are rewritten as other calls, each with the function that rewrites it."""

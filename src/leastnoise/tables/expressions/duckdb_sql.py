@@ -78,7 +78,7 @@ _FORMS: Mapping[str, str] = {
         for part in ("year", "isoyear", "quarter", "month", "week", "day")
     },
 }
-"""{0}, {1} and {2} are filled with names or constants, so that nothing is computed twice."""
+"""SQL of calls. {0}, {1}, {2} become names or constants, so that nothing is computed twice."""
 
 
 @final
@@ -225,7 +225,7 @@ _BUILDERS: Mapping[str, Callable[..., str]] = {
     "||": _join,
     "like": _like,
 }
-"""Functions of a call and the SQL of its arguments."""
+"""Functions that give the SQL of a call from the call and the SQL of its arguments."""
 
 
 def from_casts(kind: Type, number: int) -> str:

@@ -85,7 +85,7 @@ _INSTEAD: Mapping[type[Parsed], str] = {
     exp.Escape: "like takes no escape here. Compare the letter by left, right or substr.",
     exp.ILike: "ilike takes other letters as equal in each engine. Write lower(x) like 'a%'.",
 }
-"""Words that are refused, with what to write in place of them."""
+"""Words that are refused, each with a message on what to write instead."""
 
 
 def explain_window(function: object, known: Collection[str]) -> str:

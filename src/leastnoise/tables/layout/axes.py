@@ -28,9 +28,9 @@ class Axis(ABC):
     column: str
 
     note: ClassVar[str] = ""
-    """A remark that follows the name of the column where a page lists the columns of a table."""
+    """A remark that a page puts after the column's name in its list of columns."""
     limit: ClassVar[str] = ""
-    """The limit of one unit, if the words of its bounding don't fit."""
+    """The sentence about the limit of one unit; "" if the words of the bounding fit."""
     adds_cells: ClassVar[bool] = False
     """True if each group is a sum of several cells."""
 

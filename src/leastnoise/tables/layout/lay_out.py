@@ -48,7 +48,7 @@ MIN_BITS = 8
 Needs = Mapping[int, tuple[Statistic, tuple[Component, ...]]]
 """The statistics of a query that need noise, by position, with the components of each."""
 Parts = tuple[tuple[Layout, ...], ...]
-"""The layouts of each part of a query, one for each way to bound a unit."""
+"""For each part of a query, its alternative layouts: one for each bounding of a unit."""
 
 
 def lay_out_tree(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SAME = 1e-9  # relative difference up to which two variances count as equal
 
 Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
-"""A draw, its noise, and what that was before the noise of all was scaled down together, if so."""
+"""A draw, its noise, and its noise before joint scaling; None if it isn't scaled."""
 
 
 def search_draws(

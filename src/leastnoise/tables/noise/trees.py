@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leastnoise.workloads.tree_search import Trees
 
 WIDTH_UNKNOWN = "the noise of its sums is too large to compute their ±"
-"""The refusal of a plan whose sums have a law that is bounded too loosely for a half-width."""
+"""The message for a plan whose sums' law isn't known well enough for a half-width."""
 
 
 def prove_tree(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
     _Drawn = tuple[dict[str, Table], State, int, str]
-    """The tables by query, the state after them, the ledger's entry, and the digest before."""
+    """The tables by query, the state after the draw, the ledger entry, and the previous digest."""
 
 _NOTHING = "Nothing was read, charged or drawn."
 _RESTART = (

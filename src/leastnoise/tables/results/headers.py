@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import AnyStatistic
 
 SEPARATOR = ": "
-"""Stands between the name of a column and its label."""
+"""The separator between the name of a column and its label."""
 _MEANINGS = {
     "": "",
     "_std": " (standard deviation of the noise)",

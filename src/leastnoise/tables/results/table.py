@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SUPPRESSED = "suppressed"
 """The last column of a table with suppressed rows. It has one of `MARKS` for each row."""
 MARKS = SHOWN, PRIMARY, SECONDARY = "", "primary", "secondary"
-"""A shown row, a row whose count is small, and a row that is suppressed with it."""
+"""Marks of a shown row, of a row whose count is small, and of a row suppressed to protect it."""
 
 
 def key_names(part: TableShape) -> list[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 LEFT_OUT = {(OVER_LIMITS,), (IN_NO_GROUP,)}
-"""Components of layouts whose only number is counted by this module."""
+"""The components of layouts for which this module counts the only number."""
 
 
 def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
 
 BELOW_ONE = 1 - 2.0**-40
-"""Reduces a factor by more than all roundings of its computation can raise it."""
+"""A margin for factors: it lowers them by more than rounding errors can raise them."""
 _PART = 2**14  # a row's integer is summed in two parts: a multiple of 2^14 and the remainder
 
 

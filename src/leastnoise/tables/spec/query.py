@@ -40,12 +40,13 @@ QuantilesBy = Literal["permute-and-flip", "tree"]
 """The mechanism for quantiles."""
 LARGEST = "largest"
 Objective = Literal["largest"]
+"""Minimise the largest standard deviation of tables that add up, instead of the typical one."""
 SELECTION = "selection"
 By = Literal["selection"]
-"""The standard deviation that is minimised for tables that add up: the largest, or the typical."""
+"""The mechanism that chooses the `top` groups before their counts get noise."""
 SMALL_GROUPS, ACCURACY = "groups", "accuracy"
 Preference = Literal["groups", "accuracy"]
-"""The aim of noise for groups that nobody listed: to publish small groups, or small errors."""
+"""The aim of noise for unlisted groups: to publish small groups, or to have small errors."""
 
 
 @final

@@ -44,7 +44,7 @@ _EXPECTED = {
     "missing": "Missing",
     "extra_forbidden": "Unknown key",
 }
-"""pydantic's kinds of errors in our words, with its own fields."""
+"""leastnoise's message for each of pydantic's error types; {fields} are pydantic's."""
 _WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 

@@ -34,7 +34,7 @@ SUFFIXES = ("", "_std", "_low", "_high")
 LARGEST_WHOLE = MAX_COUNT
 """The largest whole count that is published; every reader of JSON holds it exactly."""
 CLOSE = 1e-6
-"""Relative tolerance for published numbers, since another machine's floats may have made them."""
+"""Relative tolerance for published numbers, which another machine's floats may have computed."""
 ROUNDING = 4e-15
 """Relative rounding error of a value that was computed in a few steps."""
 NEAR = 1e-4
@@ -132,7 +132,7 @@ class NoiseError:
     half975: float
     half983: float
     drawn: tuple[Certificate, int] | None = None
-    """The noise of the whole draw, and the index of this coordinate, if others matter, too."""
+    """The noise of the whole draw, and this coordinate's index; None if no exact law is known."""
     beside_count: tuple[float, ...] = ()
     """For a number that is divided by a count: half-widths that hold 95 % of its error minus a
     times the count's error, for each a of `fieller.UP_TO_1`; given if `drawn` is None."""
@@ -181,7 +181,7 @@ class AnyStatistic(ABC):
     """A statistic of each cell: of its rows, or of the values of columns in them."""
 
     kind: ClassVar[str]
-    """Its spelling, without its columns."""
+    """The spelling of the statistic without its columns, such as "mean"."""
     counts: ClassVar[bool]
     """True if it is whole and not negative before noise, so that `multiple` can round it."""
     clamps: ClassVar[bool]

@@ -32,7 +32,7 @@ _RATIOS = (*UP_TO_1, *(2 ** (k / 8) for k in range(1, 25)))
 @final
 @dataclass(frozen=True)
 class QuotientTests:
-    """The tests of quotients: half-widths c at each of `_RATIOS`, or at those of at most 1."""
+    """The tests of quotients: half-widths c at each of `_RATIOS`, or at the ratios up to 1."""
 
     widths: tuple[float, ...]
 

@@ -40,7 +40,7 @@ _CHOSEN = (
     "only, because the distance between the values of two rows depends on the data."
 )
 _MOST_PARTS = 4096
-"""Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""
+"""The most parts of all candidates together. Parts break ties in nested draws; more do harm."""
 
 
 @final

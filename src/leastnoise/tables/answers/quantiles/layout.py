@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 PART = "quantiles"
 MOST_COUNTED = 1 << 15
-"""Groups times candidates of a tree, which has less than twice as many cells (`noise.trees`)."""
+"""The most groups times candidates; their trees have less than twice as many cells."""
 
 
 def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:

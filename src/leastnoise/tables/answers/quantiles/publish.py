@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _GROUPS_AT_ONCE = 256
-"""The number of unlisted groups whose counts are in memory together, until they are published."""
+"""The number of unlisted groups whose counts are in memory at the same time."""
 
 
 def publish_by_chance(

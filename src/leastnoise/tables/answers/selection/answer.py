@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 _PART = ".selection"
-"""Ends the name of the certificate of the selection, after the label of the query."""
+"""The suffix of the selection's certificate, after the label of the query."""
 _SHARE = Fraction(1, 2)
 """The share of a query's ε that selects its groups."""
 _MISSED = 0.05

@@ -54,11 +54,11 @@ class Summed(NoisyAnswer):
     budget: Budget
 
     key: ClassVar[str]
-    """The key of a query, and of its record in plan.json, that has all about these tables."""
+    """The key of a query that asks for these tables, and the key of their record in plan.json."""
     may_be_composed: ClassVar[bool] = False
     """True if its noise may be proved together with other draws, or without them."""
     row_name: ClassVar[str] = "rows"
-    """The name of rows with unlike errors."""
+    """The word for rows whose errors differ."""
 
     @staticmethod
     def owns(label: str, name: str) -> bool:

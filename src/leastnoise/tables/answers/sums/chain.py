@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _TOTAL, _BY = "total", "x"
 MOST_COLUMNS = 3
-"""With up to three columns all orders are compared: 6 orders, a third of a second each. With more,
-the order is tried in which every table is a level."""
+"""The most columns for which all orders are compared: 6 orders, a third of a second each. With more
+columns, only an order in which every table is a level is tried."""
 
 _DRAWN = (
     "Whole-number noise is drawn for the cells on a tree by {along}, so that it partly cancels in "

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = "_cumulative"
 MOST_BINS = 1 << 15
-"""Groups times bins: their trees have less than twice as many cells (`noise.trees`)."""
+"""The most groups times bins; their trees have less than twice as many cells."""
 _LONGEST = 64 - len(_SUFFIX)  # letters, so that the name of a table can be a file name
 
 

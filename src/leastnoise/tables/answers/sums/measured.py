@@ -64,10 +64,10 @@ if TYPE_CHECKING:
 
     Claims = tuple[tuple[str, Certificate], ...]
     Moves = Mapping[int, tuple[Sensitivity, int, float]]
-    """For each table a set of all shifts by one unit, the table's numbers, and the l2 radius."""
+    """For each table: the set of shifts by one unit, the number of coordinates, the l2 radius."""
     Search = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
     Kind = tuple[Search, Information, list[Information]]
-    """A search for noise; 1/variance in a table, over all numbers, and of each number."""
+    """A search for noise; its 1/variance in tables: over all numbers, and for each number."""
 
     Floats = NDArray[np.float64]
 

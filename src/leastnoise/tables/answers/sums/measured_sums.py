@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
 
 FINEST, _STEPS = -18, -20
-"""Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
+"""Exponents of the estimates' grid: 2^−18, or 2^−20 stds. Sums of 2^34 rows are exact floats."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 MOST_TABLES = 64
-"""Levels with the total, times sets of other columns: as many as six columns of margins have."""
+"""The most tables: (levels + total) × sets of other columns. Margins of six columns have 64."""
 
 
 @final

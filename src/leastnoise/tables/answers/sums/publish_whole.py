@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
     Floats = NDArray[np.float64]
     Sums = Callable[[NDArray[Any]], Sequence[NDArray[Any]]]
-    """From the cells to all published tables, in the order of their parts."""
+    """A function from the cells to all published tables, in the order of their parts."""
 
 
 @final
@@ -47,7 +47,7 @@ class Families:
 
     parents: Wholes
     count: int
-    """The number of parents, each with a child."""
+    """The number of parents; each has at least one child."""
 
     def sums(self, numbers: Wholes) -> Wholes:
         """The sum of the children's numbers, for each parent."""

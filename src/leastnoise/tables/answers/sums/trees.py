@@ -48,7 +48,7 @@ class OnATree(Summed):
     called: ClassVar[str]
     """The name of the tables, in the plural."""
     summed: ClassVar[str]
-    """The name of the numbers of a table of sums."""
+    """The word for the numbers in a table of sums."""
     advice: ClassVar[str] = ""
     """The next step if no noise fits; "" for a smaller epsilon."""
 

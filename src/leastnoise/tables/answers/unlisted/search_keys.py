@@ -39,8 +39,8 @@ _MOST_HALF = 2**10  # units: the largest n₅₀ of a search, if a unit is in se
 _MOST_WORK = 2**28  # products in one proof, up to which all shapes are tried
 Shape = tuple[float, float, float]
 _SHAPES: tuple[Shape, ...] = tuple(product((1.0, 0.7, 1.4), (1.8, 2.2, 2.6, 1.5), (0.12, 0.06)))
-"""Growth, bend and part of `_chances`: how much faster π rises if it is small or near 1, relative
-to a rise that serves for most k; the power of this growth; the part of δ/k for a key of one unit.
+"""Growth, bend and part of `_chances`. Growth: how much faster π rises near 0 and 1, relative to a
+rise that suits most k. Bend: the power of this growth. Part: the part of δ/k for a key of one unit.
 """
 
 

@@ -60,9 +60,9 @@ _FITS = 3
 _REFINED = 6
 """Steps of refinement, each of which leaves a thousandth of the residual or less."""
 _FINE_BITS = 120
-"""Bits of fitted cells below 1."""
+"""Bits of fitted cells after the point."""
 _RESIDUAL = 2.0**-44
-"""Relative to the terms of a sum: published sums are rounded to 53 bits."""
+"""The accepted residual, relative to the terms of a sum; published sums have 53 bits."""
 _ROWS = "sums"
 
 

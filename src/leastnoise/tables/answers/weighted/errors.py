@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _DIGITS = 10
-"""Digits of weights by which sums with equal errors are found."""
+"""Digits to which weights are rounded, so that sums with equal errors are recognised."""
 _MOST_EXACT = 50_000
 """The most weights of all sums for which half-widths of Laplace noise follow from its exact law."""
 _MOST_UNLIKE, _MOST_OF_WIDE = 1000, 4000
