@@ -170,7 +170,10 @@ def test_the_report_shows_the_marks(tmp_path: Path) -> None:
     page = report(release(tmp_path))
     assert page.count("<td>..<small>primary</small></td>") == 1
     assert page.count("<td>..<small>secondary</small></td>") == 7
-    assert "Of 12 rows 1 are suppressed (primary), and 7 with them." in page
+    assert (
+        "Of 12 rows, 1 are suppressed as small (primary), and 7 to protect them (secondary)."
+        in page
+    )
     assert "published count is below 10 (primary)" in page
     assert "the noise alone protects" in page
 

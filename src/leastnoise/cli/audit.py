@@ -84,8 +84,8 @@ def command(
     """Look for a violation of a mechanism's claims in its outputs.
 
     The mechanism runs on two inputs that differ in one person. It is tested against ε and δ, and
-    the claimed noise and sensitivity. Exit code 1 if a violation is found. No finding proves
-    nothing.
+    the claimed noise and sensitivity. Exit code 1 if a violation is found. Finding none is no
+    proof.
     """
     from leastnoise.audit.audit import draw_one_by_one, examine, prepare
     from leastnoise.audit.program import ProgramUnderTest

@@ -199,7 +199,8 @@ def _count_suppressed(marks: Sequence[str]) -> list[str]:
     if all(mark == SHOWN for mark in marks):
         return []
     small, others = marks.count(PRIMARY), marks.count(SECONDARY)
-    return [f"Of {len(marks):,} rows {small:,} are suppressed (primary), and {others:,} with them."]
+    hidden = f"{small:,} are suppressed as small (primary), and {others:,} to protect them"
+    return [f"Of {len(marks):,} rows, {hidden} (secondary)."]
 
 
 def _is_known(value: float, low: float, high: float) -> bool:

@@ -128,7 +128,7 @@ def test_groups_that_chance_leaves_out_may_be_far_too_low(
         ],
         folder=tmp_path,
     ).plan()
-    sentence = "so that all cells may be far too low in towns."
+    sentence = "so that all counts may be far too low in towns."
     assert (sentence in " ".join(str(plan).split())) is (most > 1)
 
 

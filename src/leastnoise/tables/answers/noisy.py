@@ -415,16 +415,16 @@ def check_draw(
         )
     if drawn.budget != share:
         raise CertificateRejected(
-            f"{where}: its budget is not the share that its importance gives."
+            f"{where}: its budget is not the share that follows from its importance."
         )
     if (
         drawn.sampling_rate != 1
     ):  # less noise would suffice for a sample of rows, but a release is of all rows
-        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
+        raise CertificateRejected(f"{where}: it is about samples, but the release is of all rows.")
     if drawn.grid is None:
-        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
+        raise CertificateRejected(f"{where}: it has no grid to which the release is rounded.")
     if drawn.neighbours != neighbours:
-        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")
+        raise CertificateRejected(f"{where}: expected a certificate for {neighbours} neighbours.")
 
 
 def describe_selected() -> Iterator[Sentence]:

@@ -38,7 +38,7 @@ PLAIN = (
 )
 OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away."
 LEFT_OUT = (
-    "A person in more cells is left out of the others, so that all cells may be far too low in"
+    "A person in more cells counts in only some of them, so that all counts may be far too low in"
 )
 _WEAK = 10  # above this ε a guarantee means little
 
@@ -289,12 +289,12 @@ ROUNDING_NOTE = (
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
-    "The error of a mean depends on the number of values in its group, which isn't public. It is "
-    "shown for assumed numbers only."
+    "The error of a mean depends on the number of values in its group, which isn't public. So the "
+    "plan shows the error for assumed numbers of values."
 )
 SIZES_NOTE = (
-    "The errors of {kinds} depend on the number of values in a group, which isn't public. They are "
-    "shown for assumed numbers only."
+    "The errors of {kinds} depend on the number of values in a group, which isn't public. So the "
+    "plan shows the errors for assumed numbers of values."
 )
 UNIT_NOTE = "Rows are left out if their unit is missing, because they name no person."
 

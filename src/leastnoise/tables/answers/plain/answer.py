@@ -108,7 +108,7 @@ class Plain:
         queries = tuple(query for query in self.queries if query.label in labels)
         ((name, claim),) = claims
         where = f"Query {name!r}"
-        why = f"{where}: listed groups have noise, and no threshold."
+        why = f"{where}: expected a certificate of noise without a threshold."
         claim = expect_claim(claim, Certificate, why)
         layouts = shared_draws.find_layouts(queries, claim.sensitivity)
         if layouts is None:

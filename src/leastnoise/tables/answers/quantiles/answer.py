@@ -66,7 +66,9 @@ class ByChance(QuantilePlan):
     def read(cls, asked: Asking, claim: Claim) -> ByChance:
         """Read the quantiles. Reject any certificate other than the certificate of `find`."""
         layout, releases = asked.layout, asked.releases
-        why = f"Query {layout.label!r}: chance chooses its quantiles."
+        why = (
+            f"Query {layout.label!r}: expected a certificate of the random choice of its quantiles."
+        )
         claim = expect_claim(claim, QuantileCertificate, why)
         if claim != cls.find(layout, asked.share, releases):
             raise CertificateRejected("The quantiles are not chosen as the spec implies.")

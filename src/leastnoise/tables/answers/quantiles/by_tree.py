@@ -73,11 +73,11 @@ TOTAL_NOTE = (
 )
 _READ_OFF = (
     "The quantiles of {column} are computed from noisy counts of the rows at each candidate. The "
-    "counts have whole-number noise on a tree {tree}."
+    "counts have whole-number noise on {tree}."
 )
 NEAREST = (
-    "A value counts at the nearest candidate, one outside at the first or the last. An infinite "
-    "value counts as missing."
+    "A value counts at the nearest candidate: beyond the candidates, at the first or the last. An "
+    "infinite value counts as missing."
 )
 _DEEPEST = 4
 """The most levels of a tree of candidates."""

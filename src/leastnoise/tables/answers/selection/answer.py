@@ -138,9 +138,9 @@ class Selection(OfOneQuery):
             why = "it needs a certificate of its noise, and one of its selection"
             raise CertificateRejected(f"{where}: {why}.")
         (_, drawn), (_, selection) = claims
-        why = f"{where}: its counts have a draw of noise."
+        why = f"{where}: expected a certificate of noise for its counts."
         drawn = expect_claim(drawn, Certificate, why)
-        why = f"{where}: permute-and-flip selects its groups."
+        why = f"{where}: expected a certificate of the selection of its groups."
         selection = expect_claim(selection, SelectionCertificate, why)
         if selection != self._find_selection():
             raise CertificateRejected(f"{where}: its groups aren't selected as the spec implies.")
@@ -296,6 +296,6 @@ def _on_page(answered: Selected) -> str:
     claim = answered.selection
     return (
         f"These groups were selected among {claim.candidates:,} by chance, most likely the "
-        "largest. With 95 % no group that isn't here has a count more than "
-        f"{answered.gap:,} above one that is. Their counts have noise that was drawn afterwards."
+        "largest. With 95 % probability, no group that isn't shown has a count more than "
+        f"{answered.gap:,} above a shown group's. The noise of their counts was drawn afterwards."
     )

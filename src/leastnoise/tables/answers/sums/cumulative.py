@@ -35,7 +35,7 @@ _DRAWN = (
     "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
     "bins below its edge, exactly. The root mean square of their standard deviations is {own:.4g}, "
     "the largest is {largest:.4g}; the ± is the largest. They are compared with plain noise in the "
-    "bins, summed, for the share of both tables."
+    "bins, summed, at the same share of the budget."
 )
 _TOTALS = (
     "Tables by fewer columns are sums of these over groups, exactly; the noise of groups is "
@@ -162,7 +162,7 @@ class Cumulative(TreeSums):
         of_bins, of_sums, *totals = self.errors
         bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
         if any(self.noise.shares[:-1]):
-            bins = f"the bins on a tree {tree_in_words(self.noise)}"
+            bins = f"the bins on {tree_in_words(self.noise)}"
         return [
             _DRAWN.format(bins=bins, own=of_sums.std, largest=self.largest_std),
             *([_TOTALS] if totals else []),

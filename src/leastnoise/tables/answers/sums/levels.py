@@ -38,7 +38,7 @@ _DRAWN = (
 )
 _ON_A_TREE = " on the tree of {levels} (agreeing), so that it partly cancels in sums"
 _UNLIKE = (
-    "Rows of a table have unlike standard deviations: the root of their mean square is shown, and "
+    "The rows of a table have different standard deviations: their root mean square is shown, and "
     "the largest ±."
 )
 

@@ -80,10 +80,10 @@ _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
 )
-_MOST_ROWS = "Counts are right up to 2^32 rows in all."
+_MOST_ROWS = "Counts are right for up to 2^32 rows in all."
 _KNOWN = (
-    "Every row is in a cell, so that the total is the number of rows. It is public where a row is "
-    "replaced: it is published without noise, and costs nothing."
+    "Every row is in a cell, so that the total is the number of rows. If rows are replaced, that "
+    "number is public: it is published without noise, and costs nothing."
 )
 
 

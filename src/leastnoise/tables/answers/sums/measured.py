@@ -80,8 +80,8 @@ _LEAST_PART = 2e-6
 _MOST_EPSILON = 400  # for geometric noise, whose variance is e^-400 at this ε
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
-    "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}; with a share for "
-    "each table, which don't add up, {apart:.4g}."
+    "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}. With a share of "
+    "the budget for each table it is {apart:.4g}, but the tables don't add up."
 )
 _NOT_PROVED = (
     "The query {label!r}: no noise is proved for tables with margins at this part of the budget. "

@@ -177,16 +177,19 @@ def check_claim(  # noqa: PLR0917 (four calls)
     Its sensitivity must be one of `moves`, and its noise of one of the `families`.
     """
     fits = (
-        (claim.dimension == dimension, "it has other numbers than the spec"),
-        (claim.sensitivity in moves, "a unit moves its table otherwise"),
-        (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
-        (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-        (claim.grid is not None, "it has no grid, which every release is rounded to"),
+        (claim.dimension == dimension, "it has another number of coordinates than the spec"),
+        (claim.sensitivity in moves, "its sensitivity is not the table's"),
+        (
+            claim.neighbours == cells.neighbours,
+            f"expected a certificate for {cells.neighbours} neighbours",
+        ),
+        (claim.sampling_rate == 1, "it is about samples, but the release is of all rows"),
+        (claim.grid is not None, "it has no grid to which the release is rounded"),
         (
             claim.geometry is None or claim.geometry.kind == "cells",
-            "noise is alike in all numbers of a table",
+            "its noise is not the same in all numbers of the table",
         ),
-        (claim.noise.name in families, "no such noise is in tables with margins"),
+        (claim.noise.name in families, "its noise is of no family for tables with margins"),
     )
     for fit, why in fits:
         if not fit:

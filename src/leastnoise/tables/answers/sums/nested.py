@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 _FAMILIES = ("laplace", "gaussian", WHOLE)
 _WHOLE_SUMS = "Counts are whole, and all tables are sums of these, exactly."
 _UNLIKE = (
-    "Rows of a table may have unlike standard deviations: the root of their mean square is shown, "
+    "The rows of a table may have different standard deviations: their root mean square is shown, "
     "and the largest ±."
 )
 

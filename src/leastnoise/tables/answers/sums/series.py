@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 _LARGEST_COUNT = 1 << 39  # counts are clipped to it, so that sums are exact as floats
 _DRAWN = (
-    "Whole-number noise is drawn once for all {count:,} releases, on a tree of {tree} for each "
-    "cell, and revealed release by release. Totals are the sums of the published counts, exactly."
+    "Whole-number noise is drawn once for all {count:,} releases, on a tree with {tree} branches "
+    "for each cell, and revealed release by release. Totals are exact sums of published counts."
 )
 _FIGURES = (
     "The standard deviation of a count is {one:.4g}. Of the total after each release it is "

@@ -67,7 +67,9 @@ class OnATree(Summed):
         """The tables with the noise that `claims` state: one draw, with the share's whole ε."""
         where, claim = f"Query {cells.label!r}", claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
-            raise CertificateRejected(f"{where}: its counts have one draw of noise.")
+            raise CertificateRejected(
+                f"{where}: expected a certificate of one draw of noise for its counts."
+            )
         noise = cls.trees(cells).read(claim, share)
         tables = cls(cells=cells, budget=share, certificate=claim, noise=noise)
         strategy = tables.strategy

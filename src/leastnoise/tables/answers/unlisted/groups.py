@@ -81,7 +81,7 @@ class UnlistedGroups(OfOneQuery):
         """
         ((name, claim),) = claims
         where = f"Query {name!r}"
-        why = f"{where}: groups have a threshold, and chances decide of keys alone."
+        why = f"{where}: expected a certificate of noise with a threshold."
         claim = expect_claim(claim, ThresholdCertificate, why)
         layouts = find_layouts((self.query,), claim.noise.sensitivity)
         if layouts is None:
@@ -107,8 +107,14 @@ def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, 
         claim, layout.bounding, share, reach=1, neighbours=layout.neighbours, where=where
     )
     fits = (
-        (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
-        (claim.coordinate == layout.counted, "another number than the spec's decides"),
+        (
+            claim.noise.dimension == layout.dimension,
+            "its rows have another number of coordinates than the spec's",
+        ),
+        (
+            claim.coordinate == layout.counted,
+            "another number than the spec's decides on publication",
+        ),
     )
     for fit, why in fits:
         if not fit:
@@ -129,15 +135,15 @@ def check_threshold(
     One unit adds at most `reach` to the count that decides on publication.
     """
     fits = (
-        (claim.budget == share, "its budget is not the share that its importance gives"),
+        (claim.budget == share, "its budget is not the share that follows from its importance"),
         (
             isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
-            "it is about another number of groups that one unit is in",
+            "it is about units in another number of groups",
         ),
         (claim.reach == reach, f"a unit adds {reach:,} to the count that decides"),
-        (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
+        (claim.noise.grid is not None, "it has no grid to which the release is rounded"),
         (_falls_by_bits(claim.chance_below), "its chance_below is no multiple of a power of ½"),
-        (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
+        (claim.neighbours == neighbours, f"expected a certificate for {neighbours} neighbours"),
     )
     for fit, why in fits:
         if not fit:
@@ -273,8 +279,8 @@ def _on_page(groups: UnlistedPlan) -> str:
 def groups_on_page(chosen: GroupSizes) -> str:
     """The page's sentences about sizes of published groups, and about the bias of their counts."""
     return (
-        "Nobody listed these groups. None is here whose noisy count is below "
-        f"{chosen.threshold:.6g}: of groups of {chosen.half:,} every second one, of "
-        f"groups of {chosen.nearly:,} 95 %. A group that isn't here may be small, or empty. "
-        "Near the threshold a count that is here is biased upwards."
+        "Nobody listed these groups in advance. No group with a noisy count below "
+        f"{chosen.threshold:.6g} is shown. Of all groups of {chosen.half:,}, one half is shown; "
+        f"of groups of {chosen.nearly:,}, 95 %. A group that isn't shown may be small, or empty. "
+        "Near the threshold, shown counts are biased upwards."
     )

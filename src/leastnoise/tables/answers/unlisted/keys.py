@@ -64,7 +64,7 @@ class KeysAlone(OfOneQuery):
     ) -> KeysPlan:
         """Read the keys with the probabilities that `claims` state; reject any other statement."""
         ((name, claim),) = claims
-        why = "chances decide which keys are published, and nothing else does."
+        why = "expected a certificate of the chances by which its keys are published."
         claim = expect_claim(claim, KeysCertificate, f"Query {name!r}: {why}")
         check_keys(claim, self.layout, self.share_of_one, where=f"Query {name!r}")
         return KeysPlan(layout=self.layout, budget=self.share, claim=claim)
@@ -74,12 +74,15 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
     """Raise CertificateRejected unless the claim is about the keys of this layout."""
     bounding = layout.bounding
     fits = (
-        (claim.budget == share, "its budget is not the share that its importance gives"),
+        (claim.budget == share, "its budget is not the share that follows from its importance"),
         (
             isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
-            "it is about another number of groups that one unit is in",
+            "it is about units in another number of groups",
         ),
-        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
+        (
+            claim.neighbours == layout.neighbours,
+            f"expected a certificate for {layout.neighbours} neighbours",
+        ),
     )
     for fit, why in fits:
         if not fit:
@@ -150,9 +153,9 @@ class KeysPlan(AloneInDraw):
         yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
         yield Sentence(
             Topic.PAGE,
-            "Nobody listed these keys. Chance decides which are here: of keys of "
-            f"{self.half:,} every second one, of keys of {self.nearly:,} 95 %. How many have a "
-            "key is not published, and one that isn't here may have few, many or none.",
+            "Nobody listed these keys in advance. Chance decides which are shown: one half of all "
+            f"keys of {self.half:,} {units}, and 95 % of keys of {self.nearly:,}. The number of "
+            f"{units} with a key is not published. A key that isn't shown may have few or many.",
         )
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:

@@ -96,7 +96,9 @@ class WeightedSums(OfOneQuery):
         ((name, claim),) = claims
         where = f"Query {name!r}"
         if not isinstance(claim, Certificate):
-            raise CertificateRejected(f"{where}: its sums have one draw of noise.")
+            raise CertificateRejected(
+                f"{where}: expected a certificate of one draw of noise for its sums."
+            )
         strategy = check_draw(claim, self.layout, self.sums, self.share, where=where)
         ways = LeastSquares(queries=self.sums.queries, strategy=strategy)
         check_determined(ways, where=where)
@@ -133,9 +135,12 @@ def check_draw(
         (fits, "its sensitivity is not one that the spec implies"),
         (claim.dimension == numbers, "its noise is for another number of sums"),
         (claim.budget == replace(share, delta=delta_left), "its budget isn't its share"),
-        (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
-        (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-        (claim.grid is not None, "it has no grid, which every release is rounded to"),
+        (
+            claim.neighbours == cells.neighbours,
+            f"expected a certificate for {cells.neighbours} neighbours",
+        ),
+        (claim.sampling_rate == 1, "it is about samples, but the release is of all rows"),
+        (claim.grid is not None, "it has no grid to which the release is rounded"),
         (is_alike(claim), "noise is alike in all sums"),
     )
     for fit, why in checks:
