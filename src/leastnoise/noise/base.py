@@ -283,14 +283,14 @@ class Noise(ABC):
 
 
 def needs_norm(norm: Norm) -> str:
-    """The reason that is given if a sensitivity is declared only in another norm."""
+    """The reason why a law in this norm can't serve a sensitivity that is stated in other norms."""
     if norm == "integer":
         return "it needs a query of whole numbers, declared as such"
     return f"it needs a sensitivity in the {norm} norm"
 
 
 def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
-    """`scale` exactly; raises InvalidArgument unless it is positive and finite."""
+    """`scale` as a Fraction; raises InvalidArgument unless it is positive and finite."""
     number = exact(scale, name=name)
     if number <= 0:
         raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
@@ -355,10 +355,10 @@ _SERIES_TERMS = 40  # 2^k/k! at k = 40 is below 1e-35
 
 
 def exponential_moment(power: int, limit: float) -> float:
-    """∫₀^a x^p e^(−x) dx / a^(p+1) for a = limit >= 0 and p = power, 0, 1 or 2.
+    """The integral ∫₀^a x^p e^(−x) dx / a^(p+1) for a = limit >= 0 and p = power, 0, 1 or 2.
 
-    It is accurate to a few ulps: in closed form for a >= 2, below it by the series e^(−a) Σ_k
-    a^k/((p+1)(p+2)…(p+1+k)), whose terms are all positive.
+    It is accurate to a few ulps. For a >= 2 it has a closed form. For a < 2 it is the series e^(−a)
+    Σ_k a^k/((p+1)(p+2)…(p+1+k)), whose terms are all positive.
 
     >>> exponential_moment(2, 0.0)
     0.3333333333333333
@@ -376,7 +376,7 @@ def exponential_moment(power: int, limit: float) -> float:
 
 
 def gamma_ratio(x: float) -> float:
-    """Γ(x + ½)/Γ(x), x >= 1; from its series for large x, where lgamma differences lose digits."""
+    """The ratio Γ(x + ½)/Γ(x), x >= 1; for large x from a series, as differences lose digits."""
     if x < 30:
         return math.gamma(x + 0.5) / math.gamma(x)
     y = 1 / x  # coefficients of the asymptotic series of Γ(x+½)/(Γ(x)√x); next term 1e-4·y⁸
@@ -410,7 +410,7 @@ def log_gamma_ratio(x: float, rise: float) -> float:
 
 
 def stirling_remainder(x: float) -> float:
-    """Ln Γ(x) − (x − ½) ln x + x − ln √(2π) for x > 0."""
+    """The remainder ln Γ(x) − (x − ½) ln x + x − ln √(2π) of Stirling's formula, x > 0."""
     if x < _STIRLING_FROM:
         return math.lgamma(x) - (x - 0.5) * math.log(x) + x - math.log(2 * math.pi) / 2
     y = 1 / (x * x)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class VectorNoise(Noise):
-    """Noise whose coordinates need not be alike: each has its own variance.
+    """Noise whose coordinates may have different laws.
 
-    `variance` and `mean_abs` are means over the coordinates. `form` names the parameter that states
-    what a unit can do. A law of bounded range isn't `purely_private`: some of its losses are
-    infinite.
+    `variance` and `mean_abs` are means over the coordinates. `form` is the name of the parameter
+    that states the possible shifts, such as "body". A law of bounded range isn't `purely_private`:
+    some of its losses are infinite.
     """
 
     norm: ClassVar[Norm] = "body"
@@ -74,13 +74,13 @@ class VectorNoise(Noise):
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """1, since laws are built for the sensitivity; raises NotApplicable without a form."""
+        """Always 1, since the law's body holds all shifts; raises NotApplicable without a body."""
         if cls.form_of(sensitivity, dimension=dimension) is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
         return Fraction(1)
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """1 if the law hides all shifts; raises NotApplicable otherwise."""
+        """Always 1, the largest gauge of a shift; raises NotApplicable unless all are hidden."""
         if not self.hides(sensitivity):
             why = "it isn't proved to hide all shifts of this sensitivity"
             raise NotApplicable(family=self.name, why=why)
@@ -94,12 +94,15 @@ class VectorNoise(Noise):
     @property
     @abstractmethod
     def variances(self) -> NDArray[np.float64]:
-        """Var X_i, shape (dimension,)."""
+        """The variance Var X_i of each coordinate, shape (dimension,)."""
 
     @property
     @abstractmethod
     def mean_abses(self) -> NDArray[np.float64]:
-        """E|X_i|, shape (dimension,); raises NotApplicable if no closed form is known."""
+        """E|X_i| of each coordinate, shape (dimension,).
+
+        Raises NotApplicable if no closed form is known.
+        """
 
     @property
     def variance(self) -> float:
@@ -135,7 +138,7 @@ class BodyNoise(VectorNoise):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | None:
-        """The hull of all shifts."""
+        """The hull of all shifts, as the body of the law."""
         return sensitivity.body(dimension=dimension)
 
     @classmethod
@@ -149,7 +152,7 @@ class BodyNoise(VectorNoise):
 
     @abstractmethod
     def _radial(self, order: int) -> float:
-        """E ρ^order, for order 1 or 2."""
+        """The moment E ρ^order of the gauge in scales, for order 1 or 2."""
 
     @property
     def variances(self) -> NDArray[np.float64]:

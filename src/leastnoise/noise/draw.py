@@ -51,13 +51,12 @@ def prepare_draws(noise: Noise, *, grid: Fraction) -> Callable[[Entropy], Sample
 @final
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """One of several equal, independent parts of a law.
+    """A share of noise, which one of several clients adds to its values.
 
-    Each of several clients adds a share, so that nobody has to be trusted with the sum.
-
-    sampler: makes a draw of it, in units of `grid`. grid: the grid to which each client's sum is
-    rounded. distance: the sum of all rounded messages is within this total variation of a function
-    of the sum of all values and noise of the law, for any values.
+    The sum of all independent shares has the law of the noise, so nobody has to be trusted with the
+    sum without noise. `sampler` makes a draw of the share, in units of `grid`, to which each client
+    rounds its sum. For any values, the sum of all rounded messages is within the total variation
+    `distance` of post-processing of the sum of all values plus noise of the law.
     """
 
     sampler: Callable[[Entropy], Sampler]

@@ -1,6 +1,6 @@
-"""The table of our noise families: the law of each, and the functions that serve it.
+"""The table of our noise families: the law of each family, and the functions that it needs.
 
-They are named like entry points, "module:name", and imported at first use: who asks for Gaussian
+Functions are named like entry points, "module:name", and imported at first use: a user of Gaussian
 noise never imports the proofs of staircases.
 """
 
@@ -90,7 +90,7 @@ OURS: Mapping[str, Family] = {
         law="leastnoise.noise.radial.law:GeneralizedGamma",
         proof="leastnoise.noise.radial.proof.generalized_gamma:delta_ball",
         spherical=True,
-        enough_bits=27,  # its scale is promised to 1e-5, and more bits take seconds
+        enough_bits=27,  # the scale is only promised to 1e-5, and more bits take seconds
         lengthy=True,
         longest_is_worst=True,
         losses="leastnoise.noise.radial.privacy_losses:LOSSES",

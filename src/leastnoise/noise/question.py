@@ -33,7 +33,7 @@ from leastnoise.noise.base import Noise
 def _check_neighbours(
     stated: Neighbours | None, *, name: str, record: Releases
 ) -> Neighbours | None:
-    """`stated`; a Poisson sample is about records that are added or removed, and nothing else."""
+    """`stated`, checked: statements about Poisson samples are about add-remove neighbours only."""
     if stated is not None:
         _validate.one_of(stated, NEIGHBOURS, name=name)
     return stated if record.sampling_rate == 1 else common_neighbours((stated, "add-remove"))
@@ -46,13 +46,13 @@ class Releases:
 
     There are `compositions` releases. With `sampling_rate` < 1 each is of a Poisson sample that
     contains every record with that probability, independent of other records and samples.
-    `neighbours` is the relation under which no shift is longer; None leaves it to whoever declared
-    the sensitivity.
+    `neighbours` is the relation for which the shifts are stated; None leaves it to the user who
+    stated the sensitivity.
 
-    It differs from a `Question`, which has a budget, but no noise yet; this has noise, and a δ at
-    every ε. Several of them, with different noise and shifts, are proved together. Their shifts are
-    those behind the geometry, bounded from both sides, and each draw of one release counts as a
-    composition.
+    A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε.
+    Several of them, with different noise and shifts, can be proved together. The shifts are meant
+    after the geometry's map, bounded from both sides. If one release has several draws, each draw
+    counts as a composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
@@ -81,7 +81,7 @@ class ProvedDelta:
 
     @classmethod
     def within(cls, enclosure: arb) -> Self:
-        """The statement that δ(ε) lies in a ball."""
+        """The statement that δ(ε) lies in the ball `enclosure`."""
         return cls(lower=enclosure, upper=enclosure)
 
     @property
@@ -114,12 +114,12 @@ class HasErrors(Protocol):
 
     @property
     def mse(self) -> float:
-        """The expected squared error, in all coordinates."""
+        """The expected squared error, summed over all coordinates."""
         ...
 
     @property
     def mae(self) -> float:
-        """The expected absolute error, in all coordinates."""
+        """The expected absolute error, summed over all coordinates."""
         ...
 
 
@@ -149,16 +149,17 @@ class Question:
 
     All of `sensitivities` hold for the query; the search through one family is about one of them.
     With a `geometry` the noise goes through its map. The `budget` is for all `compositions`
-    releases together, each of a Poisson sample if `sampling_rate` < 1; the `loss` is of one
-    release. It decides those parameters other than the scale that a family's source leaves open;
-    `fixed` has those that the user has set (numbers, and tuples of them). `stated_neighbours` are
-    the neighbours if neither the sensitivity nor sampling fixes them.
+    releases together, each of a Poisson sample if `sampling_rate` < 1. The `loss` is the expected
+    error of one release. Parameters other than the scale minimise it, if a family's source leaves
+    them open. `fixed` has the parameters that the user has set (numbers, and tuples of numbers).
+    `stated_neighbours` are the neighbours if neither the sensitivity nor sampling fixes them.
 
     The subject of a proof is another record, `Releases`: it has noise, and no budget.
 
-    A family's `fit` and `several` (`Family`) get the question behind the map (`behind_geometry`),
-    and return the law for a worst shift of 1 in the family's norm. So only noise on the integers
-    depends on the length of shifts, and only noise in the shape of a body on the set of shifts.
+    The functions `fit` and `several` of a `Family` get the question about the noise itself
+    (`behind_geometry`), and return the law for a worst shift of 1 in the family's norm. So only
+    noise on the integers depends on the length of shifts, and only noise in the shape of a body
+    depends on the set of shifts.
     """
 
     budget: Budget
@@ -195,7 +196,7 @@ class Question:
         return min((radius for radius in radii if radius is not None), default=None)
 
     def through(self, sensitivity: Sensitivity, geometry: Geometry | None) -> Question:
-        """This question for one of the sensitivities, with noise through this geometry."""
+        """This question with one of its sensitivities, and noise that goes through `geometry`."""
         return replace(self, sensitivities=(sensitivity,), geometry=geometry)
 
     def behind_geometry(self, shifts: Sensitivity) -> Question:

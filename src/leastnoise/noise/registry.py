@@ -31,9 +31,10 @@ GROUP = "leastnoise.families"
 
 
 def family_named(name: str) -> type[Noise]:
-    """The family called `name`; raises InvalidArgument, with the nearest name.
+    """The law class of the family called `name`.
 
-    Raises NotRegistered if an entry point of that name leads to no such family.
+    Raises InvalidArgument, with the nearest name, for an unknown family. Raises NotRegistered if an
+    entry point of that name leads to no such family.
     """
     if isinstance(name, str) and name not in FAMILIES:
         _register_installed(name=name)

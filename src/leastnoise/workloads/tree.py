@@ -144,11 +144,10 @@ class Nodes(TreeTable):
         check_numbers(noise.shape, find_window(noise.branches, rates_of(noise)))
 
     def _of_numbers(self, by_position: Sequence[float], shape: TreeShape) -> Floats:
-        places = shape.positions_of[self.level]
-        expanded = np.empty(len(places))
-        expanded[slice(None) if self.numbers is None else self.numbers] = np.array(by_position)[
-            places
-        ]
+        positions = shape.positions_of[self.level]
+        expanded = np.empty(len(positions))
+        order = slice(None) if self.numbers is None else self.numbers
+        expanded[order] = np.array(by_position)[positions]
         return expanded
 
 

@@ -1,7 +1,7 @@
 """The least noise in the shape of a body for a budget: K-norm, staircase or two-sided.
 
-This noise is purely private: its largest loss is ε, and δ is left unspent. The search is over the
-shape of its steps, or over its core.
+This noise is purely private: its largest loss is ε, and δ is left unspent. The search is over γ,
+the end of the first step, or over the core. (The truncated staircase at the end spends δ.)
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-_SHAPE_BITS = 30  # of a shape's numerator, so that proofs compute with short fractions
+_SHAPE_BITS = 30  # bits of γ's or the core's numerator, so that proofs compute with short fractions
 
 
 def k_norm(question: Question) -> KNorm:
-    """The law e^(−ε₀N) with ε₀ = ε; raises NotApplicable if another family has the same law."""
+    """The law of density ∝ e^(−εN); raises NotApplicable if another family has the same law."""
     return law_with_loss(KNorm, question, pure_epsilon(KNorm, question))
 
 
@@ -71,7 +71,7 @@ def two_sided_laplace(question: Question) -> TwoSidedLaplace:
 
 
 def pure_epsilon(family: type[VectorNoise], question: Question) -> Fraction:
-    """ε, the largest loss of one release; raises NotApplicable if it is 0."""
+    """The budget's ε, the largest loss of one release; raises NotApplicable if it is 0."""
     if not question.budget.epsilon:
         raise NotApplicable(family=family.name, why="it is purely private, so it needs epsilon > 0")
     return question.budget.epsilon
@@ -99,7 +99,7 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
         return law_at(form, largest, max(least, min(most, _round_shape(shape))))
 
     grid = first(form.dimension, float(largest))
-    rounds = 34  # of the search: the shape to 1e-7, where the loss is flat
+    rounds = 34  # finds γ or the core to 1e-7, where the loss is flat
     return law_of_shape(
         minimise(lambda shape: question.loss.of(law_of_shape(shape)), grid, rounds=rounds)
     )
@@ -109,7 +109,7 @@ def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> 
     """Raise NotApplicable if steps are so short that they gain nothing and their sums are long."""
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
-    most_terms = 300_000  # of the sums for one shape: some 20 ms
+    most_terms = 300_000  # terms of the sums for one law: some 20 ms
     if decay < SMALLEST_DECAY or terms > most_terms:
         smooth = KNorm if family is KStaircase else TwoSidedLaplace
         why = f"its steps are too short to help: {smooth.name} has about the same error"
@@ -135,12 +135,12 @@ def _round_shape(shape: float) -> Fraction:
 
 
 def _smallest_shape(dimension: int, epsilon: float) -> float:
-    """A bound below the best shape, which is about e^(−ε/(D + 2)) for a large ε.
+    """The smallest γ or core to try: an eighth of e^(−ε/(D + 2)).
 
-    There the mass e^(−ε) beyond the first step and the mass within it have the same mean square,
-    γ².
+    For a large ε the best value is about e^(−ε/(D + 2)). There the mass within the first step and
+    the mass e^(−ε) beyond it contribute the same to the mean square.
     """
-    smallest = 1e-100  # of a shape
+    smallest = 1e-100
     return max(math.exp(-epsilon / (dimension + 2)) / 8, smallest)
 
 
@@ -206,8 +206,8 @@ _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 def several(task: SeveralReleases) -> VectorNoise:
     """The law for several releases together: the largest ε₀ that is proved to meet δ.
 
-    A largest loss of ε/k (before amplification by sampling) is always enough, and at δ = 0 nothing
-    else is. Raises NotApplicable for laws that are not purely private.
+    A largest loss ε₀ of ε/k (before amplification by sampling) is always small enough, and at δ = 0
+    no larger one is. Raises NotApplicable for laws that are not purely private.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
@@ -243,12 +243,12 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 
 
 def search(question: Question) -> TruncatedKStaircase:
-    """The law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
+    """The truncated staircase of least loss: decay ε, the best γ in (0, 1], the smallest radius.
 
-    `fixed` may set gamma. If it sets the radius or another decay, it has to set radius and gamma,
-    and the scale is the smallest that meets the budget. Raises NotApplicable if another family is
-    the same law, if `k-staircase` has the same loss to 1e-4, and for radii beyond 20,000; raises
-    InvalidArgument if a parameter is missing.
+    `fixed` may set gamma. If it sets the radius or another decay, it must set both radius and
+    gamma, and the scale is the smallest that meets the budget. Raises NotApplicable if another
+    family has the same law, if `k-staircase` has the same loss to 1e-4, and for radii beyond
+    20,000. Raises InvalidArgument if a parameter is missing.
     """
     body = _body(question)
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
@@ -260,7 +260,7 @@ def search(question: Question) -> TruncatedKStaircase:
     )
     law = TruncatedKStaircase(scale=1, body=body, gamma=gamma, radius=radius, decay=decay)
     pure = None if fixed else _untruncated_loss(question)
-    gain = Fraction(1, 10_000)  # of the loss; a smaller gain is not worth a δ > 0
+    gain = Fraction(1, 10_000)  # a smaller relative gain is not worth a δ > 0
     if pure is not None and question.loss.of(law) > (1 - gain) * pure:
         why = "its range would end so far out that k-staircase has the same error with delta = 0"
         raise NotApplicable(family=TruncatedKStaircase.name, why=why)
@@ -290,7 +290,7 @@ def _untruncated_loss(question: Question) -> float | None:
 def _best_truncation(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """The γ of least loss, and the radius R that goes with it."""
+    """The γ of least loss, and the smallest radius R at this γ."""
     epsilon = float(budget.epsilon)
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     cut = CutStaircase(
@@ -301,14 +301,14 @@ def _best_truncation(
         loss=loss,
         outside=partial(_outside, dimension=dimension),
     )
-    # the gauge is about Gamma(D)/ε; at ε = 0 the law is uniform, and a shift moves D/2R of it out
+    # the gauge is about Gamma(D)/ε; at ε = 0 the law is uniform, and a shift moves out about D/2R
     steps = (dimension - log_delta) / epsilon if epsilon else math.inf
     guess = min(steps, dimension / 2 * math.exp(-log_delta), MAX_STEPS)
     return cut.least(gamma, guess=math.ceil(guess))
 
 
 def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
-    """The share of aK outside s + bK, a <= b, for a corner s of a cube K."""
+    """The share of the volume of aK outside s + bK, a <= b, for a corner s of a cube K."""
     gone = np.clip((a - b + 1) / (2 * a), 0.0, 1.0)
     with np.errstate(divide="ignore"):
         return -np.expm1(dimension * np.log1p(-gone))

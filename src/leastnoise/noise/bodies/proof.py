@@ -48,7 +48,7 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
         queries = counting_queries(noise)
         if queries is None:
             return -ball((epsilon - largest) / 2).expm1()
-        # the gauge treats 0 like the d coordinates, so j ones have the curve of d + 1 − j ones
+        # by symmetry j ones have the curve of d + 1 − j ones (theory/bodies.md §1)
         most = (queries + 1) // 2
         return _largest(_corner(queries, ones, largest - epsilon) for ones in range(1, most + 1))
     return largest_loss_probability(noise) * -ball(epsilon - largest).expm1()
@@ -74,9 +74,10 @@ def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
 
 
 def largest_loss_probability(noise: VectorNoise) -> arb:
-    """Enclose an upper bound on P(loss = ε₀) for a law whose losses are 0 and ±ε₀.
+    """Enclose an upper bound on P(loss = ε₀).
 
-    For other laws it is the value of randomised response, whose curve no ε₀-DP law exceeds.
+    For a staircase in a gauge it follows from the total variation. For other laws it is the value
+    of randomised response, whose curve no ε₀-DP law exceeds.
     """
     largest = ball(_check_pure(noise).largest_loss)
     response = 1 / (1 + (-largest).exp())
@@ -168,13 +169,13 @@ def _overlap(queries: int, ones: int) -> fmpq_poly:
     return fmpq_poly([fmpq(total.numerator, total.denominator * whole) for total in sums])
 
 
-_MOST_POWER = 64  # dimension up to which steps are summed in closed form, at quadratic cost
+_MOST_POWER = 64  # up to this dimension steps are summed in closed form, at quadratic cost
 _MOST_WAVES = 64
 
 
 @lru_cache(maxsize=64)
 def _total_variation(noise: KStaircase, bits: int) -> arb:
-    """Enclose an upper bound on TV, at a precision of `bits`.
+    """Enclose an upper bound on the total variation TV between X and X + s, at `bits` bits.
 
     TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, with equality at a corner of a box; both sums
     are over k >= 0.
@@ -210,7 +211,7 @@ def _shifted_sum(powers: list[arb], first: Fraction) -> arb:
 
 
 def _variation_by_waves(noise: KStaircase) -> arb:
-    """Enclose the total variation by Poisson's summation formula; few terms if steps are short.
+    """Enclose the bound of `_total_variation` by Poisson's formula: few terms if steps are short.
 
     notation: λ = decay, c = (2π/λ)². For D >= 1 and 0 <= a <= 1, Σ_{k>=0} q^k (k + a)^D = e^(λa)
     D!/λ^(D+1) S(a) with S(a) = Σ_m e^(2πima) (1 + 2πim/λ)^(−D−1), over all integers m. The ratio of
@@ -235,17 +236,17 @@ def _variation_by_waves(noise: KStaircase) -> arb:
 
 
 def _variation_by_steps(noise: KStaircase) -> arb:
-    """Enclose the total variation, step by step.
+    """Enclose the bound of `_total_variation` by adding the sums step by step.
 
-    The first sum is cut off; the rest of the second is at most a geometric series. The result is 1
-    if too many steps remain.
+    The first sum is cut off, and the rest of the second sum is at most a geometric series. The
+    result is 1 if there are too many steps.
     """
     d, gamma = noise.dimension, noise.gamma
     fall = (-ball(noise.decay)).exp()
     inner = outer = arb(0)
     weight, first, half = arb(1), ball(gamma), arb(0.5)
-    most_summands = 20_000  # of a sum over the steps of a staircase
-    negligible = 2.0**-140  # of such a sum; the rest is bounded by a geometric series
+    most_summands = 20_000  # largest number of terms of the sums
+    negligible = 2.0**-140  # relative size of terms at which the sums end
     for k in range(most_summands):
         edge = first + k
         term = weight * edge**d

@@ -1,1 +1,1 @@
-"""Laplace and Gaussian noise, their cut-off and their cross: flipped Huber noise."""
+"""Laplace, truncated Laplace, Gaussian and flipped Huber noise."""

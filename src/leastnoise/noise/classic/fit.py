@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def gaussian_search(question: Question) -> Gaussian:
-    """The law of smallest scale."""
+    """The Gaussian law with the smallest scale that meets the budget."""
     scale = common_fit.gaussian(question.dimension, question.budget)
     return Gaussian(scale=scale, dimension=question.dimension)
 
@@ -41,7 +41,7 @@ def gaussian_search(question: Question) -> Gaussian:
 
 
 def laplace_search(question: Question) -> Laplace:
-    """The law of smallest scale."""
+    """The Laplace law with the smallest scale that meets the budget."""
     scale = common_fit.laplace(question.dimension, question.budget)
     return Laplace(scale=scale, dimension=question.dimension)
 
@@ -50,10 +50,10 @@ def laplace_search(question: Question) -> Laplace:
 
 
 def truncated_laplace_search(question: Question) -> TruncatedLaplace:
-    """The published law: b = 1/ε at the smallest radius; or the smallest b at a fixed radius.
+    """The published law, b = 1/ε at the smallest radius; or the smallest b at a fixed radius.
 
-    A smaller b with its own, larger radius can have less loss; that isn't the published law, but
-    `fixed` may set any radius. Raises NotApplicable for epsilon = 0, where b would be infinite.
+    Another b with its own radius can have less loss, but isn't the published law; `fixed` may set
+    any radius. Raises NotApplicable for epsilon = 0, where b would be infinite.
     """
     if "radius" in question.fixed:
         return _at_radius(question, Fraction(question.fixed["radius"]))
@@ -96,12 +96,12 @@ def _at_radius(question: Question, radius: Fraction) -> TruncatedLaplace:
     return TruncatedLaplace(scale=scale, radius=radius)
 
 
-_ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
-# While the corner is searched: the loss is flat about its minimum, which hides such errors.
+_ROOT = IncreasingRoot(tolerance=1e-12)  # in ln(1/γ), or in ln of the corner
+# For the search of the corner: the loss is flat around its minimum, so this is accurate enough.
 _ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
 
 # For several releases:
-_ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
+_ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # in ln(1/scale)
 
 
 def huber_search(question: Question) -> FlippedHuber:
@@ -136,8 +136,8 @@ def huber_search(question: Question) -> FlippedHuber:
         last_inverse = _least_gamma_inverse(question, corner, guess=last_inverse, root=_ROUGH)
         return standard_moment(power, corner) / last_inverse**power
 
-    # the tail, of mass e^(−u²), has no effect from u = 40 on, if its loss of t²/2 beyond ut = ε
-    # hasn't
+    # the tail has a mass of e^(−u²), which is negligible from u = 40 on, unless its loss of t²/2
+    # beyond ut = ε matters
     last = max(40.0, 2 * math.sqrt(epsilon))
     u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()], thorough=False)
     inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
@@ -188,12 +188,12 @@ def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
 
 
 def _add_margin(gamma: Fraction) -> Fraction:
-    # beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ
+    # a further margin, because the float δ loses digits if the shift is tiny relative to γ
     return gamma * (1 + common_fit.MARGIN + gamma / 10**15)
 
 
 def _to_float(number: Fraction) -> Fraction:
-    """A float near `number`, so that it is short when stored and printed."""
+    """Round `number` to a float, so that it is short when stored and printed."""
     return Fraction(float(number))
 
 
@@ -208,7 +208,7 @@ class _Newton:
         self._slope = math.nan
 
     def find(self, over: Callable[[float], float], x: float) -> float:
-        """About the root of an increasing function, near x."""
+        """The approximate root of an increasing function, near x."""
         value = over(x)
         if math.isnan(self._slope):
             self._slope = (over(x + self._near) - value) / self._near
@@ -225,11 +225,11 @@ class _Newton:
 
 
 def huber_several(task: SeveralReleases) -> FlippedHuber:
-    """The law for a worst shift of 1 that may be drawn several times.
+    """The law for several releases, each with a worst shift of 1.
 
-    The corner u = α/γ is searched in floats, for samples on coarse lattices, from the Gaussian's 0
-    to where the tails have no effect. `fixed` may set alpha and gamma; then the scale follows.
-    Raises InvalidArgument if it sets only one of them.
+    The corner u = α/γ is searched in floats (for samples, on coarse lattices), from 0, the
+    Gaussian, to where the tails have no effect. `fixed` may set alpha and gamma; then the scale
+    follows. Raises InvalidArgument if it sets only one of them.
     """
     question, compositions = task.question, task.question.compositions
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
@@ -267,7 +267,7 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
         near = factor * width
         return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
 
-    # the tail has a mass of e^(−u²); beyond ut = ε its loss of t²/2 has no effect
+    # the tail has a mass of e^(−u²), and beyond ut = ε its loss of t²/2 has no effect
     smallest_corner = 0.25
     last = max(math.sqrt(math.log(compositions / question.budget.delta)), smallest_corner)
     last = max(1.2 * last, 2 * math.sqrt(float(question.budget.epsilon)))
@@ -277,7 +277,7 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
     )  # for few draws, 5 left the loss up to 1 % above the least
     corners = [0.0, *np.geomspace(smallest_corner, last, count).tolist()]
     losses = {corner: loss(corner) for corner in corners}
-    closer = (1 / 3, 2 / 3)  # between the corners tried so far
+    closer = (1 / 3, 2 / 3)  # positions between the corners that were tried
     for _ in range(2 if in_floats else 1):
         corners = sorted(losses)
         best = corners.index(min(corners, key=losses.__getitem__))

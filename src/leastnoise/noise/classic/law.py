@@ -65,7 +65,7 @@ class Gaussian(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """σ√(2/π)."""
+        """E|X_i| = σ√(2/π)."""
         return float(self.scale) * math.sqrt(2 / math.pi)
 
 
@@ -117,7 +117,7 @@ class Laplace(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """The scale b itself."""
+        """E|X_i| = b, the scale."""
         return float(self.scale)
 
 
@@ -175,16 +175,16 @@ class TruncatedLaplace(Noise):
 
     @property
     def variance(self) -> float:
-        """b²(2 − (a² + 2a)/(e^a − 1))."""
+        """The variance b²(2 − (a² + 2a)/(e^a − 1))."""
         return self._moment(2)
 
     @property
     def mean_abs(self) -> float:
-        """b(1 − a/(e^a − 1))."""
+        """E|X| = b(1 − a/(e^a − 1))."""
         return self._moment(1)
 
     def _moment(self, power: int) -> float:
-        """E|X|^power as (ab)^power times a ratio of moments up to a."""
+        """The moment E|X|^power: (ab)^power times a ratio of exponential moments up to a."""
         a = float(self.radius)
         ratio = exponential_moment(power, a) / exponential_moment(0, a)
         return ratio * float(self.scale * self.radius) ** power
@@ -251,11 +251,11 @@ class FlippedHuber(Noise):
 
     @property
     def corner(self) -> Fraction:
-        """The u = α/γ of the formulas."""
+        """The corner u = α/γ."""
         return self.alpha / self.gamma
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log f(x): with y = |x|/(scale·γ) it is −uy or −(y² + u²)/2, minus ln Z."""
+        """Ln f(x): −uy or −(y² + u²)/2 with y = |x|/(scale·γ), minus ln of the normaliser."""
         u, unit = float(self.corner), float(self.scale * self.gamma)
         y = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / unit
         exponent = np.where(y <= u, u * y, (y * y + u * u) / 2)
@@ -263,27 +263,27 @@ class FlippedHuber(Noise):
 
     @property
     def variance(self) -> float:
-        """E X², by `standard_moment`."""
+        """The variance E X², from `standard_moment`."""
         return standard_moment(2, float(self.corner)) * float(self.scale * self.gamma) ** 2
 
     @property
     def mean_abs(self) -> float:
-        """E|X|, by `standard_moment`."""
+        """E|X|, from `standard_moment`."""
         return standard_moment(1, float(self.corner)) * float(self.scale * self.gamma)
 
 
 def standard_mass(corner: float) -> float:
-    """∫₀^∞ e^(−h), half of the normaliser of the density, for scale = γ = 1."""
+    """The integral ∫₀^∞ e^(−h), half of the density's normaliser, for scale = γ = 1."""
     return _moment(0, corner)
 
 
 def standard_moment(power: int, corner: float) -> float:
-    """E|Y|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
+    """The moment E|Y|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
     return _moment(power, corner) / _moment(0, corner)
 
 
 def _moment(power: int, u: float) -> float:
-    """∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy."""
+    """The integral ∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy, p = power."""
     body = u ** (power + 1) * exponential_moment(power, u * u)
     edge = math.exp(-u * u)
     tail = math.exp(-u * u / 2) * math.sqrt(math.pi / 2) * math.erfc(u / math.sqrt(2))

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 def gaussian_quantile(noise: Gaussian, outside: float) -> float:
-    """Invert P(|X| > t) = erfc(t/√2)."""
+    """The t with P(|X| > t·scale) = erfc(t/√2) = outside."""
     del noise
     return solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)
 
@@ -94,7 +94,7 @@ def gaussian_differential(*, sigma: Fraction, sensitivity: Fraction) -> Fraction
 
 
 def laplace_quantile(noise: Laplace, outside: float) -> float:
-    """Invert P(|X| > t) = e^(−t)."""
+    """The t with P(|X| > t·scale) = e^(−t) = outside."""
     del noise
     return -math.log(outside)
 
@@ -109,8 +109,8 @@ def laplace_difference(
 ) -> float:
     """The t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
 
-    The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) for r = 1. Near 1
-    digits cancel; there t for r = 1 is used, times max(r, 1), which is no smaller.
+    The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) for r = 1. For r near 1
+    digits cancel. There the result is the t for r = 1 times max(r, 1), which is no smaller.
     """
     del noise, coordinates
     square, alike = ratio * ratio, abs(ratio - 1) < 1e-6
@@ -152,17 +152,17 @@ def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: fl
 
 
 def truncated_laplace_quantile(noise: TruncatedLaplace, outside: float) -> float:
-    """Invert P(|X| <= t) = (1 − e^(−t))/(1 − e^(−radius))."""
+    """The t with P(|X| > t·scale) = outside, from P(|X| <= t) = (1 − e^(−t))/(1 − e^(−radius))."""
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
 
 
-_GRADING = 4.0 ** -np.arange(9)  # both ends of a stretch may be steep: exponents up to 6e6
+_GRADING = 4.0 ** -np.arange(9)  # parts shrink by 4 towards both ends, which may be steep
 
 
 @final
 @dataclass(frozen=True)
 class _FloatForm:
-    """A polynomial square·y² + slope·y + constant: h on a stretch, or L − ε."""
+    """A polynomial square·y² + slope·y + constant, which is h or L − ε between two kinks."""
 
     square: float
     slope: float
@@ -215,7 +215,7 @@ def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
 
 @final
 class _Excess:
-    """L − ε, with exact constants: if L is flat and near ε, they hold all digits of δ."""
+    """The function L − ε with exact constants: if L is flat and near ε, δ needs all digits."""
 
     def __init__(self, *, corner: float, shift: float, epsilon: float) -> None:
         self._corner, self._shift = corner, shift
@@ -224,7 +224,7 @@ class _Excess:
         self._tail, self._square = u * u / 2, t * t / 2
 
     def near(self, point: float) -> _FloatForm:
-        """L − ε near `point`, h(y − t) − h(y) − ε."""
+        """The polynomial of L − ε = h(y − t) − h(y) − ε near `point`."""
         here = _FloatForm.at(point, self._corner)
         there = _FloatForm.at(point - self._shift, self._corner)
         constant = -self._epsilon
@@ -241,9 +241,9 @@ class _Excess:
 @final
 @dataclass
 class _Sweep:
-    """The integral to the right of `at`, which grows stretch by stretch to the left.
+    """The integral of f·(1 − e^(ε − L)) to the right of `at`, extended to the left kink by kink.
 
-    `least` is the smallest h so far; `gap` is L − ε and `height` is h − least, at `at`.
+    `least` is the smallest h so far. At `at`, `gap` is L − ε and `height` is h − least.
     """
 
     at: float
@@ -254,14 +254,14 @@ class _Sweep:
 
     @classmethod
     def beginning(cls, start: float, here: _FloatForm) -> _Sweep:
-        """Start at L = ε, on a stretch where h is `here`; h is smallest there if left of 0."""
+        """Start where L = ε, at `start`, near which h is the polynomial `here`."""
         value = here.value(start)
         least = value if start < 0 else 0.0
         return cls(at=start, least=least, height=value - least)
 
     def pass_over(self, left: float, loss: _FloatForm, here: _FloatForm) -> None:
         """Add the integral of e^(least − h)(1 − e^(ε − L)) over [left, at], and move to `left`."""
-        if left == -math.inf:  # on to where e^(−y²/2) is e^-45 of its peak
+        if left == -math.inf:  # up to where e^(−y²/2) is e^-45 of its peak
             rest = max(NEGLIGIBLE - self.height, 1.0)
             width = 2 * rest / (-self.at + math.sqrt(self.at * self.at + 2 * rest))
         else:
@@ -287,7 +287,10 @@ def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def huber_quantile(noise: FlippedHuber, outside: float) -> float:
-    """Invert the mass beyond y: for y <= u it is (e^(−uy) − e^(−u²))/u plus the tail's mass."""
+    """The t with P(|X| > t·scale) = outside, by inverting the mass beyond y = t/γ.
+
+    For y <= u this mass is (e^(−uy) − e^(−u²))/u plus the tail's mass.
+    """
     u, gamma = float(noise.corner), float(noise.gamma)
     beyond = outside * standard_mass(u)
     peak = math.exp(-u * u / 2) * math.sqrt(math.pi / 2)  # the tail is peak·erfc(y/√2)

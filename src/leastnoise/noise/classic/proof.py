@@ -106,7 +106,10 @@ def huber_delta_ball(noise: FlippedHuber, *, shift: Fraction, epsilon: Fraction)
 @final
 @dataclass(frozen=True)
 class _Form:
-    """One stretch of h: square·y² + slope·y + constant; `inner` where it is linear."""
+    """The polynomial square·y² + slope·y + constant that is h between two of its kinks.
+
+    `right` is True on the right of 0, and `inner` between the corners, where h is linear.
+    """
 
     square: Fraction
     slope: Fraction
@@ -116,7 +119,7 @@ class _Form:
 
     @classmethod
     def at(cls, point: Fraction, u: Fraction) -> _Form:
-        """Return the form of h near `point`."""
+        """The polynomial of h near `point`."""
         right, zero = point > 0, Fraction(0)
         if abs(point) <= u:
             return cls(zero, u if right else -u, zero, right, inner=True)
@@ -126,9 +129,10 @@ class _Form:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Stretch:
-    """A stretch where L(y) = square·y² + slope·y + constant; `least` is L at its right end.
+    """A stretch between two kinks of L, where L(y) = square·y² + slope·y + constant.
 
-    `least` is None for the last stretch, where L starts at ε or below.
+    `here` and `there` are h at y and at y − t. `least` is L at the right end of the stretch; None
+    for the last stretch, where L starts at ε or below.
     """
 
     here: _Form
@@ -141,7 +145,7 @@ class _Stretch:
 
 @lru_cache(maxsize=64)  # they are the same for every ε
 def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
-    """The stretches between the kinks of h and of its shifted copy, and the stretch before them."""
+    """The stretches between the kinks of h and of its shifted copy, from the left."""
     kinks = sorted({center + side for center in (Fraction(0), t) for side in (-u, Fraction(0), u)})
     stretches: list[_Stretch] = []
     for left, right in pairwise((kinks[0] - 2, *kinks)):
@@ -165,7 +169,7 @@ def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
 
 
 def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, _Form]:
-    """The y with L(y) = ε, and the forms of h at y and at y − t.
+    """The y with L(y) = ε, and the polynomials of h at y and at y − t.
 
     L decreases to −∞, and it is at most ε at u + t, since L(t/2) = 0. So y is in the stretch that
     ends at the first kink where L <= ε.
@@ -176,7 +180,7 @@ def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, 
 
 
 def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:
-    """The root where square·y² + slope·y + constant decreases: there the slope is −√D."""
+    """The root where square·y² + slope·y + constant decreases, with the slope −√discriminant."""
     if square == 0:
         return ball(-constant / slope)
     discriminant = slope * slope - 4 * square * constant
@@ -184,7 +188,7 @@ def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:
 
 
 class _Masses:
-    """Integrals of e^(−h)."""
+    """The integrals of e^(−h) over half-lines, unnormalised."""
 
     def __init__(self, u: Fraction) -> None:
         self._u = ball(u)
@@ -204,7 +208,7 @@ class _Masses:
         return self._above(-y, inner=form.inner)
 
     def _above(self, r: arb, *, inner: bool) -> arb:
-        """Enclose the mass beyond r >= 0: on the body, or in the tail."""
+        """Enclose the mass beyond r >= 0; `inner` if r is at most the corner."""
         if inner:
             return self._tail + ((-self._u * r).exp() - self._edge) / self._u
         return self._beyond(r)

@@ -22,7 +22,7 @@ from leastnoise.noise.draw import Share
 
 
 def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
-    """Draws of a Gaussian `noise`, in units of `grid`."""
+    """A factory of draws of Gaussian `noise`, in units of `grid`."""
     return ScaledDraws(factor=noise.scale / grid, quantile=HALF_NORMAL)
 
 
@@ -32,7 +32,7 @@ def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
 _LEAST_STEPS, _MOST_SHARES = 1 << 10, 1 << 20
 """The smallest standard deviation of a share in grid steps, and the most shares, proved in §8."""
 _DISTANCE = Fraction(1, 1 << 6000)
-"""Above d·e^(−4s²) for d <= 2^53 coordinates and s >= 2^10; it is far less."""
+"""A bound on the total variation d·e^(−4s²), for d <= 2^53 coordinates and s >= 2^10 grid steps."""
 _ROOT_BITS = 64
 
 
@@ -47,7 +47,7 @@ def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
 
 
 def _root_below(count: int) -> Fraction:
-    """√count, rounded down by less than 2^-64."""
+    """The root √count, rounded down by less than 2^-64."""
     return Fraction(isqrt(count << 2 * _ROOT_BITS), 1 << _ROOT_BITS)
 
 
@@ -55,7 +55,7 @@ def _root_below(count: int) -> Fraction:
 
 
 def laplace_draws(noise: Laplace, grid: Fraction) -> ScaledDraws:
-    """Draws of a Laplace `noise`, in units of `grid`."""
+    """A factory of draws of Laplace `noise`, in units of `grid`."""
     return ScaledDraws(factor=noise.scale / grid, quantile=EXPONENTIAL)
 
 
@@ -65,7 +65,7 @@ def laplace_draws(noise: Laplace, grid: Fraction) -> ScaledDraws:
 
 
 def truncated_laplace_draws(noise: TruncatedLaplace, grid: Fraction) -> ScaledDraws:
-    """Draws of a truncated Laplace `noise`, in units of `grid`."""
+    """A factory of draws of truncated Laplace `noise`, in units of `grid`."""
     radius = noise.radius
 
     def constants() -> PartConstants:
@@ -77,7 +77,7 @@ def truncated_laplace_draws(noise: TruncatedLaplace, grid: Fraction) -> ScaledDr
 
 
 def huber_draws(noise: FlippedHuber, grid: Fraction) -> ScaledDraws:
-    """Draws of a flipped Huber `noise`, in units of `grid`."""
+    """A factory of draws of flipped Huber `noise`, in units of `grid`."""
     c = noise.corner
     tail = RescaledPart(quantile=HALF_NORMAL, constants=lambda: _tail(c))
     body = RescaledPart(quantile=EXPONENTIAL, constants=lambda: _body(c))

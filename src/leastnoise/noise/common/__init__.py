@@ -1,1 +1,1 @@
-"""Parts that several kinds of noise share: fits, laws, profiles and proofs."""
+"""Fits, laws, profiles and proofs that several kinds of noise share."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
-    """Masses at −n·step … n·step that have nowhere a smaller δ(ε) than the masses at `losses`.
+    """Move the masses at `losses` to −n·step … n·step, which lowers δ(ε) at no ε.
 
     Each mass is split between the two neighbouring points, so that P and Q keep their total masses.
     """
@@ -32,7 +32,10 @@ def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
 
 
 def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
-    """Ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses with these masses."""
+    """The estimate of ln δ(ε) for `compositions` losses with these masses and the sum S.
+
+    δ(ε) = Σ P(S = z)(1 − e^(ε−z))₊.
+    """
     size = len(masses) // 2
     z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
     with np.errstate(divide="ignore"):
@@ -46,7 +49,7 @@ def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions
     log_moment, tilted = _tilt(logs, z, low)
     mean = float(tilted @ z)
     spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
-    apart = 12  # standard deviations of the tilted sum that don't wrap around
+    apart = 12  # the window has so many standard deviations of the tilted sum on each side
     window = min(2 * apart * spread + len(z), compositions * 2 * size + 1)
     n = 1 << math.ceil(math.log2(window + 1))
     padded = np.zeros(n)
@@ -61,7 +64,7 @@ def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions
 
 
 def _tilt(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
-    """Ln Σ w e^(tilt·z) and the tilted law."""
+    """The logarithm of Σ w e^(tilt·z), and the tilted law."""
     exponents = logs + tilt * z
     largest = float(exponents.max())
     weights = np.exp(exponents - largest)

@@ -1,4 +1,4 @@
-"""Fits that several kinds share: classic laws, fixed shapes, matched laws, cut staircases."""
+"""Fits that several kinds share: classic laws, laws of a given shape, and truncated staircases."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 # the accuracy of the float δ(ε) (about 1e-13 relative); a proof decides later if it is private.
 
 
-# Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
+# The accuracy of ln(shift/scale): far above the float error of ln δ, far below the promised 1e-9.
 ROOT = IncreasingRoot(tolerance=4e-13)
 
-# Of scales, radii and widths that are roots of the float δ, accurate to 1e-12: the proof needs a
-# little room above its error. It is far below the 1e-9 promised too.
+# The relative increase of scales, radii and widths that are roots of the float δ. The float δ is
+# accurate to 1e-12, and the proof needs more room than that. It is far below the promised 1e-9.
 MARGIN = Fraction(1, 10**11)
 
 # Room for the roundings of a closed form, and for δ's own enclosure to be rounded up to a float.
 ROUNDING = 1e-14
 
-# Below this excess over ε (relative to ε) the pure guarantee is within 1e-9 of the minimum.
+# If 1/σ exceeds ε by less than this (relative), 1/ε is within 1e-9 of the smallest scale.
 PURE = 5e-10
 
 
 def gaussian(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ; Balle & Wang (2018) by a root search in ln(1/σ)."""
+    """The smallest σ of Gaussian noise, by a root search in ln(1/σ) for Balle & Wang's δ (2018)."""
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
@@ -66,7 +66,7 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest b, 1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2); 1/ε at δ = 0."""
+    """The smallest scale b of Laplace noise, 1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2)."""
     del dimension
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -75,7 +75,10 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ by a root search in ln(1/σ − ε), or 1/ε if that is within 1e-9."""
+    """The smallest σ of the l2 mechanism, by a root search in ln(1/σ − ε).
+
+    It is 1/ε if that is within 1e-9 of the smallest σ.
+    """
     if budget.delta == 0:
         return 1 / budget.epsilon
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
@@ -129,7 +132,7 @@ _MATCHED = Bisection(halvings=20)
 
 
 def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
-    """About the budget (ε', leaked) that a Gaussian of that σ meets in one release."""
+    """The approximate budget (ε', leaked) that a Gaussian of that σ meets in one release."""
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
     high = math.log(most)
@@ -145,11 +148,11 @@ def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
 # The end of a truncated staircase, and the position of its steps: one search for all such laws.
 
 
-_RADIUS_ROOT = IncreasingRoot(tolerance=1e-13)  # of R
-_ROUGH = IncreasingRoot(tolerance=1e-9)  # while γ is searched
-_POINTS = 12  # of each half of the grid for γ; the loss has kinks where the steps change
-_POSITIONS = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # of the last edge, tried first
-_TERMS = 12  # of a Chebyshev series between two places
+_RADIUS_ROOT = IncreasingRoot(tolerance=1e-13)  # for the final R
+_ROUGH = IncreasingRoot(tolerance=1e-9)  # for R during the search of γ
+_POINTS = 12  # points in each half of the grid for γ; the loss has kinks where m changes
+_POSITIONS = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # positions that are tried first
+_TERMS = 12  # terms of a Chebyshev series between two positions
 _NODES = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
 _TO_SERIES = np.cos(np.outer(np.arange(_TERMS), np.arccos(_NODES))) * 2 / _TERMS
 _TO_SERIES[0] /= 2
@@ -162,7 +165,8 @@ class CutStaircase:
 
     `outside(a, b)` is the share of aK outside bK, a <= b, after the worst shift.
 
-    notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge, at most 1 beyond e_{m−1}.
+    notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge. The position of R is R −
+    e_{m−1}, in (0, 1] (R/γ if m = 0).
 
     The shares of the balls are π_j ∝ (1 − e^−ε) e^−εj e_j^d for j < m, π_m ∝ e^−εm R^d. δ comes
     from the mass of the last two balls outside the shifted copy. It decreases with m, but not
@@ -196,20 +200,20 @@ class CutStaircase:
         return gamma, Fraction(radius * (1 + float(MARGIN)))
 
     def _grid(self) -> list[float]:
-        """Even steps, and geometric ones for large ε, where γ^d is compared with e^−ε."""
+        """Grid points for γ: evenly spaced, and geometric for large ε, where γ^d is about e^−ε."""
         even = np.linspace(1 / _POINTS, 1.0, _POINTS)
         first = math.exp(-self.epsilon / self.dimension) / 10
         geometric = np.geomspace(max(first, float(SMALLEST_SQUARED)), 1.0, _POINTS)
         return sorted({*even.tolist(), *geometric.tolist()})
 
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The smallest R that meets δ, and its m; the loss increases with R."""
+        """The m and the smallest R that meet δ; the loss increases with R."""
         whole, unsafe, safe = self._period(gamma, guess)
         position = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
         return whole, self._edge_at(gamma, whole, position)
 
     def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The radius to about 1e-9, which is enough to choose γ.
+        """The m and R of `_radius` to about 1e-9, which is enough to choose γ.
 
         If ln δ is a polynomial between neighbouring positions, one evaluation is enough.
         """
@@ -218,7 +222,7 @@ class CutStaircase:
         series = (
             _TO_SERIES @ (self._log_delta(gamma, whole, positions) - self.log_target)
         ).tolist()
-        polynomial = 1e-10  # relative to its slope: the size of the last terms of a good fit
+        polynomial = 1e-10  # largest size of the last terms of a good fit, relative to its slope
         if max(map(abs, series[-2:])) > polynomial * abs(series[1]):
             position = self._root(_ROUGH, gamma, whole, unsafe=unsafe, safe=safe)
         else:
@@ -239,14 +243,14 @@ class CutStaircase:
         return float(self._last_edge(gamma, whole, np.array([position]))[0])
 
     def _moment(self, gamma: float, whole: int, radius: float) -> float:
-        """A multiple of the loss: Σ π_j e_j, or Σ π_j e_j²."""
+        """A number proportional to the loss: Σ π_j e_j, or Σ π_j e_j²."""
         ends = np.append(gamma + np.arange(whole), radius)
         logs = np.append(self._log_shares(gamma, whole), self._log_last(whole, ends[-1:]))
         shares = np.exp(logs - logs.max())
         return float(shares @ ends ** (1 if self.loss is Loss.MAE else 2) / shares.sum())
 
     def _period(self, gamma: float, guess: int) -> tuple[int, float, float]:
-        """The smallest m that meets δ for some R, and the `_bracket` of that R's position."""
+        """The smallest m that meets δ for some R, and the `_bracket` of the position of this R."""
         bracket = cache(partial(self._bracket, gamma))
         whole = Bisection().around(
             lambda whole: bracket(whole) is not None,
@@ -260,9 +264,12 @@ class CutStaircase:
         return whole, *positions
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
-        """Neighbouring positions of the last edge; the second is the first that meets δ."""
+        """Two neighbouring positions of R, of which the second is the first that meets δ.
+
+        None if no position meets δ.
+        """
         positions = _POSITIONS
-        out_of_reach = 1.0  # of ln δ: no dip between two positions is deeper
+        out_of_reach = 1.0  # in ln δ: no dip between two positions is deeper than that
         for _ in range(3):  # finer and finer positions around the best
             values = self._log_delta(gamma, whole, positions) - self.log_target
             least = int(np.argmin(values))
@@ -279,7 +286,7 @@ class CutStaircase:
         return None
 
     def _log_delta(self, gamma: float, whole: int, positions: Floats) -> Floats:
-        """Ln δ for last edges at these positions, in (0, 1], of the period."""
+        """The values of ln δ if R is at these positions, in (0, 1]."""
         last = self._last_edge(gamma, whole, positions)
         log_last, logs = self._log_last(whole, last), self._log_shares(gamma, whole)
         log_total = np.logaddexp(log_last, np.logaddexp.reduce(logs) if whole else -math.inf)
@@ -306,7 +313,7 @@ class CutStaircase:
 
 
 def _evaluate_series(series: list[float], x: float) -> float:
-    """Σ c_n T_n(x), by Clenshaw's recurrence."""
+    """The value of the Chebyshev series Σ c_n T_n(x), by Clenshaw's recurrence."""
     here, after = 0.0, 0.0
     for coefficient in reversed(series[1:]):
         here, after = 2 * x * here - after + coefficient, here

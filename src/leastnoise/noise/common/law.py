@@ -59,7 +59,7 @@ class RadialSteps:
         return masses / masses.sum()
 
     def log_peak(self, dimension: int) -> float:
-        """Ln of the first step's density, times the volume of the unit ball."""
+        """The logarithm of the first step's density times the volume of the unit ball."""
         logs = self._log_ball_masses(dimension)
         top = float(logs.max())
         return float(self.log_heights[0]) - top - math.log(float(np.exp(logs - top).sum()))
@@ -96,7 +96,7 @@ class RadialStepNoise(Noise):
         return self.steps.ball_masses(self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log of the step at ‖x‖/scale, −inf beyond the last step; see `Noise.log_density`."""
+        """Ln of the step at ‖x‖/scale, normalised; −inf beyond the last step."""
         d, steps = self.dimension, self.steps
         radius = np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / float(self.scale)
         log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
@@ -107,13 +107,16 @@ class RadialStepNoise(Noise):
 
     @property
     def variance(self) -> float:
-        """Scale²·Σ π_j edge_j²/(d + 2): E‖U‖² = d/(d + 2) for U uniform in the unit ball."""
+        """The variance scale²·Σ π_j edge_j²/(d + 2), as E‖U‖² = d/(d + 2) in the unit ball."""
         squares = float(self.ball_masses @ self.steps.float_edges**2)
         return float(self.scale) ** 2 * squares / (self.dimension + 2)
 
     @property
     def mean_abs(self) -> float:
-        """Scale·Σ π_j edge_j · E|U_1|, E|U_1| = (d/(d + 1)) Γ(d/2)/(√π Γ((d + 1)/2))."""
+        """E|X_i| = scale·Σ π_j edge_j · E|U_1| for U uniform in the unit ball.
+
+        E|U_1| = (d/(d + 1)) Γ(d/2)/(√π Γ((d + 1)/2)).
+        """
         d = self.dimension
         unit = d / (d + 1) / (math.sqrt(math.pi) * gamma_ratio(d / 2))
         return float(self.scale) * float(self.ball_masses @ self.steps.float_edges) * unit
@@ -146,7 +149,7 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
 
 
 def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
-    """About the number of terms in the sums of `powers` powers up to about `dimension`."""
+    """The approximate number of terms in the sums of `powers` powers up to about `dimension`."""
     low, high = _window(0.0, float(decay), dimension)
     return powers * (high - low)
 
@@ -154,9 +157,9 @@ def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
 def _window(first: float, decay: float, power: int) -> tuple[int, int]:
     """The range of k outside which terms are at most e^−45 of the largest.
 
-    x^j e^(−x), x = ε(k + a), is largest at j. From there it falls at least like the bell of
-    variance j on the left, and like the bell of variance j + 45 on the right; if a is larger, from
-    a on.
+    Let x = ε(k + a). x^j e^(−x) is largest at x = j. On the left it falls at least like a normal
+    density of variance j, and on the right like one of variance j + 45. If εa > j, it falls from
+    the first term on.
     """
     spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
@@ -165,9 +168,10 @@ def _window(first: float, decay: float, power: int) -> tuple[int, int]:
 
 
 def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """ln((1 − q) Σ_{k>=0} q^k (k + a)^j) for each j in `powers`; q = e^(−decay), a = first.
+    """The logarithms of (1 − q) Σ_{k>=0} q^k (k + a)^j for each j in `powers`.
 
-    All terms are positive, so nothing cancels.
+    Here q = e^(−decay) and a = first. All terms are positive, so nothing cancels.
+
 
     >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
     array([ 0.      , -0.420806])
@@ -192,18 +196,18 @@ def _log_sum(first: float, decay: float, power: int) -> float:
 
 
 def _log_ripple(decay: float, power: int) -> float:
-    """Ln of the relative distance of Σ_{k>=0} f(k + a), 0 <= a <= 1, from ∫ f, up to a factor.
+    """The ln of the relative distance of Σ_{k>=0} f(k + a) from ∫ f, up to a factor; 0 <= a <= 1.
 
     f(x) = x^j e^(−εx) has the Fourier transform j!/(ε + 2πin)^(j+1). By Poisson's summation formula
-    the sum is its value at n = 0, which is ∫ f, plus ripples of which n = ±1 are the largest.
+    the sum is the transform at n = 0, which is ∫ f, plus ripples. The largest are at n = ±1.
     """
     return -(power + 1) / 2 * math.log1p((2 * math.pi / decay) ** 2)
 
 
 def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
-    """Ln Σ_k q^k (k + a)^j by the binomial theorem, from the sums at a = 0.
+    """The logarithm of Σ_k q^k (k + a)^j by the binomial theorem, from the sums at a = 0.
 
-    It is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, with b_i from `_scaled_power_sums`.
+    The sum is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, with b_i of `_scaled_power_sums`.
     """
     sums = np.log(_scaled_power_sums(decay, power))
     if first > 0:
@@ -219,7 +223,7 @@ def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
 
 @lru_cache(maxsize=16)  # a search tries many first steps at one decay
 def _scaled_power_sums(decay: float, power: int) -> NDArray[np.float64]:
-    """b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1.
+    """The scaled sums b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1.
 
     As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, b_n = q/(1 − q) Σ_{i=1…n} (decay^i/i!)
     b_{n−i}; all terms are positive.
@@ -264,10 +268,10 @@ class Steps:
         return weights and all(a <= b for a, b in pairwise(self.levels))
 
     def overlay(self, shift: Fraction) -> Iterator[tuple[Fraction, int, int | None]]:
-        """Yield (width, i, k) for pieces where X and X + shift have constant density.
+        """Yield (width, i, k) for the pieces where the densities of X and X + shift are constant.
 
-        i is the step of X's density, k the step of the other, or None where the other is 0; pieces
-        where X's density is 0 are omitted. Rationals decide which edges coincide.
+        i is the step of X's density, and k the step of the other density, or None where the other
+        is 0. Pieces where X's density is 0 are omitted. Rationals decide which edges coincide.
         """
         ends = (*(-edge for edge in reversed(self.edges[1:])), *self.edges)
         n = len(self.weights)
@@ -286,8 +290,9 @@ class Steps:
     def worst_shifts(self, limit: Fraction) -> tuple[Fraction, ...]:
         """Shifts in (0, limit], one of which is the worst of all v with |v| <= limit.
 
-        If the density never increases it is `limit` (theory/noise.md §1). Otherwise H(v) is affine
-        between shifts at which edges of the two copies meet, since the widths of the pieces are.
+        If the density never increases away from 0, the worst shift is `limit` (theory/noise.md §1).
+        Otherwise δ is affine in v between shifts at which edges of the two copies meet, since the
+        widths of the pieces are affine in v.
         """
         if self.falls:
             return (limit,)
@@ -296,7 +301,7 @@ class Steps:
 
     @cached_property
     def masses(self) -> NDArray[np.float64]:
-        """P(edge_j <= |X| < edge_{j+1}), as floats of shape (n,)."""
+        """The probabilities P(edge_j <= |X| < edge_{j+1}), as floats of shape (n,)."""
         heights = np.array([float(weight) for weight in self.weights])
         heights *= np.exp(-float(self.decay) * np.array(self.levels, dtype=float))
         masses = heights * np.diff(self.float_edges)
@@ -327,7 +332,7 @@ class StepNoise(Noise):
         return self.steps.decay * min(steps, max(self.steps.levels))
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log of the step at |x|/scale, −inf beyond the last step; see `Noise.log_density`.
+        """Ln of the step at |x|/scale, normalised; −inf beyond the last step.
 
         The steps have the mass 1 − atom; the atom itself has no density.
         """
@@ -341,14 +346,14 @@ class StepNoise(Noise):
 
     @property
     def variance(self) -> float:
-        """Σ mass_j (a² + ab + b²)/3 over the steps [a, b), times scale² and 1 − atom."""
+        """The variance: scale²·(1 − atom) times Σ mass_j (a² + ab + b²)/3 over the steps [a, b)."""
         a, b = self.steps.float_edges[:-1], self.steps.float_edges[1:]
         spread = float(self.steps.masses @ (a * a + a * b + b * b)) / 3
         return float(1 - self.atom) * float(self.scale) ** 2 * spread
 
     @property
     def mean_abs(self) -> float:
-        """Σ mass_j (a + b)/2 over the steps [a, b), times scale and 1 − atom."""
+        """E|X|: Σ mass_j (a + b)/2 over the steps [a, b), times scale·(1 − atom)."""
         a, b = self.steps.float_edges[:-1], self.steps.float_edges[1:]
         spread = float(self.steps.masses @ (a + b)) / 2
         return float(1 - self.atom) * float(self.scale) * spread
@@ -395,7 +400,7 @@ DECAY = takes(
 
 
 def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> RadialSteps:
-    """Edges γ, γ + 1, … below R, and R, with their heights."""
+    """The steps of a truncated staircase: edges γ, γ + 1, … below R, and R, with their heights."""
     count = max(0, math.ceil(radius - gamma))
     edges = (*(gamma + j for j in range(count)), radius)
     return RadialSteps(
@@ -407,7 +412,7 @@ def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> Ra
 
 
 def cumulative(steps: RadialSteps, dimension: int) -> list[arb]:
-    """Enclose P(J <= j) for every ball; the last is exactly 1."""
+    """Enclose P(J <= j) for the balls j of the mixture; the last is exactly 1."""
     heights = [
         ball(weight) * ball(-steps.decay * level).exp()
         for weight, level in zip(steps.weights, steps.levels, strict=True)

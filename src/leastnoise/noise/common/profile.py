@@ -1,4 +1,4 @@
-"""δ(ε) in floats, and quantiles, for several kinds of noise and for searches outside of `noise`."""
+"""δ(ε) and quantiles in floats, for several kinds of noise and for searches outside `noise`."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Floats = NDArray[np.float64]
 MOST_BY_TERMS = 200
 """The largest dimension for which there are few terms."""
 
-SMALL_TERM = 1e-18  # of the first term: where a series is left
+SMALL_TERM = 1e-18  # a series ends with a term this small, relative to its largest
 
 
 def cap(dimension: int, half: Floats) -> Floats:
-    """P(W > w) for `half` = (1 − w)/2 in [0, ½]; dimension >= 2.
+    """The probability P(W > w) of a cap, for `half` = (1 − w)/2 in [0, ½]; dimension >= 2.
 
     >>> cap(3, np.array([0.0, 0.25, 0.5])).tolist()
     [0.0, 0.25, 0.5]
@@ -56,7 +56,7 @@ def cap(dimension: int, half: Floats) -> Floats:
 
 
 def slab(dimension: int, cosine: Floats) -> Floats:
-    """P(|W| < w) for w = `cosine` in [0, 1]; dimension >= 3.
+    """The probability P(|W| < w) of a slab, for w = `cosine` in [0, 1]; dimension >= 3.
 
     >>> slab(3, np.array([0.0, 0.25, 1.0])).round(9).tolist()
     [0.0, 0.25, 1.0]
@@ -66,7 +66,7 @@ def slab(dimension: int, cosine: Floats) -> Floats:
         from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 
         return betainc(0.5, a, square)
-    slab = 1.0  # a slab is a series for w² up to this over dimension/2, and at most ¼
+    slab = 1.0  # the series of a slab serves w² <= slab/(dimension/2), but at most ¼
     most = min(0.25, 2 * slab / dimension)
     largest = float(square.max(initial=0.0))
     near, places = np.minimum(square, most), math.ceil(-math.log2(max(min(largest, most), 1e-9)))
@@ -89,16 +89,18 @@ def _horner(coefficients: tuple[float, ...], x: Floats) -> Floats:
 def _whole(a: int) -> tuple[float, ...]:
     """The binomial coefficients of I_h(a, a) for an integer a, from the largest j down.
 
-    I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j: of 2a−1 trials at least a succeed.
+    I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j is the probability that at least a of 2a−1 trials
+    succeed.
     """
     return tuple(float(math.comb(a - 1 + j, j)) for j in reversed(range(a)))
 
 
 @lru_cache(maxsize=16)
 def _broken(dimension: int) -> tuple[float, ...]:
-    """The coefficients of I_h(a, a) that matter at h = ½ for other a, from the last down.
+    """The coefficients of I_h(a, a) for half-integers a that matter at h = ½, from the last down.
 
-    I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n; 4^a goes with h(1−h).
+    I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n. The factor 4^a is left
+    to the caller, who computes (4h(1−h))^a.
     """
     a = (dimension - 1) / 2
     return _series(_log_norm(dimension) - math.log(2 * a), top=2 * a, bottom=a + 1, at=0.5)
@@ -115,12 +117,15 @@ def _middle(dimension: int, places: int) -> tuple[float, ...]:
 
 
 def _log_norm(dimension: int) -> float:
-    """−ln B(½, a) = −ln(2^(2a−1) B(a, a))."""
+    """The number −ln B(½, a) = −ln(2^(2a−1) B(a, a)), a = (dimension − 1)/2."""
     return log_gamma_ratio((dimension - 1) / 2, 0.5) - math.log(math.pi) / 2
 
 
 def _series(log_first: float, *, top: float, bottom: float, at: float) -> tuple[float, ...]:
-    """The coefficients that matter at `at`, the last first; their ratios are (top+n)/(bottom+n)."""
+    """The coefficients of a series in x that matter at x = `at`, the last first.
+
+    The first is e^log_first, and the ratio of coefficients n + 1 and n is (top + n)/(bottom + n).
+    """
     coefficients, reached, largest = [1.0], 1.0, 1.0
     while reached > SMALL_TERM * largest:
         n = len(coefficients) - 1
@@ -138,7 +143,7 @@ LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
-    """Ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14. notation: μ = Δ/σ = shift_ratio.
+    """The value of ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14. notation: μ = Δ/σ.
 
     The textbook difference Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, loses all digits for small μ. It
     equals ∫₀^∞ φ(t+x)(1 − e^(−μx)) dx (the expectation of (1 − e^(ε−L))₊ over the privacy loss L),
@@ -169,7 +174,7 @@ _TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
 def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
     """The t with tail(t) = outside, for a decreasing tail; searched in ln t.
 
-    Raises NumericalFailure if none is found, as every law has one.
+    Raises NumericalFailure if the search fails, since every law has such a t.
     """
 
     def f(log_t: float) -> float:
@@ -184,7 +189,7 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
 
 
 def step(noise: StepNoise, outside: float) -> float:
-    """A quantile of a step density, linear between the edges, where the distribution is known."""
+    """A quantile of a step density: linear interpolation of the distribution between the edges."""
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
@@ -205,8 +210,8 @@ _SPHERICAL_LAPLACE_CUT = 140.0  # twice the exponent at which an integrand is dr
 def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float) -> float:
     """Return ln δ(ε), to about 1e-13, for dimension >= 2; −inf for excess <= 0 (pure DP).
 
-    δ = ∫₀^θ₀ (1 − e^(ε − a cos θ)) p(θ) dθ, cos θ₀ = ε/a. It takes `excess` = a − ε rather than a,
-    since near the pure guarantee all digits of δ sit in that difference.
+    δ = ∫₀^θ₀ (1 − e^(ε − a cos θ)) p(θ) dθ, cos θ₀ = ε/a. The argument is `excess` = a − ε instead
+    of a, since near the pure guarantee all digits of δ are in this difference.
     """
     if excess <= 0:
         return -math.inf
@@ -235,7 +240,11 @@ class _AngleLaw:
 
     @classmethod
     def of(cls, *, dimension: int, z: float) -> _AngleLaw:
-        """Take the mode of e^(z cos θ) sin^m θ, m = d−1: cos θ = 2z/(m + √(m² + 4z²))."""
+        """The law for this dimension and z.
+
+        The stored mode is where e^(z cos θ) sin^m θ is largest, m = d−1: cos θ = 2z/(m + √(m² +
+        4z²)).
+        """
         m = dimension - 1
         return cls(
             dimension=dimension,
@@ -247,15 +256,15 @@ class _AngleLaw:
     def rule(
         self, centre: float, *, lower: float, upper: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a quadrature rule for the part of [lower, upper] that counts.
+        """Return a quadrature rule for the part of [lower, upper] that matters.
 
-        That is where the log density is within _CUT/2 of its value at `centre`, by a second-order
-        model there: to its left (towards 0) the curvature only grows; to its right it may fall,
-        which the wide cut absorbs.
+        There the log density is within half of _SPHERICAL_LAPLACE_CUT of its value at `centre`, by
+        a second-order model. To the left of the centre (towards 0) the curvature only grows. To the
+        right it may fall, which the generous cut allows for.
         """
         nu2 = self.dimension - 2
         sine, cosine = math.sin(centre), math.cos(centre)
-        slope = nu2 * cosine / sine - self.z * sine  # of the log density, towards larger θ
+        slope = nu2 * cosine / sine - self.z * sine  # derivative of the log density in θ
         curvature = nu2 / sine**2 + self.z * cosine + 1e-9
         left, right = max(slope, 0.0), max(-slope, 0.0)
         return gauss_legendre(
@@ -274,7 +283,7 @@ class _AngleLaw:
         )
 
     def log_ratio(self, theta: _Angles, reference: float) -> _Angles:
-        """Return ln p(θ)/p(reference)."""
+        """Return ln(p(θ)/p(reference))."""
         sine, reference_log = math.sin(reference), log_sine(np.float64(reference))
         tilt = 2 * self.z * np.sin((reference + theta) / 2) * np.sin((reference - theta) / 2)
         shape = np.log1p(self.r * np.sin(theta) ** 2) - math.log1p(self.r * sine**2)
@@ -284,9 +293,9 @@ class _AngleLaw:
 
 
 def log_sine(theta: _Angles) -> _Angles:
-    """Ln sin θ; near π/2, where sin θ rounds to 1, through sin θ = 1 − 2s²/(1 + s²).
+    """The logarithm of sin θ = 1 − 2s²/(1 + s²), s = tan(π/4 − θ/2), accurate near π/2, too.
 
-    s is tan(π/4 − θ/2). numpy's sin and cos take five times as long as its tan.
+    numpy's sin and cos take five times as long as its tan.
     """
     square = np.tan(np.pi / 4 - theta / 2) ** 2
     missing = 2 * square / (1 + square)
@@ -299,11 +308,11 @@ def log_sine(theta: _Angles) -> _Angles:
 def bessel_ratio(twice_order: int, z: float) -> float:
     """Return ρ_ν = K_ν(z)/K_{ν+1}(z), ν = twice_order/2, by its forward recurrence.
 
-    ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z) contracts by ρ_ν ρ_{ν+1} < 1 a step, so a start some orders below
-    with any value in [0, 1] is enough if the order allows; else it starts exactly at order −½ or 0.
+    ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an error by ρ_ν ρ_{ν+1} < 1. So any value in
+    [0, 1] some orders below ν is a good start. For a small ν it starts exactly at order −½ or 0.
     """
     nu = twice_order / 2
-    half = nu / 2  # it contracts less at lower orders: counted at half the order, and kept above
+    half = nu / 2  # errors shrink less at lower orders, so the rate at half the order is used
     contraction = (z / (half + math.hypot(half, z))) ** 2
     shrinks = 1e-300 < contraction < 1
     steps = math.ceil(-40 / math.log(contraction)) + 2 if shrinks else twice_order
@@ -332,7 +341,8 @@ def bessel_ratio(twice_order: int, z: float) -> float:
 def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> float:
     """Return ln δ(ε) under shifts up to `shift`; −inf where δ is exactly 0.
 
-    To about 1e-15 times radius/shift. The density never rises, so the longest shift is the worst.
+    Its error is about 1e-15 times radius/shift. The density never rises, so the longest shift is
+    the worst.
     """
     steps, d = law.steps, law.dimension
     t = shift / law.scale
@@ -356,7 +366,7 @@ def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction
 @final
 @dataclass(frozen=True, kw_only=True)
 class _LevelHeight:
-    """A height weight·e^exponent that u passes: of f, or (`shifted`) of c·f(·−v)."""
+    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`."""
 
     weight: int
     exponent: Fraction
@@ -374,7 +384,10 @@ class _LevelHeight:
 
 
 def _level_sets(steps: RadialSteps, epsilon: Fraction) -> list[tuple[float, int, int]]:
-    """Return (ln Δu, i, k): while u falls by Δu, {f ≥ u} has radius edge_i, the other edge_k."""
+    """Return triples (ln Δu, i, k), for the ranges of u in which both level sets are constant.
+
+    A range has the length Δu. In it {f ≥ u} has the radius edge_i, and {c·f(·−v) ≥ u} edge_k.
+    """
     pairs = list(zip(steps.weights, steps.levels, strict=True))
     ours = [_LevelHeight(weight=w, exponent=-steps.decay * k, shifted=False) for w, k in pairs]
     others = [

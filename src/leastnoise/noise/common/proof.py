@@ -12,13 +12,13 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import MAX_STEPS, RadialStepNoise, StepNoise
 from leastnoise.noise.question import Releases
 
-# Gaussian noise in balls: δ(ε) by how many standard deviations the shift has.
+# Gaussian noise in balls: δ(ε) from the ratio of the shift to the standard deviation.
 
 
 def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, for a shift by μ > 0 standard deviations.
 
-    Balle & Wang (2018), Theorem 8, as it stands: what cancels is paid for in precision.
+    This is Theorem 8 of Balle & Wang (2018). Its terms cancel, which takes more precision.
     """
     e = ball(epsilon)
     t = e / mu - mu / 2
@@ -30,25 +30,25 @@ def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
 
 
 def delta_of_excess(excess: Fraction) -> arb:
-    """Enclose δ(ε) = 1 − e^(−excess/2), excess = shift/b − ε, or exactly 0 where that is <= 0."""
+    """Enclose δ(ε) = 1 − e^(−excess/2), excess = shift/b − ε; exactly 0 for excess <= 0."""
     return -ball(-excess / 2).expm1() if excess > 0 else arb(0)
 
 
-# The largest finite loss of laws that share how they fall.
+# The largest finite loss, for three forms of density.
 
 
 def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
-    """The largest loss of a law that falls like e^(−‖x‖/scale): the shift in scales."""
+    """The largest loss of a law of density ∝ e^(−‖x‖/scale): the shift in scales."""
     return shift / noise.scale
 
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """The largest loss of steps of one width, each lower by one factor."""
+    """The largest finite loss of steps that have the width `scale` and fall by one factor."""
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """The log of the ratio of the highest step and the lowest: no finite loss is larger."""
+    """A bound on the finite losses: ln of the ratio of the highest to the lowest step."""
     del shift
     weights = [weight for weight in noise.steps.weights if weight]
     log_ratio = Fraction(float_above((ball(max(weights)) / ball(min(weights))).log()))
@@ -59,18 +59,19 @@ def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Frac
 # Limits on the work of a proof (accounting/proof/composed.py), and the limits for steps.
 
 
-# pieces, 0.1 ms each; a composition evaluates about 25 times if all losses are multiples of one
+# Each step takes 0.1 ms. A composition evaluates all steps about 25 times if all losses are
+# multiples of one number, and far more often otherwise.
 MOST_UNEVEN_STEPS = 300
 
 
 def most_steps(part: Releases, *, even: bool) -> int:
-    """The largest number of steps that is proved; `even` if all losses are multiples of one."""
+    """The largest number of steps that is proved; `even` if losses are multiples of one loss."""
     quick = part.compositions == 1 or (even and part.sampling_rate == 1)
     return MAX_STEPS if quick else MOST_UNEVEN_STEPS
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
-    """The reason why a proof with more than `most` steps isn't tried, or None."""
+    """The reason why a proof isn't tried whose `work` exceeds `most`; None if it doesn't."""
     if work <= most:
         return None
     return f"its proof takes too long: {what} is above {most:,}, the most that is proved"

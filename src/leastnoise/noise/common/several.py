@@ -25,17 +25,17 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Question
 
 SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
-RELATIVE = 1e-7  # of the scale: far below the cost of the lattice
-SLOWLY = 1e-4  # of ε', if a law for one release takes long to find
+RELATIVE = 1e-7  # relative accuracy of a scale, far below the cost of the lattice
+SLOWLY = 1e-4  # relative accuracy of ε' if a law for one release takes long to find
 COARSE = 12  # steps of a coarse lattice in a standard deviation of the loss
-_SHORTEST = 1e-4  # of the logarithm of a factor: a first step
+_SHORTEST = 1e-4  # smallest first step in the logarithm of a factor
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralReleases(ABC):
-    """A question about several releases, behind its geometry, with the accountant of their cost.
+    """A question about several releases, with an accountant that bounds the δ of all draws.
 
-    It asks for a law of `family` for a worst shift of 1.
+    It asks for a law of `family` for a worst shift of 1, after any linear map of the query.
     """
 
     family: type[Noise]
@@ -43,7 +43,7 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def one(self, question: Question) -> Noise:
-        """The fit for one release of all rows, with another question."""
+        """Fit the family for another `question`, about one release of all rows."""
 
     @abstractmethod
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
@@ -55,11 +55,11 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def gaussian_sigma(self) -> float:
-        """About the smallest σ of Gaussian noise, the yardstick of smooth laws."""
+        """The approximate smallest σ of Gaussian noise for all releases, to compare with."""
 
     @property
     def log_delta(self) -> float:
-        """Ln δ₀; the δ of a question that is searched is positive."""
+        """The logarithm ln δ₀ of the budget's δ, which must be positive."""
         return log_of(self.question.budget.delta)
 
     def one_at(self, budget: Budget) -> Noise:
@@ -70,10 +70,10 @@ class SeveralReleases(ABC):
 def scale_alone(task: SeveralReleases) -> Noise:
     """Fit a family whose only parameter is the scale.
 
-    Gaussians need √k times the scale of one release, and pure budgets need k times. For other
-    families the proved bound on δ is solved for the scale, which is then above the smallest by
-    about 1e-5. For samples, pure budgets add up, and fewer releases never need more noise, so the
-    search starts at the law for one.
+    Gaussian noise needs √k times the scale for one release, and noise at δ = 0 needs k times the
+    scale for one release. For other families the scale is solved from the proved bound on δ, and is
+    above the smallest scale by about 1e-5. The search starts near √k times the scale for one
+    release. For samples it starts at the scale for one, since fewer releases never need more noise.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1
@@ -92,10 +92,10 @@ def scale_alone(task: SeveralReleases) -> Noise:
 def by_share(
     task: SeveralReleases, *, shares: Sequence[Fraction] = SHARES, relative: float = RELATIVE
 ) -> Noise:
-    """The best of the laws for one release at ε' = ε/factor and δ' = share·δ/k.
+    """The best of the laws for one release at ε' = ε/factor and δ' = share·δ/k, over `shares`.
 
-    The factor is the smallest private one; the limited search over shapes only costs accuracy. At δ
-    = 0 budgets add up: it is the law for ε/k.
+    The factor is the smallest at which all releases are private. The search over few shares only
+    costs accuracy. At δ = 0 budgets add up, and the result is the law for ε/k.
     """
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:
@@ -122,11 +122,11 @@ def find_law_of_best_share(
     relative: float = RELATIVE,
     gap: Callable[[Noise, int], float] | None = None,
 ) -> Noise:
-    """`law_at`(factor, share) for the best of `shares` and the smallest private factor.
+    """The law `law_at(factor, share)` for the best of `shares` and the smallest private factor.
 
-    The `gap` is the task's, unless a kind of noise has a faster one for its laws. The best share is
-    chosen on a coarse lattice. By basic composition ε/k and δ/k are private, which is the best for
-    a tiny δ.
+    `gap` replaces the task's gap if a kind of noise has a faster one. The best share is chosen on a
+    coarse lattice. By basic composition the law for ε/k and δ/k is private; for a tiny δ it is the
+    best.
     """
     loss, compositions = task.question.loss, task.question.compositions
     over = gap or task.log_delta_gap
@@ -134,8 +134,8 @@ def find_law_of_best_share(
     def loss_near(share: Fraction) -> float:
         return loss.of(law_at(near[share], share))
 
-    roughly = 1e-3  # of ε', to choose the best share
-    spare = 0.01  # the largest error of that factor
+    roughly = 1e-3  # relative accuracy of ε' for the choice of the share
+    spare = 0.01  # the largest relative error of a factor found on the coarse lattice
     near: dict[Fraction, float] = {}
     low, high = math.sqrt(compositions), float(compositions)
     for share in shares:
@@ -145,7 +145,7 @@ def find_law_of_best_share(
             high,
             relative=roughly,
         )
-        low, high = near[share] * (1 - spare), near[share]  # about the bracket of the next factor
+        low, high = near[share] * (1 - spare), near[share]  # a first bracket of the final factor
     best = min(shares, key=loss_near)
     least = find_root(
         lambda factor: over(law_at(factor, best), POINTS_PER_STD),
@@ -170,11 +170,11 @@ def _pure_share(task: SeveralReleases) -> Noise:
 def find_least_factor(
     task: SeveralReleases, law: Noise, *, first: float, growth: float | None = None
 ) -> Fraction:
-    """The smallest factor of `law` for all releases; above `first`, or near it.
+    """The smallest factor by which `law` must be scaled for all releases.
 
-    For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is in
-    few of them, and grows like q√k. The search begins up to `growth` times `first`, if that is
-    known better.
+    It is above `first`, or close to it. For k releases it is about √k times `first`. For k samples
+    at a rate q it is about 1 if a record is in few samples, and grows like q√k. The first bracket
+    ends at `growth` times `first`, if `growth` is given.
     """
 
     def gap(factor: float, points_per_std: int) -> float:
@@ -182,7 +182,7 @@ def find_least_factor(
 
     coarse = partial(gap, points_per_std=COARSE)
     often = math.sqrt(task.question.compositions) * float(task.question.sampling_rate)
-    nearly = 1e-4  # of the scale, on a coarse lattice, whose error is larger
+    nearly = 1e-4  # accuracy on the coarse lattice, whose own error is larger
     least_growth = 1.5
     farthest = first * (growth or max(often, least_growth))
     near = find_root(coarse, first, farthest, relative=nearly)
@@ -198,20 +198,20 @@ def polish(
 ) -> float:
     """A factor with gap <= 0 near the root, which is close to the root of `coarse`.
 
-    Newton's steps use the slope of `coarse`, which is cheap and almost the same. They end on the
-    private side once the next step would be shorter than the accuracy. If three steps don't end
-    there, the slopes differ, and secants of `gap` continue.
+    Newton's steps use the slope of `coarse`, which is cheap and almost equal to the slope of `gap`.
+    They end on the private side if the next step would be shorter than `relative`. After three
+    steps the slope is taken from `gap` itself, and `find_root` is the last resort.
     """
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
     factor = near
-    astray = 0.1  # of the logarithm: a longer step shows that the slope is wrong
+    astray = 0.1  # in ln of the factor: a longer step shows that the slope is wrong
     before: _Point | None = None
     for step in range(8 if math.isfinite(slope) and slope < 0 else 0):
         here = _Point(math.log(factor), gap(factor))
         if step > 2 and before is not None and (here.gap - before.gap) / (here.x - before.x) < 0:
             slope = (here.gap - before.gap) / (here.x - before.x)
-        move = -here.gap / slope  # of log factor, > 0 if too much leaks
+        move = -here.gap / slope  # step of the ln of the factor; > 0 if too much leaks
         if -relative <= move <= 0:
             return factor
         if not abs(move) < astray:
@@ -226,9 +226,9 @@ def find_root(
 ) -> float:
     """A factor with gap <= 0 near the root; the gap decreases.
 
-    Secants in the logarithm of the factor, inside a bracket that bisection would shrink. Far from
-    the end of the losses ln δ is nearly linear, and next to it δ is: if secants of one stall, the
-    other is tried, and then the middle.
+    It takes secant steps in the logarithm of the factor, inside a bracket. Far from the largest
+    loss ln δ is nearly linear, and close to it δ is. If secants of ln δ stall, secants of δ are
+    tried, and then the middle of the bracket.
     """
     left, right = _bracket(gap, low, high)
     last, before = (left, right) if left.x > math.log(low) else (right, left)
@@ -282,7 +282,7 @@ def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_P
             step = min(2 * step, math.log(2))
             before, there = there, _Point.at(gap, there.x + step)
         return before, there
-    least_factor = 1e-6  # at ε = 0, shares of ε have no effect
+    least_factor = 1e-6  # the search ends there; at ε = 0, for instance, the factor has no effect
     before, there = first, _Point.at(gap, first.x - step)
     while there.gap <= 0:
         if there.x < math.log(least_factor):
@@ -300,5 +300,5 @@ def _aim(x: float, f: float, other: float, g: float) -> float:
 
 
 def log_of(number: Fraction) -> float:
-    """Ln of a number that may be outside the range of floats."""
+    """The logarithm of a number that may be outside the range of floats."""
     return math.log(number.numerator) - math.log(number.denominator)

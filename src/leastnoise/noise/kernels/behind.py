@@ -1,11 +1,11 @@
 """Reasons why no law of Gaussian kernels has less than a given loss, from δ at one or two shifts.
 
-δ at any shift bounds δ from below, and a law of less loss has narrower kernels, which leak more. So
-it takes little time to show that a search and a proof, which take seconds, would find no smaller
+δ at any shift bounds δ from below, and a law with less loss has narrower kernels, which leak more.
+So it takes little time to show that a search and a proof, which take seconds, would find no smaller
 loss. For several releases only the proof takes seconds, and the search shows if it is worth while.
 
-notation: σ the kernels' width if they are 1, the sensitivity, apart; K = modes; V_K the variance of
-the kernels' centres.
+notation: the centres of neighbouring kernels are 1, the sensitivity, apart; σ their width; K =
+modes; V_K the variance of the kernels' centres.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from leastnoise.noise.kernels.several import find_in_floats
 from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import falling_root
 
-_SO_WIDE = 1000.0  # σ for which 32 sensitivities are negligible: δ changes by (32/σ)⁴
+_SO_WIDE = 1000.0  # for a σ this large 32 sensitivities are negligible: δ changes by (32/σ)⁴
 _TESTED_SHIFTS = (0.5, 0.999)  # shifts that leak most: between two kernels, and near the longest
-_ROUNDING = 1e-6  # of a loss: the difference between two searches for the same scale
-_SURE = 0.01  # of a loss: floats and proofs differed by at most a tenth of it, in seven settings
+_ROUNDING = 1e-6  # relative difference of the losses of two searches for the same scale
+_SURE = 0.01  # relative margin; losses by floats and by proofs differed by at most a tenth of it
 _LARGEST_EPSILON = 600.0  # e^−ε is a float
 
 
 def why_kernels_behind(question: Question, loss: float) -> str | None:
-    """The reason why no law of folded kernels has less than `loss`; None if one may.
+    """The reason why no quasi-Gaussian law has less than `loss`; None if a law may have less.
 
     The question is about one number and a worst shift of 1. For several releases, a search in
     floats gives the reason.
@@ -40,7 +40,7 @@ def why_kernels_behind(question: Question, loss: float) -> str | None:
 
 
 def _why_all_behind(question: Question, loss: float) -> str | None:
-    """The reason why no law of kernels, folded or not, has less than `loss`; None if one may."""
+    """The reason why no law of kernels has less than `loss`; None if a law may have less."""
     if question.sampling_rate != 1 or not question.budget.delta:
         return None
     if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
@@ -56,10 +56,10 @@ def _why_all_behind(question: Question, loss: float) -> str | None:
 
 
 def why_mixture_behind(question: Question, loss: float) -> str | None:
-    """The reason why no mixture has less than `loss`; None if one may.
+    """The reason why no Gaussian mixture has less than `loss`; None if a mixture may have less.
 
-    For one release it tests the kernels with just that loss, for each number of modes. For several,
-    a search in floats gives the reason.
+    For one release, it tests the mixture with exactly this loss, for each number of modes. For
+    several releases, a search in floats gives the reason.
     """
     why = _why_all_behind(question, loss)
     why = why or _why_behind_in_floats(GaussianMixture, question, loss)
@@ -74,7 +74,7 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
 
 
 def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: float) -> str | None:
-    """The reason why no law of `family` has less than `loss` for several releases; None if one may.
+    """The reason why no law of `family` has less than `loss` for several releases, or None.
 
     The smallest loss is searched in floats. In seven settings it was within a thousandth of the
     smallest proved loss.
@@ -111,9 +111,9 @@ def _narrowest(question: Question) -> float:
 
 
 def _list_modes(question: Question) -> list[int]:
-    """Numbers of modes, in the order in which a search would try them.
+    """The numbers of modes that a search would try, in its order.
 
-    Beyond the last, further kernels have less than a thousandth of δ together, or aren't searched.
+    With more modes, further kernels have less than a thousandth of δ together, or aren't searched.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     enough = -math.log(delta) / epsilon
@@ -122,7 +122,7 @@ def _list_modes(question: Question) -> list[int]:
 
 
 def _may_have(question: Question, modes: int, loss: float, narrowest: float) -> bool:
-    """True if the mixture of this loss meets the budget at the shifts in `_TESTED_SHIFTS`."""
+    """True if the mixture with this loss meets the budget at the shifts in `_TESTED_SHIFTS`."""
 
     def excess(sigma: float) -> float:
         law = GaussianMixture(

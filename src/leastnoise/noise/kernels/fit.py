@@ -22,15 +22,15 @@ from leastnoise.numerics.searches import IncreasingRoot
 # The smallest σ of a law of Gaussian kernels, whose worst shift moves with σ.
 
 
-_SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
+_SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # in ln σ
 _FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
-_AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; if it is steep, the last digits of σ move it more
+_AGREES, _ALMOST = 1e-11, 1e-6  # accuracy of ln δ; if δ is steep, rounding of σ changes it more
 
 
 def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
     """Raise NotApplicable if no law with these modes is proved for the budget, before any search.
 
-    It tests about the narrowest law, for which the longest shift sets no bound.
+    It tests a law that is about as narrow as any law that meets the budget.
     """
     sigma = Fraction(narrowest_sigma(question.budget.epsilon))
     why = why_not_kernels(
@@ -47,22 +47,23 @@ def check_proof(family: type[KernelNoise], question: Question, *, modes: int) ->
 def least_scale(
     law_with: Callable[[float], Kernels], question: Question, *, guess: float
 ) -> Fraction:
-    """The smallest σ with δ <= the budget's.
+    """The smallest σ at which δ is at most the budget's δ.
 
-    `law_with(σ)` is the law for a worst shift of 1, and δ decreases in σ. The highest peak of H at
-    a σ that is too small is followed to the σ where it meets δ. If another peak is higher there,
-    that peak is followed, and so on. `guess` is the start if the longest shift sets no bound.
+    `law_with(σ)` is the law for a worst shift of 1, and δ decreases in σ. The search starts at a σ
+    that is too small, and follows the highest peak of H to the σ where it meets δ. If another peak
+    is higher there, it follows that peak, and so on. `guess` is the start if H at the longest shift
+    is below δ for every σ.
     """
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
     at = -math.log(guess) if end is None else end
-    first_step = 0.03  # of ln σ: σ is lowered by growing steps until it is too small
+    first_step = 0.03  # in ln σ, which is lowered by growing steps until σ is too small
     step, safe = first_step, -math.inf
     while (excess := problem.over((highest := problem.peaks(at)).log_delta)) <= _AGREES:
         if end is not None:
             return _widen_slightly(at)
         safe, at, step = at, at + step, 2 * step
-    # from here on δ is too large at `at`, but not at `safe` (which may be unknown)
+    # from here on δ is too large at `at`, and small enough at `safe` (which may be unknown)
     for _ in range(48):
         proposed = problem.end_of(highest, at)
         if excess <= _ALMOST and abs(at - proposed) <= _CLOSE:
@@ -87,7 +88,7 @@ def _widen_slightly(log_ratio: float) -> Fraction:
 
 
 def narrowest_sigma(epsilon: Fraction) -> float:
-    """About the smallest σ if the longest shift sets no bound; fitted by eye."""
+    """The approximate smallest σ if the longest shift is harmless; a formula fitted by eye."""
     return 1 / math.sqrt(6.5 + 2.3 * float(epsilon))
 
 
@@ -104,21 +105,21 @@ class _Problem:
         return float(self.question.budget.epsilon)
 
     def over(self, log_delta: float) -> float:
-        """The excess of ln δ over its target, which is slightly below the budget's."""
+        """The excess of ln δ over its target, which is slightly below the budget's ln δ."""
         delta = self.question.budget.delta
         cancels = self.law_with(1.0).modes > 1
-        # The relative gap of the proof in floats: 3e-16 absolute if masses cancel that aren't
-        # small. It adds far less to σ, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
+        # The proof in floats has a gap: 3e-16 absolute if large masses cancel. It adds far less
+        # to σ, as δ is steep: relative to σ it is 1e-10 at δ = 1e-9, and 1e-7 at δ = 1e-12.
         open_ = min(5e-10 + cancels * 3e-16 / float(delta), 1e-4)
         return log_delta - (math.log(delta.numerator) - math.log(delta.denominator) - open_)
 
     def peaks(self, log_ratio: float) -> Peaks:
-        """The maxima of H."""
+        """The peaks of H for the law with this ln(1/σ)."""
         law = self.law_with(math.exp(-log_ratio))
         return peaks(law, shift=math.exp(log_ratio), epsilon=self._epsilon)
 
     def root_of_end(self) -> float | None:
-        """The ln(1/σ) where H of the longest shift meets δ; None if it is below for every σ."""
+        """The ln(1/σ) where H at the longest shift meets δ; None if H is below δ for every σ."""
 
         def over(log_ratio: float) -> float:
             law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
@@ -130,10 +131,11 @@ class _Problem:
         return _SIGMA_ROOT.find(over, guess=-math.log(common_fit.gaussian(1, self.question.budget)))
 
     def end_of(self, peaks: Peaks, start: float) -> float:
-        """The ln(1/σ) where the highest of the `peaks` at `start`, too high there, meets δ.
+        """The ln(1/σ) where the highest of the `peaks` at `start` meets δ, or disappears.
 
-        Or where the peak disappears. By secants of √(H/δ) − 1, which is nearly linear: a peak ends
-        where an island of {L > 0} does, whose area is quadratic in the distance.
+        The peak is too high at `start`. The search takes secants of √(H/δ) − 1, which is nearly
+        linear: a peak ends where an island of {L > 0} ends, whose area is quadratic in the
+        distance.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -168,7 +170,7 @@ class _Problem:
         return math.expm1(self.over(peaks.log_delta) / 2)
 
     def _peak_near(self, share: float, log_ratio: float) -> _PeakPosition | None:
-        """The peak near `share` times the longest shift; None without a peak near it."""
+        """The peak near `share` times the longest shift; None if no peak is near."""
         law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
         # limits for the peak: as σ grows it usually moves towards the longest shift
         back, onward = 0.3, 20
@@ -188,7 +190,7 @@ class _Problem:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _PeakPosition:
-    """A peak at ln(1/σ) = at: its share of the longest shift, and √(H/δ) − 1."""
+    """A peak of H at ln(1/σ) = `at`: its shift relative to the longest, and √(H/δ) − 1."""
 
     at: float
     share: float
@@ -196,9 +198,9 @@ class _PeakPosition:
 
 
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
-    """The law of wider kernels with the same centres: δ is smaller.
+    """The law of wider kernels with the same centres, whose δ is smaller.
 
-    If spacings grew, too, a peak of δ between shifts might remain.
+    If the spacing grew, too, δ might keep a peak between shifts.
     """
     return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
 
@@ -215,9 +217,9 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
 
     `fixed` may set modes and decay. For fixed modes δ decreases in σ (see `GaussianMixture`), so
     the smallest private σ is found by a root search. The search for K starts where the outermost
-    component has a weight below δ, since σ can't be small with fewer modes. It goes up and down as
-    long as that helps, and not beyond MOST_MODES (`limit_of` reports it if this matters). Raises
-    InvalidArgument for a fixed spacing.
+    component has a weight below δ, since σ can't be small with fewer modes. It goes up and down
+    while the loss falls, up to MOST_MODES. If more modes might help, `limit_of` reports that.
+    Raises InvalidArgument for a fixed spacing.
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(
@@ -264,7 +266,7 @@ class _Mixtures:
     fitted: dict[int, GaussianMixture] = field(default_factory=dict)
 
     def best_with(self, modes: int) -> GaussianMixture:
-        """The law of smallest σ with these modes."""
+        """The law with this number of modes and its smallest σ."""
         if modes not in self.fitted:
             self.fitted[modes] = GaussianMixture(
                 scale=least_scale(self._law_with(modes), self.question, guess=self._guess()),
@@ -304,9 +306,9 @@ class _Mixtures:
 
 
 def quasi_gaussian_search(question: Question) -> QuasiGaussian:
-    """The law with spacing 1 and decay ε at the smallest σ whose δ is met at every shift.
+    """The law with spacing 1, decay ε and the smallest σ that meets δ at every shift.
 
-    `fixed` may set decay. Theorem 4.2's σ is sufficient but 32 % larger at (2, 0.25)
+    `fixed` may set decay. The σ of Theorem 4.2 is sufficient but 32 % larger at ε = 2, δ = 0.25
     (experiments/liu2026/theorem.py). Raises InvalidArgument for a fixed spacing.
     """
     if "spacing" in question.fixed:

@@ -32,9 +32,9 @@ class KernelNoise(Noise):
     notation: σ = scale, K = modes, t = spacing/σ. If `folded`, the law is quasi-Gaussian: the sum
     is over k = 0, 1 and x is replaced by |x|, so the density has a kink at 0.
 
-    One method serves both, because the slope of ln f is (m(x) − x)/σ² with m increasing. For a
-    mixture m(x) is the mean of the centres under their weights given x, whose derivative is their
-    variance over σ²; for the folded law it is odd, and jumps up at 0.
+    Proofs and searches are the same for both, because the slope of ln f is (m(x) − x)/σ² with m
+    increasing. For a mixture, m(x) is the mean of the centres under their weights given x, and its
+    derivative is their variance over σ². For the folded law m is odd, and jumps up at 0.
     """
 
     folded: ClassVar[bool]
@@ -98,7 +98,7 @@ class GaussianMixture(KernelNoise):
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log of Σ_k w_k φ((x − m_k)/σ)/σ; see `Noise.log_density`."""
+        """The logarithm of Σ_k w_k φ((x − m_k)/σ)/σ; see `Noise.log_density`."""
         sigma = float(self.scale)
         points = points_of(x, dimension=self.dimension)[..., 0]
         k = np.arange(-self.modes, self.modes + 1)
@@ -122,7 +122,7 @@ class GaussianMixture(KernelNoise):
 
     @property
     def mean_abs(self) -> float:
-        """Σ_k w_k [σ√(2/π) e^(−m_k²/2σ²) + m_k erf(m_k/σ√2)]."""
+        """E|X| = Σ_k w_k [σ√(2/π) e^(−m_k²/2σ²) + m_k erf(m_k/σ√2)]."""
         sigma, spacing = float(self.scale), float(self.spacing)
 
         def mean_abs_of_mode(k: int) -> float:
@@ -152,9 +152,9 @@ class GaussianMixture(KernelNoise):
 class QuasiGaussian(KernelNoise):
     """Density ∝ e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²).
 
-    A Gaussian about 0 and, on each side, a Gaussian about ±Δ that is cut off at 0, so the density
-    has a kink there. The worst shift need not be the longest. It is never purely private and,
-    unlike a mixture of Gaussians, has no zCDP or GDP guarantee.
+    The law is a sum of a Gaussian about 0 and, on each side, a Gaussian about ±Δ that is cut off at
+    0. So the density has a kink at 0. The worst shift need not be the longest. The law is never
+    purely private. Unlike a mixture of Gaussians, it has no zCDP or GDP guarantee.
 
     notation: σ = scale, Δ = spacing, w = e^(−decay), Φ = Φ(Δ/σ), C = 1 + 2wΦ.
 
@@ -187,7 +187,7 @@ class QuasiGaussian(KernelNoise):
     modes: int = derived(lambda _: 1, repr=False, compare=False)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log of the sum of the two kernels at |x|, over √(2π)σC."""
+        """The logarithm of the sum of the two kernels at |x|, divided by √(2π)σC."""
         sigma = float(self.scale)
         r, t = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / sigma, self._ratio
         total = np.logaddexp(-r * r / 2, -((r - t) ** 2) / 2 - float(self.decay))
@@ -195,7 +195,7 @@ class QuasiGaussian(KernelNoise):
 
     @property
     def variance(self) -> float:
-        """[σ² + 2w(Φ·(σ² + Δ²) + σΔ φ(Δ/σ))]/C, φ the normal density."""
+        """The variance [σ² + 2w(Φ·(σ² + Δ²) + σΔ φ(Δ/σ))]/C, φ the normal density."""
         sigma, spacing, t = float(self.scale), float(self.spacing), self._ratio
         edge = sigma * spacing * math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
         outer = self._side * (sigma**2 + spacing**2) + edge
@@ -203,7 +203,7 @@ class QuasiGaussian(KernelNoise):
 
     @property
     def mean_abs(self) -> float:
-        """[√(2/π) σ (1 + w e^(−Δ²/2σ²)) + 2wΔΦ]/C."""
+        """E|X| = [√(2/π) σ (1 + w e^(−Δ²/2σ²)) + 2wΔΦ]/C."""
         w, t = self._weight, self._ratio
         inner = math.sqrt(2 / math.pi) * float(self.scale) * (1 + w * math.exp(-t * t / 2))
         return (inner + 2 * w * float(self.spacing) * self._side) / self._mass
@@ -218,7 +218,7 @@ class QuasiGaussian(KernelNoise):
 
     @property
     def _side(self) -> float:
-        """Φ(Δ/σ), the mass of an outer kernel on its side of 0."""
+        """The mass Φ(Δ/σ) of an outer kernel on its side of 0."""
         return math.erfc(-self._ratio / math.sqrt(2)) / 2
 
     @property

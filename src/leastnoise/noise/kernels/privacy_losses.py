@@ -1,16 +1,16 @@
 """Losses on a lattice for sums of Gaussian kernels, whose worst shift may change with ε.
 
-notation (as in `kernels`): lengths in σ, w the table's step, H(φ) the hockey-stick divergence at
-shift φ, α = e^ε. On an item f(y + φ) and f(y) are sums of Bernstein's polynomials B_k with
-coefficients p_k and q_k, so (f(y + φ) − αf(y))₊ is at most Σ(p_k − αq_k)₊B_k. As ∫B_k is a sixth of
-the item, H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's width, whose
-sums are computed once. (f comes from the atoms by noise that is narrower than an item, so almost
-nothing is lost.)
+notation (as in `proof`): lengths in σ, w the table's step, H(φ) the hockey-stick divergence at
+shift φ, α = e^ε. An item is the interval between two neighbouring points of the table. On an item
+f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and q_k. So (f(y + φ)
+− αf(y))₊ is at most Σ(p_k − αq_k)₊B_k, and ∫B_k is a sixth of the item. Hence H(φ) at *every* ε is
+at most H of the atoms (p_k, q_k)/6 times the item's width. Their sums are computed once. The two
+densities follow from the atoms by noise that is narrower than an item, so the bound is tight.
 
-Between two shifts H is bounded as in `kernels`, also at every ε at once: the items on which f(y +
-φ) > αf(y) is possible are those with the largest losses. The supremum over the shifts is the
-profile of a pair that dominates all of them (theory/accounting.md §1 E). From below a single shift
-is used, and its outputs are merged.
+Between two shifts H is bounded as in `proof.every_shift`, also at every ε at once: f(y + φ) > αf(y)
+is possible only on the items with the largest losses. The supremum over the shifts is the profile
+of a pair that dominates all of them (theory/accounting.md §1 E). The lower bound uses a single
+shift, and merges its outputs.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_PER_SIGMA = 32  # points of the table
-_PARTS = 1  # number of times that an item is halved for an upper bound …
-_PARTS_BELOW = 3  # … and for a lower bound
+_PER_SIGMA = 32  # points of the table per σ
+_PARTS = 1  # number of times that an item is halved for an upper bound
+_PARTS_BELOW = 3  # number of times that an item is halved for a lower bound
 _LONGEST_SHIFT = 24  # in σ; beyond it, losses exceed the range of floats
-_FARTHEST = 1024  # σ from 0 to the outermost kernel
+_FARTHEST = 1024  # largest distance from 0 to the outermost kernel, in σ
 
 
 def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
@@ -68,10 +68,10 @@ def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Los
 
 
 def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
-    """Atoms whose δ is nowhere above the δ of one shift of `noise`.
+    """Atoms whose δ is nowhere above the δ of `noise` at one shift.
 
-    Of the first shifts of `upper` it is the one with the largest area under δ(ε). Any shift is
-    valid, and so is any merging.
+    The shift is taken from the first shifts of `upper`, as the shift with the largest area under
+    δ(ε). The bound holds for any shift and for any merging of outputs.
     """
     shifts = shifts_of(noise, shift)
     with precision(BITS):
@@ -82,7 +82,7 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
 
 
 def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """A loss beyond which nearly all mass is at infinity; any loss is valid."""
+    """A loss beyond which finite losses have negligible mass; the bounds hold for any value."""
     with precision(BITS):
         loss = shifts_of(noise, shift).reach()
     if loss is None:
@@ -104,7 +104,7 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """A table on which f(y) is known wherever P has mass, except for 1e-38."""
+    """A table that covers P, except for a mass of 1e-38."""
     far = math.ceil(14 + longest)
     return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
 
@@ -117,7 +117,7 @@ def _left_out(table: DensityTable) -> float:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShiftLosses:
-    """The losses at one shift: H at every ε, and for each item the largest e^loss."""
+    """The losses at one shift: atoms that bound H at every ε, and each item's largest e^loss."""
 
     shift: Fraction
     atoms: SortedAtoms
@@ -132,7 +132,7 @@ class ShiftLosses:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _LossCell:
-    """The shifts between two evaluated shifts, where H is at most `bound`."""
+    """The shifts between two evaluated shifts; `bound` is an upper bound on H there, at each ε."""
 
     left: ShiftLosses
     right: ShiftLosses
@@ -142,7 +142,7 @@ class _LossCell:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shifts:
-    """The shifts up to `longest`, in σ."""
+    """All shifts of `law` up to `longest` (in σ), with bounds on H."""
 
     law: KernelLaw
     longest: Fraction
@@ -153,7 +153,7 @@ class Shifts:
 
     @cached_property
     def _long_row(self) -> Row:
-        """The row at shift 0, continued: its parts are the rows at every multiple of w."""
+        """The row at shift 0 of a longer table: its parts are the rows at every multiple of w."""
         return self._longer.row(Fraction(0))
 
     @cached_property
@@ -178,9 +178,9 @@ class Shifts:
         return Row(**{name: part[here] for name, part in vars(self._long_row).items()})
 
     def _sides(self, shift: Fraction, row: Row) -> tuple[Quintics, Quintics]:
-        """f(y + shift) and f(y), cut into items in the same way."""
+        """The densities f(y + shift) and f(y), as quintics on the same items."""
         steps, count = shift * _PER_SIGMA, self._table.count - 1
-        if steps.denominator == 1:  # then kinks are at ends of items
+        if steps.denominator == 1:  # then all kinks are at ends of items
             return self._long.part(int(steps), count), self._long.part(0, count)
         moved = self._pieces.of(shift, row, 1.0, 0.0)
         if self.law.folded:
@@ -199,7 +199,7 @@ class Shifts:
         reached = np.max([look.above(alphas) for look in self._first], axis=0)
         open_ = [self._cell(left, right, alphas) for left, right in pairwise(self._first)]
         bound = reached
-        close = 5e-5  # relative: cells of shifts where H may exceed it by more are halved
+        close = 5e-5  # cells of shifts where H may exceed the maximum by more (relative) are halved
         most_halved = 500
         for _ in range(8):  # halvings
             enough = reached * (1 + close) + LEFT_OUT
@@ -227,7 +227,7 @@ class Shifts:
         """A loss at which H is negligible; None if this loss is too large."""
         grid = np.geomspace(2.0**-30, LONGEST_LOSS, 1000)
         bounds = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
-        nothing = 2.0**-110  # losses beyond the point where H has this value are moved to infinity
+        nothing = 2.0**-110  # losses at which H is smaller are moved to infinity
         index = int(np.argmax(bounds <= nothing))
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
@@ -241,7 +241,7 @@ class Shifts:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             quotients = np.where(p > 0, p / q, 0.0)
         most = quotients.reshape(6 * 2**_PARTS, -1).max(axis=0)
-        here = (quotients >= 1 - 2.0**-40) & (moved.widths > 0)  # losses below 0 are of no use
+        here = (quotients >= 1 - 2.0**-40) & (moved.widths > 0)  # losses below 0 aren't needed
         p, q = ((part * moved.widths / (6 * 2**_PARTS))[here] for part in (p, q))
         return ShiftLosses(
             shift=shift,
@@ -262,7 +262,10 @@ class Shifts:
         return _LossCell(left=left, right=right, bound=bound)
 
     def bend(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> Floats:
-        """An upper bound M on ∫ max(0, −f″(y + φ)) where f(y + φ′) > αf(y); φ, φ′ are between."""
+        """An upper bound M on ∫ max(0, −f″(y + φ)) dy over {y: f(y + φ′) > αf(y)}.
+
+        It holds for all φ and φ′ between the two shifts.
+        """
         width = float(right.shift - left.shift) * (1 + 1e-9)
         fall = falls(
             self._table, self._pieces.still, (left.shift, left.row), (right.shift, right.row)
@@ -277,7 +280,7 @@ class Shifts:
 
     @cached_property
     def _q_least(self) -> Floats:
-        """A lower bound of f(y) on each item."""
+        """A lower bound on f(y) on each item."""
         still = self._long.part(0, self._table.count - 1)
         lowest = still.coefficients.min(axis=0) - still.errors - _left_out(self._table)
         return np.maximum(lowest, 0.0) / OUTWARD
@@ -292,7 +295,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """P from below and Q from above, for parts of items."""
+    """Lower bounds on P and upper bounds on Q, for parts of items."""
     table = _table(law, shift, beyond=14)
     row = table.row(shift)
     pieces = QuinticSums(table=table, still=table.row(Fraction(0)))
@@ -306,7 +309,7 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
 
 
 def _decay(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """The loss on wide stretches of the line, if the spacing is the shift."""
+    """The decay, which is the loss of many outputs if the shift is the spacing."""
     del shift
     return noise.decay
 

@@ -17,7 +17,7 @@ from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 
 @final
 class LazyShifted(LazyReal):
-    """±(a lazy real plus a rational)."""
+    """A lazy real plus a rational, times a sign."""
 
     def __init__(self, real: LazyReal, by: Fraction, *, negative: bool = False) -> None:
         self._real, self._by, self._negative = real, by, negative
@@ -63,7 +63,7 @@ def quasi_gaussian_sampler(noise: QuasiGaussian, grid: Fraction, entropy: Entrop
 
 
 def _normal_above(limit: Fraction, entropy: Entropy) -> LazyNormal:
-    """A normal above `limit` <= 0; it is redrawn if it certainly isn't."""
+    """A normal variable above `limit` <= 0; draws that are certainly below it are repeated."""
     while True:
         normal = LazyNormal(entropy)
         if decide(lambda bits, x=normal: certainly_less(ball(limit), x.enclose(bits))):

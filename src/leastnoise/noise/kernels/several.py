@@ -1,9 +1,10 @@
 """Sums of Gaussian kernels for several releases: decay of the weights, number and width of kernels.
 
-With a decay of ε/k the losses of k releases are about integer multiples of it, as with steps, and
-just add up. With a faster decay kernels overlap more and the tails matter; in the limit there is
-one Gaussian. The best decay is searched in floats. The proved bound on δ then gives σ: δ decreases
-in σ, as a wider law is a narrower one plus an independent Gaussian (approximately, if folded).
+With a decay of ε/k the losses of each release are about integer multiples of ε/k, as for noise in
+steps, and the largest losses just add up to ε. With a faster decay kernels overlap more and the
+tails matter; in the limit there is one Gaussian. The best decay is searched in floats. The proved
+bound on δ then gives σ: δ decreases in σ, as a wider law is a narrower law plus an independent
+Gaussian (approximately, if folded).
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ _FASTER = (Fraction(1), *(Fraction(hundredths, 100) for hundredths in (105, 115,
 """Candidates for the decay, as multiples of ε/k."""
 
 _SINGLE = Fraction(100)  # a decay at which outer kernels are negligible
-_ROUGH_ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # of ln(1/σ)
-_LEAST_SCALE = 1 / 20  # proofs allow shifts up to 24 σ
-_APART = 1e-2  # of ln σ: distance of the two points of a slope
-_RELATIVE = 5e-6  # of σ: its allowed excess over the root of the proved bound
-_FAR = 0.05  # of ln σ: the longest step
+_ROUGH_ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # in ln(1/σ)
+_LEAST_SCALE = 1 / 20  # smallest σ, since proofs allow shifts up to 24 σ
+_APART = 1e-2  # distance in ln σ of the two points from which a slope is computed
+_RELATIVE = 5e-6  # allowed relative excess of σ over the root of the proved bound
+_FAR = 0.05  # longest step in ln σ
 
 
 def several(task: SeveralReleases) -> KernelNoise:
-    """The law for a worst shift of 1 that may be drawn several times, spacing 1.
+    """The law with spacing 1 for several releases, each with a worst shift of 1.
 
-    For samples, decay and number of kernels are taken for as many releases as a record is in
-    samples, at the budget that the same Gaussian meets for them. Raises InvalidArgument for a fixed
-    spacing.
+    For samples, decay and number of kernels are those for fewer releases of all rows: as many as
+    the samples that contain a record, at the budget that Gaussian noise meets there. Raises
+    InvalidArgument for a fixed spacing.
     """
     family = cast("type[KernelNoise]", task.family)
     question = task.question
@@ -64,13 +65,13 @@ def several(task: SeveralReleases) -> KernelNoise:
     def gap(factor: float) -> float:
         return task.log_delta_gap(wider(law, Fraction(factor)))
 
-    relative_sampled = 1e-6  # of σ, for samples
+    relative_sampled = 1e-6  # relative accuracy of σ for samples
     return wider(law, Fraction(find_root(gap, 1.0, 1.1, relative=relative_sampled)))
 
 
 @lru_cache(maxsize=16)  # a comparison calls it first, to see if the proof is worth the time
 def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise:
-    """The law of smallest loss for several releases of all rows, with about its smallest σ."""
+    """The law of least loss for several releases of all rows, at its approximate smallest σ."""
     problem = _problem(family, question)
     return min(problem.candidates(), key=problem.rank)
 
@@ -93,9 +94,9 @@ class _KernelsProblem:
     fitted: dict[tuple[Fraction, int], KernelNoise] = field(default_factory=dict)
 
     def candidates(self) -> Iterable[KernelNoise]:
-        """The laws that were tried, each with about its smallest σ."""
+        """The candidate laws, each with its approximate smallest σ."""
         helps_several = 1e-4  # the relative decrease of the loss that justifies a further mode
-        hopeless = 1.3  # times the best loss: other numbers of modes aren't tried
+        hopeless = 1.3  # beyond this multiple of the best loss, no more modes are tried
         for decay in self._decays():
             for step in (-1, 1):
                 modes = self._sufficient_modes(decay)
@@ -108,12 +109,12 @@ class _KernelsProblem:
         return self.fitted.values()
 
     def rank(self, law: KernelNoise) -> float:
-        """The loss; a single Gaussian's is reduced by the gain that several kernels must have."""
+        """The loss that ranks laws; a single Gaussian is preferred to a negligible gain."""
         worth = 5e-4  # relative gain required of several kernels: about the cost of lattices
         return self.question.loss.of(law) * (1 - worth if law.decay == _SINGLE else 1)
 
     def prove_scale(self, law: KernelNoise, task: SeveralReleases) -> KernelNoise:
-        """`law` with its smallest σ by the proved bound on δ."""
+        """The law with the same parameters, and the smallest σ that the proved bound allows."""
 
         def gap(sigma: float) -> float:
             return task.log_delta_gap(self._law(law.decay, law.modes, sigma))
@@ -137,7 +138,7 @@ class _KernelsProblem:
         return [_SINGLE, *faster]
 
     def _sufficient_modes(self, decay: Fraction) -> int:
-        """The smallest K with w_K <= δ/k: a shift by the spacing exposes the last component."""
+        """The smallest K with w_K <= δ/k, since a shift by the spacing exposes kernel K."""
         if self.family.folded:
             return 1
         if "modes" in self.question.fixed:
@@ -195,7 +196,7 @@ class _KernelsProblem:
 
 
 def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> float:
-    """A σ with gap <= 0 next to the root, near `sigma`: Newton's step, then secants."""
+    """A σ with gap <= 0 close to the root, by a Newton step from `sigma`, then secants."""
     last: tuple[float, float] | None = None
     for _ in range(8):  # secants
         here = math.log(sigma), gap(sigma)
@@ -210,11 +211,11 @@ def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> fl
 
 # An estimate of δ(ε) of several releases with sums of Gaussian kernels, for searches only.
 #
-# Lengths in units of σ, notation as in `profile.crossings`. f is evaluated on a grid of step w. A
-# shift by j steps has the losses Z = ln f(y + jw) − ln f(y); sums of their masses above the points
-# of a lattice give H at all its ε at once, as P(Z > ε) − e^ε Q(Z > ε). The supremum over j is
-# convex in e^ε, so that its chords are a law of losses on the lattice, which is tilted and
-# convolved.
+# Lengths are in units of σ, notation as in `profile.crossings`. f is evaluated on a grid of step w.
+# A shift by j steps has the losses Z = ln f(y + jw) − ln f(y). Their cumulative masses on a lattice
+# give H = P(Z > ε) − e^ε Q(Z > ε) at all ε of the lattice at once. The supremum of H over j is
+# convex in e^ε. So its chords are the profile of a law of losses on the lattice, which is tilted
+# and convolved.
 
 
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
@@ -227,12 +228,12 @@ def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositio
 
 
 def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
-    """A step, masses at −n·step … n·step, and the mass at infinity."""
+    """The losses on a lattice: its step, masses at −n·step … n·step, and the mass at infinity."""
     shifts = max(1, math.ceil(16 * shift))  # w is about 1/16
     w = shift / shifts
     reach = (
         law.modes * law.spacing + 9.0
-    )  # in σ: the distance from kernels up to which f is evaluated
+    )  # distance from the kernels, in σ, up to which f is evaluated
     count = math.ceil(2 * reach / w)
     y = np.asarray(-reach - shift + w * np.arange(count + 2 * shifts + 1), dtype=float)
     log_f, _ = law.log_density_and_mean(y)
@@ -242,7 +243,7 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     p = np.stack([q[j : j + here] for j in range(1, shifts + 1)])
     mean = float(p[-1] @ gaps[-1])
     spread = math.sqrt(max(float(p[-1] @ (gaps[-1] - mean) ** 2), 1e-30))
-    trifle = 1e-25  # of P: losses of outputs with smaller mass are moved to infinity
+    trifle = 1e-25  # outputs with a smaller mass under P get an infinite loss
     largest = min(float(gaps[p > trifle].max()), 600.0)
     fineness = 24  # lattice steps in a standard deviation of the loss
     most = 3000  # lattice points above 0
@@ -265,6 +266,6 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
 
 
 def _tails(indices: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
-    """The sums of weights at indices >= 1, 2, …, for each shift."""
+    """The sums of the weights at indices >= 1, 2, …, for each shift."""
     sums = np.bincount(indices.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
     return sums[:, :0:-1].cumsum(axis=1)[:, ::-1]

@@ -1,1 +1,1 @@
-"""Laws by their masses on a lattice: optimal, cactus, the best on the whole numbers."""
+"""Laws given by their masses on a lattice: optimal, cactus and discrete-staircase noise."""

@@ -2,12 +2,12 @@
 
 notation: m = cells in a sensitivity, p_i = P(X = i/m) = p_{−i}, free for |i| <= N and falling by a
 constant ratio from there, D_k = Σ_i p_i ln(p_i/p_{i−k}), μ = price. Minimise max_{k=1..m} D_k +
-μ·E loss (Alghamdi et al. 2022). The maximum is over all shifts: the longest shift k = m doesn't
-connect the residue classes mod m, and the optimum would sit on one of them.
+μ·E loss (Alghamdi et al. 2022). The maximum must be over all shifts. The longest shift k = m alone
+doesn't connect the residue classes mod m, so the optimum would have all mass on one class.
 
-D_k is convex and homogeneous. By symmetry it is Σ_{i>k/2} (p_i − p_{i−k}) ln(p_i/p_{i−k}), and in
-relative steps p_i(1 + d_i) its second derivative is Σ (p_i + p_{i−k})(d_i − d_{i−k})²: a graph's
-Laplacian, banded, which Newton's method solves at once however small p_i is.
+D_k is convex and homogeneous. By symmetry it is Σ_{i>k/2} (p_i − p_{i−k}) ln(p_i/p_{i−k}). For
+relative steps p_i(1 + d_i) its second derivative is Σ (p_i + p_{i−k})(d_i − d_{i−k})². This is the
+Laplacian of a graph, and a banded matrix. So Newton's method is fast and stable for any small p_i.
 """
 
 from __future__ import annotations
@@ -29,18 +29,21 @@ from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import IncreasingRoot
 
 Floats = NDArray[np.float64]
-# The gap to the optimum, relative to the largest divergence. The longest shift hardly depends on
-# the weights of the residue classes mod m. So the exact optimum leaves them as uneven as the other
-# shifts allow, which costs up to 15 % of the loss at equal δ. The centre of all laws within the gap
-# is unique and even, and is taken instead.
+# The gap to the optimum, relative to the largest divergence. The divergence at the longest shift
+# hardly depends on the weights of the residue classes mod m. So in the exact optimum they are as
+# uneven as the other shifts allow, which costs up to 15 % of the loss at equal δ. The point on the
+# central path within the gap is unique and even, and is used instead.
 GAP = 1e-2
-_CENTRED = 1e-4  # relative error of the products λ_k s_k, all equal on the central path
+_CENTRED = 1e-4  # relative error of the products λ_k s_k, which are equal on the central path
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Program:
-    """One lattice: `cells` m, `reach` N, `fall` = −ln of the tail's ratio, `power` of the loss."""
+    """The program on one lattice: m = `cells`, N = `reach`, the loss E|X|^`power`.
+
+    `fall` is −ln of the constant ratio of neighbouring masses in the tail.
+    """
 
     cells: int
     reach: int
@@ -58,14 +61,14 @@ class Program:
         for _ in range(200):
             if point.is_solved(prices):
                 return point.masses
-            shrink = max(0.1, 1 - length)  # after a short step, first return to the centre
+            shrink = max(0.1, 1 - length)  # after a short step, first return to the central path
             target = max(shrink * point.gap, GAP * point.largest) / self.cells
             point, length = self._move(point, _step(point, prices, target))
         raise Refused("No cactus noise was found: the convex program did not converge.")
 
     @cached_property
     def counts(self) -> Floats:
-        """The probability of ±i in units of p_i; the tail counts as part of p_N."""
+        """The probability of {i, −i} in units of p_i; the tail counts as part of p_N."""
         counts = np.full(self.reach + 1, 2.0)
         counts[0] = 1.0
         counts[-1] /= -math.expm1(-self.fall)
@@ -88,7 +91,7 @@ class Program:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], ...]:
-        """The i > k/2 and |i − k| of D_k up to |i − k| = N, and k − 1, for all k."""
+        """The pairs in all D_k: arrays of i > k/2, of |i − k| <= N, and of k − 1."""
         shifts = range(1, self.cells + 1)
         indices = [np.arange(k // 2 + 1, self.reach + k + 1) for k in shifts]
         others = [np.abs(index - k) for index, k in zip(indices, shifts, strict=True)]
@@ -168,7 +171,7 @@ class Program:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Divergence:
-    """D_k, p_i ∂D_k/∂p_i (a row each), and p_i + p_{i−k} for all pairs."""
+    """All D_k, the rows of p_i ∂D_k/∂p_i, and the weights p_i + p_{i−k} of all pairs."""
 
     values: Floats
     slopes: Floats
@@ -178,7 +181,11 @@ class _Divergence:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _LatticePoint:
-    """p, z, s_k > 0 for z − D_k, λ_k > 0 for D_k <= z, and the price ν of Σp = 1."""
+    """A point of the interior-point method.
+
+    `masses` are p, `largest` is z, `slack` are s_k > 0 in D_k + s_k = z, `multipliers` are λ_k > 0
+    for D_k <= z, and `level` is the multiplier ν of Σp = 1.
+    """
 
     program: Program
     masses: Floats
@@ -190,21 +197,21 @@ class _LatticePoint:
 
     @property
     def gap(self) -> float:
-        """Σ λ_k s_k, an upper bound on the distance to the optimum at a feasible point."""
+        """The duality gap Σ λ_k s_k, the largest distance of a feasible point to the optimum."""
         return float(self.multipliers @ self.slack)
 
     @property
     def shares(self) -> Floats:
-        """The probability of ±i for each i, with the tail as part of N; they sum to 1."""
+        """The probability of {i, −i} for each i, with the tail as part of N; they sum to 1."""
         return self.program.counts * self.masses
 
     @property
     def broken(self) -> Floats:
-        """D_k + s_k − z, which is 0 at the optimum."""
+        """The violated equations D_k + s_k − z, which are 0 at the optimum."""
         return self.divergence.values + self.slack - self.largest
 
     def residual(self, prices: Floats) -> Floats:
-        """Return p_i ∂/∂p_i of the Lagrangian, which is 0 at the optimum."""
+        """Return the derivatives p_i ∂/∂p_i of the Lagrangian, which are 0 at the optimum."""
         slopes = self.multipliers @ self.divergence.slopes
         return prices * self.masses + slopes + self.level * self.shares
 
@@ -237,9 +244,10 @@ def _sums(indices: NDArray[np.int64], values: Floats, count: int) -> Floats:
 def _step(point: _LatticePoint, prices: Floats, target: float) -> _Step:
     """Return Newton's step towards λ_k s_k = target.
 
-    notation: H the Laplacian, G the slopes, w the shares. H d + Gᵀdλ + w dν = −residual is solved
-    for all d_i − d_0, linear in (dλ, dν). The sum of its rows, in which H vanishes, is the equation
-    for d_0. The other unknowns solve the small system that remains.
+    notation: H the Laplacian, G the slopes, w the shares, d the relative steps of the masses. H d +
+    Gᵀdλ + w dν = −residual is solved for all d_i − d_0, as linear functions of (dλ, dν). H vanishes
+    in the sum of its rows, which is the equation for d_0. The other unknowns solve the small system
+    that remains.
     """
     from scipy.linalg import cho_solve_banded, cholesky_banded  # noqa: PLC0415  (0.2 s)
 
@@ -285,9 +293,9 @@ def _step(point: _LatticePoint, prices: Floats, target: float) -> _Step:
 # The search for the log of the price. Far from the root δ may jump, so secant steps are short.
 _ROUGH = IncreasingRoot(tolerance=1e-2, first_step=0.5, largest_step=1.5)
 _ROOT = IncreasingRoot(tolerance=1e-6, first_step=0.05, largest_step=1.5)
-_OUTSIDE = 1e-6  # the largest probability of the tail with a constant ratio, as a share of δ
-_FEW, _MANY = 80, 320  # cells of the half line: for the search of the range, and for the result
-_SHORTEST, _LONGEST = 1.5, 20_000.0  # ranges, in sensitivities
+_OUTSIDE = 1e-6  # largest probability of the tail, relative to δ
+_FEW, _MANY = 80, 320  # cells on the half line, for the search of the range and for the result
+_SHORTEST, _LONGEST = 1.5, 20_000.0  # shortest and longest range, in sensitivities
 _LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 
 
@@ -332,10 +340,10 @@ def _solve_roughly(question: Question) -> _Solution:
     log_price = math.log({1: 1.2, 2: 0.5}[power]) - (2 + power) * math.log(sigma) + epsilon / 2
     reach = max(_SHORTEST, sigma * math.sqrt(-2 * math.log(_OUTSIDE * delta)))
     while reach <= _LONGEST:
-        # at most e^ε for each sensitivity: then the tail adds nothing to δ(ε)
+        # a fall of at most e^ε for each sensitivity, so that the tail adds nothing to δ(ε)
         fall = min(reach / sigma**2, epsilon + 1 / reach)
         program = _program(reach, _FEW, fall=fall, power=power)
-        slope = reach / (2 * sigma**2)  # ends where the Gaussian does, but is above it
+        slope = reach / (2 * sigma**2)  # this start ends where the Gaussian does, and is above it
         start = np.exp(-min(slope, 7.0) * np.arange(program.reach + 1) / program.cells)
         solution = _solve_for_delta(question, program, start, log_price=log_price, root=_ROUGH)
         if (program.counts * solution.masses)[-1] <= _OUTSIDE * delta:
@@ -353,7 +361,7 @@ def _refine(question: Question, rough: _Solution) -> _Solution:
     last = int(np.argmax(beyond <= _OUTSIDE * float(question.budget.delta)))
     last = max(last, math.ceil(_SHORTEST * cells))
     logs = np.log(rough.masses)
-    fall = float(logs[last - cells] - logs[last])  # a sensitivity
+    fall = float(logs[last - cells] - logs[last])  # fall per sensitivity
     program = _program(last / cells, _MANY, fall=fall, power=rough.program.power)
     positions = np.arange(program.reach + 1) / program.cells
     start = np.exp(np.interp(positions, np.arange(len(logs)) / cells, logs))
@@ -379,7 +387,7 @@ def _solve_for_delta(
         tried[log_price] = _Solution(program=program, log_price=log_price, masses=masses, law=law)
         shifts = [law.cells] if law.falls else range(1, law.cells + 1)
         leaked = lattice.delta(law, shifts=shifts, epsilon=epsilon)
-        room = 1e-8  # for the proof: the float sum is accurate to 1e-13
+        room = 1e-8  # room for the proof; the float sum is accurate to 1e-13
         return math.log(leaked / delta * (1 + room)) if leaked > 0 else -math.inf
 
     return tried[root.find(over, guess=log_price)]

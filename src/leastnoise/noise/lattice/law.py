@@ -48,10 +48,10 @@ _MASSES = takes(_checked_masses)
 @final
 @record()
 class Lattice:
-    """P(K = k) = masses[|k|]/total for whole |k| < len(masses); lengths are K/cells.
+    """A symmetric law on a lattice: P(K = k) = masses[|k|]/total; lengths are K/cells.
 
-    Raises InvalidArgument unless cells is a whole number >= 1 and masses are whole, non-negative,
-    and positive at 0.
+    Raises InvalidArgument unless cells is a whole number >= 1, and the masses are whole numbers >=
+    0 with masses[0] > 0.
 
     >>> Lattice(cells=2, masses=(2, 1)).total
     4
@@ -72,7 +72,7 @@ class Lattice:
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """P(K = k) for k = 0, 1, …, as correctly rounded floats."""
+        """The probabilities P(K = k) for k = 0, 1, …, as correctly rounded floats."""
         return np.array([mass / self.total for mass in self.masses])
 
     def moment(self, power: int) -> float:
@@ -81,7 +81,7 @@ class Lattice:
         return 2 * float(self.probabilities @ positions**power)
 
     def log_probabilities(self) -> NDArray[np.float64]:
-        """Log P(K = k) for k = 0, 1, …; −inf where P(K = k) is 0."""
+        """The logarithms ln P(K = k) for k = 0, 1, …; −inf where P(K = k) is 0."""
         log_total = math.log(self.total)
         return np.array([math.log(mass) - log_total if mass else -math.inf for mass in self.masses])
 
@@ -110,12 +110,12 @@ class LatticeNoise(Noise):
 class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] - frozen fields
     LatticeNoise, StepNoise
 ):
-    """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½)."""
+    """Noise X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½)."""
 
     norm: ClassVar[Norm] = "l2"
 
     def _steps(self) -> Steps:
-        """Edges 0, ½, 1½, … over `cells`; the weights are the masses."""
+        """The steps with the edges 0, ½, 1½, … (divided by `cells`); weights are the masses."""
         masses, cells = self.lattice.masses, self.lattice.cells
         ends = (Fraction(2 * k + 1, 2 * cells) for k in range(len(masses)))
         return Steps(
@@ -191,7 +191,7 @@ class DiscreteStaircase(LatticeNoise):
         return self.scale / self.cells
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
+        """The logarithm of P(X = x), −inf off the lattice; see `Noise.log_density`."""
         nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         logs = np.append(self.lattice.log_probabilities(), -np.inf)
         densities = logs[np.minimum(nearest, len(logs) - 1).astype(int)]
@@ -199,12 +199,12 @@ class DiscreteStaircase(LatticeNoise):
 
     @property
     def variance(self) -> float:
-        """scale² E(K/cells)²."""
+        """The variance scale²·E(K/cells)²."""
         return float(self.scale) ** 2 * self.lattice.moment(2)
 
     @property
     def mean_abs(self) -> float:
-        """Scale · E|K/cells|."""
+        """E|X| = scale·E|K/cells|."""
         return float(self.scale) * self.lattice.moment(1)
 
 

@@ -91,7 +91,7 @@ def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
     index = 0
     for _ in range(4):
         deltas = _supremum(law, every, [Fraction(float(z)) for z in grid])
-        # a shorter lattice may add this little to the mass at infinity
+        # a shorter lattice is used if it adds so little to the mass at infinity
         index = int(np.argmax(deltas <= deltas[-1] * (1 + 1e-7) + NOTHING))
         if index == 0:
             break
@@ -125,7 +125,7 @@ def _single_shifts(cells: Iterable[int]) -> list[_Shift]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatLaw:
-    """Bounds on P(K = k) for k from the first possible value. A bound is 0 only if P(K = k) is."""
+    """Bounds on P(K = k) for k from the first possible value, which are 0 only if P(K = k) is 0."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]

@@ -11,9 +11,9 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice
 
 
 def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:
-    """Return max over `shifts` j of Σ_k (P(K=k) − e^ε P(K=k−j))₊.
+    """Return δ(ε), the maximum over `shifts` j of Σ_k (P(K=k) − e^ε P(K=k−j))₊.
 
-    The difference is computed from the log of the ratio. So its error is about 1e-16 of the
+    The difference is computed from the logarithm of the ratio. So its error is about 1e-16 of the
     probabilities, even if the two terms nearly agree.
     """
     logs = lattice.log_probabilities()

@@ -92,7 +92,7 @@ class _LatticeLaw:
         moved = self._weights[: len(self._weights) - shift]
         indices = self._exposed(shift)
         first, here, there = self._weights[:shift], self._weights[shift:][indices], moved[indices]
-        uncovered = sum(first) << self._bits  # where the moved copy has nothing
+        uncovered = sum(first) << self._bits  # where the shifted copy is 0
         low, high = (
             uncovered + int(np.maximum(here * (1 << self._bits) - there * factor, 0).sum())
             for factor in (self._above, self._below)
@@ -137,7 +137,7 @@ def _leading_bits(values: Iterable[int]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
-    """The reason why a proof for this lattice would take too long, or None."""
+    """The reason why a proof for this lattice would take too long; None if it wouldn't."""
     noise = cast("LatticeNoise", part.noise)
     law = noise.lattice
     if law.falls:  # one shift, the longest, is the worst

@@ -1,6 +1,7 @@
-"""Exact draws from laws on a lattice, by inversion: a piece is a lattice point or its cell.
+"""Exact draws from laws on a lattice, by inversion of P(|K| > k).
 
-|K| = 0 is one point, every other |K| two points. The whole-number weights are exact.
+A piece of |X| is a lattice point |K|/cells, or the cell around it. |K| = 0 stands for one point of
+the lattice, every other |K| for two points. The whole-number weights are exact.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def discrete_draws(noise: DiscreteStaircase, grid: Fraction) -> ScaledDraws:
 
 
 def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> UniformPieces:
-    """The pieces ends(|K|) for all |K| of positive weight."""
+    """The pieces of |X|, with the ends `ends(|K|)`, for all |K| of positive weight."""
     points = [k for k, mass in enumerate(lattice.masses) if mass]
     # the total of S_j's numerators, from the outermost point inward; 0 has no second half
     doubled = [2 * lattice.masses[k] for k in reversed(points)]

@@ -13,10 +13,11 @@ from leastnoise.noise.lattice.law import Cactus
 
 
 def cactus_several(task: SeveralReleases) -> Cactus:
-    """Return the law for a worst shift of 1 that may be drawn several times.
+    """Return the law for several releases, each with a worst shift of 1.
 
-    Its steps fall like a Gaussian. They are the steps for one release at (ε', δ/2k), where ε' is
-    the ε of the Gaussian for all k releases at δ/2k. Raises the errors of `search`.
+    Its steps fall like a Gaussian. They are the steps for one release at (ε', δ/2k). Here ε' is
+    the ε that one release of Gaussian noise, calibrated for all k releases, has at δ/2k. Raises the
+    errors of `search`.
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
@@ -26,11 +27,11 @@ def cactus_several(task: SeveralReleases) -> Cactus:
 
 
 def discrete_staircase_several(task: SeveralReleases) -> Noise:
-    """Return noise on whole numbers that may be drawn several times; δ > 0.
+    """Return noise on whole numbers for several releases; δ > 0.
 
-    Its scale is fixed. Its largest loss is ε' except with a small probability, and the search finds
+    Its scale is fixed. Its loss is at most ε' except with a small probability, and the search finds
     ε' between ε/k and ε/√k. Raises the errors of the design.
     """
-    # The δ of one release as a share of δ/k. It is the whole of δ/k if losses just add up.
+    # The δ of one release as a share of δ/k; nearly all of δ/k if losses just add up.
     shares = (Fraction(1, 2), Fraction(63, 64))
     return by_share(task, shares=shares, relative=SLOWLY)

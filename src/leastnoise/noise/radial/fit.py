@@ -25,19 +25,19 @@ from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, simplex
 
 
 LEAST_P, LARGEST_P = 0.3, 8.0  # range of the search; a user may fix any p of the family
-_LEAST_SHARE = 0.02  # of (α+1)/d; below it, the pole at 0 costs more than it can gain
+_LEAST_SHARE = 0.02  # smallest (α+1)/d; below it, the pole at 0 costs more than it can gain
 _FIRST_POWERS = (0.6, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
-_ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # of the log of the shift in scales
+_ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # in ln of the shift in scales
 _CLOSE_ROOT = IncreasingRoot(tolerance=1e-12, first_step=1e-9)  # from an approximate root
 _ROUGH = 3e-6  # for comparing shapes: after a secant step this short, the error is about 1e-9
-_NEAR = 0.01  # of ln δ: further off, δ may fall so steeply that a secant misleads
+_NEAR = 0.01  # distance in ln δ; further off, δ may fall so steeply that a secant misleads
 _SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
 _PROOF = 1e-8  # relative width of δ that the proof may leave
-_LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
-_FARTHEST = 100.0  # log of a shift in scales; the mass is nearer for every p of the search
+_LARGEST_MARGIN = 8e-6  # relative increase of the scale; the promise is 1e-5
+_FARTHEST = 100.0  # ln of a shift in scales; the mass is closer for every p of the search
 _LARGEST_LOG_SCALE = 500.0
 _LARGEST_EPSILON = 100
-_DIGITS = 6  # of a parameter from the search
+_DIGITS = 6  # significant digits of a parameter that was searched
 
 _LogDelta = Callable[..., float]
 """`log_delta`, or another function with the same arguments."""
@@ -46,8 +46,8 @@ _LogDelta = Callable[..., float]
 def generalized_gamma_search(question: Question) -> GeneralizedGamma:
     """Find the α and p of the least loss, at the smallest scale that meets δ.
 
-    `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and if δ is so close to 1
-    that the proof would cost more than 1e-5 of the scale.
+    `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and for a δ so close to 1
+    that a provable scale is more than 1e-5 (relative) above the smallest.
     """
     check_epsilon(question.budget)
     return _least(question.dimension, question.budget, question.loss, fixed_of(question))
@@ -83,7 +83,7 @@ def _least(
 @final
 @dataclass(frozen=True, kw_only=True)
 class GammaShape:
-    """The exact parameters beside the scale."""
+    """The shape of a generalized gamma law: α and p, exactly."""
 
     alpha: Fraction
     p: Fraction
@@ -91,7 +91,7 @@ class GammaShape:
 
 @final
 class _RadialProblem:
-    """Roots and losses for one question; each root search starts from the last root."""
+    """The search for one question: scales and losses of shapes, each from the previous result."""
 
     def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
         self.dimension, self._budget, self._loss = dimension, budget, loss
@@ -105,12 +105,12 @@ class _RadialProblem:
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
     def log_shift(self, law: GeneralizedGamma) -> float:
-        """Return ln of the largest shift, in scales, that meets δ."""
+        """Return ln of the largest shift, in scales, at which the law meets δ."""
         about = self.about_log_shift(law)
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
     def about_log_shift(self, law: GeneralizedGamma) -> float:
-        """`log_shift` to about 1e-9 by secants, which start with the slope for the last law."""
+        """Return `log_shift` to about 1e-9, by secants that start with the last law's slope."""
         last = self._guess(law)
         before = self._over(law, last, quick_log_delta)
         step = -before / self._last_slope
@@ -138,7 +138,7 @@ class _RadialProblem:
     def _log_delta(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
         """Return ln δ(ε) under a shift of e^log_shift scales; 0 if the shift is above e^100 scales.
 
-        Raises Refused if the scale is too large for a float, as with nearly all of the mass at 0.
+        Raises Refused if the scale is too large for a float, as if nearly all of the mass is at 0.
         """
         if log_shift > _FARTHEST:
             return 0.0
@@ -164,7 +164,7 @@ class _RadialProblem:
         return math.log(self._loss.of(law)) + power * log_scale
 
     def calibrate(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law at the smallest scale, plus a margin for the width of the proof."""
+        """Return the law at the smallest scale, increased by a margin for the proof's accuracy."""
         law = self.law(shape)
         log_shift = self.log_shift(law)
         step = 1e-4
@@ -186,10 +186,10 @@ def find_best_shape(
 ) -> GammaShape:
     """Find the free parameters of least loss: first a search along α = d−1, then simplexes.
 
-    notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
-    are among the candidates. The simplexes stop when `log_loss` differs by `flat`. The first
-    candidate stays unless the gain exceeds `no_gain`: the default is below the scale's tolerance,
-    and p = 1.00001 is hard to prove.
+    notation: τ = (α+1)/d, α + 1 relative to its largest value. The classic members α = d−1, p = 1
+    and p = 2 are among the candidates. The simplexes stop when `log_loss` differs by `flat`. The
+    better classic member is returned unless the gain exceeds `no_gain`. The default is within the
+    scale's tolerance, and a p such as 1.00001 is hard to prove.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
@@ -221,7 +221,7 @@ def find_best_shape(
 def _best_classic(
     dimension: int, log_loss: Callable[[GammaShape], float], fixed: Mapping[str, Fraction]
 ) -> GammaShape:
-    """The better of the Gaussian and the l2 member."""
+    """The better of the Gaussian (p = 2) and the l2 member (p = 1), at the fixed parameters."""
     alpha = fixed.get("alpha", Fraction(dimension - 1))
     powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
     return min((GammaShape(alpha=alpha, p=p) for p in powers), key=log_loss)
@@ -239,13 +239,13 @@ def round_parameter(number: float) -> Fraction:
 # The least l2 noise for a budget, of one release and of several.
 
 
-_FAR, _CLOSE = 1e-7, 1e-9  # relative to δ; about 6e-11 of the scale
-_CLOSEST = 2e-10  # of 1/σ − ε/k
-_NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarithm
+_FAR, _CLOSE = 1e-7, 1e-9  # relative accuracy of δ; the latter is about 6e-11 in the scale
+_CLOSEST = 2e-10  # relative accuracy of 1/σ − ε/k
+_NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # in ln(1/σ − ε/k)
 
 
 def spherical_laplace_search(question: Question) -> SphericalLaplace:
-    """Return the law of the smallest scale."""
+    """Return the l2 law with the smallest scale that meets the budget."""
     scale = common_fit.spherical_laplace(question.dimension, question.budget)
     return SphericalLaplace(scale=scale, dimension=question.dimension)
 
@@ -253,8 +253,8 @@ def spherical_laplace_search(question: Question) -> SphericalLaplace:
 def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
-    Solves the proved bound on δ for ln(1/σ − ε/k) to 1e-10, with the moment generating function of
-    the loss; σ = k/ε is private at δ = 0. If that takes too many nodes, it uses lattices.
+    The proved bound on δ, from the moment generating function of the loss, is solved for ln(1/σ −
+    ε/k) to 1e-10. (σ = k/ε is private at δ = 0.) If that takes too many nodes, lattices are used.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)

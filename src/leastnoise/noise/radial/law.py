@@ -1,4 +1,4 @@
-"""Generalized gamma noise and the l2 mechanism's: parameters, densities and moments."""
+"""Generalized gamma noise and the noise of the l2 mechanism: parameters, densities and moments."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 LEAST_POWER, LARGEST_POWER = Fraction(1, 5), Fraction(50)
-LEAST_MASS_POWER = Fraction(1, 10**6)  # of α + 1; below it, nearly all of the mass is at 0
+LEAST_MASS_POWER = Fraction(1, 10**6)  # smallest α + 1; below it nearly all of the mass is at 0
 MAX_DIMENSION = 10**6
 # Above it a proof takes seconds and gains nothing, so only the Gaussian and l2 members remain.
 MAX_SHAPED_DIMENSION = 2000
-_LARGEST_LOG = 600.0  # of a variance, in floats
+_LARGEST_LOG = 600.0  # largest ln of a variance, which must be a float
 
 
 def _checked_alpha(alpha: Exact, *, name: str, record: GeneralizedGamma) -> Fraction:
@@ -120,7 +120,10 @@ class GeneralizedGamma(Noise):
         return self.dimension - 1 - self.alpha
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """−κ ln r − r^p − ln(S Γ(k)/p) with r = ‖x‖/scale, S the unit sphere; +∞ at 0 if κ > 0."""
+        """Ln f(x): −κ ln r − r^p − ln(S Γ(k)/p) − d ln scale; +∞ at 0 if κ > 0.
+
+        r = ‖x‖/scale, and S is the area of the unit sphere.
+        """
         d, p, sigma = self.dimension, float(self.p), float(self.scale)
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         log_mass = log_sphere + math.lgamma(float((self.alpha + 1) / self.p)) - math.log(p)
@@ -141,17 +144,20 @@ class GeneralizedGamma(Noise):
 
     @property
     def variance(self) -> float:
-        """E R²/d = scale² Γ(k + 2/p)/(Γ(k) d)."""
+        """The variance E R²/d = scale² Γ(k + 2/p)/(Γ(k) d), R the radius."""
         return float(self.scale) ** 2 * math.exp(self._log_moment(2)) / self.dimension
 
     @property
     def mean_abs(self) -> float:
-        """E R · E|U_1| = scale Γ(k + 1/p)/Γ(k) · Γ(d/2)/(√π Γ((d+1)/2)), U on the sphere."""
+        """E|X_i| = E R · E|U_1| for U uniform on the unit sphere.
+
+        It is scale Γ(k + 1/p)/Γ(k) · Γ(d/2)/(√π Γ((d+1)/2)).
+        """
         log_cosine = -log_gamma_ratio(self.dimension / 2, 0.5) - math.log(math.pi) / 2
         return float(self.scale) * math.exp(self._log_moment(1) + log_cosine)
 
     def _log_moment(self, order: int) -> float:
-        """Ln E (R/scale)^order = ln Γ(k + order/p)/Γ(k)."""
+        """The logarithm of the moment E (R/scale)^order = Γ(k + order/p)/Γ(k)."""
         return log_gamma_ratio(float((self.alpha + 1) / self.p), float(order / self.p))
 
 
@@ -186,7 +192,7 @@ class SphericalLaplace(Noise):
     dimension: int = field(converter=DIMENSION)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """−‖x‖/σ − ln(σ^d S Γ(d)), S = 2π^{d/2}/Γ(d/2) the unit sphere; see `Noise.log_density`."""
+        """Ln f(x): −‖x‖/σ − ln(σ^d S Γ(d)), S = 2π^{d/2}/Γ(d/2) the area of the unit sphere."""
         d, sigma = self.dimension, float(self.scale)
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         log_mass = d * math.log(sigma) + log_sphere + math.lgamma(d)
@@ -198,11 +204,11 @@ class SphericalLaplace(Noise):
 
     @property
     def variance(self) -> float:
-        """σ²(d+1): the radius is Gamma(d, σ), so E‖X‖² = σ²d(d+1)."""
+        """The variance σ²(d+1): the radius is Gamma(d, σ), so E‖X‖² = σ²d(d+1)."""
         return float(self.scale) ** 2 * (self.dimension + 1)
 
     @property
     def mean_abs(self) -> float:
-        """E R · E|U_1| = σ (2/√π) Γ(d/2 + 1)/Γ((d+1)/2), U uniform on the sphere."""
+        """E|X_i| = E R · E|U_1| = σ (2/√π) Γ(d/2 + 1)/Γ((d+1)/2), U uniform on the unit sphere."""
         d = self.dimension
         return float(self.scale) * 2 / math.sqrt(math.pi) * gamma_ratio((d + 1) / 2)

@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 # It only chooses the grid of losses for the proof; no proof depends on it.
 #
 # notation, in units of the scale: r the radius, w = tanh t the cosine of the angle to the shift,
-# ℓ(r) = κ ln r + r^p, L = ℓ(ρ) − ℓ(r) with ρ² = (r − s)² + 2rs(1 + w), k = (α+1)/p. ln r has a
-# density ∝ e^(kp·y − e^(py)), t one ∝ (cosh t)^(1−d); both are smooth and fall so fast that sums
-# over a grid are as good as integrals.
+# ℓ(r) = κ ln r + r^p, L = ℓ(ρ) − ℓ(r) with ρ² = (r − s)² + 2rs(1 + w), k = (α+1)/p. y = ln r has a
+# density ∝ e^(kp·y − e^(py)), and t has a density ∝ (cosh t)^(1−d). Both are smooth and fall so
+# fast that sums over a grid are as accurate as integrals.
 
 
 MOST_LOSSES = 288
 _RADII, _COSINES, _ON_A_LINE = 300, 160, 4000
 _DROPPED = 110.0  # a density is cut off e^-110 below its peak
-_LEAST = -85.0  # ln P(Z > z) at the last loss of the grid …
-_LEAST_BELOW_TOP = -36.0  # … or if losses are bounded: nearer to the bound proofs take seconds
+_LEAST = -85.0  # ln P(Z > z) at the last loss of the grid, if losses are unbounded
+_LEAST_BELOW_TOP = -36.0  # the same if losses are bounded; near the bound proofs take seconds
 _CELLS = 256
 _TEMPER = 0.25
 
@@ -57,7 +57,7 @@ _TEMPER = 0.25
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossSketch:
-    """Losses and their masses under P, arrays of shape (n,); the masses sum to 1."""
+    """An approximate law of the loss: losses and masses under P, shape (n,); masses sum to 1."""
 
     losses: Floats
     masses: Floats
@@ -94,7 +94,7 @@ def sketch(
 
 
 def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
-    """Return ln r and masses, on a grid that is finest near the mode."""
+    """Return values of ln r and their masses, on a grid that is finest near the mode."""
     mode, width = math.log(k) / p, 1 / (p * math.sqrt(k))
     down, up = 1.0, 1.0
     while k * (math.exp(-down) - 1 + down) < _DROPPED:
@@ -108,7 +108,7 @@ def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
 
 
 def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
-    """Return t and masses."""
+    """Return values of t = artanh w and their masses."""
     width = 1 / math.sqrt(d - 1)
     last = math.asinh(((_DROPPED / (d - 1)) + math.sqrt(2 * _DROPPED / (d - 1)) + 1) / width)
     x = np.linspace(-last, last, count)
@@ -122,11 +122,11 @@ def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
 def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float], ...]:
     """Choose losses z₀ = 0 … z_n, n = MOST_LOSSES, at which δ(ε) is enclosed.
 
-    Returns the pairs of z and about ln P(Z > z). Every second or fourth pair is a good choice of
-    fewer. Chords between the losses add to the variance of the loss in proportion to the squares of
-    their lengths. So half of the losses follow a power of the density. The density itself would be
-    best for many releases, but few releases, or a small δ, tilt it. The other half follows the
-    logarithm of the tail, in equal steps of its root where it is large.
+    Returns pairs of z and the approximate ln P(Z > z). For fewer losses, take every second or
+    fourth pair. Chords between the losses add to the variance of the loss in proportion to the
+    squares of their lengths. So half of the losses are spaced by a power of the density. The
+    density itself would be best for many releases, but few releases, or a small δ, tilt it. The
+    other half is spaced by the logarithm of the tail, in equal steps of its root where it is large.
     """
     bounded = noise.kappa == 0 and noise.p <= 1
     losses, least = sketch(noise, shift), _LEAST_BELOW_TOP if bounded else _LEAST
@@ -153,7 +153,7 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
 
 
 def _stage(depth: Floats) -> Floats:
-    """A scale for a tail's depth: linear at first, then a square root, then a logarithm."""
+    """Transform −ln of a tail: linear at first, then like a square root, then like a logarithm."""
     root = np.where(depth < 1, depth, 2 * np.sqrt(np.maximum(depth, 1.0)) - 1)
     return np.where(root < 5, root, 5 + 3 * np.log1p(np.maximum(root - 5, 0.0) / 3))
 
@@ -168,14 +168,18 @@ def _stage(depth: Floats) -> Floats:
 # of these losses.
 
 
-_FEWEST_LOSSES = 18  # for a lattice with …
-_STEPS = 16  # … up to 16 steps in a standard deviation; twice as many for twice as many steps
+# The number of losses for a lattice with up to _STEPS steps in a standard deviation of the loss.
+# For twice as many steps it is twice as large.
+_FEWEST_LOSSES = 18
+_STEPS = 16
 _MORE_ON_A_LINE = 4
 _BITS, _BITS_MORE = 80, 32  # precision; 32 more bits for every 32 leading zero bits of δ
-_ACCURACY = 24  # bits of the tails: k releases add k·2^-24 of δ, 1,000 about 5e-6 of the scale
-_EVALUATIONS = 10_000  # of integrands at a loss; laws from our calibration took at most 1,700
-_SHIFT_BITS = 44  # of the shift: at most 1.2e-13 of the noise
-_PART = 2.0**-5  # of P(Z > ε): hardly above δ(ε) anywhere, and too fine a goal costs little
+# Accuracy of the tails in bits. k releases add k·2^-24 to δ (relative); 1,000 releases add about
+# 5e-6 to the scale.
+_ACCURACY = 24
+_EVALUATIONS = 10_000  # evaluations of integrands for one loss; calibrated laws took up to 1,700
+_SHIFT_BITS = 44  # significant bits of the shift; rounding it costs at most 1.2e-13 of the noise
+_PART = 2.0**-5  # this part of P(Z > ε) is the goal's guess of δ(ε), seldom above it
 _SMALLEST = math.log(1e-300)
 
 
@@ -192,7 +196,7 @@ def upper(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
     """The law of losses at −size·step … size·step from chords between bounds on δ(ε), ε >= 0.
 
-    The pair must be its own mirror image.
+    The pair must be symmetric: P(Z > z) before the shift equals P(Z < −z) after it.
     """
     with precision(BITS):
         deltas = chords(points, [step * i for i in range(size + 1)])
@@ -210,7 +214,7 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
     widened = _Widened.of(law, scales * noise.scale / shift)
     with precision(BITS):
         above = [(tail.p, tail.weighted / ball(tail.epsilon).exp()) for tail in known]
-        # P(Z > −z) = 1 − Q(Z > z), as no loss is an atom. The loss 0 twice makes an empty cell.
+        # P(Z > −z) = 1 − Q(Z > z), as no loss is an atom; the loss 0 twice makes an empty cell
         mirror = [(1 - q, 1 - p) for p, q in reversed(above)]
         ends = [(arb(1), arb(1)), *mirror, *above, (arb(0), arb(0))]
         cells = [
@@ -224,7 +228,7 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 
 
 def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
-    """The loss above which only infinity has more than negligible mass; any value is valid."""
+    """A loss beyond which finite losses have negligible mass; the bounds hold for any value."""
     law, scales = _in_scales(noise, shift)
     if law.kappa == 0 and law.p == 1:
         return scales
@@ -248,8 +252,8 @@ class _Tails:
 def _in_scales(noise: GeneralizedGamma, shift: Fraction) -> tuple[GeneralizedGamma, Fraction]:
     """Return the law of scale 1, and the shift in scales, rounded up; they determine the losses.
 
-    Rounding up is valid because a longer shift is worse at every ε. The floats just below and just
-    above a root mostly round to the same shift, so that both bounds share its quadratures.
+    Rounding up is valid because a longer shift is worse at every ε. The shifts just below and just
+    above a root mostly round to the same number, so that both bounds share cached quadratures.
     """
     law = GeneralizedGamma(scale=1, alpha=noise.alpha, p=noise.p, dimension=noise.dimension)
     scales = shift / noise.scale
@@ -306,7 +310,7 @@ def _enclose_tails(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> l
 def choose_losses(
     law: GeneralizedGamma, scales: Fraction, step: Fraction
 ) -> list[tuple[Fraction, float]]:
-    """Choose losses, with about ln P(Z > ε) for each; a finer lattice step takes more losses.
+    """Choose losses, each with its approximate ln P(Z > ε); a finer lattice step takes more losses.
 
     They ascend from 0 to the `reach` of the law of scale 1.
     """
@@ -329,7 +333,7 @@ def _spread(law: GeneralizedGamma, scales: Fraction) -> float:
 def _tails_at(
     law: GeneralizedGamma, scales: Fraction, epsilon: Fraction, log_tail: float
 ) -> _Tails:
-    """Enclose the tails; `log_tail` is about ln P(Z > ε), and sets the precision."""
+    """Enclose the tails at ε; `log_tail`, the approximate ln P(Z > ε), sets the precision."""
     small = max(log_tail, _SMALLEST)
     more = math.ceil(-small / math.log(2) / _BITS_MORE) * _BITS_MORE
     with precision(_BITS + more):

@@ -6,9 +6,9 @@ r₂² = r² + 2rs cos θ + s² the squared radius after it. The privacy loss is
 
     δ = E[(1 − e^(ε−L))₊] = ∫ f_R(r) ∫₀^θ*(r) (1 − e^(ε−L)) f_Θ(θ) dθ dr,
 
-where L = ε at θ*, clipped to [0, π] (theory/noise.md §7). Nothing cancels: L − ε is summed up from
-its zero. θ* = π below r₁, and θ* = 0 on a gap [a, b] (a or b or both may be missing). The integrand
-is singular at these radii, and the rule between them is tanh-sinh.
+where L = ε at θ*, clipped to [0, π] (theory/noise.md §7). Nothing cancels: L − ε is integrated from
+its zero. θ* = π for r < r₁, and θ* = 0 on a gap [a, b] (which may be empty or unbounded). The
+integrand is singular at these radii, and the rule between them is tanh-sinh.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _LogOf = Callable[[_Array], _Array]
 
 _CUT = 38.0  # an integrand is cut off below e^-38 of its peak
 _NODES, _ANGLES = 80, 36  # nodes of the rules
-_STEEP = 8.0  # α + 1 from which the law of the radius is narrow
-_LOST = 800.0  # density below e^-800 of its peak is cut off first of all
+_STEEP = 8.0  # for α + 1 above it the law of the radius is narrow
+_LOST = 800.0  # radii where the density is below e^-800 of its peak are cut off first
 _LOWEST = -690.0  # ln of about the smallest positive float
 _NEWTON = 30
 _CLOSE = 1e-9  # relative: after a Newton step this short, the error is about its square
-_LARGEST_EXPONENT = 500.0  # of px: beyond it e^(px) may overflow
+_LARGEST_EXPONENT = 500.0  # largest px; beyond it e^(px) may overflow
 _TINY = 1e-280
 
 
@@ -45,7 +45,7 @@ def log_delta(
 ) -> float:
     """Return ln δ(ε) under a shift of `shift` scales; −inf if it is 0.
 
-    `kappa` = dimension − 1 − `alpha` >= 0 is an argument of its own, since it may be tiny.
+    `kappa` = dimension − 1 − `alpha` >= 0 is a separate argument, since it may be tiny.
     """
     law = Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)
     edge, pieces = law.pieces()
@@ -83,7 +83,7 @@ class Law:
 
     @property
     def rise_from_zero(self) -> float:
-        """ℓ(s) − ℓ(0)."""
+        """The loss of the output 0, ℓ(s) − ℓ(0); inf for a density with a pole."""
         return math.inf if self.kappa > 0 else math.exp(min(self.p * math.log(self.s), 700.0))
 
     def pieces(self) -> tuple[float, list[tuple[float, float]]]:
@@ -146,7 +146,7 @@ class Law:
         return falling_root(falls, low, high)
 
     def log_radius(self, y: _Array) -> _Array:
-        """Ln of the density of y = ln r: k ln(r^p) − r^p + ln(p/Γ(k)), from its peak."""
+        """The ln of the density of y = ln r, k ln(r^p) − r^p + ln(p/Γ(k)), relative to its peak."""
         k = (self.alpha + 1) / self.p
         q = self.p * y - math.log(k)
         peak = math.log(self.p) + math.log(k / (2 * math.pi)) / 2 - stirling_remainder(k)
@@ -187,10 +187,10 @@ class Law:
         return 2 * np.arctan2(np.sqrt(upper), np.sqrt(lower)), rho
 
     def mean_gain(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
-        """Return ln ∫₀^θ (1 − e^(ε−L)) f_Θ, where at θ the radius is rho and L − ε = floor.
+        """Return ln ∫₀^θ (1 − e^(ε−L)) f_Θ; at θ the radius is `rho`, and L − ε is `floor`.
 
-        All arrays have shape (n,). The interval of angles is split where L − ε = _CUT: beyond, the
-        integrand is the density to within rounding.
+        All arrays have shape (n,). The interval of angles is split where L − ε = _CUT: where L is
+        larger, the integrand is the density up to rounding.
         """
         if self.d == 1:
             return self._two_sides(r, theta, rho, floor)
@@ -227,7 +227,10 @@ class Law:
         return width * (values @ weight)
 
     def _to_angle(self, turn: _Array, r: _Array, rho: _Array) -> _Array:
-        """Return ln of the radius at angle φ over rho, at θ; turn = sin((θ+φ)/2) sin((θ−φ)/2)."""
+        """Return ln of the ratio of the radius r₂ at an angle φ to `rho`, the radius at θ.
+
+        turn = sin((θ+φ)/2) sin((θ−φ)/2).
+        """
         return np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
 
     def _window(self, centre: _Array, theta: _Array) -> tuple[_Array, _Array]:
@@ -263,7 +266,7 @@ class Law:
         knee = min(log_edge, mode)
         u, _, weight = tanh_sinh(_NODES)  # u = (r/knee)^(α+1) removes the pole of r^α
         y = knee + np.log(u) / power
-        above = np.maximum(y, _LOWEST)  # below it the integrand is that at _LOWEST times r^(α+1)
+        above = np.maximum(y, _LOWEST)  # below it the integrand is proportional to r^(α+1)
         near = _log_dot(self._inside(above) + power * (y - above) - np.log(power * u), weight)
         return float(np.logaddexp(near, self._inner(knee, log_edge)))
 
@@ -306,7 +309,10 @@ class Law:
     def _rule(
         self, log_f: _LogOf, low: float, high: float, *, ends: tuple[bool, bool]
     ) -> tuple[_Array, _Array]:
-        """Return a rule for ∫ f over the y where f isn't negligible, in half powers at `ends`."""
+        """Return nodes and weights for ∫ f over the y where f isn't negligible.
+
+        At the marked `ends`, f behaves like half powers.
+        """
         if high <= low:
             return np.empty(0), np.empty(0)
         left, right = narrow(log_f, low, high, drop=_CUT)
@@ -329,9 +335,9 @@ def _reach_up(k: float) -> float:
 
 
 def _reach_down(k: float) -> float:
-    """Return a distance q > 0 below the peak of ln r^p beyond which the density is negligible.
+    """Return q > 0 such that the density of ln r^p is negligible further than q below its peak.
 
-    There k(e^−q − 1 + q) >= kq²/(2 + q).
+    It follows from k(e^−q − 1 + q) >= kq²/(2 + q).
     """
     half = _LOST / k / 2
     return half + math.sqrt(half * (half + 4))
@@ -350,7 +356,7 @@ def _powers(p: float, y: _Array, x: _Array) -> _Array:
 
 
 def _exp_gap(q: _Array) -> _Array:
-    """e^q − 1 − q, by its series for small q."""
+    """The difference e^q − 1 − q, by its series for small q."""
     series = np.zeros_like(q)
     for n in range(11, 1, -1):
         series = (1 + series) * q / n

@@ -1,4 +1,4 @@
-"""Tails and quantiles of radii."""
+"""Quantiles of a coordinate of spherical noise, and a quick δ(ε) of generalized gamma noise."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from leastnoise.numerics.quadrature import gauss_legendre
 
 # δ(ε) of spherical generalized gamma noise as the difference of two tails: quick, for searches.
 #
-# notation: that of `profile`; w and w₂ are the cosines of the angles at the two centres
-# where L = ε, F the law of a cosine, f the density of y = ln r, x = ln(r₂/r) and b = r^p. Then
+# notation: as in `profile`; w and w₂ are the cosines of the angles at the two centres where L = ε,
+# F the law of a cosine, f the density of y = ln r, x = ln(r₂/r) and b = r^p. Then
 #
 #     δ = P(L > ε) − e^ε Q(L > ε) = ∫ f(y) [1 − F(w) − e^(dx) (dy₂/dy) (1 − F(w₂))] dy
 #
@@ -26,7 +26,7 @@ from leastnoise.numerics.quadrature import gauss_legendre
 
 _Array = NDArray[np.float64]
 
-_MOST_LOST = 1e5  # largest ratio of the sum to the difference; both tails have errors of 1e-15
+_MOST_LOST = 1e5  # largest ratio of the tails' sum to their difference; tails have 15 digits
 _TERMS = 1_000
 
 
@@ -107,7 +107,10 @@ def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
 
 
 def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
-    """X_i = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2)."""
+    """The t with P(|X_i| > t·scale) = outside for l2 noise.
+
+    X_i/scale = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2).
+    """
     k = (noise.dimension + 1) / 2
     # g = s²: the density of s ∝ s^(2k−1) e^(−s²) is smooth at 0 and nearly normal for large k
     mode = math.sqrt(k - 0.5)
@@ -124,7 +127,10 @@ def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
 
 
 def generalized_gamma(noise: GeneralizedGamma, outside: float) -> float:
-    """P(|X_i| > t) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine to a uniform direction."""
+    """The t with P(|X_i| > t·scale) = outside for generalized gamma noise.
+
+    P(|X_i| > t·scale) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine of a uniform direction.
+    """
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed only here)
 
     p, half = float(noise.p), (noise.dimension - 1) / 2

@@ -49,24 +49,25 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 _SKETCHED_RADII, _SKETCHED_COSINES = 120, 64  # size of the grid while comparing shapes
-_BINS = 24  # in a standard deviation of the loss
+_BINS = 24  # lattice steps in a standard deviation of the loss
 _MOST_BINS = 4000
-_WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
+# Length of the window for the sum of losses: in its standard deviations, and at most in points.
+_WINDOW, _LONGEST_SUM = 24.0, 2.0**16
 _LOG_TILT = Bisection(halvings=20)
-_FLAT = 1e-6  # of the log of the loss, between shapes
-_NO_GAIN = 5e-4  # of the log of the loss: the width of a proof, which classic members don't need
-_POLE = 3e-4  # of the log of the loss: the least gain from a pole, which doubles a proof's time
-_NEARLY_L2 = (0.9, 1.03)  # no p != 1 in between is a candidate: a proof takes up to a minute
-_COARSE, _FINE = 1e-6, 1e-7  # of the log of the scale
+_FLAT = 1e-6  # accuracy of the ln of the loss in the comparison of shapes
+_NO_GAIN = 5e-4  # smallest gain in ln of the loss on classic members, whose proofs are tighter
+_POLE = 3e-4  # smallest gain in ln of the loss from a pole, which doubles a proof's time
+_NEARLY_L2 = (0.9, 1.03)  # no p != 1 between these is a candidate: a proof takes up to a minute
+_COARSE, _FINE = 1e-6, 1e-7  # accuracy of ln of the scale
 _MOST_MOVES = 30
 _LONGEST_MOVE = 2.0
-_FARTHEST_SCALE = 20.0  # of the log, from the Gaussian's scale
-_MARGIN = 1e-6  # of the scale: covers the errors of floats and of the root, at most 3e-8 so far
+_FARTHEST_SCALE = 20.0  # largest distance of ln of the scale from that of Gaussian noise
+_MARGIN = 1e-6  # relative margin of the scale for errors of floats and of the root (measured: 3e-8)
 _PROOFS = 4
 
 
 def several(task: SeveralReleases) -> Noise:
-    """Return the law for a worst shift of 1 that may be drawn several times; δ > 0.
+    """Return the law for several releases, each with a worst shift of 1; δ > 0.
 
     `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε > 100, and
     NotCertified if no scale is proved.
@@ -126,7 +127,7 @@ def _has(shape: GammaShape, given: Mapping[str, Fraction]) -> bool:
 
 @final
 class _Several:
-    """Scales and losses for several releases; each root search starts from the last law's MSE."""
+    """The search for several releases: scales and losses of shapes, from previous results."""
 
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget
@@ -138,7 +139,7 @@ class _Several:
         self._slope = -10.0
 
     def log_loss(self, shape: GammaShape) -> float:
-        """Return ln of the loss at about the smallest scale; +∞ if the search finds no scale."""
+        """Return ln of the loss at the approximate smallest scale; +∞ if no scale is found."""
         law = self._law(shape)
         if law.p != 1 and _NEARLY_L2[0] < law.p < _NEARLY_L2[1]:
             return math.inf
@@ -150,7 +151,7 @@ class _Several:
         return math.log(self._task.loss.of(law)) + power * log_scale + _POLE * (law.kappa > 0)
 
     def calibrate(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law at a scale with a proof."""
+        """Return the law of this shape at the smallest scale for which the proof should succeed."""
         law = self._law(shape)
         if law.is_classic and law.p == 2:
             return law.scaled(self._sigma * root_above(Fraction(2)))  # σ = scale/√2, exactly
@@ -183,14 +184,14 @@ class _Several:
         return fit.several(l2).scale
 
     def _laplace_scale(self, law: GeneralizedGamma) -> float:
-        """Return about the smallest scale of `law`, which is Laplace noise for one number."""
+        """Return the approximate smallest scale of `law`, which is Laplace noise for one number."""
         task = self._task.whole
         single = law.scaled(common_fit.laplace(1, self._budget))
         first = math.sqrt(self._task.compositions)
         return float(single.scale * find_least_factor(task, single, first=first))
 
     def _log_scale(self, law: GeneralizedGamma) -> float:
-        """Return about ln of the smallest scale; raises Refused if the search finds no scale."""
+        """Return the approximate ln of the smallest scale; raises Refused if none is found."""
 
         def gap(log_scale: float) -> float:
             losses = sketch(
@@ -205,7 +206,7 @@ class _Several:
         return log_scale
 
     def _proofs_root(self, law: GeneralizedGamma, near: float) -> float:
-        """Return about ln of the smallest scale at which the proof's upper lattice meets δ."""
+        """Return the approximate ln of the smallest scale at which the proof's lattice meets δ."""
 
         def gap(log_scale: float) -> float:
             scales = Fraction(math.exp(-log_scale))
@@ -302,7 +303,7 @@ def _bin(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.f
 def _tilt(
     z: NDArray[np.float64], log_masses: NDArray[np.float64], compositions: int, epsilon: float
 ) -> float:
-    """Return about the c of the least e^(kK−cε)/(c(c+1)): kK′(c) = ε + 1/c + 1/(c+1)."""
+    """Return the approximate c that minimises e^(kK−cε)/(c(c+1)): kK′(c) = ε + 1/c + 1/(c+1)."""
 
     def beyond(log_c: float) -> bool:
         c = math.exp(log_c)

@@ -27,15 +27,15 @@ from leastnoise.noise.common.several import (
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells.law import SphericalStaircase
 
-_MOST_DIMENSIONS = 10  # for several
+_MOST_DIMENSIONS = 10  # largest dimension for several releases
 
 
 def search(question: Question) -> SphericalStaircase:
-    """The law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
+    """The spherical staircase of least loss: decay ε, the best γ in (0, 1], the smallest radius.
 
-    `fixed` may set gamma. If it sets the radius or another decay, it has to set radius and gamma,
-    and the scale is the smallest that meets the budget. Raises NotApplicable if the radius is too
-    large, InvalidArgument if a parameter is missing.
+    `fixed` may set gamma. If it sets the radius or another decay, it must set both radius and
+    gamma, and the scale is the smallest that meets the budget. Raises NotApplicable if the radius
+    is too large, InvalidArgument if a parameter is missing.
     """
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
     decay = fixed.get("decay", question.budget.epsilon)
@@ -80,11 +80,11 @@ def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStairc
 
 
 def several(task: SeveralReleases) -> SphericalStaircase:
-    """The spherical staircase for a worst shift of 1 and several draws; ε > 0.
+    """The spherical staircase for several releases, each with a worst shift of 1; ε > 0.
 
-    Its steps are as wide as the shift, so losses are −ε', 0, ε' and ∞, and δ at 0 and at ε'
-    determines their law: ε' is searched in floats, before a proof decides. `fixed` may set gamma.
-    Raises NotApplicable in more than 10 dimensions and for samples, InvalidArgument for other fixed
+    Its steps are as wide as the shift, so losses are −ε', 0, ε' and ∞. Their law follows from δ(0)
+    and δ(ε'). So ε' is searched in floats, before a proof decides. `fixed` may set gamma. Raises
+    NotApplicable in more than 10 dimensions and for samples, InvalidArgument for other fixed
     parameters.
     """
     question, budget = task.question, task.question.budget
@@ -107,7 +107,7 @@ def several(task: SeveralReleases) -> SphericalStaircase:
         return search(question.one_at(budget_of_release))
 
     def gap(law: Noise, points_per_std: int) -> float:
-        del points_per_std  # that lattice of three points is exact
+        del points_per_std  # the lattice has only three points, and is exact
         steps = cast("SphericalStaircase", law)
         logs = (
             radial_log_delta(steps, shift=Fraction(1), epsilon=at)
@@ -117,6 +117,6 @@ def several(task: SeveralReleases) -> SphericalStaircase:
         bound = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))
         return math.log(bound) - task.log_delta if bound > 0 else -math.inf
 
-    shares = (Fraction(1, 2),)  # of δ/k for each release
+    shares = (Fraction(1, 2),)  # each release gets half of δ/k
     best = find_law_of_best_share(task, law_at, shares=shares, relative=SLOWLY, gap=gap)
     return cast("SphericalStaircase", best)

@@ -26,7 +26,7 @@ from leastnoise.noise.common.law import (
 
 
 MAX_STEPS = 10_000
-_LARGEST = 2**256 - 1  # of cells, edges and weights
+_LARGEST = 2**256 - 1  # largest number of cells, edge and weight
 _WHOLES: Converter[Iterable[int], tuple[int, ...]] = takes(
     _validate.wholes, spelled="Iterable[int]", most=_LARGEST
 )
@@ -88,7 +88,7 @@ class OptimalRadial(RadialStepNoise):
             )
 
     def _steps(self) -> RadialSteps:
-        """The edges over `cells`, the weights as they are."""
+        """The step density: edges divided by `cells`, and the weights."""
         return RadialSteps(
             edges=tuple(Fraction(edge, self.cells) for edge in self.edges),
             weights=self.weights,
@@ -143,5 +143,5 @@ class SphericalStaircase(RadialStepNoise):
     decay: FractionField = field(converter=DECAY)
 
     def _steps(self) -> RadialSteps:
-        """Edges γ, γ + 1, … below R, and R."""
+        """The step density with the edges γ, γ + 1, … below R, and R."""
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)

@@ -11,7 +11,10 @@ from leastnoise.noise.common.profile import solve
 
 
 def quantile(noise: RadialStepNoise, outside: float) -> float:
-    """Sum the caps of all balls beyond t: I_{1−t²/e²}((d + 1)/2, ½) for the ball of radius e."""
+    """The t with P(|X_i| > t·scale) = outside.
+
+    The tail is a sum over the balls; a ball of radius e contributes I_{1−t²/e²}((d + 1)/2, ½).
+    """
     from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 
     edges, masses, p = noise.steps.float_edges, noise.ball_masses, (noise.dimension + 1) / 2

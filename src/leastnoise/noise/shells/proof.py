@@ -56,7 +56,7 @@ def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) ->
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Height:
-    """A height weight·e^exponent: of f, or (`shifted`) of c·f(·−v)."""
+    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`."""
 
     weight: int
     exponent: Fraction = Fraction(0)
@@ -94,9 +94,10 @@ def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list
 
 
 def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
-    """All heights, decreasing; of two equal heights, c·f(·−v) comes first; None if undecided.
+    """All heights, decreasing; None if the precision can't decide their order.
 
-    The last is the last height of f, since c·h_j >= h_j.
+    Of two equal heights the height of c·f(·−v) comes first. The last one is the last height of f,
+    since c·h_j >= h_j.
     """
     heights, remaining = [], list(reversed(shifted))
     for height in heights_of_f:
@@ -111,10 +112,10 @@ def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Balls:
-    """Two balls with centres `shift` apart; the inner ball is at most as large, and not contained.
+    """Two balls with centres `shift` apart; the inner ball is no larger, and not in the outer ball.
 
-    Unless they are disjoint their spheres meet, in the plane `before` = (a² − b² + t²)/(2t) away
-    from the first centre and, as before <= t/2, in front of the second.
+    Unless they are disjoint, their spheres meet in a plane. Its distance `before` = (a² − b² +
+    t²)/(2t) from the inner ball's centre is at most t/2, so the other centre lies behind it.
     """
 
     inner: Fraction
@@ -124,7 +125,7 @@ class _Balls:
 
     @cached_property
     def before(self) -> Fraction:
-        """The position of the plane, along the shift."""
+        """The position of the plane along the shift, from the inner ball's centre."""
         a, b, t = self.inner, self.outer, self.shift
         return (a * a - b * b + t * t) / (2 * t)
 
@@ -143,7 +144,10 @@ class _Balls:
         return (ball(self.square).sqrt() / ball(self.inner)) ** self.dimension
 
     def outside(self) -> arb:
-        """Enclose this share: the inner ball before the plane, minus the outer ball's part."""
+        """Enclose the share of the inner ball outside the outer ball.
+
+        It is the part of the inner ball before the plane, minus the part of the outer ball there.
+        """
         a, b = self.inner, self.outer
         if a + b <= self.shift:
             return arb(1)
@@ -155,16 +159,17 @@ class _Balls:
 
 
 def _cap(square: Fraction, dimension: int) -> arb:
-    """Enclose the share of a unit ball beyond a plane that cuts it in a sphere of radius √square.
+    """Enclose the share of a unit ball beyond a plane, at most half of the ball.
 
-    At most half: I_square((d + 1)/2, ½)/2.
+    The plane cuts the unit sphere in a sphere of radius √square. The share is I_square((d + 1)/2,
+    ½)/2.
     """
     parameter = ball(Fraction(dimension + 1, 2))
     return ball(square).beta_lower(parameter, arb(0.5), regularized=True) / 2
 
 
 def too_long(part: Releases, _: Fraction, __: Fraction) -> str | None:
-    """The reason why steps around 0 aren't proved, or None."""
+    """The reason why a proof for these steps would take too long; None if it wouldn't."""
     noise = part.noise
     if isinstance(noise, OptimalRadial):
         return over(Fraction(len(noise.edges)), most_steps(part, even=False), "the number of edges")

@@ -31,7 +31,7 @@ def sampler(noise: RadialStepNoise, grid: Fraction, entropy: Entropy) -> Sampler
 
 @final
 class _RadiusInBall(LazyReal):
-    """radius·V^{1/dimension}: the distance from the centre of a uniform point of a ball."""
+    """The distance radius·V^{1/dimension} of a uniform point of a ball from its centre."""
 
     def __init__(self, entropy: Entropy, *, radius: Fraction, dimension: int) -> None:
         self._uniform = LazyUniform(entropy)

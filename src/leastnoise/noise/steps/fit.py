@@ -1,4 +1,4 @@
-"""The least noise in steps for a budget: its scale, and the steps' place or radius."""
+"""The least noise in steps for a budget: its scale, and the position of its steps or its radius."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from leastnoise.numerics.searches import minimise
 # The best staircase for a pure budget (Geng & Viswanath 2014).
 
 
-_GAMMAS = np.linspace(1 / 32, 1, 32).tolist()  # the first look at γ where it has no closed form
+_GAMMAS = np.linspace(1 / 32, 1, 32).tolist()  # grid for γ where the best γ has no closed form
 
 
 def staircase_search(question: Question) -> Staircase:
     """Return the purely ε-private law of scale 1 and decay ε with the best γ; δ is left unspent.
 
-    `fixed` may set γ, and a decay; with another decay than ε the scale is the least that meets the
-    budget, δ included. Raises NotApplicable for epsilon = 0, or if no scale meets the budget.
+    `fixed` may set γ, and a decay. With a decay other than ε, the scale is the smallest that meets
+    the budget, δ included. Raises NotApplicable for epsilon = 0, or if no scale meets the budget.
     """
     budget = question.budget
     decay = Fraction(question.fixed.get("decay", budget.epsilon))
@@ -59,8 +59,8 @@ def staircase_search(question: Question) -> Staircase:
 def find_best_gamma(decay: float, loss: Loss) -> Fraction:
     """Return the γ of least loss at a given scale (Geng & Viswanath 2014, Theorems 4 and 5).
 
-    1/(1 + e^(ε/2)) for E|X|, ((b(1 + b)/2)^(1/3) − b)/(1 − b) for E X², b = e^(−ε); the latter as
-    b·expm1(ln((1 + b)/(2b²))/3)/(1 − b) where that would cancel.
+    Let b = e^(−ε). For E|X|, γ = 1/(1 + e^(ε/2)). For E X², γ = ((b(1 + b)/2)^(1/3) − b)/(1 − b).
+    If that cancels, the form b·expm1(ln((1 + b)/(2b²))/3)/(1 − b) is used.
     """
     b, gap = math.exp(-decay), -math.expm1(-decay)
     if loss is Loss.MAE:
@@ -74,7 +74,10 @@ def find_best_gamma(decay: float, loss: Loss) -> Fraction:
 
 
 def _pure_scale(law: Staircase, budget: Budget) -> Fraction:
-    """Return 1/t for the largest t with decay·⌈t⌉ <= ε: a shift of t scales costs that much."""
+    """Return the smallest purely private scale: 1/t for the largest t with decay·⌈t⌉ <= ε.
+
+    A shift of t scales has a loss of at most decay·⌈t⌉.
+    """
     whole = math.floor(budget.epsilon / law.decay)
     if whole == 0:
         raise NotApplicable(family=law.name, why="a decay above epsilon leaves delta > 0")
@@ -99,12 +102,13 @@ def _best_at_decay(decay: Fraction, question: Question) -> Staircase:
 
 
 def geometric_search(question: Question) -> Geometric:
-    """Return the purely ε-private law for whole shifts up to the sensitivity, called 1, of decay ε.
+    """Return the purely ε-private law for integer shifts up to the sensitivity; δ is left unspent.
 
-    It has as many cells as the shift, and the core of least loss; δ is left unspent. `fixed` may
-    set each parameter: a shift of s whole numbers costs decay·⌈s/cells⌉, so that other cells get
-    the largest decay that is purely private, and another decay the fewest cells. Raises
-    NotApplicable for epsilon = 0, for a decay above epsilon, and for a shift beyond 2^53.
+    In its units the sensitivity is 1. It has decay ε, as many cells as the largest shift, and the
+    core of least loss. `fixed` may set each parameter. A shift of s integers costs decay·⌈s/cells⌉.
+    So a fixed number of cells gets the largest decay that is purely private, and a fixed decay gets
+    the fewest cells. Raises NotApplicable for epsilon = 0, for a decay above epsilon, and for a
+    shift beyond 2^53.
     """
     shift = math.floor(Geometric.radius_of(question.sensitivity, dimension=1))
     fixed = question.fixed
@@ -131,7 +135,7 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
 
 
 def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
-    """The law on multiples of 1/shift with the best core; unscaled, it is on the whole numbers."""
+    """The law on multiples of 1/shift with the best core; times `shift` it is on the integers."""
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in question.fixed:
         return law(core=_validate.whole(question.fixed["core"], name="core"))
@@ -155,14 +159,14 @@ def _cores(question: Question, decay: Fraction, cells: int) -> range:
 
 
 _LARGEST_EPSILON = 300  # e^−ε is a normal float, with room for products of two
-_POINTS = 129  # of each half of the first look at γ; the loss has kinks where the steps change
+_POINTS = 129  # points in each half of the grid for γ; the loss has kinks where steps change
 
 
 def truncated_staircase_search(question: Question) -> TruncatedStaircase:
-    """Return the law with the γ in (0, 1] of least loss, at its smallest radius.
+    """Return the truncated staircase of least loss: the best γ in (0, 1], at its smallest radius.
 
-    `fixed` may set gamma, decay (ε if not) and an atom w (0 if not): the steps then have
-    δ' = (δ − w)/(1 − w) left to spend. Raises Refused if nothing is left, or the radius too large.
+    `fixed` may set gamma, decay (default ε) and an atom w (default 0). The steps then have δ' =
+    (δ − w)/(1 − w) left to spend. Raises Refused if nothing is left, or if the radius is too large.
     """
     decay = Fraction(question.fixed.get("decay", question.budget.epsilon))
     atom = Fraction(question.fixed.get("atom", 0))
@@ -196,7 +200,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
 
 
 def _grid(epsilon: float) -> list[float]:
-    """Even steps for small ε, where γ is near ½; geometric ones for large ε, near e^−ε/2."""
+    """Grid points for γ: evenly spaced for small ε, geometric for large ε, where γ is small."""
     even = np.linspace(1 / _POINTS, 1.0, _POINTS)
     geometric = np.geomspace(math.exp(-min(epsilon, 600.0)), 1.0, _POINTS)
     return sorted({*even.tolist(), *geometric.tolist()})
@@ -205,7 +209,7 @@ def _grid(epsilon: float) -> list[float]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _StepsProblem:
-    """notation: q = e^−ε, κ̄ = 1 − q; the steps at γ + j < R and the last one end at R."""
+    """The search for γ and R. notation: q = e^−ε, κ̄ = 1 − q; edges at γ + j < R and at R."""
 
     epsilon: float
     delta: float
@@ -218,7 +222,7 @@ class _StepsProblem:
         return self._long(gamma) if self.delta <= 0.5 else self._short(gamma)
 
     def _long(self, gamma: float) -> float:
-        """R >= 1: theory/noise.md §2."""
+        """The smallest radius for δ <= ½, where R >= 1 (theory/noise.md §2)."""
         q, gap, twice = math.exp(-self.epsilon), -math.expm1(-self.epsilon), 2 * self.delta
         ratio = math.log(gap + twice * q) - math.log(twice) - math.log(gamma * gap + q)
         n = math.floor(ratio / self.epsilon)
@@ -230,11 +234,12 @@ class _StepsProblem:
         return gamma + n + last
 
     def _short(self, gamma: float) -> float:
-        """½ < R < 1. δ is the mass outside [1 − R, R], where the two copies overlap.
+        """The smallest radius for δ > ½, where ½ < R < 1.
 
-        Heights are 1 up to γ and q from there. With all of [−R, R] below γ, δ = 1/(2R). Else the
-        total is M = 2(γκ̄ + qR), and the overlap holds γ − (1−R) + q(R−γ) if γ > 1 − R, q(2R−1) if
-        not; both equations δM = M − overlap are linear in R.
+        The two copies overlap on [1 − R, R], and δ is the mass outside. Heights are 1 up to γ, and
+        q from there. If R <= γ, δ = 1/(2R). Otherwise the total is M = 2(γκ̄ + qR), and the mass of
+        the overlap is γ − (1−R) + q(R−γ) if γ > 1 − R, and q(2R−1) if not. Both equations δM = M −
+        overlap are linear in R.
         """
         q, gap, twice = math.exp(-self.epsilon), -math.expm1(-self.epsilon), 2 * self.delta
         if gamma >= 1 / twice:
@@ -245,7 +250,7 @@ class _StepsProblem:
         return gamma + ((2 * gamma * gap + q) / twice - gamma) / q
 
     def loss_at(self, gamma: float) -> float:
-        """Return the loss at γ."""
+        """Return the loss of the law with this γ and its smallest radius."""
         radius = self.radius(gamma)
         if radius > MAX_STEPS:
             return math.inf
@@ -264,7 +269,7 @@ class _StepsProblem:
 def tulap_search(question: Question) -> Tulap:
     """Return the published law: scale 1, decay ε, and the radius that meets δ.
 
-    `fixed` may set the radius, and then the decay too; the scale is then the least that meets the
+    `fixed` may set the radius, and with it the decay; then the scale is the smallest that meets the
     budget. Raises NotApplicable if the radius is too large, InvalidArgument for a decay alone.
     """
     epsilon = question.budget.epsilon
@@ -286,9 +291,9 @@ def tulap_search(question: Question) -> Tulap:
 def least_radius(epsilon: float, delta: float) -> float:
     """Return the radius of the canonical noise for (ε, δ), 0 < δ < 1, to a few ulps.
 
-    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass cut off. The tail of N + U beyond n + ½ is
-    b^(n+1)/(1 + b), and it falls linearly up to n + 3/2. So with n + s = ln(b(1+b)⁻¹·2/q)/ε,
-    0 <= s < 1, the tail is q/2 at n + ½ + (1 − b^s)/(1 − b).
+    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass that is cut off. The tail of N + U beyond n
+    + ½ is b^(n+1)/(1 + b), and it falls linearly up to n + 3/2. Let n + s = ln(b(1+b)⁻¹·2/q)/ε with
+    0 <= s < 1. Then the tail is q/2 at n + ½ + (1 − b^s)/(1 − b), which is the radius.
     """
     if epsilon == 0:
         return 1 / (2 * delta)  # the limit: uniform

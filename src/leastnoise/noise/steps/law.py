@@ -1,4 +1,4 @@
-"""Noise on the line in steps: staircases, cut off or not, geometric and Tulap noise."""
+"""Noise on the line in steps: staircases, truncated or not, geometric and Tulap noise."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Staircase(Noise):
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """−decay·k(|x|/scale) − ln(2·scale·(γ + m)); see `Noise.log_density`."""
+        """Ln f(x) = −decay·k(|x|/scale) − ln(2·scale·(γ + m))."""
         scale, gamma = float(self.scale), float(self.gamma)
         magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / scale
         step = np.maximum(0.0, np.floor(magnitude - gamma) + 1)
@@ -80,25 +80,25 @@ class Staircase(Noise):
 
     @property
     def mean_step(self) -> float:
-        """The m of the formulas: the mean of a geometric law with ratio b, 1/(e^decay − 1)."""
+        """The number m = 1/(e^decay − 1), the mean of a geometric law with ratio b."""
         return math.exp(-float(self.decay)) / -math.expm1(-float(self.decay))
 
     @property
     def variance(self) -> float:
-        """Scale²·(γ·γ² + m·(3γ² + 3γ(1 + 2m) + 1 + 6m + 6m²))/(3(γ + m))."""
+        """The variance scale²·(γ·γ² + m·(3γ² + 3γ(1 + 2m) + 1 + 6m + 6m²))/(3(γ + m))."""
         gamma, m = float(self.gamma), self.mean_step
         higher = 3 * gamma * gamma + 3 * gamma * (1 + 2 * m) + 1 + 6 * m * (1 + m)
         return float(self.scale) ** 2 * self._mix(gamma * gamma, higher) / 3
 
     @property
     def mean_abs(self) -> float:
-        """Scale·(γ·γ + m·(2γ + 1 + 2m))/(2(γ + m))."""
+        """E|X| = scale·(γ·γ + m·(2γ + 1 + 2m))/(2(γ + m))."""
         gamma = float(self.gamma)
         higher = 2 * gamma + 1 + 2 * self.mean_step
         return float(self.scale) * self._mix(gamma, higher) / 2
 
     def _mix(self, low: float, high: float) -> float:
-        """(γ·low + m·high)/(γ + m)."""
+        """The weighted mean (γ·low + m·high)/(γ + m)."""
         gamma, m = float(self.gamma), self.mean_step
         return gamma / (gamma + m) * low + m / (gamma + m) * high
 
@@ -109,13 +109,13 @@ class Staircase(Noise):
 @final
 @record()
 class Geometric(Noise):
-    """X = scale·K/cells, P(K = k) ∝ e^(−decay·s(|k|)); on the integers for scale = cells.
+    """Noise X = scale·K/cells, P(K = k) ∝ e^(−decay·s(|k|)); on the integers for scale = cells.
 
-    c = a = 1 is the geometric mechanism (Ghosh, Roughgarden & Sundararajan 2012), others are the
-    staircase on the integers (Geng & Viswanath 2014). It is private only against integer shifts: it
-    needs a query that is always an integer (`Integer`). With decay = ε and scale = cells it is
-    purely ε-private for integer shifts up to cells. It is `staircase` rounded to the lattice, and
-    hides shifts on the lattice exactly as well (theory/noise.md §10).
+    For c = a = 1 it is the geometric mechanism (Ghosh, Roughgarden & Sundararajan 2012), otherwise
+    the staircase on the integers (Geng & Viswanath 2014). It hides only integer shifts, so the
+    query must always be an integer (`Integer`). With decay = ε and scale = cells it is purely
+    ε-private for integer shifts up to cells. It is `staircase` rounded to the lattice, and hides
+    shifts on the lattice exactly as well (theory/noise.md §10).
 
     notation: c = cells >= 1, a = core in 1 … c, b = e^(−decay), m = b/(1 − b); s(j) = 0 for j < a,
     and ⌊(j − a)/c⌋ + 1 for j >= a.
@@ -156,7 +156,7 @@ class Geometric(Noise):
 
     @cached_property
     def staircase(self) -> Staircase:
-        """The density that is constant on each cell (k − ½, k + ½)·scale/cells, with its mass."""
+        """The staircase density that spreads each mass over its cell (k − ½, k + ½)·scale/cells."""
         gamma = Fraction(2 * self.core - 1, 2 * self.cells)
         return Staircase(scale=self.scale, gamma=gamma, decay=self.decay)
 
@@ -165,7 +165,7 @@ class Geometric(Noise):
         return self.scale / self.cells
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """−decay·s(|K|) − ln(2a − 1 + 2cm), −inf off the lattice; see `Noise.log_density`."""
+        """Ln P(X = x) = −decay·s(|K|) − ln(2a − 1 + 2cm); −inf off the lattice."""
         nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         steps = np.maximum(0.0, np.floor((nearest - self.core) / self.cells) + 1)
         total = 2 * self.core - 1 + 2 * self.cells * self.staircase.mean_step
@@ -174,10 +174,10 @@ class Geometric(Noise):
 
     @property
     def variance(self) -> float:
-        """Scale²·(q₂ + m·(α² + α(1 − κ) + (1 − κ)(2 − κ)/6 + m(2α + 2 − κ + 2m)))/(α − κ/2 + m).
+        """The variance, scale²/cells² times E K² = 2Σk²P(K = k).
 
-        κ = 1/c, α = a/c and q₂ = (α − κ)α(2α − κ)/6: E K² = 2Σk²P(K = k), summed over the core and
-        over the cells of all steps. No term is negative.
+        It is scale²·(q₂ + m·(α² + α(1 − κ) + (1 − κ)(2 − κ)/6 + m(2α + 2 − κ + 2m)))/(α − κ/2 + m)
+        with κ = 1/c, α = a/c and q₂ = (α − κ)α(2α − κ)/6. No term is negative.
         """
         kappa, alpha, m = 1 / self.cells, self.core / self.cells, self.staircase.mean_step
         low = (self.core - 1) / self.cells * alpha * (2 * alpha - kappa) / 6
@@ -187,13 +187,13 @@ class Geometric(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """Scale·((α − κ)α/2 + m·(α + (1 − κ)/2 + m))/(α − κ/2 + m); see `variance`."""
+        """E|X| = scale·((α − κ)α/2 + m·(α + (1 − κ)/2 + m))/(α − κ/2 + m); see `variance`."""
         kappa, alpha, m = 1 / self.cells, self.core / self.cells, self.staircase.mean_step
         low = (self.core - 1) / self.cells * alpha / 2
         return float(self.scale) * self._mix(low, alpha + (1 - kappa) / 2 + m)
 
     def _mix(self, low: float, high: float) -> float:
-        """(low + m·high)/(γ + m), γ = α − κ/2; one by one, as m may be as large as 1e140."""
+        """The sum low/(γ + m) + high·m/(γ + m), γ = α − κ/2; m may be as large as 1e140."""
         m = self.staircase.mean_step
         total = float(self.staircase.gamma) + m
         return low / total + m / total * high
@@ -217,9 +217,9 @@ class TruncatedStaircase(StepNoise):
     """Density ∝ e^(−decay·k(|x|/scale)) for |x| <= radius·scale, 0 beyond.
 
     With decay = ε the loss under a shift of `scale` is ∞, ε, 0 or −ε, and δ(ε) is the mass that the
-    shift moves beyond R. With an `atom` w > 0 the noise is exactly 0 with probability w, and as
-    above otherwise: the exact result is published with that probability, and δ(ε') >= w at every
-    ε'. An atom may lower the error for large ε or δ. It is 0 unless you set it.
+    shift moves beyond R. With an `atom` w > 0 the noise is exactly 0 with probability w, and has
+    this density otherwise. Then the exact result is published with probability w, and δ(ε') >= w at
+    every ε'. An atom may lower the error for large ε or δ. It is 0 unless you set it.
 
     notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
@@ -271,7 +271,7 @@ class TruncatedStaircase(StepNoise):
         return self.decay * min(steps, _count_whole(self.radius, self.gamma))
 
     def _steps(self) -> Steps:
-        """Edges 0, γ, γ + 1, … below R, and R."""
+        """The steps with the edges 0, γ, γ + 1, … below R, and R."""
         count = _count_whole(self.radius, self.gamma)
         edges = (Fraction(0), *(self.gamma + j for j in range(count)), self.radius)
         pieces = len(edges) - 1
@@ -292,7 +292,7 @@ class Tulap(StepNoise):
     """The law of scale·(N + U) given |N + U| <= radius: P(N = n) ∝ e^(−decay·|n|), U ~ U(−½, ½).
 
     It is the canonical noise for (ε, δ) if decay = ε, scale = Δ and the radius cuts off the mass q
-    = 2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. Its density is e^(−decay·n) where
+    = 2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. Its density is ∝ e^(−decay·n) where
     |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
 
     Args:
@@ -334,7 +334,7 @@ class Tulap(StepNoise):
         return self.decay * min(steps, _count_whole(self.radius, Fraction(1, 2)))
 
     def _steps(self) -> Steps:
-        """Edges 0, ½, 3/2, … below the radius, and the radius."""
+        """The steps with the edges 0, ½, 3/2, … below the radius, and the radius."""
         return TruncatedStaircase(
             scale=self.scale, gamma=Fraction(1, 2), radius=self.radius, decay=self.decay
         ).steps
@@ -344,12 +344,12 @@ class Tulap(StepNoise):
 
 
 def _count_whole(radius: Fraction, gamma: Fraction) -> int:
-    """The number of edges γ, γ + 1, … below the radius: the level of the last step."""
+    """The number of edges γ, γ + 1, … below the radius, which is the level of the last step."""
     return max(0, math.ceil(radius - gamma))
 
 
 def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> float:
-    """E|X|^n, n = order."""
+    """The moment E|X|^n in the query's unit, n = order."""
     gamma_float, radius, decay = float(gamma), float(law.radius), float(law.decay)
     whole = _count_whole(law.radius, gamma)
     unit = cut_moment(gamma=gamma_float, radius=radius, decay=decay, whole=whole, order=order)
@@ -357,7 +357,7 @@ def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> 
 
 
 def cut_moment(*, gamma: float, radius: float, decay: float, whole: int, order: int) -> float:
-    """E|X|^n of steps that end at γ + j for j < m = whole and at R; n = order.
+    """The moment E|X|^n of steps that end at γ + j for j < m = whole and at R; n = order.
 
     notation: e_j = γ + j for j < m and e_m = R. X is uniform on [−e_j, e_j] with probability ∝ (1 −
     e^(−decay)) e^(−decay·j) e_j for j < m, and ∝ e^(−decay·m) R for j = m.
@@ -371,7 +371,7 @@ def cut_moment(*, gamma: float, radius: float, decay: float, whole: int, order: 
 def step_sums(
     *, first: float, decay: float, count: int, powers: tuple[int, ...]
 ) -> tuple[float, ...]:
-    """Σ_{k<n} e^(−decay·k) (k + a)^j for each j in `powers`; a = first, n = count.
+    """The sums Σ_{k<n} e^(−decay·k) (k + a)^j for each j in `powers`; a = first, n = count.
 
     A block of about √n terms is summed once, and all blocks follow from its moments by the binomial
     theorem. All terms are positive, so nothing cancels.

@@ -18,7 +18,10 @@ Floats = NDArray[np.float64]
 
 
 def staircase(noise: Staircase, outside: float) -> float:
-    """Invert the mass beyond γ + i + u, b^i (m/(γ + m)) (1 − u(1 − b)); linear below γ."""
+    """The t with P(|X| > t·scale) = outside.
+
+    The mass beyond t = γ + i + u is b^i (m/(γ + m)) (1 − u(1 − b)); below γ it is linear in t.
+    """
     gamma, decay, m = float(noise.gamma), float(noise.decay), noise.mean_step
     if outside >= m / (gamma + m):
         return (1 - outside) * (gamma + m)
@@ -28,13 +31,16 @@ def staircase(noise: Staircase, outside: float) -> float:
 
 
 def geometric(noise: Geometric, outside: float) -> float:
-    """The smallest point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
+    """The smallest k/c with P(|X| > scale·k/c) <= `outside`, from the staircase's tail at k + ½."""
     edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
 
 
 def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
-    """(1 − b)²/(1 − 2b cos u + b²), u in steps; raises NotApplicable if cells > 1."""
+    """The characteristic function (1 − b)²/(1 − 2b cos u + b²), u in steps of the lattice.
+
+    Raises NotApplicable if cells > 1.
+    """
     if noise.cells > 1:
         raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
     raised = math.sinh(float(noise.decay) / 2) ** 2
@@ -54,19 +60,19 @@ def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
 
 
 def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:
-    """Ln δ(ε) under shifts up to `shift`, to about 1e-14; −inf where δ is exactly 0."""
+    """The logarithm of δ(ε) under shifts up to `shift`, to about 1e-14; −inf if δ is exactly 0."""
     s, gamma, m = shift / law.scale, law.gamma, law.mean_step
     n, phi = _split(s)
     p, chi = _split(s - gamma)
     whole, psi = _split(s - 2 * gamma + 1)
 
     def part(steps: int) -> float:
-        """1 − e^(ε − decay·steps), or 0."""
+        """The factor (1 − e^(ε − decay·steps))₊ of a piece whose loss is decay·steps."""
         gap = epsilon - law.decay * steps
         return -math.expm1(float(gap)) if gap < 0 else 0.0
 
     def geometric(steps: int) -> float:
-        """Σ b^i (1 − e^(ε − decay·(steps − 2i))) over the i >= 1 whose term is positive."""
+        """The sum of b^i (1 − e^(ε − decay·(steps − 2i))) over the i >= 1 with positive terms."""
         last = (steps - math.floor(epsilon / law.decay) - 1) // 2
         if last < 1:
             return 0.0

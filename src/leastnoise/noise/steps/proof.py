@@ -23,8 +23,8 @@ def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction
     notation: s = shift/scale, n = ⌊s⌋, φ = s − n, j the smallest number of steps with decay·j > ε.
     The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
     The loss exceeds ε where x − s is at least j steps lower than x. For x > 0 this holds up to some
-    y, since the difference only decreases there. For x < 0 the difference is n or n + 1 steps
-    everywhere: everything counts if j <= n, the part with n + 1 if j = n + 1, nothing if j > n + 1.
+    y, since the difference only decreases there. For x < 0 the difference is n or n + 1 steps. If j
+    <= n, all x < 0 count; if j = n + 1, the x with n + 1 steps count; if j > n + 1, none counts.
     """
     s = shift / noise.scale
     n = math.floor(s)
@@ -45,7 +45,7 @@ def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction
 
 
 def _end(s: Fraction, gamma: Fraction, j: int) -> Fraction:
-    """The y at the end of {0 < x: k(s − x) − k(x) >= j}, or 0; k counts steps.
+    """The end y of the set {x > 0: k(s − x) − k(x) >= j}, or 0 if it is empty; k counts steps.
 
     On the i-th step, from γ + i − 1 (0 for i = 0) to γ + i, the condition is x <= s − γ − (j + i −
     1). So y is on the last step i that begins before that point.
@@ -78,7 +78,7 @@ class _StepMasses:
 
 
 def staircase_largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
-    """The largest loss: at most ⌈shift/scale⌉ steps lie between x and x − shift."""
+    """The largest loss, decay·⌈shift/scale⌉: that many steps may lie between x and x − shift."""
     return noise.decay * math.ceil(shift / noise.scale)
 
 
@@ -171,10 +171,10 @@ def _below(t: Fraction, gamma: Fraction, decay: Fraction) -> arb:
 
 
 def sum_over_pieces(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the supremum over all shifts up to `shift`: the largest of finitely many.
+    """Enclose the supremum of δ(ε) over shifts up to `shift`, as the maximum over `worst_shifts`.
 
-    It is a finite sum over pieces of exact width. If the weights of a piece agree, rationals decide
-    its sign.
+    At each of these shifts δ(ε) is a finite sum over pieces of exact width. If the weights of a
+    piece agree, rationals decide its sign.
     """
     steps = noise.steps
     heights = [
@@ -213,7 +213,7 @@ def _hockey_stick(steps: Steps, heights: list[arb], shift: Fraction, epsilon: Fr
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
-    """The reason why steps for one number aren't proved, or None."""
+    """The reason why a proof for these steps would take too long; None if it wouldn't."""
     noise = cast("TruncatedStaircase | Tulap", part.noise)
     inner = noise.worst_shift(part.shifts.inner)
     if 0 < inner <= shift <= noise.scale:  # a closed form

@@ -1,4 +1,4 @@
-"""Exact draws of noise in steps: a step, then uniform in it; and shares of geometric noise."""
+"""Exact draws of noise in steps: a step, then a uniform point in it; shares of geometric noise."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from leastnoise.noise.common.law import StepNoise, Steps
 from leastnoise.noise.draw import Share
 from leastnoise.noise.steps.law import Geometric, Staircase
 
-# Exact staircase draws, by inversion: a step is a piece, and a logarithm tells which.
+# Exact staircase draws, by inversion: a step is a piece, and a logarithm gives the step.
 #
-# notation: b = e^(−decay), m = b/(1 − b). Step 0, |X|/scale < γ, has a density of 1, step j from
-# there to γ + j one of b^j, all over 2(γ + m): beyond the first j + 1 steps lies
-# S_{j+1} = b^j m/(γ + m). A uniform u < S_1 is in step 1 + ⌊−ln(u/S_1)/decay⌋.
+# notation: b = e^(−decay), m = b/(1 − b). Step 0, |X|/scale < γ, has the density 1/(2(γ + m)), and
+# step j, which ends at γ + j, has b^j times this density. Beyond the first j + 1 steps lies the
+# mass S_{j+1} = b^j m/(γ + m). A uniform u < S_1 is in step 1 + ⌊−ln(u/S_1)/decay⌋.
 
 
 LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
-LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls
+LARGEST_TABLE = 1 << 17  # steps; with more (a decay below 1e-4) balls decide every draw
 
 
 def staircase_draws(noise: Staircase, grid: Fraction) -> ScaledDraws:
@@ -37,7 +37,7 @@ def staircase_draws(noise: Staircase, grid: Fraction) -> ScaledDraws:
 
 
 def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
-    """Return the steps in multiples of `unit`; there is no last one."""
+    """Return the steps as pieces, in multiples of `unit`; there are infinitely many."""
     gamma, decay = noise.gamma, noise.decay
 
     def ends(j: int) -> tuple[Fraction, Fraction]:
@@ -61,7 +61,8 @@ def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
     return UniformPieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
 
 
-# Exact draws on the whole numbers, by inversion: a whole number is a piece, a logarithm its step.
+# Exact draws on the whole numbers, by inversion: a whole number is a piece, and a logarithm gives
+# its step.
 #
 # notation: c = cells, a = core, b = e^(−decay), m = b/(1 − b). In units of the weight of 0, the
 # mass of all k >= j is T_j = a − j + cm for 1 <= j <= a, b^i (cm − bv) for j = a + ic + v, 0 <= v
@@ -76,7 +77,7 @@ def geometric_draws(noise: Geometric, grid: Fraction) -> ScaledDraws:
 
 
 def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
-    """Return the points |K| = 0, 1, … in multiples of `unit`; there is no last one."""
+    """Return the points |K| = 0, 1, … as pieces, in multiples of `unit`; infinitely many."""
     cells, core, decay = noise.cells, noise.core, noise.decay
 
     def ends(j: int) -> tuple[Fraction, Fraction]:
@@ -114,24 +115,25 @@ def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
 
 
 def _floor(number: arb) -> int | None:
-    """Return ⌊number⌋ if it is certain."""
+    """Return ⌊number⌋ if the ball decides it, else None."""
     whole = number.floor().unique_fmpz() if number.is_finite() else None
     return None if whole is None else int(whole)
 
 
-# Shares of geometric noise: differences of Pólya's law, which add up to it exactly.
+# Shares of geometric noise: differences of two variables of Pólya's law, which sum to it exactly.
 #
 # notation: q = e^(−decay), P(K = k) ∝ q^|k|, n shares. K is the difference of two geometric
-# numbers, each the sum of n independent ones of Pólya's law, with the generating function ((1 −
-# q)/(1 − qz))^(1/n) (Goryczka & Xiong 2017). So a share is a sum of ±L_i, as many as a Poisson
-# number of mean −2 ln(1 − q)/n says, with fair signs and P(L = k) = q^k/(−k ln(1 − q)): for its
-# generating function e^(λ(ln(1 − qz)/ln(1 − q) − 1)), λ = −ln(1 − q)/n, is that power. L = 1 +
-# ⌊E/(−ln(1 − (1 − q)^U))⌋ for an exponential E and a uniform U (Kemp 1981): with y = 1 − (1 − q)^u,
-# P(L = k) = ∫ y^(k−1) (1 − y) du = ∫_0^q y^(k−1) dy/(−ln(1 − q)).
+# variables. Each of these is the sum of n independent variables of Pólya's law, which has the
+# generating function ((1 − q)/(1 − qz))^(1/n) (Goryczka & Xiong 2017). This is the compound Poisson
+# law with λ = −ln(1 − q)/n summands L on average, P(L = k) = q^k/(−k ln(1 − q)), because e^(λ(ln(1
+# − qz)/ln(1 − q) − 1)) is the same function. So a share is a sum of ±L_i with fair signs, whose
+# number is Poisson of mean 2λ. L = 1 + ⌊E/(−ln(1 − (1 − q)^U))⌋ for an exponential E and a uniform
+# U (Kemp 1981): with y = 1 − (1 − q)^u, P(L = k) = ∫ y^(k−1) (1 − y) du = ∫_0^q y^(k−1) dy/(−ln(1 −
+# q)).
 
 
 def share(noise: Geometric, grid: Fraction, count: int) -> Share:
-    """Return one of `count` shares, on the whole numbers whatever `grid` is: no sum is rounded.
+    """Return one of `count` shares. It is on the integers for every `grid`: no sum is rounded.
 
     Raises NotApplicable for staircases of several cells: their noise can't be divided into shares.
     """

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 1 << 24
 """The largest number of probabilities of all sums; beyond it half-widths follow from moments."""
-_ROWS = 16  # that are transformed at once
-_ROUNDED_UP = 1e-3  # more than all rounding errors of a moment, relatively
+_ROWS = 16  # number of laws that are transformed at once
+_ROUNDED_UP = 1e-3  # a bound on all rounding errors of a moment, relative to it
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
 
@@ -72,7 +72,7 @@ class Laws:
         return cls(moments=moments, halves=halves, off=2 * slack[:, 0])
 
     def half_widths(self, copies: int, coverage: float) -> Floats:
-        """An h for each number with P(|S| <= h) >= `coverage`, for independent `copies`."""
+        """For each number an h with P(|S| <= h) >= `coverage`; S is a sum of `copies` draws."""
         moments = moments_of_copies(self.moments, copies)
         widths = np.floor((moments / (1 - coverage)) ** (1 / _ORDERS)).min(axis=1)
         least = 2 * float((moments[:, -1].max() / GIVEN_AWAY) ** (1 / ORDERS[-1]))

@@ -1,7 +1,7 @@
 """Estimated laws of a tree's nodes, for searches that compare many trees: floats, without a proof.
 
-notation: as in `levels`. The recursions of `levels.solve`, with numpy's FFT and without error
-bounds. All laws are symmetric, so their transforms are real.
+notation: as in `levels`. The recursions are as in `levels.solve`, with numpy's FFT and without
+error bounds. All laws are symmetric, so their transforms are real.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def estimate_variances(
 ) -> list[list[float]]:
     """The variance of a node, for each level (root first) and each position of the level.
 
-    Raises what `solve` raises.
+    Raises NotApplicable like `solve`.
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
@@ -81,9 +81,9 @@ def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> li
 
 
 def expected_draws(noise: Agreeing) -> float:
-    """The expected number of cells that are drawn for one draw of the noise.
+    """The expected number of cells drawn for one draw of the noise, with rejected candidates.
 
-    A node's expectation is the sum of its children's expectations, over κ.
+    A node's expectation is the sum of its children's expectations, divided by κ.
     """
     acceptance, draws = estimate_acceptance(noise.branches, rates_of(noise)), [1.0]
     for kinds, shares in zip(reversed(noise.shape.kinds[:-1]), reversed(acceptance), strict=True):
@@ -114,7 +114,7 @@ def _weights(rates: Sequence[float], size: int) -> list[Floats]:
 
 
 def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
-    """A, C and κ of all nodes, for cells with noise of rate `rate`."""
+    """Compute A, C and κ of all nodes, for cells with noise of this `rate`."""
     size, cell = len(weights[-1]), weights[-1] * math.tanh(rate / 2)
     subtrees, siblings, acceptance = [[cell]], list[list[list["Floats"]]](), list[list[float]]()
     for kinds, weight in zip(reversed(shape.kinds[:-1]), reversed(weights[:-1]), strict=True):
@@ -141,7 +141,7 @@ def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
 
 
 def _rest(shape: TreeShape, upward: Upward, level: int, position: tuple[int, int]) -> Floats:
-    """The transform of C for a node of a level, given its position (its parent's, and its kind)."""
+    """The transform of C for a node of a level; `position` is (parent's position, node's kind)."""
     parent, kind = position
     parent_kind = shape.positions[level - 1][parent][1]
     siblings = [kind_of_child for kind_of_child, _ in shape.kinds[level - 1][parent_kind]]

@@ -23,11 +23,11 @@ from leastnoise.noise.trees.law import Agreeing, other_tree
 from leastnoise.noise.trees.levels import find_window
 
 _UNITS = 1000  # shares are whole thousandths: the objective is flat at its minimum
-_STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that the search moves from a level to another
-_WIDE = 2  # wider laws scale with their noise, so they have the same best shares
-_NARROW = 0.05  # at ε = 20 nearly all noise is 0
-_ALIKE = 0.5  # above it, scales one step apart have nearly the same best shares
-_STEPS_PER_OCTAVE = 32  # of scales; the next scale's shares give .01 % more noise, measured
+_STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that the search moves from one level to another
+_WIDE = 2  # from this scale on the best shares hardly depend on the scale
+_NARROW = 0.05  # below this scale (ε = 20) nearly all noise is 0
+_ALIKE = 0.5  # above this scale, scales one step apart have nearly the same best shares
+_STEPS_PER_OCTAVE = 32  # scales per factor of 2; the next scale's shares give 0.01 % more noise
 _GAINED = 1e-9  # a step is taken if it improves the objective by this much
 LEAST_VARIANCE = 1e-200  # stands for a variance that is 0 in floats
 _ONE_ROW = Rows(most=1)
@@ -43,8 +43,7 @@ def best_shares(
     """The shares of the levels that minimize the weighted log-variance Σ_l importance_l·ln Var_l.
 
     The search is deterministic, and its result is not proved to be the minimum. No guarantee rests
-    on it. Noise of one ε is compared: all shares spend the budget of a move that costs 1 at
-    `scale`.
+    on it. All compared noise has the same ε, the ε of noise of `scale` for which one move costs 1.
 
     Args:
         branches: Number of children of each node, for each level from the root down.
@@ -94,17 +93,16 @@ def search_shares(
 ) -> tuple[Fraction, ...]:
     """The shares that minimize the `loss` of the levels' variances (root first).
 
-    `best_shares` is this search with its own loss. The loss must not change its order of preference
-    if all variances are multiplied by one number. A variance of 0 in floats is passed as 1e-200.
-    The result does not depend on `rows.most`, and is the same for all scales with one
-    `scale_to_search`.
+    `best_shares` is this search with its own loss. The order by the loss must not change if all
+    variances are multiplied by one number. A variance of 0 in floats is passed as 1e-200. The
+    result does not depend on `rows.most`, and depends on the scale only through `scale_to_search`.
     """
     tree, narrow = _even_tree(branches), float(scale_to_search(scale))
     twice_from = _first_branching(tree) if rows.replaced and tree.dimension > 1 else None
 
     @cache
     def loss_of(units: tuple[int, ...]) -> float:
-        cost = _UNITS  # what a move costs, as in `Agreeing.cost`
+        cost = _UNITS  # the cost of a move, as in `Agreeing.cost`
         if twice_from is not None:
             cost = max(cost, 2 * sum(units[twice_from:]))
         a_move = narrow * (cost / _UNITS)
@@ -120,9 +118,9 @@ def search_shares(
 def scale_to_search(scale: Exact) -> Fraction:
     """The scale near `scale` for which the best shares are searched.
 
-    A search for the least ε tries many scales. It can reuse results, as only few scales are
-    searched. All scales from 2 on have about the same best shares. Below ½ the best shares change
-    fast, so each scale is searched.
+    A search for the least ε tries many scales. Few of them are searched, and results are reused.
+    All scales from 2 on have about the same best shares. Below ½ the best shares change fast, so
+    each scale is searched.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
@@ -166,9 +164,9 @@ def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int
 def search(question: Question) -> Agreeing:
     """The purely ε-private law for units that make one move; δ is left unspent.
 
-    `fixed` gives the branches, and may give the shares; otherwise these are the best for levels of
-    equal importance. The scale is the cost of a move over ε. Raises NotApplicable without branches,
-    for epsilon = 0, and for a tree that takes too long to draw.
+    `fixed` gives the branches, and may give the shares. Otherwise the shares are the best for
+    levels of equal importance. The scale is the cost of a move divided by ε. Raises NotApplicable
+    without branches, for epsilon = 0, and for a tree that takes too long to draw.
     """
     epsilon, fixed = question.budget.epsilon, question.fixed
     if "branches" not in fixed:

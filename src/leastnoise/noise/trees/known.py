@@ -1,4 +1,4 @@
-"""Numbers modulo a window with a bound on their error, which sums and products carry along.
+"""Arrays of numbers modulo a window, with error bounds that products and convolutions propagate.
 
 Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
 """
@@ -59,7 +59,7 @@ class Known:
         )
 
     def times_known(self, other: Known) -> Known:
-        """The products x·y."""
+        """The products x_t·y_t."""
         largest, others = float(self.values.max()), float(other.values.max())
         error = others * self.error + (largest + self.error) * other.error
         summed = norm(other.values) * self.error + (norm(self.values) + self.error) * other.error
@@ -71,7 +71,7 @@ class Known:
         )
 
     def normalised(self) -> tuple[Known, float]:
-        """x/Σx, and an estimate of Σx."""
+        """The normalised numbers x/Σx, and an estimate of Σx."""
         total, size = float(self.values.sum()), len(self.values)
         off = min(self.sum_error, math.sqrt(size) * self.error)
         off += size * UNIT * float(np.abs(self.values).sum())
@@ -83,8 +83,8 @@ class Known:
     def convolved(self, other: Known) -> Known:
         """The convolution Σ_s x_s y_{t−s}.
 
-        notation: hats are transforms, primes computed values: x̂ŷ − x̂'ŷ' = x̂(ŷ − ŷ') + ŷ'(x̂ −
-        x̂').
+        notation: hats are transforms, primes are computed values. The error follows from
+        x̂ŷ − x̂'ŷ' = x̂(ŷ − ŷ') + ŷ'(x̂ − x̂').
         """
         nu = relative_error(len(self.values))
         values = inverse(transform(self.values) * transform(other.values))
@@ -96,7 +96,7 @@ class Known:
         )
 
     def power(self, count: int) -> Known:
-        """Convolve x with itself: a product of `count` factors, and 1 at t = 0 for count = 0."""
+        """The law of the sum of `count` independent draws of x; 0 with certainty for count = 0."""
         if count <= 1:
             unit = np.zeros(len(self.values))
             unit[0] = 1.0
@@ -121,14 +121,14 @@ class Known:
         return max(computed, min(self.mass, total + rooted * self.error))
 
     def spectrum_error(self) -> float:
-        """The error of the transform in the l2 norm, over √N."""
+        """The error of the transform in the l2 norm, divided by √N."""
         return self.error + relative_error(len(self.values)) * norm(self.values)
 
 
 def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
-    """For each part, the law of the sum of all summands except one of that part.
+    """For each part, the law of the sum of all summands except one summand of that part.
 
-    A part is a law and the number of summands that have it.
+    A part is a pair of a law and the number of summands with this law.
 
     notation: law x_j has m_j summands. Sums are products of transforms, as in `power`. Their error
     is Σ_j m_j·err_j/max_j times Π_j max_j^m_j, where max_j and err_j are the largest number of a
@@ -148,7 +148,7 @@ def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
     before, results = np.ones_like(spectra[0]), list[Known]()
     for spectrum, whole_power, behind, (_, count) in zip(spectra, whole, after, parts, strict=True):
         values = inverse(before * raise_to(spectrum, count - 1) * behind)
-        mass = math.prod(law.mass**times for law, times in parts)  # a bound: it has one factor more
+        mass = math.prod(law.mass**times for law, times in parts)  # one factor too many: a bound
         results.append(
             Known(values=values, error=SAFE * (error + off * norm(values)), mass=max(mass, 1.0))
         )
@@ -157,7 +157,7 @@ def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
 
 
 def raise_to(values: NDArray[_Number], count: int) -> NDArray[_Number]:
-    """values^count by repeated products, each with an error of √5·2^-53 if they are complex."""
+    """The powers values^count, by products with an error of √5·2^-53 each for complex values."""
     if not count:
         return np.ones_like(values)
     result: NDArray[Any] | None = None

@@ -87,8 +87,8 @@ def _check_shares(shares: Iterable[Exact], *, name: str, record: Agreeing) -> tu
 class Agreeing(VectorNoise):
     """Integers z on the cells of a tree, P(z) ∝ e^(−Σ_v w_v|z_v|/scale), z_v the sum below v.
 
-    It is added to integers, and all sums of the released cells are integers that agree with each
-    other. Independent noise on each node would cost the same shares.
+    It is added to integers, so all sums of the released cells are integers and consistent.
+    Independent Laplace noise on each node, with the same shares of ε, wouldn't be consistent.
 
     notation: level 0 is the root; a node of level l − 1 has b_l = branches[l − 1] children, and
     each node of level l has w_l = shares[l]. The cells are the last level in row-major order: the
@@ -153,7 +153,7 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Rows | None:
-        """The single moves of cells that a unit makes."""
+        """The moves of rows between cells that a unit makes; None if they aren't known."""
         return sensitivity.rows(dimension=dimension)
 
     @classmethod
@@ -198,9 +198,9 @@ class Agreeing(VectorNoise):
     def cost(self, rows: Rows) -> Fraction:
         """The exact maximum of Σ_v w_v|s_v| over the shifts s of `rows`.
 
-        A move of one cell costs the sum of all shares. A move from a cell to another costs twice
-        the shares below the lowest node that holds both: at most twice the shares from the first
-        level that branches.
+        A move of one cell costs the sum of all shares. A move from one cell to another costs twice
+        the shares of the levels below their lowest common ancestor: at most twice the shares from
+        the first level with several nodes on.
 
         Args:
             rows: The moves that a unit makes.
@@ -229,7 +229,7 @@ class Agreeing(VectorNoise):
         return 1 / self.scale
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log P(X = x), −inf for x that are not integers; see `Noise.log_density`."""
+        """The logarithm of P(X = x), −inf for x that are not integers; see `Noise.log_density`."""
         points = points_of(x, dimension=self.dimension)
         nearest = np.rint(points)
         whole = np.all(np.abs(points - nearest) <= _NEAR * (1 + np.abs(nearest)), axis=-1)
@@ -241,7 +241,7 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """Ln of the sum of all weights: of independent cells, times the acceptance of each node."""
+        """The ln of the normaliser: the weight of independent cells times all acceptances."""
         rates, shape = rates_of(self), self.shape
         logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))
         for level, acceptance in enumerate(solve(self.branches, rates).acceptance):

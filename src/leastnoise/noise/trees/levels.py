@@ -1,18 +1,18 @@
 """The exact laws of a tree's nodes: the noise in the sums of each level.
 
-notation: r_l = shares[l]/scale, b_l the branchings, level 0 the root and level L the cells; n_l the
-cells below a node of level l. A_l is the law of a node's sum if only the weights of the node and of
-the nodes below it count: A_L ∝ e^(−r_L|t|), and A_l(t) ∝ e^(−r_l|t|) times the b_{l+1}-fold
-convolution of A_{l+1}. The sampler keeps a share κ_l of its candidates. All other nodes multiply
-A_l by U_l, where U_0 = 1 and U_{l+1}(t) = Σ_s e^(−r_l|s|) U_l(s) C_l(s − t), with C_l the (b_{l+1}
-− 1)-fold convolution of A_{l+1}. So P(Z_l = t) ∝ A_l(t) U_l(t) (theory/noise.md §11). If nodes of a
-level differ, convolutions are over a node's own children; there is an A_l for each kind of node,
-and a U_l for each position (see `shape`).
+notation: r_l = shares[l]/scale, b_l the numbers of children, level 0 the root and level L the
+cells; n_l the cells below a node of level l. A_l is the law of a node's sum if only the weights of
+the node and of the nodes below it count: A_L ∝ e^(−r_L|t|), and A_l(t) ∝ e^(−r_l|t|) times the
+b_{l+1}-fold convolution of A_{l+1}. κ_l is the share of candidates that the sampler keeps. The
+weights of all other nodes multiply A_l by U_l, where U_0 = 1 and U_{l+1}(t) = Σ_s e^(−r_l|s|)
+U_l(s) C_l(s − t), with C_l the (b_{l+1} − 1)-fold convolution of A_{l+1}. So P(Z_l = t) ∝ A_l(t)
+U_l(t) (theory/noise.md §11). If nodes of a level differ, convolutions are over a node's own
+children. There is an A_l for each kind of node, and a U_l for each position (see `shape`).
 
-Two errors are bounded. All sums are taken modulo a `window` N, which is right on the event T that
-all nodes' sums are below N/2. Outside T, the law and the computed numbers both weigh at most P(T
-fails)/Πκ, where P is the law of independent cells; Chernoff's bound gives a sufficient N. Rounding
-is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
+Two errors are bounded. All sums are computed modulo a `window` N, which is right on the event T
+that all nodes' sums are below N/2. Outside T, the law and the computed numbers both have a mass of
+at most P(T fails)/Πκ, where P is the law of independent cells. Chernoff's bound gives a sufficient
+N. Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ LARGEST_WINDOW = 1 << 20
 MOST_NUMBERS = 1 << 24
 """The largest product of the window and the number of positions of a tree: a limit on memory."""
 GIVEN_AWAY = 1e-6
-"""An allowance in probabilities for rounding (far less) and for sums beyond their window."""
+"""An allowance in probabilities for sums beyond their window, and for rounding (far less)."""
 _LOG_BEYOND = 40.0  # −ln of the probability beyond the window
-_BEYOND = 1e-16  # more than 2·e^−40
+_BEYOND = 1e-16  # a bound on 2·e^−40
 _TILTS = np.geomspace(1e-5, 0.999, 400)  # θ of Chernoff's bound, in units of a cell's rate
-_STEEP = 50.0  # a cell's rate at which P(z = 0) is 1 in floats
-_FAINT = 1e-15  # of the largest probability: below it, numbers are rounding noise
+_STEEP = 50.0  # for a cell's rate above it, P(z = 0) is 1 in floats
+_FAINT = 1e-15  # probabilities below this, relative to the largest, are rounding noise
 
 
 @final
@@ -56,9 +56,9 @@ _FAINT = 1e-15  # of the largest probability: below it, numbers are rounding noi
 class LevelLaw:
     """The law of the noise Z of a node, the same for all nodes of one position.
 
-    `probabilities` are P(Z = t) for t = 0, 1, …, up to where rounding hides them. Over all t their
+    `probabilities` are P(Z = t) for t = 0, 1, …, until they are rounding noise. Over all t their
     error is at most `error` in the l2 norm, plus 1e-16 in total. `covariance` is the covariance of
-    two children of one parent; None if there are no two.
+    the noise of two children of one parent; None if no parent has two such children.
 
     Attributes:
         level: Level of the node; 0 is the root.
@@ -84,16 +84,16 @@ class LevelLaw:
 
     @cached_property
     def variance(self) -> float:
-        """Var Z, to about 1e-9."""
+        """The variance of Z, to about 1e-9."""
         return moment_of(self.probabilities, 2)
 
     @cached_property
     def mean_abs(self) -> float:
-        """E|Z|, to about 1e-9."""
+        """The mean E|Z|, to about 1e-9."""
         return moment_of(self.probabilities, 1)
 
     def half_width(self, coverage: float = 0.95) -> int:
-        """The smallest h for which P(|Z| <= h) >= coverage is certain in spite of all errors.
+        """The smallest h with P(|Z| <= h) >= coverage, even with the largest possible errors.
 
         Args:
             coverage: A probability between 0 and 1.
@@ -117,14 +117,14 @@ class LevelLaw:
 
     @cached_property
     def _inside(self) -> NDArray[np.float64]:
-        """A lower bound on P(|Z| <= h): the error of 2h + 1 numbers is at most √(2h + 1)·error."""
+        """Lower bounds on P(|Z| <= h), h = 0, 1, …; 2h + 1 numbers err by √(2h + 1)·error."""
         sums = 2 * np.cumsum(self.probabilities) - self.probabilities[0]
         counts = 2 * np.arange(len(sums)) + 1
         return sums - SAFE * (np.sqrt(counts) * self.error + counts * UNIT + _BEYOND)
 
 
 def moment_of(probabilities: Floats, power: int) -> float:
-    """E|Z|^power from P(Z = t), t = 0, 1, …; each t > 0 counts twice."""
+    """The moment E|Z|^power from P(Z = t), t = 0, 1, …; each t > 0 counts twice."""
     points = np.arange(len(probabilities), dtype=np.float64)
     return 2 * float(probabilities @ points**power) / _total(probabilities)
 
@@ -210,7 +210,7 @@ def node_laws(noise: Agreeing) -> tuple[tuple[LevelLaw, ...], ...]:
 
 
 def rates_of(noise: Agreeing) -> tuple[float, ...]:
-    """The rates r_0, …, r_L."""
+    """The rates r_l = shares[l]/scale, root first."""
     return tuple(float(share / noise.scale) for share in noise.shares)
 
 
@@ -220,7 +220,7 @@ class Solved:
     """The laws of the nodes modulo the window, and κ, by level (root first).
 
     `laws` has a law for each position. `subtrees` has A_l, the law of a node without the nodes
-    above it, and `acceptance` κ_l (above the cells); both have an entry for each kind.
+    above it. `acceptance` has κ_l of nodes above the cells. Both have an entry for each kind.
     """
 
     laws: tuple[tuple[Known, ...], ...]
@@ -234,7 +234,7 @@ def solve(
 ) -> Solved:
     """The laws of all levels for rates r_0, …, r_L; raises NotApplicable like `node_laws`.
 
-    Nothing is proved unless `window` is None, so that `find_window` chooses it.
+    The error bounds hold only if `window` is None, so that `find_window` chooses it.
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
@@ -288,10 +288,10 @@ def check_numbers(shape: TreeShape, window: int) -> None:
 
 
 def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool = True) -> int:
-    """A power of two N with P(T fails) <= e^−40·Πκ; raises NotApplicable beyond 2^20.
+    """The window: a power of two N with P(T fails) <= e^−40·Πκ; raises NotApplicable beyond 2^20.
 
     P(|K₁ + … + K_n| >= M) <= 2 M(θ)^n e^(−θM) for independent cells, M(θ) = E e^(θK) and any 0 < θ
-    < r_L. Without `proved` the bound is e^−20, and κ isn't counted.
+    < r_L. Unless `proved`, the bound is e^−20, and the factor Πκ is left out.
 
     κ_l = E e^(−r|S|), where S sums at most n cells. Its law is symmetric and falls on both sides of
     0. Its variance is at most the σ² of independent cells, since each weight falls with the length.
@@ -299,7 +299,7 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
     <= 2σ is at least (2k + 1)/(4σ + 1) times P(|S| <= 2σ) >= 3/4.
     """
     shape = shape_of(tuple(branches), len(rates) - 1)
-    rate, cells = min(rates[-1], _STEEP), shape.cells  # a smaller rate only reaches further
+    rate, cells = min(rates[-1], _STEEP), shape.cells  # a smaller rate only makes N larger
     q = math.exp(-rate)
     variance = 2 * q / (1 - q) ** 2
     needed = _LOG_BEYOND if proved else _LOG_BEYOND / 2

@@ -1,15 +1,16 @@
 """Draws of a tree's cells one after another, for tables that are published over time.
 
-The law of the next cell, given all earlier cells, depends on them through the partial sums of the
-open nodes only: those that have cells on both sides. Fresh randomness for each cell gives all cells
-together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of random bits
-with enclosures of the distribution function. If they can't decide, bits are appended to the same
-word and the enclosures get narrower (Proposition 7). The number of operations depends only on
+The law of the next cell, given all earlier cells, depends on them only through the partial sums of
+the open nodes, which contain both earlier and later cells. Fresh randomness for each cell gives all
+cells together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of random
+bits with enclosures of the distribution function. If they can't decide, bits are appended to the
+same word and the enclosures get narrower (Proposition 7). The number of operations depends only on
 public numbers, except in a draw that needs more bits.
 
-notation: v_0, …, v_L are the nodes that contain the cell, the root first; σ_l the partial sum of
-v_l before it; k_l the number of later children of v_l; r_l = shares[l]/scale. Sums of new noise are
-cut at ±M, which loses at most λ of the mass.
+notation: v_0, …, v_L are the nodes that contain the cell, the root first; σ_l the sum of the
+earlier cells of v_l; k_l the number of later children of v_l; r_l = shares[l]/scale. d is a sum of
+new noise, and B the law of the sum of later children. Sums of new noise are cut at ±M, which loses
+at most λ of the mass.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
     from leastnoise.noise.trees.law import Agreeing
 
 OpenSums = tuple[int, ...]
-"""σ_0, …, σ_{L−1} of one tree: as secret as the counts that the noise hides."""
+"""The partial sums σ_0, …, σ_{L−1} of one tree; as secret as the counts that the noise hides."""
 
 WIDEST_CUT = 1 << 15
 MOST_WORK = 1 << 21
-"""The largest reach times cells: some minutes of a release."""
+"""The largest product of reach and cells; it takes some minutes of a release."""
 _FIRST_BITS, _MORE_BITS = 128, 64
 _GUARD = 64  # bits of enclosures beyond those of the word
-_UNDECIDED = 2.0**-61  # the chance that a draw needs more bits because of the cut
+_UNDECIDED = 2.0**-61  # probability that a draw needs more bits because of the cut
 
 
 def check_next_leaf(noise: Agreeing, *, trees: int = 1) -> None:
@@ -72,9 +73,9 @@ def draw_next_leaf(
 
 
 def sums_after(noise: Agreeing, leaf: int, sums: OpenSums, drawn: int) -> OpenSums:
-    """The partial sums after cell number `leaf`: nodes that end with it need none.
+    """The partial sums after cell number `leaf`, whose noise is `drawn`.
 
-    Nor do levels without a share.
+    They are 0 for nodes that end with this cell, and for levels without a share.
     """
     spans = [math.prod(noise.branches[level:]) for level in range(len(noise.branches))]
     return tuple(
@@ -113,9 +114,9 @@ class _Law:
         )
 
     def find(self, sums: OpenSums, word: int, bits: int) -> int | None:
-        """The value whose part of the distribution function contains all of [U, U + 2^−bits].
+        """The value a for which [U, U + 2^−bits] certainly lies in [P(X < a), P(X <= a)].
 
-        U is word·2^−bits. None if the enclosures can't tell.
+        U is word·2^−bits. None if the enclosures can't decide.
         """
         with precision(self.bits):
             masses = self.masses(sums)
@@ -132,7 +133,7 @@ class _Law:
         return inside[0] - self.cut if inside else None
 
     def masses(self, sums: OpenSums) -> list[arb]:
-        """Enclosures of the mass of −M, …, M within the cut, up to one factor."""
+        """Enclose the masses of the values −M, …, M, up to a common factor."""
         levels, cut = len(sums), self.cut
         reach = levels * cut
         added = self._below_root(sums[0], reach)
@@ -144,9 +145,10 @@ class _Law:
         return [x * y for x, y in zip(self._leaf, added, strict=True)]
 
     def _below_root(self, partial: int, reach: int) -> list[arb]:
-        """Σ_a B(a)·e^(−r|σ + d + a|) of the root for |d| <= reach, a function of σ + d alone.
+        """The factor Σ_a B(a)·e^(−r|σ + d + a|) of the root, for |d| <= reach.
 
-        Larger |σ| than the cut are as rare as draws that need another cut.
+        It depends only on σ + d, so it is taken from `_root`. |σ| > cut is as rare as draws that
+        need another cut.
         """
         if abs(partial) > self.cut:
             return self._convolve_later(0, self._weights(0, partial, reach + self.cut), reach)
@@ -155,7 +157,7 @@ class _Law:
 
     @cached_property
     def _root(self) -> list[arb]:
-        """Σ_a B(a)·e^(−r|x + a|) of the root for |x| <= `_reach`, for all cells."""
+        """The values Σ_a B(a)·e^(−r|x + a|) of the root for |x| <= `_reach`."""
         return self._convolve_later(0, self._weights(0, 0, self._reach + self.cut), self._reach)
 
     @property
@@ -164,7 +166,7 @@ class _Law:
         return (len(self.noise.branches) + 1) * self.cut
 
     def _weights(self, level: int, partial: int, reach: int) -> list[arb]:
-        """e^(−r|σ + d|) for d = −reach, …, reach."""
+        """The weights e^(−r|σ + d|) for d = −reach, …, reach."""
         powers = self._powers[level]
         if abs(partial) > self.cut:
             powers = self._list_powers(level, abs(partial) + reach)
@@ -172,19 +174,19 @@ class _Law:
 
     @cached_property
     def _powers(self) -> list[list[arb]]:
-        """e^(−r·x) for each level and x = 0, …, as far as partial sums within the cut need."""
+        """The powers e^(−r·x) for each level and x = 0, 1, …, up to the largest that is needed."""
         return [
             self._list_powers(level, self._reach + self.cut)
             for level in range(len(self.noise.branches))
         ]
 
     def _list_powers(self, level: int, most: int) -> list[arb]:
-        """e^(−r·x) for x = 0, …, most."""
+        """The powers e^(−r·x) for x = 0, …, most."""
         minus = ball(-self._rates[level])
         return [(minus * x).exp() for x in range(most + 1)]
 
     def _convolve_later(self, level: int, weights: list[arb], reach: int) -> list[arb]:
-        """Σ_a B(a)·weights(d + a) for |d| <= reach, B the law of later children, which is even."""
+        """The sums Σ_a B(a)·weights(d + a) for |d| <= reach; B is an even function."""
         later = self._later[level]
         if later is None:
             spare = (len(weights) - 2 * reach - 1) // 2
@@ -206,7 +208,7 @@ class _Law:
 
     @cached_property
     def _later(self) -> list[arb_poly | None]:
-        """B_l for each level: the law of the sum of the later children; None without any."""
+        """The law B_l of the sum of the later children for each level (None: no later children)."""
         law_of_child, laws = self._leaf, list[arb_poly | None]()
         for level in reversed(range(len(self.noise.branches))):
             span = math.prod(self.noise.branches[level + 1 :])
@@ -224,12 +226,12 @@ class _Law:
         return laws
 
     def _shorten(self, product: arb_poly) -> list[arb]:
-        """The middle of a product of two polynomials: its sums within the cut."""
+        """The coefficients of a product of two laws for sums within the cut."""
         return [product[index] for index in range(self.cut, 3 * self.cut + 1)]
 
     @cached_property
     def _lost(self) -> arb:
-        """λ, a bound on the mass beyond the cut: Chernoff's, at any θ below the rate of a cell."""
+        """Chernoff's bound λ on the mass beyond the cut, at some θ below the rate of a cell."""
         cells, rate = self.noise.dimension, self._rates[-1]
         theta, ratio = ball(rate * _best_part(self.noise, self.cut)), ball(-rate).exp()
         moment = (1 - ratio) ** 2 / ((1 - ratio * theta.exp()) * (1 - ratio * (-theta).exp()))
@@ -246,7 +248,7 @@ def _best_part(noise: Agreeing, cut: int) -> Fraction:
 
 
 def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
-    """Ln λ in floats, for θ = part/_PARTS of the rate of a cell."""
+    """The ln of λ in floats, for θ = part/_PARTS times the rate of a cell."""
     rate = rates_of(noise)[-1]
     theta = rate * part / _PARTS
     moment = 2 * math.log(-math.expm1(-rate))
@@ -258,7 +260,7 @@ def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
 def _find_cut(noise: Agreeing) -> int:
     """The smallest cut, of two significant digits, with which few draws need another cut.
 
-    By Proposition 7 (ii). These floats affect only speed.
+    It follows from Proposition 7 (ii), in floats, and affects only speed.
     """
     acceptance = solve(noise.branches, rates_of(noise)).acceptance
     counts = accumulate(noise.branches[:-1], initial=1, func=mul)

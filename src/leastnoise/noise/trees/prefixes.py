@@ -1,19 +1,20 @@
 """The noise of the sums of the first cells of a tree: variances, moments and half-widths.
 
-notation: as in `levels`; S_g is the sum of the first g cells, T of all n, and W = S_g − aT for a
-level a: a first cell counts 1 − a times in it, another cell −a times. n_l are the cells below a
-node of level l. Let o cells of such a node be among the first: k whole children and o' cells of the
-next child, o = k·n_{l+1} + o'. With w the part of W from those o cells, and t their sum, a pass
-upwards carries m_i(t) = E[w^i; t], i = 0, …, 8, where only weights of the node and below count:
-m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j * m'_{i−j})(t)/κ_l, with m' of the next child, and H_j the
-moments of k children that count (1 − a)t and b − 1 − k that count −at.
+notation: as in `levels`; S_g is the sum of the first g cells, T the sum of all n cells, and W = S_g
+− aT for a level a. So W weights each of the first g cells by 1 − a, and all others by −a. n_l are
+the cells below a node of level l. Suppose that the first g cells include the first o cells of such
+a node: k whole children and o' cells of the next child, o = k·n_{l+1} + o'. Let t be the sum of all
+cells of the node, and w their contribution to W. A pass upwards carries m_i(t) = E[w^i; t], i = 0,
+…, 8, where only weights of the node and below count: m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j *
+m'_{i−j})(t)/κ_l. Here m' belongs to the next child, and H_j to the other children: k with the
+weight 1 − a, and b − 1 − k with the weight −a.
 
 By Markov's inequality P(|X| >= h) <= E X^p/h^p for each even p; for sums of many cells p = 6 gives
 about ±2.75 standard deviations at 95 %.
 
-All sums are modulo a smaller window than in `levels`. This is exact on the event that every node is
-below the M of `find_window`. What the window adds beyond it is nowhere negative, so it makes even
-moments larger. Outside the event, of probability 1e-12, E W^p is below √(E W^2p)·1e-6.
+All sums are modulo a smaller window than in `levels`. This is exact on the event that every node's
+sum is below the M of `find_window`. Outside this event the window only adds mass, which increases
+even moments. The true E W^p outside the event, of probability 1e-12, is below √(E W^2p)·1e-6.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ MOST_WORK = 1 << 26
 """The largest `moments_work`: about four seconds for each level, and a gigabyte."""
 MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
-_CUT = 1e-15  # of a law lies beyond its last number, which is below 1e-15 of the first
-_LOST = 1e-14  # of the largest probability is cut; the 8th moment changes by less than 1e-5
-_ROUNDED_UP = 1e-3  # more than the sum of these errors, relative to a moment
-_ALLOWANCE = 1e-12  # of the largest moment of an order; errors of FFTs are far below
+_CUT = 1e-15  # mass of a law beyond its last number, which is below 1e-15 times the first
+_LOST = 1e-14  # relative size of probabilities that are cut; 8th moments change by < 1e-5
+_ROUNDED_UP = 1e-3  # a bound on the sum of these errors, relative to a moment
+_ALLOWANCE = 1e-12  # allowance relative to the largest moment of an order; FFTs err far less
 _NO_FFT = 1 << 8  # the largest window in which laws are convolved without an FFT
 
 
 def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Floats:
-    """Var S_g for g = 0, …, n, given the variance of a node for each level (root first).
+    """The variances Var S_g for g = 0, …, n, given the variance of a node by level (root first).
 
-    All children of a node are alike, so c cells of the next child and a whole child have c/n_{l+1}
-    times the covariance of two children.
+    All children of a node are alike. So the covariance between c cells of one child and a whole
+    other child is c/n_{l+1} times the covariance of two children.
     """
     result, below = np.array([0.0, variances[-1]]), 1
     for b, above, of_child in zip(
@@ -72,9 +73,9 @@ def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Flo
 def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     """Upper bounds on E (S_g − aT)^p for p in `ORDERS` and g = 0, …, n; shape (n + 1, 4).
 
-    They are floats with an allowance for rounding; a is the `level`. Each bound is at least what a
-    lower order implies, E|W|^p >= (E|W|^q)^(p/q) for p > q. The last g cells have the same law as
-    the first. Raises what `check_moments` raises.
+    They are floats with an allowance for rounding; a is the `level`. A bound of order p is also at
+    least the value that a lower order q implies, (E|W|^q)^(p/q). The sum of the last g cells has
+    the law of S_g. Raises NotApplicable like `check_moments`.
     """
     check_moments(noise)
     size, branches = find_window(noise), noise.branches
@@ -90,7 +91,7 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
         subtrees = _subtree_laws(subtrees[-1], branches, weights)
     cell = np.zeros((1, MOST + 1, size // 2 + 1), dtype=np.complex128)
     cell[0] = spectra_of_powers(subtrees[-1], -level, points)
-    # spectra of m_0, …, m_8 for o = 0, …, n_l − 1, some at a time
+    # spectra of m_0, …, m_8 for o = 0, …, n_l − 1, in batches
     parts: Iterable[Spectra] = [cell]
     for depth in reversed(range(1, len(branches))):
         beside = _beside(subtrees[depth + 1], branches[depth], level, points)
@@ -105,9 +106,10 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
 
 
 def add_allowances(moments: Floats, *, largest: Floats) -> Floats:
-    """Upper bounds on moments: allowances for rounding, relative to each and to the `largest`.
+    """Increase computed moments to upper bounds, by allowances for rounding.
 
-    The last axis has the `ORDERS`.
+    The allowances are relative to each moment and to the `largest` of its order. The last axis has
+    the `ORDERS`.
     """
     orders = np.array(ORDERS, dtype=np.float64)
     raised = (1 + _ROUNDED_UP) * moments + _ALLOWANCE * ((1 + _ROUNDED_UP) * largest)
@@ -118,7 +120,7 @@ def add_allowances(moments: Floats, *, largest: Floats) -> Floats:
 def check_moments(noise: Agreeing) -> None:
     """Raise NotApplicable if the moments take more than `MOST_WORK`, before memory is allocated.
 
-    Raises also what `level_laws` raises.
+    Also raises InvalidArgument and NotApplicable like `level_laws`.
     """
     _check_work(moments_work(noise), "takes")
 
@@ -156,8 +158,8 @@ def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
 def _work_at_each(branches: Sequence[int]) -> int:
     """The work for each number of the window: the sum over levels of b·n + 20b + 8n.
 
-    Of each level one node with b children of n cells counts. b·n are the convolutions, 20b and 8n
-    the numbers that are held in memory at once.
+    Each level has one term, for a node with b children of n cells. b·n counts convolutions, and 20b
+    and 8n count the arrays that are in memory at once.
     """
     below, nodes = 1, 0
     for b in reversed(branches):
@@ -182,7 +184,7 @@ def _window(branches: Sequence[int], most: int) -> int:
 
 
 def cut_law(law: Floats, size: int) -> Floats:
-    """The law modulo a smaller window, without its numbers beyond that window."""
+    """Restrict a law to the smaller window `size`, and drop its mass beyond."""
     inner = np.zeros(size)
     half = min(size, len(law)) // 2
     inner[:half] = law[:half]
@@ -191,7 +193,7 @@ def cut_law(law: Floats, size: int) -> Floats:
 
 
 def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Floats]) -> list[Floats]:
-    """A_0, …, A_L from the law of a cell and the weights over κ; all digits are right."""
+    """The laws A_0, …, A_L from the law of a cell and the weights divided by κ, to all digits."""
     laws = [cell]
     for b, weight in zip(reversed(branches), reversed(weights), strict=True):
         laws.insert(0, sum_laws(laws[0], b)[b] * weight)
@@ -201,8 +203,8 @@ def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Float
 def sum_laws(law: Floats, most: int) -> list[Floats]:
     """The laws of the sums of 0, …, `most` draws.
 
-    In a narrow window they are sums of positive products. After an FFT, the far numbers would be
-    rounding noise, and their 8th moment could exceed the moment of noise which is nearly always 0.
+    In a narrow window they are computed without an FFT, as sums of positive products. After an FFT,
+    probabilities of large sums would be rounding noise, whose 8th moment could exceed the true one.
     """
     size = len(law)
     if size > _NO_FFT:
@@ -219,7 +221,7 @@ def sum_laws(law: Floats, most: int) -> list[Floats]:
 
 
 def _beside(law: Floats, b: int, level: float, points: Floats) -> list[Spectra]:
-    """The spectra of H_0, …, H_8 for each k, where the children have this law."""
+    """The spectra of H_0, …, H_8 for each k = 0, …, b − 1, if each child has this `law`."""
     sums = sum_laws(law, b - 1)
     return [
         convolve_moments(
@@ -230,7 +232,7 @@ def _beside(law: Floats, b: int, level: float, points: Floats) -> list[Spectra]:
 
 
 def spectra_of_powers(law: Floats, times: float, points: Floats) -> Spectra:
-    """The spectra of (times·t)^j·law for j = 0, …, 8."""
+    """The spectra of the functions t ↦ (times·t)^j·law(t) for j = 0, …, 8."""
     return np.fft.rfft(np.power.outer(times * points, range(MOST + 1)).T * law)
 
 
@@ -254,7 +256,7 @@ def convolve_moments(first: Spectra, second: Spectra) -> Spectra:
 
 
 def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Floats:
-    """E S_g^p for each k and each of `below`; shape (b, o', 4).
+    """The moments E W^p at the root, for each k and each o'; shape (b, number of o', 4).
 
     Sums over all t are inner products of spectra.
     """
@@ -276,9 +278,9 @@ def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Float
 #
 # notation: as above. Given u, a pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the
 # sum of its o cells among the first, and t the sum of all its cells. It is
-# m(t) = e^(−r_l|t|)·(H * m')(t)/κ_l, with m' of the next child, and H the law of k children that
-# count e^(iut) and of b − 1 − k that count 1. At the root m is E e^(iuS_g); its values at
-# u = 2πj/N, j = 0, …, N − 1, determine the law of S_g modulo N.
+# m(t) = e^(−r_l|t|)·(H * m')(t)/κ_l, with m' of the next child, and H of the other children: k with
+# the factor e^(iut) and b − 1 − k with the factor 1. At the root, m summed over t is E e^(iuS_g).
+# Its values at u = 2πj/N, j = 0, …, N − 1, determine the law of S_g modulo N.
 #
 # The computed P(|S_g| <= h) may be too large because windows wrap around. For sums beyond N/2 the
 # excess is below E S_g^8/(N/2)^8. For nodes beyond their window it is at most the mass in excess of
@@ -293,9 +295,9 @@ def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
     """Integers h with P(|S_g| <= h) >= `coverage`, for g = 0, …, n; shape (n + 1,).
 
     Each is the smallest such h, except for rounding and wrapped windows. If laws take too much
-    `law_work`, this holds for sums that are a node; the others follow from Markov's inequality.
-    Raises InvalidArgument unless 0 < coverage < 1, or if it is too near to 1 to be decided; and
-    what `check_moments` raises.
+    `law_work`, this holds only for sums that are a node; other h follow from Markov's inequality.
+    Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be decided.
+    Raises NotApplicable like `check_moments`.
     """
     if not 0 < coverage < 1:
         raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
@@ -342,9 +344,10 @@ def _inside(noise: Agreeing) -> Floats:
 
 
 def prefix_laws(noise: Agreeing) -> tuple[Floats, Floats] | None:
-    """P(S_g = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them.
+    """The laws P(S_g = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them.
 
-    For g = 0, …, n; shapes (n + 1, N/2) and (n + 1, 1). None if they take too much `law_work`.
+    They are for g = 0, …, n, so the shapes are (n + 1, N/2) and (n + 1, 1). None if they take too
+    much `law_work`.
     """
     return _laws(noise) if law_work(noise) <= MOST_LAW_WORK else None
 
@@ -359,7 +362,7 @@ def _laws(noise: Agreeing) -> tuple[Floats, Floats]:
 
 
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
-    """E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, where N is `numbers`.
+    """The values E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, where N is `numbers`.
 
     −z has the law of z, so m(−t) is the conjugate of m(t), and all spectra are real.
     """
@@ -380,7 +383,7 @@ def _characteristic(noise: Agreeing, numbers: int) -> Floats:
     at_root = np.fft.irfft(weights[0], size)
     rows: list[Floats] = []
     for j in range(numbers // 2 + 1):
-        turn = j * (size // numbers)  # e^(iut)·A has the spectrum of A, moved by `turn`
+        turn = j * (size // numbers)  # e^(iut)·A has the spectrum of A, shifted by `turn`
         parts = cell[None, :]
         beside = [
             counted[:, size - turn : 2 * size - turn] * power[::-1]
@@ -397,8 +400,9 @@ def _characteristic(noise: Agreeing, numbers: int) -> Floats:
 def _above_counted(parts: Floats, beside: Floats, weight: Floats, turn: int) -> Floats:
     """The spectra of a node's m for o = 0, …, n − 1, from a child's spectra and H.
 
-    The last o cells have the law of the first o, so m of n − o cells is e^(iut) times the conjugate
-    of m of o cells. A weight is symmetric, so the two transforms around it may change places.
+    The last o cells have the law of the first o, so m for n − o cells is e^(iut) times the
+    conjugate of m for o cells. The weight is symmetric, so the transform before it and the inverse
+    transform after it may change places.
     """
     below, size = parts.shape
     middle, cells = len(beside) * below // 2, len(beside) * below

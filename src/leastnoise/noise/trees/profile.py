@@ -16,7 +16,7 @@ _UP = 1 + 1e-14  # so that scale · (h/scale) isn't rounded below h
 
 
 def quantile(noise: Agreeing, outside: float, coordinate: int = 0) -> float:
-    """h/scale, where h is the smallest integer with P(|X_i| <= h) >= 1 − outside."""
+    """The quantile h/scale, where h is the smallest integer with P(|X_i| <= h) >= 1 − outside."""
     law = cell_laws(noise)[noise.shape.positions_of[-1][coordinate]]
     return law.half_width(1 - outside) / float(noise.scale) * _UP
 

@@ -26,7 +26,7 @@ def delta_ball(noise: Agreeing, *, shift: Fraction, epsilon: Fraction) -> arb:
 
 
 def largest_loss(noise: Agreeing, shift: Fraction) -> Fraction:
-    """ε₀; attained where all sums that a shift moves have its sign and are at least as large."""
+    """The largest loss ε₀. It is attained if the noise has the shift's signs and is larger."""
     return shift / noise.scale
 
 

@@ -1,12 +1,12 @@
 """The noise of the sum of any consecutive cells of an even tree: its variance and its law.
 
-notation: as in `prefixes`; R is the sum of the cells from the i-th up to, but not with, the j-th.
-Given u, a pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the sum of its cells in
-the range, and t the sum of all its cells. It is e^(iut)·A(t) for a node within the range and A(t)
-beside it. Otherwise it is e^(−r_l|t|)/κ_l times the convolution of its children's m. The m of the
-root, summed over t, is E e^(iuR); its values at u = 2πk/N determine the law of R modulo N. As −z
-has the law of z, m(−t) is the conjugate of m(t), and all spectra are real. The same pass carries
-m_i(t) = E[w^i; t], i = 0, …, 8, from which moments follow.
+notation: as in `prefixes`; R is the sum of the cells `first` … `last` − 1, the range. Given u, a
+pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the sum of its cells in the range,
+and t the sum of all its cells. For a node inside the range m(t) = e^(iut)·A(t), and for a node
+outside it m(t) = A(t). Otherwise m is e^(−r_l|t|)/κ_l times the convolution of its children's m.
+The m of the root, summed over t, is E e^(iuR); its values at u = 2πk/N determine the law of R
+modulo N. As −z has the law of z, m(−t) is the conjugate of m(t), and all spectra are real. The same
+pass carries m_i(t) = E[w^i; t], i = 0, …, 8, from which moments follow.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from moments."""
 def range_variance(
     branches: Sequence[int], variances: Sequence[float], first: int, last: int
 ) -> float:
-    """Var R for 0 <= `first` < `last` <= n, given the variance of a node for each level.
+    """The variance of R for 0 <= `first` < `last` <= n, given the variance of a node by level.
 
     Cells of two children of one node all have the same covariance.
     """
@@ -68,7 +68,7 @@ def range_variance(
 
 
 def _overlaps(b: int, below: int, first: int, last: int) -> list[tuple[int, int]]:
-    """The cells of each child that are in the range, counted within the child, if there are any."""
+    """The range within each child that it overlaps, as pairs (first, last) counted in the child."""
     pairs = [
         (max(first - child * below, 0), min(last - child * below, below)) for child in range(b)
     ]
@@ -80,7 +80,7 @@ def range_half_width(noise: Agreeing, first: int, last: int, coverage: float) ->
 
     It is the smallest such h, except for rounding and wrapped windows. If the law takes more than
     `MOST_WORK`, h follows from Markov's inequality. Raises InvalidArgument unless 0 < coverage < 1,
-    or if it is too near to 1 to be decided; and what `check_moments` raises.
+    and if it is too close to 1 to be decided. Raises NotApplicable like `check_moments`.
     """
     if not 0 < coverage < 1:
         raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
@@ -117,7 +117,7 @@ def _window_of_sum(noise: Agreeing, moments: Floats) -> int:
 
 @lru_cache(maxsize=16)
 def _law(noise: Agreeing, first: int, last: int) -> tuple[Floats, float]:
-    """P(R = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them."""
+    """The law P(R = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them."""
     moments = range_moments(noise, first, last)
     numbers, nodes = _window_of_sum(noise, moments), _Nodes(noise)
     turns = np.arange(numbers // 2 + 1) * (nodes.size // numbers)
@@ -145,7 +145,7 @@ class _Nodes:
         self.at_root = np.fft.irfft(self.weights[0], self.size)
 
     def characteristic(self, first: int, last: int, *, turn: int) -> float:
-        """E e^(iuR) for u = 2π·turn/N of the nodes' window N.
+        """The number E e^(iuR) for u = 2π·turn/N, where N is the nodes' window.
 
         Sums over all t are inner products of spectra.
         """
@@ -156,7 +156,8 @@ class _Nodes:
     def _spectrum(self, level: int, first: int, last: int, *, turn: int) -> Floats:
         """The spectrum of m of a node with cells from `first` to `last` in the range.
 
-        A weight is symmetric, so the two transforms around it may change places.
+        The weight is symmetric, so the transform before it and the inverse transform after it may
+        change places.
         """
         children = np.fft.rfft(self._below(level, first, last, turn=turn))
         return np.fft.irfft(children * self.weights[level], self.size)
@@ -164,7 +165,7 @@ class _Nodes:
     def _below(self, level: int, first: int, last: int, *, turn: int) -> Floats:
         """The spectrum of the convolution of the children's m.
 
-        The spectrum of e^(iut)·A is the spectrum of A, moved by `turn`.
+        The spectrum of e^(iut)·A is the spectrum of A, shifted by `turn`.
         """
         whole, outside, partial = self._children(level, first, last)
         powers = self._powers[level]
@@ -175,12 +176,12 @@ class _Nodes:
 
     @cached_property
     def _powers(self) -> list[list[Floats]]:
-        """The spectra of 0, …, b children for each level."""
+        """The spectra of the sums of 0, …, b children, for each level."""
         pairs = zip(self.spectra[1:], self.branches, strict=True)
         return [[law**count for count in range(b + 1)] for law, b in pairs]
 
     def moments(self, first: int, last: int) -> Floats:
-        """E R^i for i = 0, …, 8."""
+        """The moments E R^i for i = 0, …, 8."""
         if first <= 0 and last >= math.prod(self.branches):
             sums, weights = np.power.outer(self._points, range(MOST + 1)).T, self.laws[0]
         else:
@@ -205,7 +206,7 @@ class _Nodes:
     def _children(
         self, level: int, first: int, last: int
     ) -> tuple[int, int, list[tuple[int, int]]]:
-        """The numbers of children in the range and beside it, and the cells of other children."""
+        """The numbers of children inside and outside the range, and the overlaps of the others."""
         b, below = self.branches[level], math.prod(self.branches[level + 1 :])
         overlaps = _overlaps(b, below, first, last)
         partial = [(start, end) for start, end in overlaps if end - start < below]

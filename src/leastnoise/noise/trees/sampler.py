@@ -7,8 +7,8 @@ configuration below the node has its weight. Only one random number is needed: a
 cell is ±⌊(E + c)/r⌋ with a fair sign, or 0 if that is below 1, where c = ln(2/(1 + e^−r)): for
 P(|z| >= k) = 2e^(−rk)/(1 + e^−r), k >= 1.
 
-Candidates are drawn many at a time, and the first that are kept are used, in order. The number of
-candidates depends on randomness and public numbers alone, and tells nothing about the result.
+Candidates are drawn in batches, and those that are kept are used in order. The number of candidates
+depends on randomness and public numbers alone, and reveals nothing about the result.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class _Tree:
         return np.concatenate(parts)
 
     def _draw_candidates(self, level: int, kind: int, missing: int) -> Wholes:
-        """About as many candidates as needed: a few too many cost more than another round."""
+        """Draw slightly fewer candidates than needed: too many cost more than another round."""
         wanted = math.ceil((missing - 0.7 * math.sqrt(missing)) / self._acceptance[level][kind])
         most = max(1, _AT_ONCE // self._cells_of(level, kind))
         candidates = max(1, min(wanted, most))
@@ -146,10 +146,11 @@ class _Tree:
 def draw_geometric(
     rate: Fraction, count: int, entropy: Entropy, *, more: Callable[[], arb] | None = None
 ) -> Wholes:
-    """⌊(E + c)/rate⌋ for independent exponentials E, with c = `more` or 0; shape (count,).
+    """Draw ⌊(E + c)/rate⌋ for independent exponentials E, with c = `more()` or 0; shape (count,).
 
-    Floats decide all except those too near to an integer. Balls decide these, from the same bits
-    and then fresh bits. In y = (E + c)/rate, floats have E to within `error`, and a relative 2^-50.
+    Floats decide all values that aren't too close to an integer. Balls decide the others, from the
+    same bits and then fresh bits. In y = (E + c)/rate, floats err by the `error` of E, and by a
+    relative 2^-50.
     """
     block = ScaledSampler(quantile=EXPONENTIAL, entropy=entropy).draw(count)
     with precision():

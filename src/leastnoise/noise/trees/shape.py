@@ -1,8 +1,8 @@
-"""The shape of a tree: how many children its nodes have, and which nodes are alike.
+"""The shape of a tree: the numbers of children, and the nodes that have the same law.
 
-Two nodes of a level are of one `kind` if their subtrees are equal up to order. They have one
-`position`, and so one law, if also their parents have one position. A tree is even if all nodes of
-a level have the same number of children: then each level has one kind and one position.
+Two nodes of a level are of the same kind if their subtrees are equal up to order. They have the
+same position, and so the same law, if their parents have the same position, too. A tree is even if
+all nodes of a level have the same number of children; then each level has one kind and position.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TreeShape:
     positions_of: tuple[Wholes, ...]
     cells_below: tuple[Wholes, ...]
     order: Wholes
-    """Indices of the cells, in the order where a node's children are sorted by kind."""
+    """Indices of the cells in the order in which each node's children are sorted by kind."""
 
     @property
     def cells(self) -> int:
@@ -136,7 +136,7 @@ def _find_kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]
 
 
 def _order_children(order: Wholes, counts: Wholes, kinds: Wholes) -> Wholes:
-    """The children of nodes in this order, where each node's children are sorted by kind."""
+    """The children of the nodes in `order`, with each node's children sorted by kind."""
     starts, counts_in_order = np.cumsum(counts) - counts, counts[order]
     parents = np.repeat(np.arange(len(order)), counts_in_order)
     inside = np.arange(len(parents)) - np.repeat(

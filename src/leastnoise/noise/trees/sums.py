@@ -1,14 +1,14 @@
-"""Sums of cells that are no node: of all cells that agree at some levels.
+"""Sums of cells that aren't below one node: of all cells that agree at some levels.
 
-notation: as in `levels`; a level is `fixed` if all summed cells are below the same child of their
-nodes of the level above, say the first of b_l; otherwise the sum goes over all children. k is the
-last fixed level, so the sum S is over nodes of level k. `fixed` begins with level 1: (True, False,
-False) are the nodes of level 1 themselves.
+notation: as in `levels`. A level is `fixed` if, below each node of the level above, the sum
+includes only one child, say the first; otherwise it includes all children. k is the last fixed
+level, so the sum S is over nodes of level k. `fixed` begins with level 1: (True, False, False)
+stands for a node of level 1.
 
 Given u, E e^(iuS) is the normaliser if each summed node of level k has the additional weight
-e^(iuz); A_l is then as in `levels`, from such nodes upwards. Its values at u = 2πj/N for j = 0, …,
-N − 1 determine the law modulo the window. The window that fits the nodes' sums fits S: it is one
-more sum of at most all cells, for which `find_window` has room.
+e^(iuz); A_l is then computed as in `levels`, from these nodes upwards. Its values at u = 2πj/N for
+j = 0, …, N − 1 determine the law modulo the window. The window of the nodes' sums is wide enough
+for S, too: `find_window` has room for one more sum of at most all cells.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 1 << 11
 """The largest window of such a law; it takes about half a second."""
-_FREQUENCIES = 64  # in one batch
+_FREQUENCIES = 64  # number of frequencies in one batch
 
 
 def variance_of_sum(
     branches: Sequence[int], variances: Sequence[float], fixed: Sequence[bool]
 ) -> float:
-    """Var S, given the variance of a node for each level (root first).
+    """The variance of S, given the variance v_l of a node for each level (root first).
 
     Two children of a node have the covariance (v_l − b v_{l+1})/(b(b − 1)), b = b_{l+1}, since all
-    children are alike; two nodes further below have it divided by the numbers of nodes there.
+    children are alike. Two nodes further down have this covariance divided by the numbers of nodes
+    there.
     """
     last = _last(fixed)
     summed = [1 if is_fixed else b for is_fixed, b in zip(fixed, branches, strict=True)][:last]
@@ -78,7 +79,7 @@ def check_numbers(noise: Agreeing) -> None:
 
 @lru_cache(maxsize=64)
 def _inside(noise: Agreeing, fixed: tuple[bool, ...]) -> Floats:
-    """P(|S| <= h) for h = 0, 1, …, in floats."""
+    """The probabilities P(|S| <= h) for h = 0, 1, …, in floats."""
     check_numbers(noise)
     law = np.fft.irfft(_characteristic(noise, fixed))
     halves = law[: len(law) // 2]
@@ -86,11 +87,11 @@ def _inside(noise: Agreeing, fixed: tuple[bool, ...]) -> Floats:
 
 
 def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
-    """E cos(uS) for u = 2πj/N, j = 0, …, N/2.
+    """The values E cos(uS) for u = 2πj/N, j = 0, …, N/2.
 
-    −z has the law of z, so m(−t) is the conjugate of m(t), where m(t) is the normaliser given that
-    a sum is t, and all spectra are real. A weight is symmetric, so the transforms around it may
-    change places.
+    −z has the law of z. So m(−t) is the conjugate of m(t), where m(t) is the normaliser given that
+    a sum is t, and all spectra are real. A weight is symmetric, so the transform before it and the
+    inverse transform after it may change places.
     """
     rates, last = rates_of(noise), _last(fixed)
     solved = solve(noise.branches, rates)
@@ -105,7 +106,7 @@ def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
     parts_at_root: list[Floats] = []
     for first in range(0, size // 2 + 1, _FREQUENCIES):
         frequencies = range(first, min(first + _FREQUENCIES, size // 2 + 1))
-        # e^(iut)·A has the spectrum of A, moved by j
+        # e^(iut)·A has the spectrum of A, shifted by j
         parts = np.stack([twice[size - j : 2 * size - j] for j in frequencies])
         for level in reversed(range(last)):
             b = noise.branches[level]

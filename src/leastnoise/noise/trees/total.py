@@ -1,14 +1,15 @@
 """Enclosures of the tail of the total: the sum of all cells of an even tree, in balls.
 
-notation: r_l = shares[l]/scale, b_l the branchings, level 0 the root and level L the cells; A_l is
-the law of a node's sum without the nodes above it, as in `levels`. So A_0 is the law of the total.
+notation: r_l = shares[l]/scale, b_l the numbers of children, level 0 the root and level L the
+cells; A_l is the law of a node's sum without the nodes above it, as in `levels`. So A_0 is the law
+of the total.
 
-For each level, numbers B_l with 0 <= B_l(t) <= A_l(t) are computed, none of them beyond a window.
-Since A_l is a law, A_l − B_l weighs ℓ_l = 1 − ΣB_l in all. A_L is known, so B_L is a part of it.
-Above, C = B_{l+1}^{*b} is at most A_{l+1}^{*b} everywhere and misses f = 1 − ΣC of it. The weights
-e^(−r_l|t|) are at most 1. So κ_l, the sum of weighted A_{l+1}^{*b}, lies between
-κ = ΣC(t)e^(−r_l|t|) and κ + f. Hence B_l(t) = C(t)e^(−r_l|t|)/(κ + f) is at most A_l(t)
-(theory/noise.md §11).
+For each level, numbers B_l with 0 <= B_l(t) <= A_l(t) are computed within a window; beyond it they
+are 0. Since A_l is a law, A_l − B_l has a mass of ℓ_l = 1 − ΣB_l. A_L is known, and B_L is a part
+of it. On the levels above, C = B_{l+1}^{*b} is at most A_{l+1}^{*b} everywhere, and its mass is
+smaller by f = 1 − ΣC. The weights e^(−r_l|t|) are at most 1. So κ_l, the sum of the weighted
+A_{l+1}^{*b}, lies between κ = ΣC(t)e^(−r_l|t|) and κ + f. Hence B_l(t) = C(t)e^(−r_l|t|)/(κ + f) is
+at most A_l(t) (theory/noise.md §11).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _WIDEST = 1 << 16
 def total_beyond(noise: Agreeing, t: Fraction) -> arb:
     """Enclose P(Z > t), t >= 0, for the sum Z of all cells.
 
-    Raises NotApplicable for a tree of unlike nodes, and for noise that is too wide.
+    Raises NotApplicable if nodes of a level differ, and for noise that is too wide.
     """
     tails, lost = _tails(noise)
     first = math.floor(t) + 1
@@ -44,7 +45,7 @@ def total_beyond(noise: Agreeing, t: Fraction) -> arb:
 
 @lru_cache(maxsize=16)
 def _tails(noise: Agreeing) -> tuple[tuple[arb, ...], arb]:
-    """The sums of B_0(u) over u >= t, for t = 0, 1, …, and ℓ_0."""
+    """The sums of B_0(u) over u >= t for t = 0, 1, …, and the missing mass ℓ_0."""
     if not noise.even:
         raise NotApplicable(family=noise.name, why="the nodes of a level of its tree are not alike")
     *rates, cell_rate = (share / noise.scale for share in noise.shares)
@@ -75,7 +76,7 @@ def _weights(rate: Fraction, reach: int) -> arb_poly:
 
 
 def _power(law: arb_poly, count: int) -> arb_poly:
-    """Lower bounds within a window on the law of the sum of this number of independent draws."""
+    """Lower bounds, within a window, on the law of the sum of `count` independent draws."""
     result: arb_poly | None = None
     for bit in f"{count:b}":
         result = None if result is None else _within_window(result * result)
@@ -85,7 +86,7 @@ def _power(law: arb_poly, count: int) -> arb_poly:
 
 
 def _within_window(law: arb_poly) -> arb_poly:
-    """The law without its two ends, each of mass below about 2^-128."""
+    """The law without its two tails, each of a mass below about 2^-128."""
     coefficients = law.coeffs()
     least, dropped, mass = arb(2) ** -_LOST_BITS, 0, arb(0)
     while dropped < len(coefficients) // 2 and (mass := mass + coefficients[dropped]) < least:

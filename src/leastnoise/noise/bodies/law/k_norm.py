@@ -76,7 +76,7 @@ class KNorm(BodyNoise):
         return -self._gauges(points_of(x, dimension=self.dimension)) - log_mass
 
     def _radial(self, order: int) -> float:
-        """E ρ^order for ρ ~ Gamma(D)."""
+        """The moment E ρ^order of the gauge ρ ~ Gamma(D), in scales."""
         d = self.dimension
         return float(d * (d + 1) if order == 2 else d)
 
@@ -134,16 +134,16 @@ class KStaircase(BodyNoise):
         return self.decay * math.ceil(1 / self.scale)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log f(x); the total mass over |K|·scale^D is (1 − q) Σ_k q^k (k + γ)^D."""
+        """Ln f(x); the normaliser is |K|·scale^D·(1 − q) Σ_k q^k (k + γ)^D."""
         d = self.dimension
         steps = np.floor(self._gauges(points_of(x, dimension=d)) + 1 - float(self.gamma))
         log_mass = self.body.log_volume + d * math.log(float(self.scale)) + self._log_sums[0]
         return -float(self.decay) * np.maximum(steps, 0.0) - log_mass
 
     def _radial(self, order: int) -> float:
-        """E ρ^n, n = order.
+        """The moment E ρ^n of the gauge ρ in scales, n = order.
 
-        X is uniform in (k + γ)K with probability ∝ q^k (k + γ)^D, so E ρ^n is D/(D + n) times the
+        X is uniform in (k + γ)K with probability ∝ q^k (k + γ)^D. So E ρ^n is D/(D + n) times the
         mean of (k + γ)^n.
         """
         d = self.dimension
@@ -166,11 +166,10 @@ class KStaircase(BodyNoise):
 class TruncatedKStaircase(BodyNoise):
     """Density ∝ e^(−decay·k(N(x)/scale)) for N(x) <= radius·scale, 0 beyond; N the gauge of `body`.
 
-    With decay = ε and scale = 1 the loss under a shift in K is ∞, ε, 0 or −ε, and δ(ε) is the mass
-    that the shift moves beyond R: at most that mass for a cube and a shift to its corner
-    (theory/bodies.md §9). On an interval it is `truncated-staircase`; on a ball it is
-    `spherical-staircase`, whose δ is known exactly. δ = 0 is impossible at any ε: mass beyond R
-    reveals the shift.
+    With decay = ε and scale = 1 the loss under a shift in K is ∞, ε, 0 or −ε. δ(ε) is the mass that
+    the shift moves beyond R. It is largest for a cube and a shift to its corner (theory/bodies.md
+    §9). On an interval the law is `truncated-staircase`; on a ball it is `spherical-staircase`,
+    whose δ is known exactly. δ = 0 is impossible at any ε: an output beyond R reveals the shift.
 
     notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
@@ -220,7 +219,7 @@ class TruncatedKStaircase(BodyNoise):
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log f(x); −inf beyond R."""
+        """Ln f(x); −inf beyond R."""
         d, steps = self.dimension, self.steps
         log_unit = self.body.log_volume + d * math.log(float(self.scale))
         peak = steps.log_peak(d) - log_unit
@@ -229,7 +228,10 @@ class TruncatedKStaircase(BodyNoise):
         return logs[np.searchsorted(steps.float_edges, gauges, side="right")]
 
     def _radial(self, order: int) -> float:
-        """E ρ^n, n = order: X is uniform in e_j·K with probability π_j."""
+        """The moment E ρ^n of the gauge ρ in scales, n = order.
+
+        X is uniform in e_j·K with probability π_j, where e_j are the edges.
+        """
         d, steps = self.dimension, self.steps
         mean = float(steps.ball_masses(d) @ steps.float_edges**order)
         return d / (d + order) * mean

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 class TwoSided(VectorNoise):
     """Density ∝ h(P(x)/scale)·h(Q(x)/scale), h decreasing from h(0) = 1.
 
-    h is a mixture of steps, h(t) = P(t <= A) for a random A. So X is uniform in {P <= A, Q <= B},
-    and A and B are independent except for a weight by volume, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!).
-    All moments are therefore sums over s of products of two of E A^j, j = 0 … D + 2.
+    h is a mixture of steps, h(t) = P(t <= A) for a random A. So X is uniform in {P <= A, Q <= B}.
+    Here A and B are independent, except that their joint law is weighted by the volume Σ_s
+    w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X is a sum over s of products E A^i·E A^j with
+    0 <= i, j <= D + 2.
     """
 
     form: ClassVar[str] = "of"
@@ -49,7 +50,7 @@ class TwoSided(VectorNoise):
     @property
     @abstractmethod
     def log_moments(self) -> NDArray[np.float64]:
-        """Ln E A^j for j = 0 … D + 2."""
+        """The logarithms ln E A^j for j = 0 … D + 2."""
 
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
@@ -61,7 +62,7 @@ class TwoSided(VectorNoise):
 
     @property
     def _log_mass(self) -> float:
-        """Ln ∫ h(P)h(Q) dx."""
+        """The logarithm of the normaliser ∫ h(P)h(Q) dx."""
         return self._parts.log_mass + self.dimension * math.log(float(self.scale))
 
     @property
@@ -111,7 +112,7 @@ class TwoSided(VectorNoise):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Axis:
-    """A `Coordinate` in floats; p and q are None if E|x| has no closed form here."""
+    """The moments of a `Coordinate` in floats; p and q are None if E|x| has no closed form here."""
 
     unit: float
     pp: NDArray[np.float64]
@@ -122,7 +123,7 @@ class _Axis:
 
     @classmethod
     def of(cls, coordinate: Coordinate) -> _Axis:
-        """The coordinate in floats."""
+        """Convert the moments of `coordinate` to floats."""
         known = coordinate.apart is not None and all(value.is_zero() for value in coordinate.apart)
         return cls(
             unit=float(coordinate.unit),
@@ -137,7 +138,7 @@ class _Axis:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatPieces:
-    """`Pieces` in floats: the logarithms of w[s]/(s!(D − s)!), and the coordinates."""
+    """A `VolumeSplit` in floats: the logarithms of w[s]/(s!(D − s)!), and the coordinates."""
 
     log_volumes: NDArray[np.float64]
     layout: tuple[tuple[tuple[_Axis, ...], int], ...]
@@ -162,20 +163,20 @@ def _float_pieces(of: OneSided) -> _FloatPieces:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _ShapeMoments:
-    """The logarithms of w[s]/(s!(D − s)!) and of E A^j."""
+    """The logarithms of the volumes w[s]/(s!(D − s)!) by s, and of the moments E A^j by j."""
 
     log_volumes: NDArray[np.float64]
     log_moments: NDArray[np.float64]
 
     @cached_property
     def log_mass(self) -> float:
-        """The logarithm of Σ_s w[s]/(s!t!)·E A^s·E A^t."""
+        """The logarithm of the mass Σ_s w[s]/(s!t!)·E A^s·E A^t, t = D − s."""
         logs = self._logs(0, 0)
         top = float(logs.max())
         return top + math.log(float(np.exp(logs - top).sum()))
 
     def ratio(self, above: int, below: int) -> NDArray[np.float64]:
-        """w[s]/(s!t!)·E A^(s + above)·E A^(t + below) over the mass, for each s."""
+        """The ratio of w[s]/(s!t!)·E A^(s + above)·E A^(t + below) to the mass, for each s."""
         return np.exp(self._logs(above, below) - self.log_mass)
 
     def _logs(self, above: int, below: int) -> NDArray[np.float64]:
@@ -237,7 +238,7 @@ class TwoSidedLaplace(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """T, where the hull of all shifts is the hull of T and −T."""
+        """The set T whose hull with −T is the hull of all shifts; None if there is no such T."""
         hull = sensitivity.body(dimension=dimension)
         return hull.of if isinstance(hull, Signed) else None
 
@@ -257,7 +258,7 @@ class TwoSidedLaplace(TwoSided):
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
-        """Ln E A^j for A = b + a unit exponential: E A^j = j! Σ_{i<=j} b^i/i!."""
+        """The logarithms of E A^j = j! Σ_{i<=j} b^i/i!, where A − b is a standard exponential."""
         j = np.arange(self.dimension + 3)
         log_factorials = np.array([math.lgamma(x) for x in range(1, self.dimension + 4)])
         log_core = math.log(self.core) if self.core > 0 else -math.inf
@@ -282,12 +283,12 @@ def _decay(decay: Exact, *, name: str, record: TwoSidedStaircase) -> Fraction:
 class TwoSidedStaircase(TwoSided):
     """Density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), a = core > 0.
 
-    A unit that is added raises P by 0 … 1 and lowers Q by 0 … 1 (scale = 1). So one ceiling moves
-    by 0 or 1, the other by 0 or −1, and their sum by at most 1. With decay = ε it is ε-DP for every
-    shift in T and in −T, T = of — but *not* for other shifts in their hull, nor for a product of
-    several such laws under a shift that is spread over them (theory/bodies.md §3, §4). Use it for
-    units that are added or removed whole; `TwoSidedLaplace` serves the hull as well. For one count
-    it is `staircase`.
+    A unit that is added raises P by at most 1 and lowers Q by at most 1 (scale = 1). So one ceiling
+    moves by 0 or 1, the other by 0 or −1, and their sum by at most 1. With decay = ε it is ε-DP for
+    every shift in T and in −T, T = of. It is *not* ε-DP for other shifts in their hull. Nor is a
+    product of several such laws, for a shift that is spread over them (theory/bodies.md §3, §4).
+    Use it for units that are added or removed whole; `TwoSidedLaplace` hides the hull as well. For
+    one count it is `staircase`.
 
     Args:
         scale: Scale > 0; 1 for shifts in T and −T.
@@ -344,6 +345,6 @@ class TwoSidedStaircase(TwoSided):
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
-        """Ln E A^j for A = a + k, k geometric: P(k >= n) = q^n."""
+        """The logarithms of E A^j, where A = a + k with a geometric k: P(k >= n) = q^n."""
         powers = np.arange(self.dimension + 3)
         return log_step_sums(first=float(self.core), decay=float(self.decay), powers=powers)

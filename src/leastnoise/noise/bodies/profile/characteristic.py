@@ -21,11 +21,11 @@ from leastnoise.noise.bodies.law.k_norm import KNorm
 
 Floats = NDArray[np.float64]
 
-_NEAR_0 = 1e-4  # α below which 1 − α²E X²/2 is exact, and the quotients above lose digits
+_NEAR_0 = 1e-4  # for α below it 1 − α²E X²/2 is exact to all digits, and the quotients lose digits
 
 
 def k_norm(noise: KNorm, weights: Mapping[int, float], u: Floats) -> Floats:
-    """E cos(u Σ w_j X_j) at each u, for one or two numbers of the first cell.
+    """The characteristic function E cos(u Σ w_j X_j) at each u, for 1 or 2 numbers of cell 0.
 
     Raises NotApplicable for other weights or bodies.
     """

@@ -48,13 +48,13 @@ class CellLaw:
     moment: Callable[[int, float], float]
 
     def tail(self, c: float) -> float:
-        """P(|X_i| > c·b) for one number, b its bound."""
+        """The probability P(|X_i| > c·b) for one number with the bound b."""
         beyond = self.moment(0, c)
         q = self.each
         return beyond if q == 1 else beyond - (q - 1) / q * c * self.moment(1, c)
 
     def tail_of_difference(self, t: float, a: float, b: float) -> float:
-        """P(|X_i − r·X_j| > t), where X_i has the bound a, and r·X_j has the bound b > 0.
+        """The probability P(|X_i − r·X_j| > t); X_i has the bound a, and r·X_j the bound b > 0.
 
         Given G, |X_i − r·X_j| is G·|a + bV| if X_i is at its end, and G·|b + aV| if X_j is, each
         with probability 1/q; otherwise it is G·|aU + bV|. All three densities change where G·(a +
@@ -75,7 +75,10 @@ class CellLaw:
         return (larger + smaller + (q - 2) * neither) / q
 
     def tail_beside(self, c: float) -> float:
-        """P(|X + Y| > c·b), X in a cell of q − 1 numbers, Y alone in a cell, both of bound b.
+        """The probability P(|X + Y| > c·b) for X in a cell of q − 1 numbers, Y alone in a cell.
+
+        Both numbers have the bound b.
+
 
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
         Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
@@ -133,9 +136,9 @@ class BoxIn:
 
 
 def find_box(body: Body, coordinate: int) -> BoxIn | None:
-    """The box of a coordinate if the body is a box, or the hull of cells that are boxes; else None.
+    """The box of a coordinate, if the body is a box or `Cells` that are boxes; else None.
 
-    Numbers with unequal bounds have the law of a cube's numbers times the `coordinate`'s bound.
+    A box with unequal bounds is a stretched cube, so only the bound of `coordinate` matters.
     """
     if isinstance(body, Box):
         bound, each = float(body.bounds[coordinate]), len(body.bounds)
@@ -166,7 +169,7 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
 
 
 def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
-    """The box of a coordinate in its block, and the index of that block's first number, or None."""
+    """The box of a coordinate in its block, and the index of the block's first number; or None."""
     body, index_in_block = noise.body, coordinate
     if isinstance(body, Together):
         firsts = [0, *itertools.accumulate(block.dimension for block in body.bodies)]
@@ -180,7 +183,10 @@ def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
 
 
 def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
-    """The law of `each` numbers of a box's block, from one cell or several; None if not known."""
+    """The law of a cell of `each` numbers in the block of `box`; None if it isn't known.
+
+    Two numbers of different cells belong to one larger cell, whose gauge is the sum of two gauges.
+    """
     whole = noise.body
     if isinstance(noise, KNorm):
         if isinstance(whole, Together) and whole.exponent != 1:  # then blocks aren't independent
@@ -208,7 +214,7 @@ def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], fl
 
 
 def _simplices(d: int) -> Callable[[Floats], Floats]:
-    """The function c ↦ P(|U_i| > bc)."""
+    """The function c ↦ P(|U_i| > bc) for U uniform in the differences of a simplex."""
     s = np.arange(d + 1, dtype=float)
     logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
     weights = np.exp(logs - logs.max())
@@ -228,7 +234,7 @@ def _simplices(d: int) -> Callable[[Floats], Floats]:
 
 
 def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float:
-    """E P(|U_i| > bc/R) for R ~ Gamma(D + 1); the probability is 0 for R < c."""
+    """The mean of P(|U_i| > bc/R) over R ~ Gamma(D + 1); the probability is 0 for R < c."""
     spread = 60 + 12 * math.sqrt(d)
     first = max(c, d - spread, 0.0)
     r, weight = gauss_legendre(first, max(first, d) + spread, nodes=200)
@@ -248,7 +254,7 @@ def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
 
 
 def _sizes(body: Body) -> Floats:
-    """For each number, the size of its box and its bound; ones if the body is no box."""
+    """For each coordinate the pair (dimension of its box, its bound); (1, 1) without a box."""
     if isinstance(body, Box):
         return np.array([[len(body.bounds), float(bound)] for bound in body.bounds])
     if isinstance(body, Cells):
@@ -258,7 +264,10 @@ def _sizes(body: Body) -> Floats:
 
 
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
-    """Edges e_j and P(X is uniform in e_j·K); None if there are too many steps, or none."""
+    """The law as a mixture: edges e_j, and the probability that X is uniform in e_j·K.
+
+    None for laws without steps, and for too many steps.
+    """
     if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
         return noise.steps.float_edges, noise.steps.ball_masses(d)
     if isinstance(noise, KStaircase) and d <= _MOST_STEPS * float(noise.decay):
@@ -279,10 +288,11 @@ def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
 
 
 def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
-    """The law of a cell's gauge R·V·B of noise e^(−N), for a cell in a block.
+    """The law of the gauge R·V·B of a cell in a block, for noise of density ∝ e^(−N).
 
-    R ~ Gamma and the shares V, B are independent. Only R is narrow in a large dimension, so its
-    integral is the outer one, over R >= x: no integrand has a kink inside.
+    R is a gamma variable, and the shares V and B are independent of it (see `gauge_factors`). Only
+    R is narrow in a large dimension, so its integral over R >= x is the outer one: no integrand has
+    a kink inside.
     """
     rest = body.dimension - d
     if body.exponent is None or not rest:  # U uniform in K times Gamma(D + 1)
@@ -300,7 +310,7 @@ def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
 
 
 def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
-    """The law of a cell's gauge for mixtures of uniform laws in e·K: e times Beta(q, D − q + 1)."""
+    """The law of a cell's gauge in a mixture of uniform laws in e·K: e times Beta(q, D − q + 1)."""
     beyond = beta_moment(q, d - q + 1)
 
     def moment(k: int, x: float) -> float:
@@ -323,8 +333,8 @@ def difference_quantile(
 ) -> float:
     """The t with P(|X_i − ratio·X_j| > t·scale) = outside, for ratio >= 0.
 
-    Known are two numbers of one cell, and a number that is the only one of its cell if i and
-    ratio·j have the same bound. Raises NotApplicable for others.
+    The law is known if both numbers are in one cell. It is also known if one of them is alone in
+    its cell, and X_i and ratio·X_j have the same bound. Raises NotApplicable otherwise.
     """
     first, second = (box_of(noise, index) for index in coordinates)
     guesses = [

@@ -1,7 +1,8 @@
-"""The factors R·V·B of a cell's gauge in noise e^(−N) of a block: moments restricted to values > c.
+"""Truncated moments of the factors of a cell's gauge R·V·B, for a cell in a block of a body.
 
-notation: V is the gauge of the block if N = R, with S = V^p; B is the gauge of the cell in its
-block.
+notation: the noise has density ∝ e^(−N) and R = N is its gauge. V is the ratio of the block's gauge
+to R, with S = V^p. B is the ratio of the cell's gauge to the block's gauge. E[Y; Y > c] is the
+integral of Y where Y > c.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Moment = Callable[[float, Any], Any]
 """(k, c) ↦ E[B^(−k); B > c], c an array."""
 
-_NODES = 128  # of the inner of two integrals; their distance is below a standard deviation
+_NODES = 128  # of the inner of two integrals; nodes are closer than a standard deviation
 _CUT_OFF = 1e-20  # the probability beyond the range of an integral, on either side
 
 
@@ -52,11 +53,11 @@ class BlockShare:
     ends: tuple[float, float]
 
     def moment(self, k: int, c: Floats) -> Floats:
-        """E[V^(−k); V > c]."""
+        """The truncated moment E[V^(−k); V > c], for an array of c."""
         return np.asarray(beta_moment(self.d / self.p, self.b)(k / self.p, c**self.p))
 
     def times(self, other: Moment, k: int, c: Floats) -> Floats:
-        """E[(V·B)^(−k); V·B > c], where `other` are the moments of B."""
+        """The truncated moment E[(V·B)^(−k); V·B > c], where `other` gives the moments of B."""
         low, high = np.clip(c, *self.ends)[:, None], self.ends[1]
         near, far, weights = tanh_sinh(_NODES)
         v, below_one = low + (high - low) * near, (1 - high) + (high - low) * far

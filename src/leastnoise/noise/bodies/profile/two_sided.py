@@ -99,7 +99,7 @@ class _InBlock:
     others: tuple[Counts, ...]
 
     def tail(self, t: float) -> float:
-        """P(|X_i| > bt)."""
+        """The probability P(|X_i| > bt), where b is the block's bound."""
         a, weights = self._nodes(t)
         q = self.block.queries
         s = np.arange(q + 1)[:, np.newaxis]
@@ -124,7 +124,7 @@ class _InBlock:
         return self._volumes(self._nodes(0.0)[0])
 
     def _volumes(self, a: Floats) -> Floats:
-        """The volume with s coordinates above 0 and A = a, over the total; by s and a."""
+        """The relative weight of s coordinates above 0 and A = a; an array by s and by a."""
         powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
         return np.stack(
             [rest @ powers[s : s + len(rest)] for s, rest in enumerate(self._coefficients)]
@@ -132,15 +132,15 @@ class _InBlock:
 
     @property
     def _unit(self) -> float:
-        """About the size of A: powers of a/unit stay in the range of floats, or are negligible."""
+        """A typical size of A: powers of a/unit stay in the range of floats, or are negligible."""
         unit = 1.0 if isinstance(self.noise, TwoSidedLaplace) else float(self.noise.decay)
         return float(self.noise.core) + self.noise.dimension / (2 * unit)
 
     @cached_property
     def _coefficients(self) -> list[Floats]:
-        """Volume times E B^t over the total, for each s and each number of others above 0.
+        """The factors of A^j in `_volumes`, for each s and each number of others above 0.
 
-        In units of `_unit`.
+        A factor is a volume times E B^t over the total mass, with A in units of `_unit`.
         """
         rest = np.zeros(1)
         for part in self.others:
@@ -163,7 +163,7 @@ class _InBlock:
 
 
 def _log_volumes(block: Counts) -> Floats:
-    """Ln of C(q, s) times the volumes of both sides, in units of b, for s = 0 … q."""
+    """The ln of C(q, s) times the volumes of both sides of a block, s = 0 … q; in units of b."""
     q = block.queries
     logs = np.array([math.lgamma(s + 1) for s in range(q + 1)])
     both = logs + logs[::-1]
@@ -171,7 +171,7 @@ def _log_volumes(block: Counts) -> Floats:
 
 
 def _convolve(a: Floats, b: Floats) -> Floats:
-    """Ln of the convolution of e^a and e^b."""
+    """The logarithm of the convolution of e^a and e^b, without overflow."""
     result = np.full(len(a) + len(b) - 1, -np.inf)
     for offset, value in enumerate(b):
         window = result[offset : offset + len(a)]

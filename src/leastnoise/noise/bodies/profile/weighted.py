@@ -22,12 +22,12 @@ from leastnoise.numerics.searches import IncreasingRoot
 
 Three = tuple[float, float, float]
 Indices = tuple[int, int, int]
-_ROOT = IncreasingRoot(tolerance=1e-5, first_step=0.05)  # of ln t
-_SMALLEST = 1e-3  # of the largest weight; with smaller weights too many digits cancel
+_ROOT = IncreasingRoot(tolerance=1e-5, first_step=0.05)  # in ln t
+_SMALLEST = 1e-3  # smallest weight, relative to the largest; with smaller ones digits cancel
 
 
 def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
-    """P(|Σ w_j X_j| > t) for three numbers of a cell; a weight > 0 includes the number's bound."""
+    """The probability P(|Σ w_j X_j| > t) for three numbers of a cell; weights include bounds."""
     q, total = law.each, 0.0
     volume = math.prod(weights)
     for signs in product((1, -1), repeat=3):
@@ -39,7 +39,7 @@ def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
         odd = math.prod(signs)
         for sign, weight in zip(signs, weights, strict=True):
             total += odd * sign * square * weight / (16 * volume)
-        if q > 3:  # then all three may be off their ends
+        if q > 3:  # then none of the three may be at its end
             third = law.moment(3, t / end)
             cube = end * (end * (end * zeroth - 3 * t * first) + 3 * t * t * second) - t**3 * third
             total += (q - 3) * odd * cube / (48 * volume)

@@ -31,7 +31,7 @@ ONE = (Fraction(1),)
 
 @final
 class ScaledRows(Reals):
-    """x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]: each row of q parts shares a factor.
+    """The numbers x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]; q parts share a factor.
 
     The number u of units divides q. Proof of `error`: let â, b̂ have errors e, e' and reach r, r'.
     Then
@@ -80,7 +80,10 @@ class ScaledRows(Reals):
 
 @final
 class Affine(Reals):
-    """x_i = centre + half · parts[i]: uniform on an interval, for parts uniform on (−1, 1)."""
+    """The numbers x_i = centre + half · parts[i].
+
+    For parts uniform on (−1, 1) they are uniform on an interval.
+    """
 
     def __init__(self, *, parts: Reals, centre: Fraction, half: Fraction) -> None:
         self.size = parts.size
@@ -134,7 +137,7 @@ class JoinedReals(Reals):
 
 @final
 class Columns(Reals):
-    """The columns first, …, first + width − 1 of a matrix whose rows have `row` numbers."""
+    """The columns `first` … `first` + `width` − 1 of a matrix whose rows have `row` numbers."""
 
     def __init__(self, reals: Reals, *, first: int, width: int, row: int) -> None:
         self.size = reals.size // row * width
@@ -209,7 +212,7 @@ def join_columns(parts: Sequence[Reals], *, rows: int) -> Reals:
 
 @final
 class Gathered(Reals):
-    """x_i = parts[indices[i]]."""
+    """The numbers x_i = parts[indices[i]], in any order and with repetitions."""
 
     def __init__(self, parts: Reals, indices: NDArray[np.int64]) -> None:
         self.size = indices.size
@@ -242,10 +245,10 @@ def scale_by(unit: Fraction, reals: Reals) -> Reals:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moves:
-    """P(x) and Q(x) of a point x of T's space, and the shape of P.
+    """The values P(x) and Q(x) of a point x to be drawn, and the shape s of P.
 
     notation: s = shape, t = D − s, P = added, Q = removed as in guarantees/bodies/one_sided.py. P
-    has no effect if s = 0, nor Q if t = 0.
+    has no effect if s = 0, and Q has no effect if t = 0.
     """
 
     shape: int
@@ -254,35 +257,35 @@ class Moves:
 
 
 class PointSource(ABC):
-    """Random points of any body, row by row: D coordinates for each number in `gauges` or `radii`.
+    """A source of random points of any body, D coordinates for each number in `gauges` or `radii`.
 
-    notation: U uniform in K, V = U/N(U), its point on the boundary (theory/bodies.md §1).
+    notation: U is uniform in K, and V = U/N(U) is on its boundary (theory/bodies.md §1).
     """
 
     entropy: Entropy
 
     @abstractmethod
     def surface(self, body: Body, gauges: Reals) -> Reals:
-        """The points gauges[r]·V_r."""
+        """Draw the points gauges[r]·V_r, which have these gauges."""
 
     @abstractmethod
     def uniform(self, body: Body, radii: Reals) -> Reals:
-        """The points radii[r]·U_r."""
+        """Draw the points radii[r]·U_r, uniform in radii[r]·K."""
 
     @abstractmethod
     def exponential_points(self, body: Body, count: int) -> Reals:
-        """`count` points of density ∝ e^(−N(x))."""
+        """Draw `count` points of density ∝ e^(−N(x))."""
 
     @abstractmethod
     def sides(self, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
-        """A random point of T's space with these P and Q.
+        """Draw a point with the P, Q and shape of `moves`.
 
         If `inside`, it is uniform among the points of this shape with at most these P and Q.
         """
 
 
 def map_rows(rows: Reals, point: Callable[[LazyReal], Reals]) -> Reals:
-    """The points point(x) for every x in `rows`, one after the other."""
+    """Join the vectors point(x) for every x in `rows`."""
     return JoinedReals([point(one_of(rows, row)) for row in range(rows.size)])
 
 

@@ -52,17 +52,17 @@ if TYPE_CHECKING:
 # notation: M_j ~ Beta(q, 1), j = 1 … m, independent, given that their sum is at most k.
 
 
-_POINTS = 4000  # of the quadratures that choose a proposal; they have no effect on the law
+_POINTS = 4000  # nodes of the quadratures that choose a proposal, which doesn't affect the law
 _TILT = Bisection(halvings=30)
 _SLACK = 2.0**-40  # more than the relative rounding error of a comparison of two floats
 
 
 def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
-    """Draws of M_j, with q = shape, m = cells, k = cap.
+    """Draw the M_j, with q = shape, m = cells, k = cap.
 
-    Uses rejection with the proposal that is accepted more often. One is k·Dirichlet(q, …, q, 1),
-    which has the right law if no entry is above 1; the other are tilted M_j (`_tilted`), with a sum
-    near k.
+    It uses rejection, with the proposal that is accepted more often. One proposal is
+    k·Dirichlet(q, …, q, 1), which has the right law if no entry is above 1. The other is tilted M_j
+    (`_tilted`), whose sum is near k.
     """
     if cap >= cells:
         return _betas(entropy, cells, shape)
@@ -81,7 +81,7 @@ def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
 
 
 def find_largest_or_share(parts: Reals, cap: int) -> LazyReal:
-    """The number max(max_j M_j, Σ M_j/k)."""
+    """The gauge max(max_j M_j, Σ M_j/k) of capped cells with the gauges M_j = parts[j], k = cap."""
 
     def gauge(bits: int) -> arb:
         largest = total = ball(0)
@@ -142,7 +142,7 @@ def certainly_below_one(parts: Reals) -> NDArray[np.bool_]:
 
 
 def _below(parts: Reals, limits: Reals) -> NDArray[np.bool_]:
-    """The truth of parts[i] < limits[i] for each i; balls decide if floats are too close."""
+    """For each i, True if parts[i] < limits[i]; balls decide if floats are too close."""
     a, b = parts.floats(0, parts.size), limits.floats(0, parts.size)
     gap = b.values - a.values
     doubt = 1.001 * (a.error + b.error) + _SLACK * (a.reach + b.reach)
@@ -157,7 +157,10 @@ def _below(parts: Reals, limits: Reals) -> NDArray[np.bool_]:
 
 
 def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> bool:
-    """True if 0 < k − ΣM < E/θ, E exponential: so ΣM <= k, with weight e^(−θ(k − ΣM))."""
+    """Accept the M_j if 0 < k − ΣM < E/θ for a fresh exponential E.
+
+    So ΣM <= k is accepted with probability e^(−θ(k − ΣM)); for θ = 0 always.
+    """
     limit = scale_by(1 / tilt, Gammas(1, entropy, shape=1)) if tilt else None
     decision = _sum_in_floats(parts, cap, limit)
     if decision is not None:
@@ -178,7 +181,7 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
     estimates = parts.floats(0, parts.size)
     if estimates.beyond.any():
         return None
-    # fsum rounds only once; each entry has an error of at most `error`
+    # fsum rounds only once, and each entry has an error of at most `error`
     rest = cap - math.fsum(estimates.values)
     doubt = 1.001 * parts.size * estimates.error + _SLACK * cap
     if abs(rest) <= doubt:
@@ -194,7 +197,7 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
-    """The tilt θ for which E M is about k/m, and True if the simplex is accepted more often."""
+    """The tilt θ with E M about k/m, and True if the Dirichlet proposal is accepted more often."""
     mean = cap / cells
     low, high = 0.0, 2.0 * shape / mean
     if _moments(low, shape)[0] > mean:
@@ -208,7 +211,7 @@ def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
 
 
 def _moments(tilt: float, shape: int) -> tuple[float, float]:
-    """Estimated mean and variance of a tilted M."""
+    """The approximate mean and variance of a tilted M."""
     top = min(1.0, (shape + 12 * math.sqrt(shape) + 40) / tilt) if tilt else 1.0
     x = (np.arange(_POINTS) + 0.5) / _POINTS * top
     logs = (shape - 1) * np.log(x) - tilt * x
@@ -224,7 +227,7 @@ def _moments(tilt: float, shape: int) -> tuple[float, float]:
 
 
 def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
-    """Draw cell by cell, independently."""
+    """Draw points of density ∝ e^(−N), cell by cell and independently."""
     pairs = zip(body.bodies, body.copies, strict=True)
     return join_columns(
         [source.exponential_points(body_of_cell, count * copies) for body_of_cell, copies in pairs],
@@ -233,12 +236,12 @@ def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
 
 
 def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
-    """Draw the gauges N_i = N·Dirichlet(D_1, …)."""
+    """Draw boundary points: the cells have the gauges N_i = N·Dirichlet(D_1, …)."""
     return _cells(source, body, gauges, _shapes(body))
 
 
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
-    """Draw the gauges N_i = R·Dirichlet(D_1, …, 1), without the last."""
+    """Draw uniform points: the cells have the gauges N_i = R·Dirichlet(D_1, …, 1), last omitted."""
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
 
@@ -264,12 +267,12 @@ def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.
 
 
 def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
-    """Draw the gauges R·M_j, where the sum of the M_j is at most k."""
+    """Draw uniform points: the cells have the gauges R·M_j, where ΣM_j is at most k."""
     return map_rows(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
 
 def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
-    """Draw points as in `at_most_uniform`, and divide them by the gauge of all together."""
+    """Draw boundary points: points as in `at_most_uniform`, divided by their gauge."""
     return map_rows(
         gauges,
         lambda gauge: _at_most(
@@ -287,7 +290,10 @@ def _at_most(source: PointSource, body: AtMost, factor: Callable[[Reals], LazyRe
 
 
 def together_surface(source: PointSource, body: Together, gauges: Reals) -> Reals:
-    """Draw gauges N_i = N·r_i·(G_i/ΣG)^(1/p), G_i ~ Gamma(D_i/p); for p = ∞ one is at its end."""
+    """Draw boundary points: the blocks have the gauges N_i = N·r_i·(G_i/ΣG)^(1/p).
+
+    Here G_i ~ Gamma(D_i/p). For p = ∞ one block is on its own boundary, the others are inside.
+    """
 
     def point(gauge: LazyReal) -> Reals:
         if body.exponent is None:
@@ -308,7 +314,7 @@ def together_surface(source: PointSource, body: Together, gauges: Reals) -> Real
 
 
 def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals:
-    """For p = ∞ draw each part from its uniform law; otherwise draw a surface inside."""
+    """Draw uniform points: block by block for p = ∞, else boundary points of a smaller body."""
 
     def point(radius: LazyReal) -> Reals:
         if body.exponent is None:
@@ -320,7 +326,7 @@ def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals
 
 
 def together_falling(source: PointSource, body: Together, count: int) -> Reals:
-    """Draw by the simpler of `together_uniform` and `together_surface`."""
+    """Draw points of density ∝ e^(−N), by the simpler of the two functions above."""
     if body.exponent is None:
         radii = Gammas(count, source.entropy, shape=body.dimension + 1)
         return together_uniform(source, body, radii)
@@ -328,7 +334,7 @@ def together_falling(source: PointSource, body: Together, count: int) -> Reals:
 
 
 def _choose_part(entropy: Entropy, body: Together) -> int:
-    """An index i with probability D_i/D: the part that is at its end at a random boundary point."""
+    """Choose block i with probability D_i/D: the block on its boundary, for p = ∞."""
     number = choose_below(entropy, body.dimension)
     for index, part in enumerate(body.bodies):
         number -= part.dimension
@@ -346,7 +352,7 @@ def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int |
 
 
 def draw_power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
-    """The shares (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
+    """Draw the shares (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
     if sum(size > 0 for size in sizes) == 1:
         return [scalars.ONE if size else scalars.ZERO for size in sizes]
     parts = [scalars.draw_gamma(entropy, size / exponent) for size in sizes]

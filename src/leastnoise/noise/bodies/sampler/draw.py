@@ -109,7 +109,7 @@ class BodyPoints(PointSource):
         return recipes.surface(self, body, plain.root_radii(self, body, radii))
 
     def exponential_points(self, body: Body, count: int) -> Reals:
-        """Draw N ~ Gamma(D), or a radius ~ Gamma(D + 1) for a uniform point."""
+        """Draw points of density ∝ e^(−N): N ~ Gamma(D), or a radius ~ Gamma(D + 1) times U."""
         recipes = _recipes(body)
         if recipes.exponential_points is not None:
             return recipes.exponential_points(self, body, count)
@@ -214,9 +214,10 @@ def two_sided_staircase_sampler(
 
 
 def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
-    """Draw uniform numbers in a cube: Σ_s of the volumes of its parts is (A + B)^d.
+    """Draw the noise if T is a cube: then X is uniform in a cube of side A + B.
 
-    k₁ + k₂ = n has a probability ∝ e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform on 0 … n.
+    The volumes of all shapes s sum to (A + B)^d. So n = k₁ + k₂ has a probability ∝
+    e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform on 0 … n.
     """
     core, decay, d = noise.core, noise.decay, of.dimension
 
@@ -236,9 +237,10 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
 
 @lru_cache(maxsize=64)
 def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
-    """The cumulative sums of P(s); Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), q = e^(−decay).
+    """The cumulative probabilities of the shape s, for a staircase with core a.
 
-    So e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!; all terms are positive, so nothing cancels.
+    notation: q = e^(−decay). Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 −
+    q)·Σ_{i >= 1} e_(j − i)/i!. All terms are positive, so nothing cancels.
     """
     del bits
     d, odds = of.dimension, 1 / ball(decay).expm1()
@@ -279,7 +281,7 @@ def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
 
 @lru_cache(maxsize=64)
 def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
-    """The cumulative sums of P(s); e_j = Σ_{i <= j} b^i/i!."""
+    """The cumulative probabilities of the shape s, with e_j = Σ_{i <= j} b^i/i!."""
     del bits
     sums, partial = [], arb(0)
     for term in _exponential_terms(core, of.dimension):

@@ -38,33 +38,33 @@ if TYPE_CHECKING:
 
 
 def interval_surface(source: PointSource, body: Segment, gauges: Reals) -> Reals:
-    """The points ±bound with fair signs, times their gauges."""
+    """Draw boundary points: ±bound with fair signs, times the gauges."""
     bound = body.bound
     signs = Signs(gauges.size, source.entropy)
     return ScaledRows(factors=gauges, parts=signs, units=[bound], row=1)
 
 
 def interval_uniform(source: PointSource, body: Segment, radii: Reals) -> Reals:
-    """Uniform points on (−bound, bound)."""
+    """Draw uniform points on (−bound, bound), times the radii."""
     bound = body.bound
     parts = Uniforms(radii.size, source.entropy, signed=True)
     return ScaledRows(factors=radii, parts=parts, units=[bound], row=1)
 
 
 def interval_falling(source: PointSource, body: Segment, count: int) -> Reals:
-    """Points with the density of Laplace noise."""
+    """Draw points of density ∝ e^(−N), which is Laplace noise."""
     return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
 
 
 def box_uniform(source: PointSource, body: Box, radii: Reals) -> Reals:
-    """Independent uniform coordinates, times the radius."""
+    """Draw uniform points: independent uniform coordinates, times the radii."""
     bounds = body.bounds
     parts = Uniforms(radii.size * len(bounds), source.entropy, signed=True)
     return ScaledRows(factors=radii, parts=parts, units=bounds, row=len(bounds))
 
 
 def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
-    """One coordinate, chosen uniformly, at its bound; the others uniform."""
+    """Draw boundary points: a random coordinate is at ± its bound, the others are uniform."""
     bounds = body.bounds
     rows, q = gauges.size, len(bounds)
     parts = Uniforms(rows * q, source.entropy, signed=True)
@@ -96,7 +96,7 @@ class _Ends(Reals):
 
 
 def ball_surface(source: PointSource, disc: Ball, gauges: Reals) -> Reals:
-    """Points in uniform directions."""
+    """Draw boundary points in uniform directions."""
     return map_rows(
         gauges,
         lambda gauge: _Direction(scalars.multiply_by(disc.bound, gauge), disc, source.entropy),
@@ -125,7 +125,7 @@ class _Direction(Reals):
 
 
 def polygon_surface(source: PointSource, body: Polygon, gauges: Reals) -> Reals:
-    """Choose an edge by the area of its triangle with 0, and a uniform point of the edge."""
+    """Draw boundary points: choose an edge by the area of its triangle with 0, then a point."""
     edges = _edges(body)
     areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
     common = math.lcm(*(area.denominator for area in areas))

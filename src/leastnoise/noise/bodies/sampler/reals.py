@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Estimates:
     """Floats x̂ of reals x: |x̂ − x| <= `error`, a proved bound, and |x̂| <= `reach`.
 
-    Entries that are `beyond` have floats without meaning. The caller may modify the arrays.
+    Where `beyond` is True, the float has no meaning. The caller may modify the arrays.
     """
 
     values: NDArray[np.float64]
@@ -157,11 +157,10 @@ class _Uniforms63:
 
 @final
 class Uniforms(Reals):
-    """Uniform on (0, 1), or on (−1, 1) if `signed`: the lowest bit of a word is the sign.
+    """Independent uniforms on (0, 1), or on (−1, 1) if `signed`: a word's lowest bit is the sign.
 
-    Proof of `error`: a word's upper 63 bits k give fl(k)/2^63, U = (k + V)/2^63 with V in (0, 1),
-    and
-    |fl(k) − k| <= 2^9. So the float is within 2^-54 + 2^-63 of U.
+    Proof of `error`: let k be a word's upper 63 bits. U = (k + V)/2^63 with V in (0, 1), and its
+    float is fl(k)/2^63 with |fl(k) − k| <= 2^9. So the float is within 2^-54 + 2^-63 of U.
     """
 
     def __init__(self, count: int, entropy: Entropy, *, signed: bool = False) -> None:
@@ -209,7 +208,7 @@ class Signs(Reals):
 
 @final
 class Gammas(Reals):
-    """Gamma(shape, 1) with an integer shape: sums of `shape` exponentials.
+    """Independent gammas of an integer shape: sums of `shape` exponentials.
 
     Proof of `error`: each exponential is within ETA, and at most 12 if the table serves it. A sum
     of `shape` terms, in any order, rounds by at most shape·2^-53 of itself.
@@ -270,11 +269,11 @@ class Maxima(Reals):
 
 @final
 class DirichletShares(Reals):
-    """In each of `rows`, the first `kept` entries of a Dirichlet(shapes), with at least two shapes.
+    """Dirichlet shares: in each of `rows`, the first `kept` entries of Dirichlet(shapes).
 
-    The shapes are integers. Σ shapes − 1 sorted uniforms cut (0, 1) into spacings; a share is the
-    sum of as many adjacent spacings as its shape. Proof of `error`: ends are known to 2^-64, and
-    their difference, an integer below 2^64, rounds by 2^-53 of itself.
+    There are at least two shapes, all integers. Σ shapes − 1 sorted uniforms cut (0, 1) into
+    spacings. A share is the sum of as many adjacent spacings as its shape. Proof of `error`: ends
+    are known to 2^-64, and their difference, an integer below 2^64, rounds by 2^-53 of itself.
     """
 
     def __init__(
@@ -290,7 +289,7 @@ class DirichletShares(Reals):
         kept = self._kept
         first, last = start // kept, -(-stop // kept)
         here = slice(start - first * kept, stop - first * kept)
-        # a single row, which may be very long, is sliced first
+        # a single row may be very long, so it is sliced first
         cuts = self._cuts[here.start : here.stop + 1] if last - first == 1 else self._cuts
         cuts = cuts[: kept + 1]
         ends = np.zeros((last - first, cuts.size), dtype=np.uint64)

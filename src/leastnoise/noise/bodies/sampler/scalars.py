@@ -31,7 +31,7 @@ Weight = Callable[[int], arb]
 
 
 def choose_below(entropy: Entropy, limit: int) -> int:
-    """A uniform integer on 0 … limit − 1."""
+    """Draw a uniform integer on 0 … limit − 1."""
     size = (limit - 1).bit_length()
     if size == 0:
         return 0
@@ -41,7 +41,7 @@ def choose_below(entropy: Entropy, limit: int) -> int:
 
 
 def choose_many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.int64]:
-    """`size` independent integers, each uniform on 0 … limit − 1."""
+    """Draw `size` independent integers, each uniform on 0 … limit − 1."""
     bound = np.uint64((1 << 64) - (1 << 64) % limit - 1)
     words = entropy.words(size).copy()  # words of a source are read-only
     while (rejected := np.flatnonzero(words > bound)).size:
@@ -63,24 +63,24 @@ def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
 
 
 def cumulate(weights: Sequence[arb]) -> tuple[arb, ...]:
-    """P(J <= j) for P(J = j) ∝ weights[j]; the last is 1."""
+    """The cumulative probabilities P(J <= j) for P(J = j) ∝ weights[j]; the last one is 1."""
     sums = list(accumulate(weights))
     return (*(partial / sums[-1] for partial in sums[:-1]), arb(1))
 
 
 def choose_weighted(entropy: Entropy, weights: Callable[[], Sequence[arb]]) -> int:
-    """A J with P(J = j) ∝ weights()[j], which encloses the weights at the current precision."""
+    """Draw J with P(J = j) ∝ weights()[j]; `weights` encloses them at the current precision."""
     return choose(entropy, lambda: cumulate(weights()))
 
 
 def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start: int) -> int:
-    """A K with P(K = k) ∝ weight(k), k >= 0, where weight is positive and log-concave.
+    """Draw K with P(K = k) ∝ weight(k), k >= 0, where weight is positive and log-concave.
 
-    `weights()` makes the function weight, which encloses at the current precision. `start` should
-    be near the largest weight. Outward from there, ratios of neighbours only decrease: a ratio ρ <
-    1 bounds the sum of all further weights by ρ/(1 − ρ) times the last. Weights are summed until
-    both tails are negligible. If the uniform falls into a tail, the choice is repeated with more
-    bits.
+    `weights()` returns the function weight, which encloses weights at the current precision.
+    `start` should be near the largest weight. Outward from there, ratios of neighbouring weights
+    only decrease: a ratio ρ < 1 bounds the sum of all further weights by ρ/(1 − ρ) times the last.
+    Weights are summed until both tails are negligible. If the uniform falls into a tail, the choice
+    is decided again with more bits.
     """
     uniform = LazyUniform(entropy)
 
@@ -143,7 +143,7 @@ def draw_root(entropy: Entropy, degree: int) -> LazyReal:
 
 
 def draw_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
-    """end·Beta(shape, 1), of density ∝ x^(shape − 1) up to `end`; 0 for shape 0."""
+    """Draw end·Beta(shape, 1), of density ∝ x^(shape − 1) up to `end`; 0 for shape 0."""
     return multiply(end, draw_root(entropy, shape)) if shape else ZERO
 
 
@@ -158,17 +158,17 @@ def multiply(*factors: LazyReal) -> LazyReal:
 
 
 def multiply_by(factor: Fraction | int, number: LazyReal) -> LazyReal:
-    """factor·number."""
+    """The product of a rational `factor` and a lazy real."""
     return LazyFunction(lambda bits: ball(factor) * number.enclose(bits))
 
 
 def divide(above: LazyReal, below: LazyReal) -> LazyReal:
-    """above/below."""
+    """The quotient above/below."""
     return LazyFunction(lambda bits: above.enclose(bits) / below.enclose(bits))
 
 
 def raise_to(base: LazyReal, exponent: Fraction) -> LazyReal:
-    """base^exponent for a base > 0."""
+    """The power base^exponent of a base > 0."""
     if exponent == 1:
         return base
     return LazyFunction(lambda bits: (base.enclose(bits).log() * ball(exponent)).exp())

@@ -52,7 +52,11 @@ if TYPE_CHECKING:
 
 
 def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
-    """P·(a point of T within any s coordinates), and −Q·(a point within the others)."""
+    """Draw a point of `counts` with the given P and Q: s random coordinates are above 0.
+
+    These s coordinates are P times a boundary point of T within them (any point if `inside`). The
+    other coordinates are −Q times such a point.
+    """
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
         if size == 0:
@@ -71,7 +75,10 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
 
 
 def _cube_surface(source: PointSource, size: int, whole: LazyReal, unit: Fraction) -> Reals:
-    """The first coordinate is at the end, the others are below; all are shuffled afterwards."""
+    """Draw a boundary point of a cube: the first coordinate is at its end, the others below.
+
+    The caller shuffles the coordinates.
+    """
     largest = as_vector(scalars.multiply_by(unit, whole))
     if size == 1:
         return largest
@@ -103,7 +110,7 @@ def _weights(of: OneSided, bits: int) -> Balls:
 
 
 def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
-    """Draw independent P ~ Gamma(s) and Q ~ Gamma(t)."""
+    """Draw points of density ∝ e^(−N): independent P ~ Gamma(s) and Q ~ Gamma(t)."""
     of = body.of
     return JoinedReals([_exponential_point(source, of) for _ in range(count)])
 
@@ -120,13 +127,13 @@ def _exponential_point(source: PointSource, of: OneSided) -> Reals:
 
 
 def signed_surface(source: PointSource, body: Signed, gauges: Reals) -> Reals:
-    """Draw P/N ~ Beta(s, t); Q = N − P."""
+    """Draw boundary points: P/N ~ Beta(s, t), and Q = N − P."""
     of = body.of
     return map_rows(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
 
 
 def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
-    """Draw (P, Q, rest) from Dirichlet(s, t, 1)."""
+    """Draw uniform points: (P, Q, rest)/R ~ Dirichlet(s, t, 1)."""
     of = body.of
     return map_rows(radii, lambda radius: _hull(source, of, radius, extra=1))
 
@@ -140,7 +147,7 @@ def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> 
 
 
 def _shape_of_hull(entropy: Entropy, of: OneSided) -> int:
-    """A number s with P(s) ∝ w[s]."""
+    """Draw the shape s of `Signed`, with P(s) ∝ w[s]."""
     if isinstance(of, Counts) and of.most == of.queries:
         return choose_below(entropy, of.dimension + 1)  # all weights are equal
     return choose(entropy, lambda: _hull_shares(of, ctx.prec))
@@ -153,7 +160,7 @@ def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
 
 
 def differences_uniform(source: PointSource, body: Differences, radii: Reals) -> Reals:
-    """Uniform points in {P <= R, Q <= R}."""
+    """Draw uniform points in {P <= R, Q <= R}."""
     of = body.of
 
     def point(radius: LazyReal) -> Reals:
@@ -164,7 +171,10 @@ def differences_uniform(source: PointSource, body: Differences, radii: Reals) ->
 
 
 def differences_surface(source: PointSource, body: Differences, gauges: Reals) -> Reals:
-    """With probability s/D, P is the gauge and Q uniform below it; otherwise the reverse."""
+    """Draw boundary points: with probability s/D P is the gauge N, and Q ~ N·Beta(t, 1) is below.
+
+    Otherwise the roles of P and Q are exchanged.
+    """
     of = body.of
 
     def point(gauge: LazyReal) -> Reals:
@@ -182,7 +192,7 @@ def differences_surface(source: PointSource, body: Differences, gauges: Reals) -
 
 
 def _shape_of_differences(entropy: Entropy, of: OneSided) -> int:
-    """A number s with P(s) ∝ w[s]/(s!t!)."""
+    """Draw the shape s of `Differences`, with P(s) ∝ w[s]/(s!t!)."""
     return choose(entropy, lambda: _differences_shares(of, ctx.prec))
 
 
@@ -193,7 +203,7 @@ def _differences_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
 
 
 def binomials(size: int) -> list[arb]:
-    """size!/(s!(size − s)!) for s = 0 … size."""
+    """The binomial coefficients C(size, s) for s = 0 … size, as balls."""
     values = [ball(1)]
     for s in range(size):
         values.append(values[-1] * (size - s) / (s + 1))
@@ -206,7 +216,7 @@ def binomials(size: int) -> list[arb]:
 
 
 def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """Cells with α_j = P·Dirichlet(s_1, …), and β_j in the same way from Q."""
+    """Draw cells with α_j = P·Dirichlet(s_1, …), and β_j in the same way from Q."""
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
     above = draw_power_shares(source.entropy, shapes, Fraction(1))
@@ -223,10 +233,10 @@ def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -
 
 
 def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[int]:
-    """The cells' shapes, of weights ½, 1, …, 1, ½ on 0 … q, given their sum.
+    """Draw the cells' shapes, with weights ½, 1, …, 1, ½ on 0 … q, given that they sum to `total`.
 
-    This is the law of b + v, b a fair bit and v uniform on 0 … q − 1. Draws are repeated until the
-    sum is right; since s itself has about the same law, this takes about D tries.
+    A shape is b + v, b a fair bit and v uniform on 0 … q − 1. Draws are repeated until the sum is
+    `total`. Since `total` itself is a random s of about this law, this takes about D tries.
     """
     q, cells = len(body.bounds), body.cells
     while True:
@@ -238,9 +248,9 @@ def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[in
 
 
 def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """A cell with α = P and β = Q: c = α − β, and M = α + β is the largest number.
+    """Draw a cell with α = P and β = Q: its count is c = α − β, and its largest number M = α + β.
 
-    |c| = M if α or β is 0; otherwise any one of the sums has size M, and the others are below.
+    |c| = M if α or β is 0. Otherwise a random one of the sums is ±M, and the others are uniform.
     """
     q = len(body.bounds)
     largest = scalars.add([moves.added, moves.removed])
@@ -260,7 +270,10 @@ def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
 
 
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
-    """P₀ = P and Q₀ below Q, or Q₀ = Q and P₀ below P, chosen by their weights; n = P − Q."""
+    """Draw a point of `Counted` with the given P and Q; its row count n is P − Q.
+
+    A choice by weights decides between P₀ = P with Q₀ below Q, and Q₀ = Q with P₀ below P.
+    """
     s, last = moves.shape, body.of.dimension
 
     def reached_or_passed() -> list[arb]:
@@ -281,13 +294,13 @@ def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
 
 
 def _difference(moves: Moves, unit: Fraction) -> LazyReal:
-    """unit·(P − Q)."""
+    """The number unit·(P − Q)."""
     above, beneath = moves.added, moves.removed
     return LazyFunction(lambda bits: ball(unit) * (above.enclose(bits) - beneath.enclose(bits)))
 
 
 def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
-    """Choose shapes s_i by their weights given s; the P_i share P, and the Q_i share Q."""
+    """Draw a point of `Jointly`: choose the parts' shapes s_i given s, and share P and Q out."""
     shapes = _shapes_of_parts(source.entropy, body, moves.shape)
     sizes = [part.dimension - s for part, s in zip(body.parts, shapes, strict=True)]
     above = _parts(source.entropy, shapes, body.exponent)
@@ -304,7 +317,10 @@ def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
 
 
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
-    """P_i/(r_i P); for p = ∞ one of the s coordinates is chosen, and its part has the value 1."""
+    """Draw the ratios P_i/(r_i P) of all parts, given their shapes.
+
+    For p = ∞ one of the s coordinates is chosen; its part has the ratio 1, the others less.
+    """
     if exponent is not None:
         return draw_power_shares(entropy, shapes, exponent)
     number = choose_below(entropy, sum(shapes)) if any(shapes) else 0
@@ -319,7 +335,7 @@ def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -
 
 
 def _shapes_of_parts(entropy: Entropy, body: Jointly, total: int) -> list[int]:
-    """The parts' shapes given their sum, chosen one after the other."""
+    """Draw the parts' shapes one after the other, given their sum `total`."""
     shapes, remaining = [], total
     for index in range(len(body.parts)):
         shapes.append(
@@ -330,7 +346,7 @@ def _shapes_of_parts(entropy: Entropy, body: Jointly, total: int) -> list[int]:
 
 
 def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
-    """Weights of s_index = 0, 1, … if the shapes from this part on sum to `total`."""
+    """The weights of s_index = 0, 1, …, given that the shapes from this part on sum to `total`."""
     polynomials = _polynomials(body, ctx.prec)
     rest = polynomials[index + 1][1] if index + 1 < len(polynomials) else (arb(1),)
     part_weights = polynomials[index][0]
@@ -342,7 +358,7 @@ def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
 
 @lru_cache(maxsize=32)
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
-    """The weights of each part by s_i, and of all parts from it on by their sum.
+    """For each part its weights by s_i, and the weights of all parts from it on by their sum.
 
     Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
     """
@@ -360,5 +376,5 @@ def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[
 
 
 def _gamma_ratio(size: int, body: Jointly) -> arb:
-    """Γ(s/p + 1)/s!."""
+    """The ratio Γ(s/p + 1)/s! for s = `size`."""
     return shares.gamma(size, rise=1, exponent=body.exponent) / ball(size + 1).gamma()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_CELL = 0.25  # first cells, in the lengths over which m changes
+_CELL = 0.25  # length of the first cells, relative to the length over which m changes
 # If decay = ε and φ is the spacing, L is 0 up to rounding over most of the line. So the condition
 # is L > NOISE, which reduces H by less than NOISE.
 NOISE = 1e-13
@@ -52,7 +52,7 @@ class Kernels:
 
     @cached_property
     def log_norm(self) -> float:
-        """The log of the sum of the kernels' masses, in units of one kernel."""
+        """The logarithm of the mass of all kernels, relative to the mass of the kernel at 0."""
         if self.folded:
             right = math.erfc(-self.spacing / math.sqrt(2))  # 2Φ(t)
             return math.log1p(math.exp(-self.decay) * right)
@@ -61,15 +61,15 @@ class Kernels:
 
     @property
     def sharp(self) -> float:
-        """The inverse of the length within which m changes."""
+        """The inverse of the shortest length over which m changes."""
         return max(self.spacing, 1.0)
 
     def log_density_and_mean(self, x: Array) -> tuple[Array, Array]:
-        """Ln f and m at the points x, each of shape (n,)."""
+        """The values of ln f and m at the points x, each of shape (n,)."""
         if self.folded:
             return self._folded(x)
         t = self.spacing
-        window = 8.8  # in σ: beyond it a component is e^-38 of the sum
+        window = 8.8  # in σ; components further away are below e^-38 of the sum
         reach = min(self.modes, int(window / t) + 1)
         # the exponent −(x − kt)²/2 − |k|·decay is largest at kt = x moved towards 0 by decay/t
         k = np.copysign(np.maximum(np.abs(x) / t - self.decay / t**2, 0.0), x)
@@ -88,7 +88,7 @@ class Kernels:
 
     def _folded(self, x: Array) -> tuple[Array, Array]:
         t, r = self.spacing, np.abs(x)
-        side = t * (r - t / 2) - self.decay  # log of the outer kernel over the inner one
+        side = t * (r - t / 2) - self.decay  # ln of the ratio of the outer to the inner kernel
         log_total = np.logaddexp(0.0, side)
         mean = t * np.exp(side - log_total)
         log_f = log_total - r * r / 2 - (self.log_norm + LOG_ROOT_2PI)
@@ -100,8 +100,8 @@ class Kernels:
 class Crossings:
     """The sign changes of L for several shifts, shift by shift and from left to right.
 
-    `index` is the index of the shift of each root y; f, slope_u = ℓ(u) and slope_y = ℓ(y) are
-    values at the root.
+    Each root y has an entry in every array. `index` is the index of its shift, and `falling` is
+    True if L falls there. f = f(u), slope_u = ℓ(u) and slope_y = ℓ(y) are values at the root.
     """
 
     index: NDArray[np.intp]
@@ -150,8 +150,8 @@ def _first_cells(
 ) -> tuple[NDArray[np.intp], Array, Array, Array, Array]:
     """Cells that may contain a sign change: shift index, ends, and L, m(y), m(u) at the ends.
 
-    For y < −Kt − φ/2 − ε/φ, L > 0: ln f + y²/2 has slope at least −Kt. For y > Kt, f decreases, and
-    L <= −ε.
+    Left of −Kt − φ/2 − ε/φ, L > 0, since ln f + y²/2 has a slope of at least −Kt. Right of Kt, f
+    decreases, so L <= −ε.
     """
     last = law.modes * law.spacing
     count = math.ceil(last * law.sharp / _CELL)
@@ -190,7 +190,7 @@ def _first_cells(
 
 
 def _ends(law: Kernels, y: Array, phi: Array, epsilon: float) -> Array:
-    """L(y), m(y), m(y + φ) and ln f(y + φ), stacked."""
+    """The values L(y), m(y), m(y + φ) and ln f(y + φ), stacked."""
     log_f, mean = law.log_density_and_mean(np.concatenate((y, y + phi)))
     n = y.size
     return np.stack((log_f[n:] - log_f[:n] - epsilon, mean[:n], mean[n:], log_f[n:]))
@@ -224,9 +224,9 @@ def _decide_by_cubic(
 ) -> NDArray[np.bool_]:
     """Flags for small cells in which L keeps its sign, or is monotone, by Hermite's cubic for L.
 
-    The cubic has an error of (width·sharp)⁴/384 times at most about 1/8, and proportional to a
-    short φ, as L is an integral over it. Ends that are 0 up to rounding mean a stretch where L is
-    0.
+    The cubic has an error of at most about (width·sharp)⁴/384/8, which for a short φ is
+    proportional to φ, as L is an integral over φ. If both ends are 0 up to rounding, L is 0 in
+    between.
     """
     sign = np.where(left[0] > 0, 1.0, -1.0)
     slope_left, slope_right = (sign * (end[2] - end[1] - phi) * width for end in (left, right))
@@ -258,9 +258,9 @@ def _refine(
 ) -> Crossings:
     """The roots of L in [low, high]: Newton's steps, or halvings if these leave the bracket."""
     phi, falling = shifts[index], ends[0] > 0
-    x = low + (high - low) * ends[0] / (ends[0] - ends[1])  # the secant's
+    x = low + (high - low) * ends[0] / (ends[0] - ends[1])  # the root of the secant
     step, log_u, mean_y, mean_u = (np.zeros_like(x) for _ in range(4))
-    root = 1e-10  # in σ: H is flat in its end points, so this error changes it by less than 1e-16
+    root = 1e-10  # accuracy in σ; H is flat in its end points and changes by less than 1e-16
     for _ in range(60 if x.size else 0):  # Newton's steps
         value, mean_y, mean_u, log_u = _ends(law, x, phi, epsilon)
         before = (value > 0) == falling

@@ -1,4 +1,4 @@
-"""δ of mixtures in floats, and their quantiles."""
+"""δ(ε) of sums of Gaussian kernels in floats, and their quantiles."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # All lengths are in units of σ; notation as in `crossings`. With c = e^ε,
 # H(φ) = ∫ (f(u) − c f(y))₊ dy, an integral over {L > 0}; δ(ε) = sup H over the shifts.
 #
-# With rᵢ the sign changes of L, sᵢ = −1 where it falls and +1 where it rises: H′ = −Σ sᵢ f(rᵢ + φ)
-# and H″ = Σ f(u)ℓ(u)ℓ(y)/|L′| there.
+# Let rᵢ be the sign changes of L, sᵢ = −1 where L falls and +1 where it rises. Then H′ = −Σ sᵢ f(rᵢ
+# + φ), and H″ is the sum of f(u)ℓ(u)ℓ(y)/|L′| over the sign changes.
 
 
 _BESIDE = 1e-5  # relative distance at which H′ is evaluated next to a jump
@@ -43,7 +43,7 @@ _ROUGH = 0.1  # the allowed relative deviation of H′ from its interpolation
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Peaks:
-    """Local maxima of H: their shifts, the log of H there, and if Newton's method converged."""
+    """Local maxima of H: their shifts, ln H, and `settled`, True if Newton's method converged."""
 
     shifts: Array
     log_h: Array
@@ -51,7 +51,7 @@ class Peaks:
 
     @property
     def log_delta(self) -> float:
-        """The log of the highest maximum."""
+        """The logarithm of H at the highest maximum."""
         return float(self.log_h.max())
 
     @property
@@ -61,10 +61,10 @@ class Peaks:
 
 
 def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
-    """The local maxima of H on [0, shift] that may be its supremum; the end is the last.
+    """The local maxima of H on [0, shift] that may be its supremum; the last one is the end.
 
-    The zeros of H′ are isolated between nodes, which get closer until H and H′ agree with Hermite's
-    cubic, and are refined by Newton's method. Nothing is proved: only the proof excludes a maximum
+    The zeros of H′ are isolated between nodes, and refined by Newton's method. The nodes get closer
+    until H and H′ agree with Hermite's cubic. Nothing is proved: only the proof excludes a maximum
     that rises and falls between two nodes.
     """
     end = log_divergence(law, shift=shift, epsilon=epsilon)
@@ -85,11 +85,11 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
 def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
     """Refine the maxima of H near `shifts`, each in [low, high], by Newton's method.
 
-    The remaining rise to a maximum is added as H′²/2|H″|. A maximum that doesn't exist isn't
-    `settled`, and its `log_h` is the value at some shift.
+    The remaining rise to a maximum, H′²/2|H″|, is added. If there is no maximum nearby, `settled`
+    is False, and `log_h` is the value at some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
-    left_over = 1e-9  # relative; the error of a maximum whose rise of this was added is far smaller
+    left_over = 1e-9  # relative rise that remains; once it is added, the error is far smaller
     for _ in range(16 if phi.size else 0):  # Newton's corrections
         roots = crossings(law, phi, epsilon + NOISE)
         first, second = _derivatives(roots, phi.size)
@@ -121,10 +121,9 @@ def _first_nodes(law: Kernels, shift: float, epsilon: float) -> Array:
 def _islands(law: Kernels, epsilon: float) -> Array:
     """Shifts between the centres of the islands of {L > 0} in the plane of y and φ.
 
-    L(y, φ) is stationary only if ℓ(y) = ℓ(y + φ) = 0, and largest where y is a valley of f and y +
-    φ a mode. Every island that doesn't reach the border contains such a point, so no rise of H is
-    missed between these shifts. (Shifts that are equal up to a millionth of the spacing are
-    merged.)
+    L(y, φ) is stationary only if ℓ(y) = ℓ(y + φ) = 0, and largest if y is a valley of f and y + φ a
+    mode. Every island that doesn't reach the border contains such a point, so no rise of H is
+    missed between these shifts. Shifts that are equal up to a millionth of the spacing are merged.
     """
     step = 0.25 / law.sharp
     x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3
@@ -153,10 +152,10 @@ def _islands(law: Kernels, epsilon: float) -> Array:
 def _resolve(
     law: Kernels, nodes: Array, *, end: float, epsilon: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Shifts with H, H′ and H″ there, and flags for cells that may contain the maximum.
+    """Nodes with H, H′ and H″ there, and flags for cells that may contain the maximum.
 
-    A cell that may contain it is halved if H′ may change sign more often than its ends show, or if
-    H differs from the cubic for H′. `end` is H at the longest shift.
+    A cell that may contain the maximum is halved if H′ may change sign more often than its ends
+    show, or if H differs from the cubic for H′. `end` is H at the longest shift.
     """
     known = _evaluate(law, nodes, epsilon)
     matters, doubtful = _examine_cells(nodes, known, end)
@@ -179,7 +178,7 @@ def _examine_cells(
     best = max(end, float(known[0].max()))
     slope = _interpolate_slope(left, right, width, _WITHIN)
     size = np.abs(slope).max(axis=0)
-    digits = 1e-12  # of H
+    digits = 1e-12  # relative accuracy of H
     surprise = np.maximum(np.abs(_surprise(left, right, width)) - digits * best, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         wrong = surprise / (width * size)
@@ -192,20 +191,20 @@ def _examine_cells(
     inside = np.abs(slope[1:-1]).min(axis=0)
     touches = (changes == 0) & (inside <= 2 * _ROUGH * size)
     touches &= inside < np.minimum(np.abs(slope[0]), np.abs(slope[-1]))
-    hidden = 1e-6  # of the maximum: the largest deviation from the cubic without halving
+    hidden = 1e-6  # largest deviation from the cubic without halving, relative to the maximum
     unsure = ~(wrong <= _ROUGH) | (surprise > hidden * best)
     return matters, touches | (changes > 1) | unsure
 
 
 def _evaluate(law: Kernels, shifts: Array, epsilon: float) -> Array:
-    """H, H′ and H″ at `shifts`, stacked."""
+    """The values of H, H′ and H″ at `shifts`, stacked."""
     roots = crossings(law, shifts, epsilon + NOISE)
     h = np.exp(_log_integrals(law, roots, shifts, epsilon))
     return np.stack((h, *_derivatives(roots, shifts.size)))
 
 
 def _interpolate_slope(left: Array, right: Array, width: Array, s: Array) -> Array:
-    """H′ at the shares s of the cells: Hermite's quartic, from H, H′ and H″ at the ends."""
+    """Interpolate H′ at the shares s of the cells by a quartic, from H, H′ and H″ at the ends."""
     value = (1 + 2 * s) * (1 - s) ** 2 * left[1] + s**2 * (3 - 2 * s) * right[1]
     value += width * (s * (1 - s) ** 2 * left[2] - s**2 * (1 - s) * right[2])
     missing = _surprise(left, right, width) / np.maximum(width, 1e-300)
@@ -243,17 +242,17 @@ def log_divergence(law: Kernels, *, shift: float, epsilon: float) -> float:
 
 
 def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float) -> Array:
-    """Ln H at `shifts`, from a positive integrand: f(u)(1 − e^(−L)) where L > 0.
+    """The values of ln H at `shifts`, from the positive integrand f(u)(1 − e^(−L)) where L > 0.
 
-    Each stretch of {L > 0} is a sum of Gaussians of width 1, so pieces of length at most 4 with 24
-    nodes give full precision; the leftmost stretch is cut where f(u) is e^-45 of its value at the
-    end.
+    On each interval of {L > 0} the integrand is a sum of Gaussians of width 1, so pieces of length
+    at most 4 with 24 nodes give full precision. The leftmost interval is cut where f(u) is e^-45 of
+    its value at the interval's end.
     """
     ends, index = roots.roots[roots.falling], roots.index[roots.falling]
     phi = shifts[index]
     before = np.concatenate(([-np.inf], roots.roots[:-1]))
     fresh = np.concatenate(([True], roots.index[1:] != roots.index[:-1]))[: roots.index.size]
-    # the first stretch comes from −∞; its density falls at least like a normal tail there
+    # the first interval begins at −∞, where f falls at least like a normal tail
     first = np.minimum(ends + phi, -law.modes * law.spacing) - 10.0 - phi
     starts = np.where(fresh[roots.falling], first, before[: roots.roots.size][roots.falling])
     if law.folded:  # no piece contains a kink, at −φ or 0
@@ -277,11 +276,11 @@ def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float
 
 
 def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> float:
-    """Ln H if the shift is `periods` spacings of a mixture.
+    """The value of ln H if the shift is `periods` spacings of a mixture.
 
     Then f(u) − c f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − c w_k, where terms that cancel
     are exactly 0. The d_k change sign once, from positive to negative. So L falls through 0 once,
-    and the log of the positive part over the negative part decreases everywhere.
+    and the ratio of the positive to the negative part decreases everywhere.
     """
     from scipy.special import ndtr  # noqa: PLC0415  (0.4 s, needed here alone)
 
@@ -298,7 +297,7 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
     positive = gap > 0
 
     def parts(y: float) -> tuple[float, float]:
-        """Return the log of the positive over the negative part at y, and its slope."""
+        """Return ln of the ratio of the positive to the negative part at y, and its slope."""
         exponents = log_d - (y - k * t) ** 2 / 2
         logs, means = [], []
         for side in (positive, ~positive):
@@ -330,7 +329,7 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
 def quantile(noise: KernelNoise, outside: float) -> float:
     """The t/σ at which P(|X| > t), a sum of normal tails, equals `outside`.
 
-    A folded kernel has only one tail, on its own side of 0.
+    An outer kernel of a folded law has only one tail, on its own side of 0.
     """
     spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
     if noise.folded:

@@ -1,10 +1,11 @@
 """Enclosure of δ(ε) for sums of Gaussian kernels, over every shift (theory/noise.md §1).
 
 notation: H(φ) the hockey-stick divergence at shift φ, lengths in σ, S_φ = {y: f(y + φ) > e^ε f(y)}.
-H(φ) is the maximum of G_A(φ) = ∫_A f(y + φ) − e^ε f(y) dy over all sets A, attained at A = S_φ. If
-G_A″ = ∫_A f″(y + φ) dy >= −M for A = S_φ′ and every φ′ of a cell [a, b], then H on the cell is at
-most its chord + M(φ − a)(b − φ)/2. Cells whose bound exceeds a known value of H are halved. So
-neither the sign changes of f(y + φ) − e^ε f(y) nor the shape of H are needed.
+H(φ) is the maximum of G_A(φ) = ∫_A f(y + φ) − e^ε f(y) dy over all sets A, attained at A = S_φ.
+Suppose G_A″(φ) = ∫_A f″(y + φ) dy >= −M for all φ of a cell [a, b] and all A = S_φ′ with φ′ in the
+cell. Then H on the cell is at most its chord + M(φ − a)(b − φ)/2. Cells whose bound exceeds a known
+value of H are halved. So the proof needs neither the sign changes of f(y + φ) − e^ε f(y) nor the
+shape of H.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from leastnoise.noise.kernels.proof.table import (
 )
 from leastnoise.numerics.bisection import Bisection
 
-_PER_SIGMA = (32, 128)  # points of the tables
+_PER_SIGMA = (32, 128)  # points per σ of the first and the second table
 _CLOSE = 1e-10  # relative accuracy of the supremum at which the search ends
 
 
@@ -42,7 +43,7 @@ def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb
     law = KernelLaw.of(noise)
     longest = shift / noise.scale
     most_cells = 4096
-    farthest = 4096  # σ from 0 to the outermost kernel: beyond, tables take gigabytes
+    farthest = 4096  # largest distance from 0 to the outermost kernel, in σ; tables are large
     too_long = longest * _PER_SIGMA[0] > most_cells or law.reach > farthest
     if epsilon > MOST_KERNEL_EPSILON or too_long:
         return arb(0).union(arb(1))
@@ -64,11 +65,11 @@ def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb
 @final
 @record(order=True)
 class _ShiftCell:
-    """The shifts [first, last], where H <= bound; in a heap the highest comes first."""
+    """The shifts [first, last], where H <= bound; a heap has the highest bound first."""
 
     rank: float = derived(lambda cell: -cell.bound, repr=False)
     bound: float = field(compare=False)
-    chord: float = field(compare=False)  # the larger of the bounds at its ends
+    chord: float = field(compare=False)  # the larger of the bounds on H at the two ends
     first: Fraction
     last: Fraction
 
@@ -92,7 +93,7 @@ class _ShiftSearch:
         return Divergence(table=self.table, c=float(ball(self.epsilon).exp().mid()))
 
     def survivors(self, cells: list[_ShiftCell] | None) -> list[_ShiftCell]:
-        """The parts of `cells` (None: all shifts) where H may still be above `best`."""
+        """The parts of `cells` (None means all shifts) where H may still be above `best`."""
         ends = [(c.first, c.last) for c in cells] if cells else [(Fraction(0), self.table.longest)]
         heap: list[_ShiftCell] = []
         for first, last in ends:
@@ -133,7 +134,7 @@ class _ShiftSearch:
             return arb(0)
         periods = shift / law.apart
         if law.folded or periods.denominator != 1 or periods >= len(law.kernels):
-            return None  # for long shifts no kernels of f(y + φ) and f(y) coincide: nothing cancels
+            return None  # for longer shifts no kernels of f(y + φ) and f(y) coincide
         return at_multiple(law, int(periods), decay=self.decay, epsilon=self.epsilon)
 
     def _cell(self, first: Fraction, last: Fraction) -> _ShiftCell:
@@ -154,10 +155,11 @@ class _ShiftSearch:
 def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:
     """Enclose H if the shift is `periods` spacings, for a law that isn't folded.
 
-    Then f(y + φ) − e^ε f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. With increasing
-    k, d_k is positive (no w_k), has the sign of (|k| − |k + periods|)·decay − ε, which decreases in
-    k, and is negative (no w_{k+periods}): one change of sign, so one root (Descartes). If decay = ε
-    the terms that cancel are omitted, by comparing Fractions.
+    Then f(y + φ) − e^ε f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. For the
+    smallest k, w_k is missing and d_k is positive. For the largest k, w_{k+periods} is missing and
+    d_k is negative. In between d_k has the sign of (|k| − |k + periods|)·decay − ε, which decreases
+    in k. So d_k changes sign once, and there is one root (Descartes). If decay = ε, the terms that
+    cancel are omitted, by comparing Fractions.
     """
     most, c = len(law.kernels) // 2, ball(epsilon).exp()
     weights = {k - most: weight for k, (_, weight) in enumerate(law.kernels)}
@@ -182,7 +184,7 @@ def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fract
 
 
 def _bracket(positive_then_negative: Callable[[arb], arb]) -> tuple[arb, arb]:
-    """Ends certainly left and right of the only sign change, close together."""
+    """Two close points, certainly left and right of the only sign change."""
     low, high = arb(-1), arb(1)
     while not positive_then_negative(low) > 0:
         low *= 2

@@ -1,8 +1,9 @@
-"""H at one shift for sums of Gaussian kernels, and bounds of D(y) = f(y + φ) − e^ε f(y) by items.
+"""H at one shift for sums of Gaussian kernels, and bounds on D(y) = f(y + φ) − e^ε f(y) on items.
 
-The line is cut into items between neighbouring points of a table. On each D is Hermite's quintic p
-of the values, slopes and bends at its ends, up to w⁶/46080·sup|D⁶| and to rounding. p is written in
-Bernstein's form: it lies between its smallest and largest coefficient, and has their mean.
+An item is an interval between neighbouring points of a table. On each item D is approximated by the
+quintic p with the same values, slopes and second derivatives at the ends. The error is at most
+w⁶/46080·sup|D⁶| plus rounding. p is written in Bernstein's form: it lies between its smallest and
+largest coefficient, and its mean is the mean of the coefficients.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _ROOT = Bisection(halvings=60)
-OUTWARD = 1 + 1e-12  # covers the rounding of means of six, halvings, products and short sums
+OUTWARD = 1 + 1e-12  # covers the rounding of means of six numbers, products and short sums
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ShiftValues:
-    """H(shift) lies in [low, high]; on item i, D <= most[i] at this shift."""
+    """Bounds at one shift: H(shift) lies in [low, high], and D <= most[i] on item i."""
 
     shift: Fraction
     low: float
@@ -41,10 +42,10 @@ class ShiftValues:
 
 
 class _Items(NamedTuple):
-    """Stretches of the line, with (value, slope, bend) of a sum at their ends, seen from inside.
+    """Items, with the one-sided value, slope and bend (second derivative) of a sum at their ends.
 
-    `left` and `right` have the shape (3, items). `sixth` bounds |a f⁶(y + φ)| + |b f⁶(y)| on them;
-    `sizes` is |a| f(y + φ) + |b| f(y) at the larger end.
+    `left` and `right` have the shape (3, items). `sixth` bounds |a f⁶(y + φ)| + |b f⁶(y)| on an
+    item. `sizes` is the larger of |a| f(y + φ) + |b| f(y) at its two ends.
     """
 
     left: Floats
@@ -57,14 +58,14 @@ class _Items(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """H at any shift up to table.longest, for c = e^ε, a float with at most one rounding."""
+    """The divergence H at any shift up to table.longest; c is e^ε rounded to a float."""
 
     table: DensityTable
     c: float
 
     @cached_property
     def still(self) -> Row:
-        """The table at shift 0."""
+        """The row of the table at shift 0."""
         return self.table.row(Fraction(0))
 
     def look(self, shift: Fraction) -> ShiftValues:
@@ -82,10 +83,10 @@ class Divergence:
 
 
 class Quintics(NamedTuple):
-    """Bernstein's coefficients, shape (6, items), on items with these widths.
+    """Quintics by their Bernstein coefficients, shape (6, items), on items with these widths.
 
-    `errors` omit the parts of kernels beyond their ends. If item `kink` >= 0 is cut in two, its
-    right part is the last item (of width 0 if the cut is at the end).
+    `errors` don't include the parts of kernels that are cut off. If item `kink` >= 0 is cut in two,
+    its right part is the last item (of width 0 if the cut is at the end).
     """
 
     coefficients: Floats
@@ -94,12 +95,12 @@ class Quintics(NamedTuple):
     kink: int
 
     def part(self, first: int, count: int) -> Quintics:
-        """`count` of the items, none of which has been cut in two."""
+        """The quintics on `count` items from `first` on, none of which was cut in two."""
         here = slice(first, first + count)
         return Quintics(self.coefficients[:, here], self.errors[here], self.widths[here], -1)
 
     def per_item(self, values: Floats) -> Floats:
-        """The values by item; for an item that was cut, the larger value."""
+        """The values by item; for an item that was cut in two, the larger value of its parts."""
         if self.kink < 0:
             return values
         whole = values[:-1].copy()
@@ -174,7 +175,7 @@ class QuinticSums:
 def falls(
     table: DensityTable, still: Row, left: tuple[Fraction, Row], right: tuple[Fraction, Row]
 ) -> Floats:
-    """Upper bounds on −f″(y + φ), or 0, for y in each item and φ between two shifts.
+    """Upper bounds on max(0, −f″(y + φ)), for y in each item and φ between two shifts.
 
     Each shift comes with the table's row there; they are at most a step apart.
     """
@@ -247,9 +248,9 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
 
 
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """Σ ∫ p over the sides of approximate roots where p > 0, and a bound on the excess of p₊.
+    """The sum of ∫ p over the sides of approximate roots r where p > 0, and its largest error.
 
-    If p(r) isn't 0, p₊ differs from p on that side by at most |p(r)|, on less than the item.
+    If p(r) isn't 0, p₊ differs from p on that side by at most |p(r)|, on a part of the item.
     """
     if not len(widths):
         return 0.0, 0.0
@@ -263,12 +264,15 @@ def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]
 
 
 def _sum(heights: Floats, widths: Floats) -> float:
-    """Σ height·width, rounded once after the products; BLAS promises no bound for long sums."""
+    """The sum Σ height·width, rounded once after the products, unlike a BLAS product."""
     return math.fsum((heights * widths).tolist())
 
 
 def split(coefficients: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """De Casteljau's algorithm: the coefficients left and right of `at`, shares of the items."""
+    """Split items at the shares `at` of their widths: the coefficients of the left and right parts.
+
+    This is de Casteljau's algorithm.
+    """
     row, left, right = coefficients, [coefficients[0]], [coefficients[-1]]
     while len(row) > 1:
         row = row[:-1] + at * (row[1:] - row[:-1])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Limits on the sums of Gaussian kernels that are proved: their width, and ε.
 
 
-MOST_KERNEL_EPSILON = 500  # beyond it e^ε isn't formed in floats
+MOST_KERNEL_EPSILON = 500  # largest ε, as proofs compute e^ε in floats
 
 
 def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
@@ -52,7 +52,7 @@ def why_not_kernels(
         return f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is formed in floats"
     far = math.sqrt(2 * (98 + min(float(epsilon), MOST_KERNEL_EPSILON)))
     work = shift * (modes * spacing + (Fraction(far) if compositions == 1 else shift + 14))
-    # 2,370 for the narrowest that is calibrated, at ε = 500
+    # the narrowest calibrated law, at ε = 500, takes 2,370
     most = 4_000 if compositions == 1 else 1_000
     what = "the shift times the length of the law, both in scales,"
     return over(work, most, what)
@@ -64,9 +64,10 @@ def why_not_kernels(
 @final
 @dataclass(frozen=True, kw_only=True)
 class KernelLaw:
-    """f(x) = Σ weight·φ(x − centre), φ the normal density.
+    """The density f(x) = Σ weight·φ(x − centre), φ the normal density, lengths in σ.
 
-    If `folded`, a kernel right of 0 counts only for x >= 0, and a kernel left of 0 only for x < 0.
+    `kernels` are pairs (centre, weight), and `apart` is the spacing. If `folded`, a kernel right of
+    0 counts only for x >= 0, and a kernel left of 0 only for x < 0.
     """
 
     kernels: tuple[tuple[Fraction, arb], ...]
@@ -109,17 +110,17 @@ class KernelLaw:
 
 
 LEFT_OUT = 1e-36
-"""More than e^ε times the density, derivatives and mass of kernels beyond their ends."""
+"""A bound on the density, derivatives and mass of kernels beyond their ends, times e^ε."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """f, f′ and f″ at the points grid + shift, and bounds on |f⁗| and |f⁶| around them.
+    """The values f, f′ and f″ at the points of a table + shift, and bounds on |f⁗| and |f⁶|.
 
-    The bounds hold within two and a half grid steps on either side of each point, and one more on
-    the right. The relative error of f is at most `DensityTable.rounding`. The error of a derivative
-    is at most that, relative to the sum of the absolute values of its terms.
+    `slope` is f′ and `bend` is f″. The bounds hold up to two and a half steps left of each point
+    and three and a half right of it. The relative error of f is at most `DensityTable.rounding`. So
+    is the error of a derivative, relative to the sum of the absolute values of its terms.
     """
 
     f: Floats
@@ -132,16 +133,16 @@ class Row:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DensityTable:
-    """The points i/n, first <= i < first + count, n = `per_sigma`, a power of two >= 32.
+    """A table of f at the points i/n + shift, first <= i < first + count.
 
-    They begin so far left of all kernels and shifts that f is negligible there, and end `beyond` σ
-    right of the last kernel, for every shift up to `longest`.
+    n = `per_sigma` is a power of two >= 32. The points begin so far left of all kernels that f is
+    negligible there, for every shift up to `longest`. They end `beyond` σ right of the last kernel.
     """
 
     law: KernelLaw
     per_sigma: int
     longest: Fraction
-    far: int  # the distance from its centre at which a kernel ends, √(2·98 + 2ε) to 38
+    far: int  # distance from its centre at which a kernel is cut off: √(2·98 + 2ε), at most 38
     beyond: int = 0
 
     @property
@@ -169,8 +170,9 @@ class DensityTable:
     def rounding(self) -> float:
         """The relative error of f: an exponential, products, and a sum of positive terms.
 
-        A term is s·G·E, s in balls (u), G in balls (u), E Taylor's sum at v = j·(a/n), which has an
-        error of 2u·|v| and is summed by Horner's rule (6u in all), two products (2u).
+        A term is s·G·E. s and G are computed in balls, with an error of u each. E is Taylor's sum
+        at v = j·(a/n), which has an error of 2u·|v| and is summed by Horner's rule (6u in all). Two
+        products add 2u.
         """
         beside = math.ceil(2 * self.far / self.law.apart) + 2
         return (18 + min(len(self.law.kernels), beside)) * UNIT
@@ -181,7 +183,7 @@ class DensityTable:
 
     @cached_property
     def _bell(self) -> Floats:
-        """φ(j/n), |j| <= _half."""
+        """The normal density φ(j/n) for |j| <= _half."""
         root, twice = (2 * arb.pi()).sqrt(), 2 * self.per_sigma**2
         one_side = [
             float((ball(-Fraction(j * j, twice)).exp() / root).mid()) for j in range(self._half + 1)
@@ -190,7 +192,7 @@ class DensityTable:
 
     @cached_property
     def _ceilings(self) -> tuple[Floats, Floats]:
-        """Bounds of |φ⁗| and |φ⁶| on [(j − 3)/n, (j + 4)/n]."""
+        """Bounds on |φ⁗| and |φ⁶| over [(j − 3)/n, (j + 4)/n], for each j."""
         j = np.arange(-self._half, self._half + 1)
         middle, most, width = (j + 0.5) * self.step, (np.abs(j) + 4) * self.step, 3.5 * self.step
         nearest = self._bell[np.maximum(np.abs(j) - 4, 0) + self._half] * (1 + 1e-9)
@@ -200,7 +202,7 @@ class DensityTable:
         return fourth * nearest, sixth * nearest
 
     def row(self, shift: Fraction) -> Row:
-        """The densities at the points + `shift`, 0 <= shift <= longest."""
+        """The row of the table at `shift`, 0 <= shift <= longest."""
         width = 2 * self._half + 1
         rows = np.zeros((5, self.count + width))
         origin = math.ceil(-shift * self.per_sigma) - self.first  # the first point + shift >= 0

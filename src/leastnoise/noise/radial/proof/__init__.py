@@ -3,7 +3,8 @@
 | file | proves |
 |---|---|
 | `spherical_laplace` | the l2 mechanism |
-| `generalized_gamma` | generalized gamma noise in several dimensions, along its `_curve` |
-| `generalized_gamma_line` | the same in one |
+| `generalized_gamma` | generalized gamma noise in several dimensions |
+| `generalized_gamma_curve` | the curve on which its privacy loss is ε |
+| `generalized_gamma_line` | generalized gamma noise in one dimension |
 | `cosine_law` | the law of an angle to the shift, for the curve |
 """

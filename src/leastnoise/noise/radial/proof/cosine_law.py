@@ -16,17 +16,20 @@ from flint import acb, arb, arb_poly, arb_series, ctx
 
 from leastnoise.balls.core import precision
 
-_NARROW = 40  # bits: balls as accurate as this are evaluated directly, others by their ends
-_FARTHEST_U = 25.0  # of u
-_FEWEST = 4  # terms
-_SPARE_BITS = 32  # what a cell is worked out with
-_CELLS = 8  # half-widths of a cell in the radius in which the derivative is bounded
+_NARROW = 40  # balls accurate to this many bits are evaluated directly, others at their ends
+_FARTHEST_U = 25.0  # largest u of a cell
+_FEWEST = 4  # smallest number of terms of an expansion
+_SPARE_BITS = 32  # extra precision for the expansion of a cell
+_CELLS = 8  # the derivative is bounded in a disc whose radius is 8 half-widths of a cell
 
 
 @final
 @dataclass(frozen=True)
 class Halves:
-    """(1 − w)/2 and (1 + w)/2 of a cosine w that isn't clipped, each to its own accuracy."""
+    """The numbers `down` = (1 − w)/2 and `up` = (1 + w)/2 of w, each with its own accuracy.
+
+    w is the cosine of an angle, but isn't clipped to [−1, 1].
+    """
 
     down: acb
     up: acb
@@ -34,7 +37,7 @@ class Halves:
 
 @final
 class CosineLaw:
-    """P(W > w) = I_(1−w)/2(a, a) of the cosine W between a fixed and a uniform direction, d > 1."""
+    """The law P(W > w) = I_(1−w)/2(a, a) of the cosine W of a uniform direction, for d > 1."""
 
     def __init__(self, dimension: int) -> None:
         self._d = dimension
@@ -54,10 +57,10 @@ class CosineLaw:
         return self._clipped(down, up)
 
     def above(self, c: Halves, *, analytic: bool) -> acb:
-        """Enclose P(W > w), 0 for w >= 1 and 1 for w <= −1; for a box, of its continuation.
+        """Enclose P(W > w), 0 for w >= 1 and 1 for w <= −1; in a complex box, its continuation.
 
-        Boxes hold a stretch of the real line, and there w is the cosine: if that is beyond ±1 on
-        all of the box, the function is the constant.
+        A box contains an interval of the real line. If w is beyond ±1 on all of the interval, the
+        function is constant there, and so is its continuation.
         """
         down, up = c.down.real, c.up.real
         if down <= 0:
@@ -72,9 +75,10 @@ class CosineLaw:
         return self._continued(c) if inside else acb("nan")
 
     def _continued(self, c: Halves) -> acb:
-        """P at a real point plus the distance times the hull of its slope (mean value theorem).
+        """Enclose P in a complex box, by the mean value theorem around a real point.
 
-        In the smaller half q, of which P or 1 − P is I_q(a, a), with slope ∝ (q(1−q))^(a−1).
+        The variable is the smaller q of (1 − w)/2 and (1 + w)/2, so that P or 1 − P is I_q(a, a).
+        The slope is ∝ (q(1−q))^(a−1).
         """
         falls = bool(c.down.real.mid() < c.up.real.mid())
         q = c.down if falls else c.up
@@ -88,7 +92,7 @@ class CosineLaw:
         return value if falls else 1 - value
 
     def _clipped(self, down: arb, up: arb) -> arb:
-        """Enclose P for a wide real range: it rises in `down`."""
+        """Enclose P for a wide real range, from the ends: P rises with `down`."""
         low, high = arb(0), arb(1)
         if down > 0 and up < 1:
             low = self._beta(arb(down.lower()))
@@ -100,7 +104,7 @@ class CosineLaw:
         return self._beta(down) if down < up else 1 - self._beta(up)
 
     def _beta(self, q: arb) -> arb:
-        """P(W > 1 − 2q) = I_q(a, a) for 0 < q < 1."""
+        """Enclose P(W > 1 − 2q) = I_q(a, a) for 0 < q < 1."""
         if not (q > 0 and q < 1):
             return arb(0).union(arb(1))
         if self._d == 2:
@@ -115,7 +119,7 @@ class CosineLaw:
 @final
 @dataclass(frozen=True)
 class _CosineCell:
-    """P(W > tanh(center + x)) − polynomial(x) lies in `error` for |x| <= the half-width."""
+    """A cell: P(W > tanh(center + x)) − polynomial(x) lies in `error` for |x| <= the half-width."""
 
     center: arb
     polynomial: arb_poly
@@ -123,7 +127,7 @@ class _CosineCell:
 
 
 def _tabulated(dimension: int, q: arb) -> arb:
-    """Enclose P(W > 1 − 2q), 0 < q < 1, d even."""
+    """Enclose P(W > 1 − 2q), 0 < q < 1, for an even dimension, by a cell's polynomial."""
     u = ((1 - q) / q).log() / 2
     half = _half_width(dimension)
     middle = float(u.mid())
@@ -137,17 +141,17 @@ def _tabulated(dimension: int, q: arb) -> arb:
 
 
 def _half_width(dimension: int) -> float:
-    """Return it as a power of two, so that centers are exact."""
+    """The half-width of a cell in u; a power of two, so that centers are exact."""
     radius = min(1.0, 1 / math.sqrt(dimension - 1))
     return 2.0 ** math.floor(math.log2(radius / _CELLS))
 
 
 @lru_cache(maxsize=4096)
 def _cell(dimension: int, index: int, bits: int) -> _CosineCell:
-    """Expand at u₀ = 2·index·(half-width), for `bits` of P there.
+    """Expand P(W > tanh u) at u₀ = 2·index·(half-width), to `bits` bits of its value there.
 
-    The coefficients g_k of the derivative are at most M/ρ^k for a bound M on it in the disc of
-    radius ρ, and |cosh(a + ib)|² = sinh²a + cos²b.
+    Let M be a bound on the derivative in the disc of radius ρ about u₀. Then its coefficients g_k
+    are at most M/ρ^k. M follows from |cosh(a + ib)|² = sinh²a + cos²b.
     """
     with precision(bits + _SPARE_BITS):
         half = _half_width(dimension)
@@ -157,7 +161,7 @@ def _cell(dimension: int, index: int, bits: int) -> _CosineCell:
         nearest = (abs(center) - rho).max(arb(0))
         log_most = log_norm - a * (nearest.sinh() ** 2 + rho.cos() ** 2).log()
         value = (1 / (1 + (2 * center).exp())).beta_lower(a, a, 1)
-        # terms until what is left is below 2^-bits of the value at the far end of the cell
+        # terms until the rest is below 2^-bits times the value at the far end of the cell
         least = float(value.log().mid()) - 2 * m * half
         wanted = (float(log_most.mid()) - least + bits * math.log(2)) / math.log(_CELLS)
         count = max(_FEWEST, math.ceil(wanted) + 1)
@@ -167,7 +171,7 @@ def _cell(dimension: int, index: int, bits: int) -> _CosineCell:
             cosh = (line.exp() + (-line).exp()) / 2
             derivative = -((log_norm - m * cosh.log()).exp())
             expanded = derivative.integral()
-            if expanded.prec < count:  # what is missing would read as 0
+            if expanded.prec < count:  # missing coefficients would be read as 0
                 raise RuntimeError("a series was cut short")
             coefficients = [value, *[expanded[k] for k in range(1, count)]]
         finally:

@@ -1,14 +1,14 @@
 """Enclosure of δ(ε) for spherical generalized gamma noise (theory/noise.md §7).
 
-Along the curve on which the privacy loss is ε, with w and w₂ the cosines at the two centres clipped
-to [−1, 1], F the law of a cosine and f_R the density of the radius,
+δ is the difference of two integrals along the curve on which the privacy loss is ε:
 
-    δ = P(Z > ε) − e^ε Q(Z > ε) = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂,
+    δ = P(Z > ε) − e^ε Q(Z > ε) = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂.
 
-where e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r, x = ln(r₂/r). The difference cancels digits, so precision is
-raised. The quadrature of Johansson (2018) encloses both integrals at once, as real and imaginary
-part. The enclosure holds for any split of the curve. Below some r₀ the integrands are constant: f_R
-and 0 (w = −1) or 0 and 0 (w = 1).
+Here w and w₂ are the cosines at the two centres, clipped to [−1, 1], F is the law of a cosine, and
+f_R the density of the radius. e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r with x = ln(r₂/r). The difference
+cancels digits, so precision is raised. The quadrature of Johansson (2018) encloses both integrals
+at once, as the real and imaginary part of one integral. The enclosure holds for any split of the
+curve. Below some r₀ the integrands are f_R and 0 (w = −1), or both are 0 (w = 1).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from leastnoise.noise.radial.proof.generalized_gamma_line import Tails
 
 ACCURACY = 33  # goal in bits of δ; the enclosure holds even if the goal isn't met
 _GOALS = 4
-MOST_EVALUATIONS = 200_000  # of integrands for one δ; laws from our calibration took 50,000
-_COARSE = 12  # steps between two positions in a first guess
+MOST_EVALUATIONS = 200_000  # evaluations of integrands for one δ; calibrated laws took 50,000
+_COARSE = 12  # steps between two positions for a first guess of δ
 
 
 def delta_ball(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -95,7 +95,7 @@ def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) 
 
 @final
 class _Quadrature:
-    """Enclosures of integrals with a limit on the evaluations in total."""
+    """A quadrature in balls, with a limit on the total number of evaluations."""
 
     def __init__(self, evaluations: int) -> None:
         self._left = evaluations
@@ -168,11 +168,11 @@ def _guess(curve: Curve, stretches: list[tuple[Position, Position]], below: acb)
 def _start(
     curve: Curve, hints: Hints, edge: float | None, edges: list[float]
 ) -> tuple[float, Position | None, acb]:
-    """Return r₀, its position, and the integrals up to r₀, where the integrands are constant.
+    """Return r₀, its position on the curve, and the integrals up to r₀.
 
-    Up to r₁ the integrands are f_R and 0: ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1
-    before. Without an r₁, ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at r₀ implies w >= 1
-    before.
+    If there is an r₁, ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1 at smaller radii. Then
+    the integrands are f_R and 0. Otherwise ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at r₀
+    implies w >= 1 at smaller radii. Then both integrands are 0.
     """
     radius = min(edges) if edge is None else edge
     for shrink in (1e-13, 1e-10, 1e-6, 1e-3):
@@ -188,7 +188,7 @@ def _start(
 
 
 def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Position | None, acb]:
-    """Start at a radius r₀, for a density with a strong pole, without splitting smaller radii.
+    """Like `_start`, for a density with a strong pole: `radius` is r₀, and less is only bounded.
 
     The curve before r₀ adds between 0 and P = P(R < r₀) to both integrals. Points with r₂ < r₂(r₀)
     and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most their mass
@@ -204,7 +204,7 @@ def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Positio
 
 
 def _tail(curve: Curve, last: Position) -> acb:
-    """Enclose both integrals beyond `last`: 0 to P(R > r), and 0 to e^ε P(R > r₂), r₂^p = b + v."""
+    """Enclose both integrals beyond `last`: they lie in [0, P(R > r)] and [0, e^ε P(R > r₂)]."""
     point = curve.at(acb(last.y), far=last.far)
     if point is None:
         return acb("nan")
@@ -215,7 +215,7 @@ def _tail(curve: Curve, last: Position) -> acb:
 
 
 def _stretches(curve: Curve, positions: list[Position]) -> list[tuple[Position, Position]]:
-    """Return consecutive pairs, split at κx = v = ε/2 where the meaning of y changes."""
+    """Return pairs of consecutive positions, split at κx = v = ε/2, where y changes its meaning."""
     pairs: list[tuple[Position, Position]] = []
     for left, right in pairwise(positions):
         if left.far == right.far:
@@ -230,7 +230,7 @@ def _stretches(curve: Curve, positions: list[Position]) -> list[tuple[Position, 
 def _stretch(
     curve: Curve, quadrature: _Quadrature, left: Position, right: Position, *, goal: arb
 ) -> acb:
-    """Enclose both integrals between two positions; y descends over far positions."""
+    """Enclose both integrals between two positions; at far positions y decreases with r."""
     total = quadrature.enclose(
         lambda y, analytic: curve.integrand(y, far=left.far, analytic=bool(analytic)),
         left.y,

@@ -1,9 +1,9 @@
-"""Where the privacy loss of spherical generalized gamma noise is ε: enclosures along that curve.
+"""The curve on which the privacy loss of spherical generalized gamma noise is ε, in enclosures.
 
 notation, in units of the scale: ℓ(r) = κ ln r + r^p, s the shift, r and r₂ the radii before and
 after it, x = ln(r₂/r) > 0, b = r^p, v = ε − κx = b(e^(px) − 1), w and w₂ the cosines of the angles
-to the shift at the two centres. On the curve b = v/(e^(px) − 1), which falls in x, so all is
-explicit in x, or in v where x is near its end ε/κ.
+to the shift at the two centres. On the curve b = v/(e^(px) − 1), which decreases in x. So every
+quantity is an explicit function of x, or of v where x is near its end ε/κ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.proof.cosine_law import CosineLaw, Halves
 from leastnoise.numerics.bisection import Bisection
 
-_WIDE = 2.0**-60  # of a box of positions that is no mere rounding
+_WIDE = 2.0**-60  # boxes of positions that are wider aren't mere rounding
 _LOG_MOST = 690.0
 _LOG_LEAST = -_LOG_MOST
 _I = acb(0, 1)
@@ -162,13 +162,13 @@ class Curve:
         return acb(density * first, density * (self.d * x).exp() * second)
 
     def log_radius(self, log_b: acb) -> acb:
-        """Ln of the density of ln r at r^p = b: k ln b − b + ln(p/Γ(k))."""
+        """The ln of the density of ln r at r^p = b: k ln b − b + ln(p/Γ(k))."""
         return self.k * log_b - log_b.exp() + self._log_norm
 
 
 @final
 class Hints:
-    """Radii and positions in floats, at which to split; the proof doesn't depend on them."""
+    """Radii and positions, in floats, where the integrals are split; the proof holds for any."""
 
     def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
         self._s, self._epsilon = float(shift / noise.scale), float(epsilon)
@@ -180,7 +180,7 @@ class Hints:
         return math.inf if self._kappa > 0 else self._s**self._p
 
     def inner_edge(self) -> float | None:
-        """Return r₁, up to which w = −1: where ℓ(s−r) − ℓ(r) falls through ε."""
+        """Return r₁, where ℓ(s−r) − ℓ(r) falls through ε, so that w = −1 up to r₁; or None."""
         if self._rise_from_zero <= self._epsilon:
             return None
 
@@ -190,7 +190,7 @@ class Hints:
         return math.exp(_bisect(over, _LOG_LEAST, math.log(self._s / 2)))
 
     def outer_edges(self) -> list[float]:
-        """Return where ℓ(r+s) − ℓ(r) goes through ε, or where it comes nearest."""
+        """Return the radii where ℓ(r+s) − ℓ(r) crosses ε, or where it is closest to ε."""
         most = _LOG_MOST / max(1.0, self._p)
 
         def over(y: float) -> float:
@@ -262,6 +262,6 @@ class Hints:
 
 
 def _bisect(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that falls goes through 0."""
+    """Return the root of a decreasing function."""
     low, high = Bisection(halvings=200).close(lambda x: not f(x) > 0, low, high)
     return (low + high) / 2

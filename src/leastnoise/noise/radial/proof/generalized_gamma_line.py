@@ -1,7 +1,7 @@
 """Enclosure of δ(ε) for generalized gamma noise in one dimension, in closed form.
 
 notation, in units of the scale: ℓ(r) = κ ln r + r^p = −ln f + const, κ = −α >= 0, s the shift, Q(r)
-the chance of a radius beyond r. The privacy loss exceeds ε
+the probability of a radius beyond r. The privacy loss exceeds ε
 
     on the side of the shift where g(r) = ℓ(s−r) − ℓ(r) > ε, r < s/2: for r < r₁, since g falls;
     on the other side where h(r) = ℓ(r+s) − ℓ(r) > ε: outside a gap [a, b],
@@ -10,9 +10,10 @@ the chance of a radius beyond r. The privacy loss exceeds ε
        + [1 − e^ε Q(s) + e^ε (Q(s+a) − Q(s+b)) − (Q(a) − Q(b))].
 
 h′(r) = ℓ′(r+s) − ℓ′(r). For p <= 1, ℓ′ = κ/r + p r^(p−1) falls, and so does h: b = ∞. For p > 1 and
-κ = 0 both rise: a = 0. Else ℓ′ has one minimum m; h′ is negative for r + s <= m, rises from there
-to r = m and is positive beyond: h falls, then rises. A gap that isn't certain, with h >= ε − η in
-it, adds between 0 and e^η − 1: there e^ε times the other density is at most e^η times this one.
+κ = 0 both rise: a = 0. Otherwise ℓ′ has one minimum m. Then h′ is negative for r + s <= m, rises
+from there to r = m and is positive beyond, so h falls, then rises. A gap may be uncertain, with
+h >= ε − η in it. It adds between 0 and e^η − 1 to the bracket, because there e^ε times the other
+density is at most e^η times this density.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from leastnoise.balls.core import ball, falls_through
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.numerics.bisection import Bisection
 
-_FARTHEST = 2000  # of ln r, up and down: the range of the search for roots
+_FARTHEST = 2000  # largest |ln r| in the search for roots
 
 Ends = tuple[arb, arb]
-"""Two radii that something is certainly between, 0 and ∞ included."""
+"""Two radii that certainly enclose a root; they may be 0 and ∞."""
 
 _NONE: Ends = (arb(0), arb(0))
 _NEVER: Ends = (arb("inf"), arb("inf"))
@@ -40,7 +41,10 @@ _NEVER: Ends = (arb("inf"), arb("inf"))
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tails:
-    """P(Z > ε) and e^ε Q(Z > ε) of the privacy loss Z, and δ(ε), which is their difference."""
+    """The tails of the privacy loss Z at ε: p = P(Z > ε), weighted = e^ε Q(Z > ε), and δ(ε).
+
+    δ(ε) is the difference of the two tails.
+    """
 
     p: arb
     weighted: arb
@@ -48,17 +52,17 @@ class Tails:
 
     @classmethod
     def of(cls, p: arb, weighted: arb) -> Tails:
-        """Set δ to the difference of the two tails."""
+        """The tails, with δ as their difference."""
         return cls(p=p, weighted=weighted, delta=p - weighted)
 
     @classmethod
     def unknown(cls, delta: arb) -> Tails:
-        """State δ alone, without the tails."""
+        """The given δ, with unknown tails (NaN)."""
         return cls(p=arb.nan(), weighted=arb.nan(), delta=delta)
 
     @classmethod
     def at_zero(cls, delta: arb) -> Tails:
-        """Return the tails of a pair that is its own mirror image beyond 0: (1 ± δ(0))/2."""
+        """The tails at ε = 0 of a symmetric pair, (1 ± δ(0))/2."""
         return cls(p=(1 + delta) / 2, weighted=(1 - delta) / 2, delta=delta)
 
     def __add__(self, other: Tails) -> Tails:
@@ -88,15 +92,15 @@ class _Line:
 
     @property
     def _excess(self) -> arb:
-        """s^p − ε: if κ = 0, the loss minus ε at 0, and its minimum if p >= 1."""
+        """The difference s^p − ε: for κ = 0 the loss minus ε of the output 0."""
         return self._s**self._p - self._epsilon
 
     def within_half(self) -> arb:
-        """δ(0) = P(|X| < s/2)."""
+        """Enclose δ(0) = P(|X| < s/2)."""
         return 1 - self._complement(self._s / 2)
 
     def inner(self) -> Tails:
-        """Enclose half of the first bracket above."""
+        """Enclose half of the first bracket of the formula above: outputs on the shift's side."""
         if not (self._has_pole or self._excess > 0):
             return _with_doubt(arb(0), arb(0), self._excess)  # since 1 − e^(ε−L) <= L − ε
         ends = _crossing(self._g, low=-_FARTHEST, high=(self._s / 2).log())
@@ -104,7 +108,7 @@ class _Line:
         return Tails.of((1 - self._beyond(ends)) / 2, self._epsilon.exp() * gone / 2)
 
     def outer(self) -> Tails:
-        """Enclose half of the second bracket above."""
+        """Enclose half of the second bracket of the formula above: outputs on the other side."""
         all_of_it = self._epsilon.exp() * self._complement(self._s)
         half = arb(1) / 2
         if self._power >= 1 and self._excess >= 0:
@@ -129,25 +133,25 @@ class _Line:
         return Tails.of(p / 2, (all_of_it - self._epsilon.exp() * after) / 2)
 
     def _h(self, y: arb) -> arb:
-        """h(e^y) − ε."""
+        """Enclose h(e^y) − ε."""
         return self._rise(y, (self._s / y.exp()).log1p()) - self._epsilon
 
     def _under(self, y: arb) -> arb:
         return -self._h(y)
 
     def _g(self, y: arb) -> arb:
-        """g(e^y) − ε."""
+        """Enclose g(e^y) − ε."""
         return self._rise(y, (self._s / y.exp() - 1).log()) - self._epsilon
 
     def _rise(self, y: arb, x: arb) -> arb:
-        """ℓ(e^(y+x)) − ℓ(e^y)."""
+        """Enclose ℓ(e^(y+x)) − ℓ(e^y)."""
         return self._kappa * x + (self._p * y).exp() * (self._p * x).expm1()
 
     def _fall(self, y: arb) -> arb:
         return self._fall_at(y.exp())
 
     def _fall_at(self, r: arb) -> arb:
-        """−h′(r)."""
+        """Enclose −h′(r)."""
         power = self._p - 1
         growth = (power * (self._s / r).log1p()).expm1()
         return self._kappa * self._s / (r * (r + self._s)) - self._p * r**power * growth
@@ -167,9 +171,9 @@ class _Line:
 
 
 def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
-    """Return the tails, where a set of outputs that may be empty adds 0 … most/2 to δ.
+    """Return the tails, where an uncertain set of outputs adds 0 … most/2 to δ.
 
-    For a gap that may be empty, with h >= ε − η in it, most is e^η − 1.
+    For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1.
     """
     if most <= 0:
         return Tails.of(p, weighted)
@@ -179,7 +183,7 @@ def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
 def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> Ends:
     """Return two radii that enclose the only root of f, where f falls through 0.
 
-    f takes ln r. The root may lie below `low` or above `high`, or too near an end to decide.
+    f is a function of ln r. The root may lie below `low` or above `high`, or too near an end.
     """
     left, right = arb(arb(low).mid()), arb(arb(high).mid())
     first, last = f(left), f(right)

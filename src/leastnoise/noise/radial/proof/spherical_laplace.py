@@ -13,7 +13,7 @@ from leastnoise.noise.common.proof import over
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
 
-MOST_SCALES = 10**9  # in a shift, of l2 noise: with more its angular integral takes minutes
+MOST_SCALES = 10**9  # largest shift in scales; beyond it the angular integral takes minutes
 
 
 def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -21,8 +21,8 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
 
     theory/noise.md §6 with latitude x = π/2 − θ: δ = ∫ (1 − e^(ε − a sin x)) w(x) dx from
     arcsin(ε/a) to π/2 over ∫ w from −π/2 to π/2, where w(x) = e^(z sin x) cos^(d−2)x (1 + r cos²x),
-    a = shift/scale, z = a/2, r = zρ_ν/(d−1), ν = (d−2)/2. Both integrands are entire, so that
-    the rigorous quadrature needs no case for a branch; w is scaled by its value near its peak.
+    a = shift/scale, z = a/2, r = zρ_ν/(d−1), ν = (d−2)/2. Both integrands are entire, so the
+    rigorous quadrature needs no case for a branch. w is scaled by its value near its peak.
     """
     ratio = shift / noise.scale
     if ratio <= epsilon:
@@ -46,7 +46,7 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
 
 @lru_cache(maxsize=64)
 def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
-    """Return r and ∫ w, scaled at its peak, at the current precision of `bits`: for every ε."""
+    """Return r and the scaled ∫ w at the current precision, `bits`; both serve every ε."""
     z = ball(ratio) / 2
     r = z * bessel_k_ratio(power, z) / (power + 1)
     quarter = arb.pi() / 2
@@ -68,7 +68,7 @@ def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
 
 
 def _latitude_of_peak(m: int, z: arb) -> arb:
-    """Return about where e^(z sin x) cos^m x peaks; a scale only, no part of the proof."""
+    """Return the approximate x where e^(z sin x) cos^m x peaks; the proof holds for any x."""
     return arb((2 * z / (m + (m * m + 4 * z * z).sqrt())).asin().mid())
 
 
@@ -79,5 +79,5 @@ def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
-    """Return why l2 noise isn't proved, or None."""
+    """Return the reason why a proof for l2 noise would take too long; None if it wouldn't."""
     return over(shift / part.noise.scale, MOST_SCALES, "the shift in scales of the noise")
