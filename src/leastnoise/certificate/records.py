@@ -267,7 +267,7 @@ def _write(value: Any, spell: Callable[[Fraction], str]) -> Any:
 
 
 def _value(value: object, kind: Any, *, where: str, depth: int) -> Any:
-    """Read a `kind` that `_write` wrote."""
+    """The value of type `kind` that `_write` turned into the JSON value `value`."""
     if kind in KINDS:
         return _read(value, KINDS[kind], where=where, depth=depth)
     if kind is Fraction:

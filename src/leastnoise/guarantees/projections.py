@@ -48,10 +48,11 @@ class MoveShape(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Projections:
-    """All moves of j of the `numbers`, 1 <= j <= `largest`, with one `bound` for each number.
+    """The moves of any j of the released numbers, for j from 1 to `largest`.
 
-    The moves are alike for all considered sets of j numbers, and each number is in equally many of
-    these sets. `nonzero` is k.
+    `numbers` is the count of released numbers, `bound` is b in the module's table, and `nonzero` is
+    k. The moves have the same volume for every set of j numbers that the bound considers, and each
+    number is in equally many of these sets.
     """
 
     shape: MoveShape

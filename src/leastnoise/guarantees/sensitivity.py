@@ -347,7 +347,7 @@ class ShiftBounds:
 
     @classmethod
     def of(cls, ball: Sensitivity) -> ShiftBounds:
-        """Bounds that are exactly `ball`."""
+        """Bounds on the shifts of a query whose shifts are exactly those in `ball`."""
         return cls(inner=ball, outer=ball)
 
     @classmethod

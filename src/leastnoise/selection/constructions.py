@@ -32,7 +32,11 @@ class Construction:
 
     @property
     def draws(self) -> int:
-        """The number of draws that a unit affects: 1, or in cells its largest number of cells."""
+        """The number of draws of noise that a unit affects.
+
+        It is 1 for a draw of the whole vector. With a draw for each cell it is the largest number
+        of cells that a unit affects.
+        """
         return 1 if self.geometry is None else self.geometry.draws(self.sensitivity)
 
 

@@ -132,7 +132,10 @@ def list_worthwhile(
 def _serves_any(
     family: type[Noise], question: Question, constructions: Sequence[Construction]
 ) -> bool:
-    """True if the family can serve one of `constructions`; laws of one number serve only cells."""
+    """True if the family has noise for one of `constructions`.
+
+    A family for one number alone has noise only for constructions that draw it for each cell.
+    """
     vectors = family.why_not(dimension=question.dimension, delta=question.budget.delta) is None
     return any(
         vectors

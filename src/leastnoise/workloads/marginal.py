@@ -39,7 +39,7 @@ class Marginals(TableLattice):
 
     @property
     def whole(self) -> int:
-        """The table by all attributes: the cells."""
+        """The bit mask of the table by all attributes, whose numbers are the cells."""
         return 2 ** len(self.sizes) - 1
 
     @property

@@ -31,7 +31,10 @@ _FIXED_POINT_STEPS = 200  # each step at least halves the distance to the fixed 
 def gaussian_optimum(
     marginals: Marginals, weights: Sequence[float], costs: Floats | None = None
 ) -> Floats:
-    """The θ that minimises Σ w_B ln v_B under Σ_A θ_A c_A <= N, where c are the `costs`."""
+    """The θ that minimises Σ w_B ln v_B under Σ_A θ_A c_A <= N.
+
+    w are the `weights`, v_B the variance in table B, and c the `costs`.
+    """
     wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
     prices = np.ones(len(wanted))
     for _ in range(_FIXED_POINT_STEPS):
@@ -53,7 +56,11 @@ def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = Non
 
 
 def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
-    """The θ that minimises Σ ω_B v_B under Σ_A θ_A c_A <= N, where ω are the `prices`."""
+    """The θ that minimises Σ ω_B v_B under Σ_A θ_A c_A <= N.
+
+    ω are the `prices` of the variances v_B, and c the `costs`; by default c_A is the number of
+    contrasts of A.
+    """
     needed = (marginals.spread > 0).any(axis=0)
     if costs is None:
         contrasts = [max(marginals.contrasts(table), 1) for table in marginals.every]

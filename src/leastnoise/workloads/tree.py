@@ -86,7 +86,7 @@ class TreeTable(ABC):
 
     @abstractmethod
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of each number if counts are made whole and at least 0.
+        """A bound on the bias of each number if counts are made whole numbers >= 0.
 
         The bias of a node is at most E max(0, Z), half of E|Z|; the biases of a sum of nodes add
         up.
@@ -136,7 +136,7 @@ class Nodes(TreeTable):
         return len(node_laws(noise)[self.level]) == 1
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of each number if counts are made whole and at least 0."""
+        """A bound on the bias of each number if counts are made whole numbers >= 0."""
         return max(law.mean_abs for law in node_laws(noise)[self.level]) / 2
 
     def check(self, noise: Agreeing) -> None:
@@ -184,7 +184,7 @@ class Prefixes(TreeTable):
         return False
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of each sum if counts are made whole and at least 0.
+        """A bound on the bias of each sum if counts are made whole numbers >= 0.
 
         A sum of fewer than `count` cells is a sum of disjoint nodes, whose biases add up. The sum
         of all `count` cells is the root, or else its bias is at most std/2.
@@ -217,7 +217,7 @@ class SingleSum(TreeTable):
         return True
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias if counts are made whole and at least 0: E max(0, Z) <= std/2."""
+        """A bound on the bias if counts are made whole numbers >= 0: E max(0, Z) <= std/2."""
         laws = [[law.variance for law in level] for level in node_laws(noise)]
         return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
 
@@ -294,7 +294,7 @@ class Crossed(TreeTable):
         return True
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of each number if counts are made whole and at least 0."""
+        """A bound on the bias of each number if counts are made whole numbers >= 0."""
         pairs = zip(noise.branches[: self.last], self.fixed, strict=False)
         nodes = math.prod(size for size, fixed in pairs if not fixed)
         return nodes * (level_laws(noise)[self.last].mean_abs / 2)
@@ -330,7 +330,7 @@ class GroupSums(TreeTable):
         return self.of.is_alike(noise)
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias if counts are made whole and at least 0: biases of groups add up."""
+        """A bound on the bias if counts are made whole numbers >= 0: biases of groups add up."""
         return self.groups * self.of.too_high(noise)
 
     def check(self, noise: Agreeing) -> None:
@@ -367,7 +367,7 @@ class TreeStrategy:
         return self.tables[table].is_alike(self.noise)
 
     def too_high(self, table: int) -> float:
-        """A bound on the bias of a number of a table if counts are made whole and at least 0."""
+        """A bound on the bias of a number of a table if counts are made whole numbers >= 0."""
         return self.tables[table].too_high(self.noise)
 
     def count_groups(self, table: int) -> int:

@@ -297,7 +297,7 @@ class _Moved:
         )
 
     def _chance(self, boundary: Wholes, r: Wholes) -> Floats:
-        """T = 1 + cos(U, v) if |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once."""
+        """The T = 1 + cos(U, v) for which |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once."""
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:
@@ -319,10 +319,11 @@ class _Moved:
         return square / (np.sqrt(self._omega**2 + square) + self._omega)
 
     def _chance_reached(self, cell: Wholes) -> Floats:
-        """T = 1 + cos(U, v) if |rU + v| = A_l(r): (A² − (r − 1)²)/2r.
+        """The T = 1 + cos(U, v) for which |rU + v| = A_l(r): (A_l(r)² − (r − 1)²)/2r.
 
-        With D = √(ω² + r² − 1): A − (r − 1) = (r − 1)(1 − ω)(1 + (1 + ω)/(r + D))/(D + ω). All
-        factors are positive, so the relative error is a few roundings.
+        The squares would cancel, so this multiplies A_l(r) + (r − 1) by A_l(r) − (r − 1) = (r − 1)
+        (1 − ω)(1 + (1 + ω)/(r + D))/(D + ω), D = √(ω² + r² − 1). All factors are positive, so the
+        relative error is a few roundings.
         """
         r = cell[:, None] / self._cells
         less = (cell - self._cells)[:, None] / self._cells
@@ -333,7 +334,7 @@ class _Moved:
         return np.minimum(excess * (self._reach(cell) + less) / (2 * r), 1.0)
 
     def _chance_missed(self) -> Floats:
-        """T = 1 + cos(U, v) where |rU + v| = A_l(s), for r at the cell's end; 0 if impossible."""
+        """The T = 1 + cos(U, v) for which |rU + v| = A_l(s), r at the cell's end; at least 0."""
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)
         return np.maximum(excess, 0.0) * (self._reached + (r - 1)) / (2 * r)

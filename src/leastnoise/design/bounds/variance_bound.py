@@ -92,7 +92,7 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
 
 
 def as_integers(queries: Floats) -> tuple[Floats, int]:
-    """Integers N and the smallest number of bits b with W = N·2^−b."""
+    """Integers N and the smallest b >= 0 such that `queries` = N·2^−b exactly."""
     bits = 0
     while not np.array_equal(scaled := np.ldexp(queries, bits), np.rint(scaled)):
         bits += 1
@@ -104,7 +104,10 @@ def _ints(row: Floats) -> list[int]:
 
 
 def _polar(matrix: Floats) -> Floats:
-    """The U with the largest tr UᵀM among matrices with orthonormal columns, or rows."""
+    """The matrix U with the largest tr UᵀM, where M is `matrix`.
+
+    U has M's shape. Its columns are orthonormal if M is tall, its rows if M is wide.
+    """
     tall = len(matrix) > matrix.shape[1]
     basis, rest = np.linalg.qr(matrix) if tall else (None, matrix)
     left, _, right = np.linalg.svd(rest, full_matrices=False)

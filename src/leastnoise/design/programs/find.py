@@ -126,7 +126,7 @@ def plain_gap(task: Task) -> float:
 
 
 def fine_gap(task: Task) -> float:
-    """A gap that takes well under a minute."""
+    """A gap between a design and its bound that a search reaches in well under a minute."""
     return FINE_GAP if task.budget.epsilon <= 2 else plain_gap(task)  # some seconds
 
 

@@ -295,7 +295,7 @@ class LatticeProgram:
 
     @property
     def _columns(self) -> int:
-        """The number of the q_i and T_r."""
+        """The number of unknowns q_i and T_r: one column each in the program's matrix."""
         return self.reach + 1 + self.cells
 
     @property

@@ -132,7 +132,7 @@ _MATCHED = Bisection(halvings=20)
 
 
 def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
-    """The approximate budget (ε', leaked) that a Gaussian of that σ meets in one release."""
+    """The approximate budget with δ = `leaked` that Gaussian noise meets in one release."""
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
     high = math.log(most)

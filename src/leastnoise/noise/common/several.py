@@ -162,7 +162,7 @@ def find_law_of_best_share(
 
 
 def _pure_share(task: SeveralReleases) -> Noise:
-    """The purely private law for ε/k."""
+    """The purely private law whose k releases meet the budget: each spends ε/k."""
     budget = task.question.budget
     return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 

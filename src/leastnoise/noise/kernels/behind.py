@@ -99,10 +99,11 @@ def _loss_of_gaussian(question: Question, sigma: float) -> float:
 
 
 def _narrowest(question: Question) -> float:
-    """A lower bound on the σ for which two or more kernels meet the budget once.
+    """A lower bound on the σ for which one release with two or more kernels meets the budget.
 
-    X is within ¼ of the kernels' centres with probability 1 − E or more, E = erfc(1/(4√2·σ)), and X
-    + ½ with probability 2E or less (E, if the kernels aren't cut off at 0): δ >= 1 − E − 2e^ε E.
+    Let E = erfc(1/(4√2·σ)), and A the points within ¼ of a kernel's centre. X is in A with a
+    probability of at least 1 − E. X + ½ is in A with a probability of at most 2E (E, if the kernels
+    aren't cut off at 0). So δ >= 1 − E − 2e^ε E.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     most = (1 - delta) / (1 + 2 * math.exp(epsilon))

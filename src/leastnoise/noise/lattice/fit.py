@@ -369,7 +369,7 @@ def _refine(question: Question, rough: _Solution) -> _Solution:
 
 
 def _program(length: float, count: int, *, fall: float, power: int) -> Program:
-    """The program with about `count` cells on `length` sensitivities, at least 1 for each."""
+    """A program with about `count` cells on `length` sensitivities, at least one for each."""
     cells = max(1, math.floor(count / length))
     return Program(cells=cells, reach=math.ceil(length * cells), fall=fall / cells, power=power)
 

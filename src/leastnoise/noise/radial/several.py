@@ -127,7 +127,10 @@ def _has(shape: GammaShape, given: Mapping[str, Fraction]) -> bool:
 
 @final
 class _Several:
-    """The search for several releases: scales and losses of shapes, from previous results."""
+    """The smallest scale of each shape for several releases, and the loss at that scale.
+
+    Each search for a scale starts from the results for previous shapes.
+    """
 
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget

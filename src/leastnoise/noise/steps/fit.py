@@ -135,7 +135,7 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
 
 
 def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
-    """The law on multiples of 1/shift with the best core; times `shift` it is on the integers."""
+    """The law on multiples of 1/`shift` that has the best core."""
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in question.fixed:
         return law(core=_validate.whole(question.fixed["core"], name="core"))

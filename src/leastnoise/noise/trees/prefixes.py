@@ -193,7 +193,10 @@ def cut_law(law: Floats, size: int) -> Floats:
 
 
 def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Floats]) -> list[Floats]:
-    """The laws A_0, …, A_L from the law of a cell and the weights divided by κ, to all digits."""
+    """The laws A_0, …, A_L of a node's sum, from the law of a cell and the weights divided by κ.
+
+    They are exact except for roundings.
+    """
     laws = [cell]
     for b, weight in zip(reversed(branches), reversed(weights), strict=True):
         laws.insert(0, sum_laws(laws[0], b)[b] * weight)

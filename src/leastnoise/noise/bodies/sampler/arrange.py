@@ -90,7 +90,7 @@ class Affine(Reals):
         self._parts, self._centre, self._half = parts, centre, half
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """Estimates; the constants and two operations round by under 2^-51 of reach."""
+        """Estimates in floats. The constants and two operations round by under 2^-51 of `reach`."""
         estimates = self._parts.floats(start, stop)
         centre, half = float(self._centre), float(self._half)
         values = estimates.values

@@ -39,7 +39,7 @@ class Position:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """Enclosures at a position on the curve, or over a box of positions."""
+    """Enclosures of the curve's quantities at a position, or over a box of positions."""
 
     x: acb
     v: acb
