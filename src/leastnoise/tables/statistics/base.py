@@ -371,5 +371,5 @@ def round_to_multiple(
 def is_outside(
     end: Floats, least: Floats | float, most: Floats | float, slack: Floats | float
 ) -> bool:
-    """True if any number is further than `slack` from [least, most], or NaN."""
+    """True if any number is NaN, or further than `slack` from [least, most]."""
     return not ((end >= least - slack) & (end <= most + slack)).all()
