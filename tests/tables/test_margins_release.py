@@ -212,7 +212,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
         (lambda b: b.__delitem__(-1), "does not determine"),
         (lambda b: b[0].update(name="people"), "no table"),
         (lambda b: b[0].update(name="people.9"), "no table"),
-        (lambda b: b[0].update(name=b[1]["name"]), "other numbers"),
+        (lambda b: b[0].update(name=b[1]["name"]), "number of coordinates"),
         (lambda b: b[0]["certificate"].update(epsilon="2"), "people"),
         (lambda b: b[1]["certificate"].update(epsilon="0.01"), "plan.json"),
         (lambda b: b[1]["certificate"]["sensitivity"].update(l0=2), "people"),

@@ -287,7 +287,10 @@ def test_errors_that_are_edited(tmp_path: Path) -> None:
         (lambda parts: parts[0]["certificate"].update(epsilon="0.9"), "spend more|proved"),
         (lambda parts: parts[0]["certificate"]["sensitivity"].update(l0=2), "otherwise|proved"),
         (lambda parts: parts[-1]["certificate"].update(grid=None), "no grid"),
-        (lambda parts: parts[-1]["certificate"].update(dimension=7), "other numbers|proved"),
+        (
+            lambda parts: parts[-1]["certificate"].update(dimension=7),
+            "number of coordinates|proved",
+        ),
     ],
 )
 def test_certificates_that_are_edited(tmp_path: Path, change: Any, why: str) -> None:

@@ -161,7 +161,7 @@ def split_count(text: str, *, expected: str) -> tuple[str, int]:
     """Split NAME=COUNT into the name and the count, 1 if left out.
 
     Raises InvalidArgument unless the count is a whole number in ASCII digits: int() would also
-    accept other digits, and has its own words for a number of thousands of digits.
+    accept other digits, and raises another error for thousands of digits.
     """
     from leastnoise.errors import InvalidArgument, show_value
 

@@ -160,8 +160,8 @@ def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 def check_target(target: str) -> None:
     """Check early that figures can be drawn on `target`, a file or TERMINAL.
 
-    InvalidArgument for a file that isn't SVG, PNG or PDF, InvalidInput if its folder doesn't exist
-    or the library isn't installed.
+    Raises InvalidArgument for a file that isn't SVG, PNG or PDF, and InvalidInput if its folder
+    doesn't exist or the library isn't installed.
     """
     if target == TERMINAL:
         _library("plotext")

@@ -211,7 +211,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
-        """The part as JSON values, all of which a certificate can confirm."""
+        """The part as JSON values, which follow from spec and certificate."""
 
     # How `verify` checks its columns in a table, and how a release is tried before it is charged.
 

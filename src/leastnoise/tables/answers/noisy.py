@@ -308,7 +308,7 @@ class NoisyPart(TablePart):
             yield Sentence(Topic.WISH, wish.in_words())
 
     def to_record(self) -> dict[str, Any]:
-        """The part as JSON values, all of which a certificate can confirm."""
+        """The part as JSON values, which follow from spec and certificate."""
         layout, certificate, grid = self.layout, self.certificate, self.certificate.grid
         errors, kept = self.errors, [*describe_kept_groups(layout)]
         return {

@@ -127,8 +127,8 @@ def describe(spec: Spec) -> Iterator[str]:
         )
         others = _words.count_noun(units_of_choice(spec, finder), spec.privacy.person)
         yield (
-            f"With 95 %, the choice is as good as with {others} more or fewer above the limit. If "
-            "these are many of yours, give it a larger share."
+            f"With 95 % probability, the choice is as good as with {others} more or fewer above "
+            "the limit. If that is a large part of your data, give the choice a larger share."
         )
         return
     yield f"{finder.name} = {finds.found:,}{where} was found among {listed}, {share}."

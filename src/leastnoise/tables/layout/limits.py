@@ -58,7 +58,7 @@ class Numbers:
 
     @property
     def at_once(self) -> int:
-        """The largest number of numbers in a cell that one row moves."""
+        """The largest number of a cell's components that one row moves."""
         return self.each - 1 if self.without else self.each
 
 

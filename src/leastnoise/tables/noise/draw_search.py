@@ -162,7 +162,7 @@ class DrawSearch:
 
 
 def _moves_fewer_cells(moves: Sensitivity, other: Sensitivity) -> bool:
-    """True if a unit moves fewer cells by `moves` than by `other`, and each by as much."""
+    """True if `moves` lets a unit move fewer cells than `other`, and each by the same amount."""
     if not (isinstance(moves, Linf) and isinstance(other, Linf)):
         return False
     return moves.l0 < other.l0 and (moves.bound, moves.whole) == (other.bound, other.whole)

@@ -236,7 +236,7 @@ class Wish:
 
 
 def wished_statistic(layout: Layout) -> str | None:
-    """The label of the statistic that a query's `accuracy` is about; None if about all."""
+    """The label of the statistic that a query's `accuracy` is about; None if it is about all."""
     accuracy = layout.accuracy
     if accuracy is None or accuracy.statistic is None:
         return None

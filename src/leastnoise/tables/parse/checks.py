@@ -109,7 +109,7 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
 
 
 def _at_askers(problems: list[Problem], askers: Mapping[str, str]) -> list[Problem]:
-    """The problems of the written spec; without any, the problems of added queries.
+    """The problems of the written spec if it has any, else the problems of added queries.
 
     A problem of an added query is reported at the key that asked for the query.
     """

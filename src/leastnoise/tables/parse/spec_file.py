@@ -123,9 +123,7 @@ def lay_out(
 
 
 def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
-    """Validate the spec with pydantic.
-
-    A value that can't be read is a problem, and becomes `UNREAD`.
+    """Validate the spec with pydantic; a value that can't be read becomes a problem, and `UNREAD`.
 
     So a bad value doesn't hide problems that the checks find in other values. Raises SpecError if
     the spec can't be read without the bad values. `parse` never returns a spec with a problem.

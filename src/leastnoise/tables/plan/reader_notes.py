@@ -57,6 +57,6 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
     lines.append(
         "These limits were chosen without the rows. "
         f"{' '.join(describe_counts(layouts)) or unknown} "
-        f"Errors {where}, and 95 %, are about the noise only."
+        f"Errors and 95 % intervals {where} are about the noise only."
     )
     return list(dict.fromkeys(lines))  # the parts of a query have the same lines

@@ -140,7 +140,7 @@ def _are_equal(stored: list[Any], wanted: list[Any]) -> bool:
 
 
 def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
-    """True if each stored number is close to `wanted`, or to its number in the array `wanted`."""
+    """True if stored numbers are close to `wanted`: a number for all, or an array of numbers."""
     expected = np.ravel(wanted).tolist()
     expected = expected * len(stored) if isinstance(wanted, float) else expected
     return len(stored) == len(expected) and all(map(is_close, stored, expected))

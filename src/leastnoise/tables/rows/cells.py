@@ -262,10 +262,7 @@ def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
 
 
 def _is_counted(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """True for a row that has a value.
-
-    For the kind "outside", if the value is beyond the bounds.
-    """
+    """True for a row that has a value; for kind "outside", a value beyond the bounds."""
     has_value = engine.has_value(component.column)
     if component.paired:
         has_value &= engine.has_value(component.paired)

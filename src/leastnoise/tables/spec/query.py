@@ -229,11 +229,11 @@ class Query(Section):
     """One query: a table, from one draw of noise with a share of the budget given by `importance`.
 
     `conditions` have names; each is a predicate on every column that it lists. `round` publishes
-    whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up accept only
-    both, and still add up. Groups whose first published count is below `min_count` are left out, or
-    suppressed in margins. Of the others the `top` largest are kept; `by` is the method of choosing
-    these. `clipping` and `rest` are shares of the query's budget for additional queries, which
-    replace these keys when the spec is read.
+    whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up accept these
+    two keys only together, and still add up. Groups whose first published count is below
+    `min_count` are left out, or suppressed in margins. Of the others the `top` largest are kept;
+    `by` is the method of choosing these. `clipping` and `rest` are shares of the query's budget for
+    additional queries, which replace these keys when the spec is read.
     """
 
     forms: ClassVar[dict[str, str]] = {

@@ -88,7 +88,7 @@ def _positive(value: object) -> Fraction:
 
 
 def read_missing(value: object) -> Missing:
-    """The treatment of missing values; raises ValueError."""
+    """The treatment of missing values; raises ValueError for any other value."""
     for word in (SKIP, NONE):
         if isinstance(value, str) and value == word:
             return word

@@ -68,7 +68,7 @@ class Component:
     which fills only [0, 1], would also hide moves below 0 that no row makes.
 
     - "count": 1, or with a `column` 1 if the row has a value of it.
-    - "value", "square": 0 if the value is missing and left out, so that neither exceeds that count.
+    - "value", "square": 0 if the value is missing and left out; never above "count" in size.
     - "units": 1 if the unit has a row.
     - "outside": 1 if the row has a value outside the column's bounds.
     - "over": 1 if the unit is over a limit. "rest": 1 if it has a row in no group.
@@ -371,5 +371,5 @@ def round_to_multiple(
 def is_outside(
     end: Floats, least: Floats | float, most: Floats | float, slack: Floats | float
 ) -> bool:
-    """True if any number is further than `slack` from [least, most], or NaN."""
+    """True if any number is NaN, or further than `slack` from [least, most]."""
     return not ((end >= least - slack) & (end <= most + slack)).all()

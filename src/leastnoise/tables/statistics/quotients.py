@@ -189,7 +189,10 @@ class Quotient(Statistic):
         return scaled.scale * min(widest, (scaled.most - scaled.least) / 2)
 
     def _denominator(self, ingredients: Ingredients, rows: int | None) -> float:
-        """The n of a group of this many rows; in a sum, each row adds half of the largest value."""
+        """The denominator n of a group with this many rows.
+
+        If n is a sum, each row is assumed to add half of the largest value.
+        """
         return require_size(rows) * (0.5 if ingredients.components[1].of_values else 1.0)
 
     @final
@@ -231,7 +234,7 @@ class Quotient(Statistic):
     def _limits(
         self, ingredients: Ingredients, value: Floats, std: Floats
     ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """The smallest and largest `_low` for each value and `_std`, then two such `_high`."""
+        """The least and largest possible `_low`, and then `_high`, for each value and `_std`."""
         middle, scale, smallest, largest = self.scale_of(ingredients)
         ratio = (value - middle) / scale
         of_total, of_count = (noise.std for noise in ingredients.noise)

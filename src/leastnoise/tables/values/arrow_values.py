@@ -75,7 +75,10 @@ def empty_column(field: Any) -> Any:
 
 
 def empty_table(frame: object, positions: Collection[int]) -> Any:
-    """A table without rows, with a frame's columns; those not at `positions` get another type."""
+    """A table without rows, with a frame's columns.
+
+    Columns not at `positions` get a type that DuckDB can read.
+    """
     return _schema_at(schema_of(frame), positions).empty_table()
 
 

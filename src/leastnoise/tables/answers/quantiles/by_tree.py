@@ -177,7 +177,7 @@ class ByTree(TreePlan):
     def read(cls, asked: Asking, claim: Claim) -> ByTree:
         """Read the quantiles. Reject a certificate that is not about the noise on their trees."""
         layout = asked.layout
-        why = f"Query {layout.label!r}: its quantiles are by a tree's noise."
+        why = f"Query {layout.label!r}: expected a certificate of noise on its quantiles' trees."
         claim = expect_claim(claim, Certificate, why)
         noise = list_rank_trees(layout).read(claim, asked.share)
         tree = RankTree(noise=noise, candidates=layout.candidates.cells)
@@ -224,7 +224,7 @@ class ByTreeAndThreshold(TreePlan):
     def read(cls, asked: Asking, claim: Claim) -> ByTreeAndThreshold:
         """Read the quantiles, if the certificate fits the groups and trees of the layout."""
         layout, where = asked.layout, f"Query {asked.layout.label!r}"
-        why = f"{where}: the total of a tree decides which unlisted groups are published."
+        why = f"{where}: expected a certificate of noise on a tree with a threshold."
         claim = expect_claim(claim, ThresholdCertificate, why)
         share, limits = asked.share.share(Fraction(1, asked.releases)), _limits_of(layout)
         check_threshold(

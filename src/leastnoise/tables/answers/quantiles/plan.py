@@ -72,7 +72,7 @@ class RankError:
     sizes: tuple[int, ...]
 
     def in_words(self) -> str:
-        """A sentence about the error, with its share of groups of some `sizes`."""
+        """A sentence about the error, also in per cent of groups of some `sizes`."""
         shares = [
             f"{100 * self.rows_95 / size:.2g} % of {size:,}"
             for size in self.sizes
@@ -246,7 +246,7 @@ class QuantilePlan(AloneInDraw):
         return [*counts, make_table(layout, least, self.may_state)]
 
     def to_record(self) -> dict[str, Any]:
-        """The part as JSON values, all of which a certificate can confirm."""
+        """The part as JSON values, which follow from spec and certificate."""
         layout = self.layout
         return {
             "name": layout.name,

@@ -109,7 +109,7 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
-        """The noise as JSON values, all of which a certificate can confirm."""
+        """The noise as JSON values, which follow from spec and certificate."""
 
     @abstractmethod
     def in_words(self) -> list[str]:

@@ -147,7 +147,7 @@ class Cumulative(TreeSums):
         return {"sums": bool(index % 2)}
 
     def to_record(self) -> dict[str, Any]:
-        """The noise as JSON values, all of which a certificate can confirm."""
+        """The noise as JSON values, which follow from spec and certificate."""
         of_bins, of_sums, *_ = self.errors
         return {
             **tree_to_record(self.noise),

@@ -149,7 +149,7 @@ class Levels(TreeSums):
         }
 
     def to_record(self) -> dict[str, Any]:
-        """The noise as JSON values, all of which a certificate can confirm."""
+        """The noise as JSON values, which follow from spec and certificate."""
         column, above = self.cells.axes[0], key_tree(self.cells).above
         names = [layout.name for layout in reversed(self.layouts)]
         shares = [decimal_text(share) for share in self.noise.shares[above:]]

@@ -104,7 +104,7 @@ class MeasuredSums(Summed):
         return max((compared.own for compared in self.compared.values()), default=0.0)
 
     def to_record(self) -> dict[str, Any]:
-        """The noise as JSON values, all of which a certificate can confirm."""
+        """The noise as JSON values, which follow from spec and certificate."""
         objective = {"objective": LARGEST, "largest_std": self.largest_std}
         return {
             **self.noise_record(),

@@ -180,7 +180,7 @@ def level_names(layout: Layout) -> tuple[str, ...]:
 
 
 def nested_of(layout: Layout) -> Nested:
-    """The published tables, of the levels and of the other columns."""
+    """The `Nested` of the published tables, by levels and by the other columns."""
     tree_axis, column = tree_column(layout)
     sizes = tuple(axis.cells for i, axis in enumerate(layout.axes) if i != tree_axis)
     return _nested(column, sizes, layout.margins)

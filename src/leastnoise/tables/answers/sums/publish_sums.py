@@ -196,7 +196,7 @@ def round_together(
 
 
 def _shift_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """Move all cells by the same whole number, up to 1, so that they add up to `total`.
+    """Add the same whole number to all cells, and 1 more to some, so that they add up to `total`.
 
     Rounding moved the sum of the cells by at most ½ for each, so that no cell moves by more than 1.
     """

@@ -101,7 +101,7 @@ class SeriesTotals(OnATree, OverTime):
 
     @property
     def periods(self) -> Periods:
-        """The numbers of the releases: how many share a tree, and which one this is."""
+        """The number of releases that share a tree, and the number of this release."""
         return periods_of(self.cells)
 
     @cached_property
@@ -148,7 +148,7 @@ class SeriesTotals(OnATree, OverTime):
         return {"totals": bool(index)}
 
     def to_record(self) -> dict[str, Any]:
-        """The noise as JSON values, all of which a certificate can confirm."""
+        """The noise as JSON values, which follow from spec and certificate."""
         stds = self.total_stds
         return {
             **tree_to_record(self.noise),

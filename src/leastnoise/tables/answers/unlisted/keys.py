@@ -137,8 +137,8 @@ class KeysPlan(AloneInDraw):
     def in_words(self) -> list[str]:
         """Sentences about the sizes of published keys."""
         published = (
-            f"{self.name} lists keys, without any number. A key of {self.half:,} is "
-            f"published every other time, and one of {self.nearly:,} in 95 of 100."
+            f"{self.name} lists keys, without any number. A key of {self.half:,} is published "
+            f"every other time, and a key of {self.nearly:,} in 95 of 100 cases."
         )
         return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
 
@@ -183,7 +183,7 @@ class KeysPlan(AloneInDraw):
         return [table_of(self.layout, np.zeros(0), (), keys=keys)]
 
     def to_record(self) -> dict[str, Any]:
-        """The part as JSON values, all of which a certificate can confirm."""
+        """The part as JSON values, which follow from spec and certificate."""
         layout = self.layout
         return {
             "name": self.name,

@@ -84,9 +84,9 @@ class GroupSizes:
     def in_words(self, claim: ThresholdCertificate) -> str:
         """Sentences about the threshold, and the sizes of published groups."""
         return (
-            f"A group is published where its noisy count is {self.least_count(claim)}. So a group "
-            f"of {self.half:,} is published every other time, and one of {self.nearly:,} in 95 of "
-            "100."
+            f"A group is published if its noisy count is {self.least_count(claim)}. So a group of "
+            f"{self.half:,} is published every other time, and a group of {self.nearly:,} in 95 of "
+            "100 cases."
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
@@ -205,7 +205,7 @@ class UnlistedPlan:
         return [f'Noise is chosen for {traded}: prefer = "{other}" {self.otherwise.in_words()}']
 
     def to_record(self) -> dict[str, Any]:
-        """The plan as JSON values, all of which a certificate can confirm."""
+        """The plan as JSON values, which follow from spec and certificate."""
         claim = self.claim
         return {
             "threshold": decimal_text(claim.threshold),

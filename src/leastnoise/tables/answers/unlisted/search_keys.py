@@ -69,14 +69,17 @@ def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCer
     one group at 1/k of the budget (these two for large ε).
     """
     if groups == 1:
-        return _of_one(budget, neighbours)
-    searched = _of_several(budget, groups, neighbours)
-    others = [*_of_counts(budget, groups, neighbours), _of_parts(budget, groups, neighbours)]
+        return _prove_best_chances(budget, neighbours)
+    searched = _search_chances(budget, groups, neighbours)
+    others = [
+        *_prove_chances_of_counts(budget, groups, neighbours),
+        _prove_divided_chances(budget, groups, neighbours),
+    ]
     proved = [certificate for certificate in (searched, *others) if certificate is not None]
     return min(proved, key=lambda certificate: _rank(certificate.chances), default=None)
 
 
-def _of_counts(
+def _prove_chances_of_counts(
     budget: Budget, groups: int, neighbours: Neighbours
 ) -> Iterator[KeysCertificate | None]:
     """Yield the chances that a threshold on noisy counts of units would give.
@@ -95,20 +98,22 @@ def _of_counts(
         yield _prove(budget, [*chances, CERTAIN], groups, neighbours)
 
 
-def _of_parts(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
+def _prove_divided_chances(
+    budget: Budget, groups: int, neighbours: Neighbours
+) -> KeysCertificate | None:
     """The chances for units in one group, at ε/k and δ/k; None if that isn't proved."""
-    part = one_way(budget, neighbours).share(Fraction(1, groups))
+    part = one_way_budget(budget, neighbours).share(Fraction(1, groups))
     chances = _raise_chances(part)
     return _prove(budget, chances, groups, neighbours)
 
 
-def _of_one(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
+def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
     """π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down."""
-    return _prove(budget, _raise_chances(one_way(budget, neighbours)), 1, neighbours)
+    return _prove(budget, _raise_chances(one_way_budget(budget, neighbours)), 1, neighbours)
 
 
 def _raise_chances(budget: Budget) -> list[int]:
-    """The chances of `_of_one`, for a unit that is added or removed."""
+    """The chances of `_prove_best_chances`, for a unit that is added or removed."""
     with precision(PLAIN_BITS):
         factor = Fraction(float_below(ball(min(budget.epsilon, _MOST_EPSILON)).exp()))
     chances, part = [0], math.floor(budget.delta * CERTAIN)
@@ -119,7 +124,7 @@ def _raise_chances(budget: Budget) -> list[int]:
     return chances[1:]
 
 
-def one_way(budget: Budget, neighbours: Neighbours) -> Budget:
+def one_way_budget(budget: Budget, neighbours: Neighbours) -> Budget:
     """The part of the budget for adding or removing a unit, as half of a replacement.
 
     See `KeysCertificate`.
@@ -132,8 +137,8 @@ def one_way(budget: Budget, neighbours: Neighbours) -> Budget:
     return Budget(epsilon=half, delta=Fraction(delta))
 
 
-def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    half_budget = one_way(budget, neighbours)
+def _search_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
+    half_budget = one_way_budget(budget, neighbours)
 
     def prove(
         half: int, shape: Shape, best: KeysCertificate | None = None

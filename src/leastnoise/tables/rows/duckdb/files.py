@@ -76,7 +76,7 @@ def find_files(
 
 
 def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
-    """The files of one text, ordered by name, each with the keys of its partition."""
+    """The files that one text of the source names, in order, each with its partition keys."""
     path = folder / text
     # os.path, because a Path raises for a NUL or a name that is too long.
     if os.path.isfile(path):

@@ -54,10 +54,7 @@ class Input(ABC):
 
     @property
     def typed(self) -> bool:
-        """True if the source states the types of its columns.
-
-        Otherwise the spec has to state them.
-        """
+        """True if the source states the types of its columns; else the spec has to."""
         return True
 
     @property
