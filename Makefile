@@ -126,6 +126,7 @@ bench: install
 side-by-side: install
 	@$(BIN)/python -m benchmarks.side_by_side
 	@$(BIN)/python -m benchmarks.side_by_side.everyday
+	@$(BIN)/python -m benchmarks.side_by_side.office
 
 # Some minutes each; the losses.csv files that are there are completed, not computed again, which
 # would take up to half an hour more.

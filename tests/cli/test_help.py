@@ -14,7 +14,8 @@ COMMANDS = [
     (*group, command)
     for group, names in (
         ((), ("calibrate", "compare", "profile", "compose", "init", "schema", "release", "verify",
-              "report", "difference", "limits", "design", "demo", "ledger")),
+              "report", "difference", "standardise", "limits", "design", "demo",
+              "ledger")),
         (("ledger",), ("init", "show", "history", "check", "register")),
     )
     for command in names

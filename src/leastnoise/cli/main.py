@@ -21,6 +21,7 @@ from leastnoise.cli import (
     release,
     series,
     spec,
+    standardise,
 )
 from leastnoise.cli.terminal import describe_location, say
 from leastnoise.errors import InvalidInput, LeastnoiseError
@@ -43,6 +44,7 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
         release.verify,
         release.report,
         release.difference,
+        standardise.command,
         spec.limits,
         audit.command,
         demo.command,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, Refused
+from tests.cli.program import run
 
 EDGES, SHARES = [0, 18, 65, 100], [0.22, 0.61, 0.17]
 ASKED = ["count", "sum(case)", "ratio(sum(case), count)"]
@@ -76,8 +78,8 @@ def test_intervals_hold(tmp_path: Path, number: int) -> None:
     means = rows.groupby(["region", bands], observed=False)["case"].mean().unstack()
     truth = means.to_numpy() @ SHARES
     missed, widths = 0, []
-    for run in range(6):
-        columns = standardise(release(tmp_path / str(run), rows))
+    for index in range(6):
+        columns = standardise(release(tmp_path / str(index), rows))
         low, high = np.array(columns["rate_low"]), np.array(columns["rate_high"])
         missed += int(((truth < low) | (truth > high)).sum())
         widths.append(float(np.mean((high - low) / columns["rate_std"])))
@@ -121,3 +123,14 @@ def test_a_query_without_a_ratio(tmp_path: Path) -> None:
     folder = release(tmp_path / "out", people(500, 2), statistics=["count"])
     with pytest.raises(InvalidArgument, match="a query with one ratio"):
         standardise(folder)
+
+
+@pytest.mark.dense
+def test_the_command_prints_the_same_rates(build: Path) -> None:
+    command = ["standardise", str(build), "--query", "rates", "--weights"]
+    printed = json.loads(run(*command, "age=0.22,0.61,0.17", "--json").stdout)
+    assert printed["name"] == "rates_standardised"
+    assert [row["rate"] for row in printed["rows"]] == standardise(build)["rate"]
+    refused = run(*command, "age=0.22,0.61")
+    assert refused.returncode == 2
+    assert "Expected 3 numbers >= 0" in " ".join(refused.stderr.split())

@@ -56,7 +56,10 @@ class SeriesQueries(QueryKind):
             yield f"{path}.statistics", f"{why} except for one count: count or count_units."
         for name in _EXCLUDED:
             if getattr(query, name):
-                yield f"{path}.{name}", f"{why}, whose counts and totals add up as they are drawn."
+                yield (
+                    f"{path}.{name}",
+                    f"{why}, whose counts and totals add up as they are drawn. Leave it out.",
+                )
         if len(query.name) > _LONGEST:
             yield (
                 f"{path}.name",

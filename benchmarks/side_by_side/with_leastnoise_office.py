@@ -1,0 +1,85 @@
+"""leastnoise: seven questions of an office; persons and medicines come from one release."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import leastnoise as ln
+
+folder = Path(sys.argv[1]).parent
+regions, sexes = list(range(1, 21)), ["f", "m"]
+cells = {"region": regions, "sex": sexes}
+
+find = {"find": True, "share": "0.1", "candidates": [1, 2, 3, 4, 6, 8, 12]}
+
+
+def release(table: str, *queries: dict[str, Any], **spec: Any) -> ln.Release:
+    return ln.Release(
+        data={"source": str(folder / f"{table}.parquet")},
+        privacy={"unit": "person", "epsilon": 1} | spec.pop("privacy", {}),
+        query=[{"statistics": ["count_units"]} | query for query in queries],
+        **spec,
+    )
+
+
+together = release(
+    "medicines",
+    {"name": "persons", "group_by": cells, "contribution": {"max_groups": 1}},
+    {"name": "medicines", "group_by": {"medicine": list(range(400))}},
+    contribution={"max_groups": 10},
+)
+releases = {
+    "persons": together,
+    "medicines": together,
+    "months": release(
+        "visits",
+        {
+            "name": "months",
+            "group_by": {"month": list(range(1, 13))},
+            "contribution": {"max_groups": find},
+        },
+    ),
+    "again": release(
+        "visits",
+        {"name": "again", "filter": "emergencies >= 2"},
+        derive={"emergencies": "sum(emergency) over person"},
+        contribution={"max_rows": 12},
+    ),
+    "top": release(
+        "items",
+        {"name": "top", "group_by": {"item": list(range(2_000))}, "top": 10, "by": "selection"},
+    ),
+    "medians": release(
+        "costs",
+        {
+            "name": "medians",
+            "statistics": ["median(cost)"],
+            "quantiles_by": "tree",
+            "group_by": {"code": {"keys": "private", "longest": 4}},
+        },
+        privacy={"unit": "row", "delta": "1e-6"},
+        columns={"cost": {"candidates": {"from": 0, "to": 1_000, "step": 10}}},
+    ),
+    "rho": ln.Release(
+        data={"source": str(folder / "persons.parquet")},
+        privacy={"unit": "row", "rho": "0.1", "delta": "1e-6"},
+        query=[{"name": "rho", "statistics": ["count"], "group_by": cells}],
+    ),
+}
+
+# What follows is the benchmark's own.
+
+from benchmarks.side_by_side.report import report_answers
+
+
+def answers(question: str) -> dict[str, float]:
+    columns = releases[question].run().tables[question].columns
+    keys = [key for key in ("region", "sex", "medicine", "month", "item", "code") if key in columns]
+    value = next(name for name in ("count_units", "median_cost", "count") if name in columns)
+    if not keys:
+        return {"n": columns[value][0]}
+    names = [" ".join(map(str, key)) for key in zip(*(columns[key] for key in keys), strict=True)]
+    return dict(zip(names, columns[value], strict=True))
+
+
+report_answers("leastnoise", releases, answers, runs=int(sys.argv[2]))
