@@ -23,9 +23,12 @@ Five facts are used. The first four find δ(ε) of one step, the last adds steps
    the triangle inequality: ε₀ = max N(s)/b. A *body* is the unit ball of a norm, N(s) <= 1 in it.
    A *staircase* has whole steps, η = h·⌊N/b + u⌋. A number that moves by at most t crosses at most
    ⌈t⌉ steps: ε₀ = h·⌈max N(s)/b⌉.
-2. *Noise that falls evenly.* Where all level sets of f are balls (intervals) around 0, the longest
-   shift is the worst. Then δ(ε) is one integral; the functions below state its value.
-3. *Lattices.* Where X has finitely many values, δ(ε) is a finite sum.
+2. *The worst shift.* δ(ε) = 1 − J(s), J(s) = ∫ min(f(x), e^ε f(x − s)) dx. If all level sets of f
+   are balls (intervals) around 0, the longest shift is the worst: J(s) is the integral over u > 0
+   of the volume where both f(x) > u and e^ε f(x − s) > u. Two balls intersect there, and less if
+   their centres 0 and s are further apart. If f is log-concave, J is log-concave (Prékopa 1973), so
+   that a corner of the hull of all shifts is the worst. The functions below state the value of δ.
+3. *Lattices.* Where X has finitely many values, δ(ε) is a finite sum. Fact 2 holds for sums, too.
 4. *Choices.* Permute-and-flip publishes the candidate j with the largest λ·s_j + E_j, s_j its score
    and E_j independent, P(E_j > t) = e^−t. If one person changes s_j by c_j, then δ(ε) = 0 for
    ε >= λ·max (c_j − c_i). Proof: given the other E_i, j wins with probability e^−(m − λ·s_j)₊ for
@@ -123,15 +126,17 @@ LISTS = {
     *"bounds radii masses branches shares copies levels rates delta_interval draws".split(),
     *"chances limits amounts plans".split(),
 }
+MEANINGS = {
+    "limit-certificate": {"candidates": "limits", "noise": "amounts"},
+    "quantile-certificate": {"parts": "count"},
+}
+"""Fields that other kinds of records use in another sense, and their sense in these kinds."""
 # fmt: on
 
 
-MEANINGS = {"limit-certificate": {"candidates": "limits", "noise": "amounts"}}
-
-
 def show(value: object) -> str:
-    """A short ASCII text: no control character reaches a terminal."""
-    return ascii(value if isinstance(value, str) else str(value)[:200])[:300]
+    """A short text of JSON, in ASCII: no control character reaches a terminal."""
+    return json.dumps(value)[:300]
 
 
 def number(text: object) -> Fraction:
@@ -151,7 +156,7 @@ def number(text: object) -> Fraction:
 
 
 def read(name: str, value, *, item: bool = False):
-    """The value of a field, or an item of its list."""
+    """The value of a field, or an item of its list; as it is, if other functions read the field."""
     if name in LISTS and not item:
         require(isinstance(value, list) and value, f"Expected a list for {name}.")
         require(len(value) <= 50_000, f"a list of {len(value)} items", NotChecked)
@@ -204,9 +209,9 @@ def shape(record: object, kinds: dict, deepest: int = 6) -> tuple:
     cells, most = r.get("cells", r.get("queries", 1)), r.get("most", 1)
     fits = len(copies) == len(radii) == len(parts) and min(radii, default=1) >= 1 and most <= cells
     require(fits, f"The fields of {kind} do not fit each other.")
-    each = sum(part[1] * n for part, n in zip(parts, copies, strict=True))
-    each = each if parts else len(r.get("bounds", (1,)))
-    dimension = each * cells * r.get("coordinates", 1) + (kind == "counted")
+    numbers = sum(part[1] * n for part, n in zip(parts, copies, strict=True))
+    numbers = numbers if parts else len(r.get("bounds", (1,)))
+    dimension = numbers * cells * r.get("coordinates", 1) + (kind == "counted")
     small = dimension <= 10**6 and (most == cells or most * dimension <= 10**6)
     require(small, "shapes of too many numbers", NotChecked)
     if kind == "interval":
@@ -412,7 +417,7 @@ def longest_image(r: dict, w: dict) -> Fraction:
     return max(squares)
 
 
-def through(claim: dict) -> tuple[Shifts, int, int]:
+def shifts_to_hide(claim: dict) -> tuple[Shifts, int, int]:
     """The shifts that the noise has to hide, its dimension, and how many draws one person reaches.
 
     Behind a geometry W⁻¹(W v + X) is released, so that X has to hide W s. In `cells` each cell has
@@ -496,7 +501,9 @@ def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
         moved = 1 / p["scale"]
     else:
         return on_tree(p, s, d) if name == "agreeing" else None
-    return p["decay"] * math.ceil(moved) if "decay" in p else moved if "masses" not in p else None
+    if "masses" in p:
+        return None
+    return p["decay"] * math.ceil(moved) if "decay" in p else moved
 
 
 def gaussian(square: Fraction, epsilon: Fraction) -> Ball:
@@ -543,11 +550,11 @@ def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
         return Ball.of(x) if x <= gamma else Ball.of(gamma) + steps
 
     half, side = mass(radius), mass(abs(radius - t))
-    beyond = (half - side if radius >= t else half + side) * HALF / half
+    delta = infinite = (half - side if radius >= t else half + side) * HALF / half
     if epsilon < decay:
-        seen = (mass(t / 2) / half - beyond) / (ONE - q)
-        beyond += seen * (ONE - exp(Ball.of(epsilon - decay)))
-    return w + (ONE - w) * beyond
+        finite = (mass(t / 2) / half - infinite) / (ONE - q)
+        delta += finite * (ONE - exp(Ball.of(epsilon - decay)))
+    return w + (ONE - w) * delta
 
 
 def lattice(shift: Fraction, p: dict, epsilon: Fraction) -> Ball:
@@ -595,7 +602,8 @@ def cap(m: Fraction, c: Ball, w: Ball) -> Ball:
 
     g(y) = e^(cy) (2 − y)^m has (2 − y) g' = (c(2 − y) − m) g, so 2(n + 1) g_(n+1) =
     (n + 2c − m) g_n − c g_(n−1). For n >= 2(3|c| + |m|) each |g_n| is at most ¾ of the larger of
-    the two before: once two are at most 16 units, the rest is below 2·16·(¾ + ¾² + …) = 96.
+    the two before. Once g_(n−1) and g_n are at most 16 units, the rest from g_n on is at most
+    16 + 2·16·(¾ + ¾² + …) = 112 units.
     """
     half = m.denominator == 2
     before, g = ZERO, Ball.of(Fraction(2) ** math.floor(m)) * (Ball.of(2).sqrt() if half else ONE)
@@ -604,7 +612,7 @@ def cap(m: Fraction, c: Ball, w: Ball) -> Ball:
         total += g * power * Ball.of(1 / (m + n + 1))
         before, g = g, ((Ball.of(n - m) + c + c) * g - c * before).over(2 * n + 2)
         power, n = power * w, n + 1
-    total += Ball(-100, 100)
+    total += Ball(-112, 112)
     for _ in range(math.floor(m) + 1):
         total *= w
     return total * w.sqrt() if half else total
@@ -683,7 +691,7 @@ def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
     noise = fields(claim["noise"], "name parameters")
     name = noise["name"] if isinstance(noise["name"], str) else ""
     require(name in FAMILIES, f"{show(name)} noise", NotChecked)
-    p, (s, d, draws) = fields(noise["parameters"], FAMILIES[name]), through(claim)
+    p, (s, d, draws) = fields(noise["parameters"], FAMILIES[name]), shifts_to_hide(claim)
     if "core" in p:
         p["core"] = read("most" if name == "geometric" else "total", p["core"])
         require(name in {"geometric", "two-sided-laplace"} or p["core"] * 10**6 >= 1, "No core.")
@@ -732,10 +740,11 @@ def check_draw(claim: dict) -> Ball:
     return delta
 
 
-def beyond(claim: dict, t: Fraction, i: int) -> Ball:
+def tail(claim: dict, t: Fraction, i: int) -> Ball:
     """P(X_i > t), t >= 0.
 
-    Of k-norm noise on a box of q numbers it is ½e^(−c) Σ_(j<q) (1 − j/q) c^j/j!, c = t/(b·bound_i).
+    Of k-norm noise on a box of q numbers it is ½e^(−c) Σ_(j<q) (1 − j/q) c^j/j!, c = t/(b·bound_i):
+    X is uniform in r·b·box, r ~ Gamma(q + 1), so that it is E ½(1 − c/r)₊. Laplace noise has q = 1.
     """
     name, p, c = claim["name"], claim["p"], t / claim["p"]["scale"]
     if name == "gaussian":
@@ -743,10 +752,11 @@ def beyond(claim: dict, t: Fraction, i: int) -> Ball:
     if name == "discrete-staircase":
         w = p["masses"]
         return Ball.of(Fraction(sum(w[math.floor(c * p["cells"]) + 1 :]), 2 * sum(w) - w[0]))
-    known = name == "laplace" or (name == "k-norm" and p["body"][0] == "box")
-    require(known, f"a threshold for {name} noise", NotChecked)
-    bounds, total, term = p["body"][2] if name == "k-norm" else (1,) * (i + 1), ZERO, ONE
-    c, q = c / bounds[i], len(bounds) if name == "k-norm" else 1
+    q, total, term = 1, ZERO, ONE
+    if name == "k-norm" and p["body"][0] == "box":
+        c, q = c / p["body"][2][i], claim["d"]
+    else:
+        require(name == "laplace", f"a threshold for {name} noise", NotChecked)
     for j in range(q):
         total, term = total + term * Ball.of(Fraction(q - j, q)), term * Ball.of(c / (j + 1))
     return total * HALF * exp(Ball.of(-c))
@@ -779,7 +789,7 @@ def check_threshold(claim: dict) -> Ball:
     require(k <= 200, "more than 200 groups", NotChecked)
     # X > t if the sum is no more than half a step below; 2^−40 of a step more: X = t is inside
     near = claim["threshold"] - claim["reach"] - grid * (Fraction(1, 2) + Fraction(1, 2**40))
-    certain, tossed = (ONE if t < 0 else beyond(noise, t, i) for t in (near, near - grid))
+    certain, tossed = (ONE if t < 0 else tail(noise, t, i) for t in (near, near - grid))
     p = Ball.of(1 - coin) * certain + Ball.of(coin) * tossed
 
     def delta(epsilon: Fraction) -> Ball:
@@ -826,7 +836,7 @@ def check_quantiles(claim: dict) -> Ball:
     levels, rates, nested = claim["levels"], claim["rates"], claim["nested"]
     ends, replaced = [Fraction(0), *levels, Fraction(1)], claim["neighbours"] == "replace-one"
     fits = ends == sorted(set(ends)) and len(rates) == len(levels) <= 1000
-    require(fits and read("cells", claim["parts"]), "Levels do not rise, or have no rates.")
+    require(fits, "Levels do not rise, or have no rates.")
     costs: dict = {}
     left = [(0, len(levels), 0)] if nested else [(i, i + 1, i) for i in range(len(levels))]
     while left:
@@ -900,14 +910,27 @@ SENTENCES = {
     "counting-queries": "as records do that add 0 to {bound} to at most {max_nonzero} of them",
     "added": "by adding, or taking away, a point of the set {of}",
 }
+MORE_ASSUMED = {
+    "threshold-certificate": "; the count is number {coordinate} (from 0), which one person "
+                             "changes by at most {reach}",
+    "quantile-certificate": "; there are {groups} groups; the reach is {reach}",
+    "keys-certificate": "; one person has at most {groups} keys",
+}
+NEIGHBOURS = {
+    "add-remove": " if a person is added or removed",
+    "replace-one": " if a person is replaced by another", None: "",
+}
 # fmt: on
 
 
 def plain(value: object) -> str:
     """A part of a certificate; numbers are rounded."""
-    if isinstance(value, str):
-        return f"{float(number(value)):.6g}"
-    return show(json.dumps(value))[1:-1]
+    return f"{float(number(value)):.6g}" if isinstance(value, str) else show(value)
+
+
+def fill(text: str, record: dict) -> str:
+    """A sentence with the fields of a record that it names."""
+    return text.format(**{k: plain(v) for k, v in record.items() if f"{{{k}}}" in text})
 
 
 def check_statement(title: str, record) -> dict | None:
@@ -923,12 +946,13 @@ def check_statement(title: str, record) -> dict | None:
     print(f"{title}:")
     if draw:
         r, times = draw["sensitivity"], draw["compositions"]
-        words = {k: plain(v) for k, v in r.items() if k not in {"kind", "neighbours"}}
         print(f"  {draw['noise']['name']} noise on {draw['dimension']} numbers, {times} time(s).")
-        print(f"  ASSUMED: one person changes these {SENTENCES[r['kind']].format(**words)}.")
+        print(f"  ASSUMED: one person changes these {fill(SENTENCES[r['kind']], r)}.")
     if claim["kind"] != "certificate":
-        print(f"  ASSUMED: {claim['assumptions'][0]}.")
-    print(f"  PROVED: δ(ε) is at most {delta.high / UNIT:.9g} at ε = {plain(record['epsilon'])}.")
+        more = fill(MORE_ASSUMED.get(claim["kind"], ""), record)
+        print(f"  ASSUMED: {claim['assumptions'][0]}{more}.")
+    where = f"at ε = {plain(record['epsilon'])}{NEIGHBOURS[claim['neighbours']]}"
+    print(f"  PROVED: δ(ε) is at most {delta.high / UNIT:.9g} {where}.")
     return claim
 
 
@@ -1079,7 +1103,8 @@ def check_release(folder: Path) -> bool:
     parts = plan["noisy_parts"]
     fits = all((p["noise"], number(p["scale"]), number(p["grid"])) in laws for p in parts)
     require(fits, "plan.json states other noise than the certificate.")
-    fits = all(plan.get(name) == certificate.get(name) for name in ("version", "rule", "rho"))
+    ruled = ("version", "rule", "rho")  # repr: True is no version
+    fits = all(repr(plan.get(name)) == repr(certificate.get(name)) for name in ruled)
     fits = fits and all(number(plan[n]) == number(certificate[n]) for n in ("epsilon", "delta"))
     require(fits, "plan.json states another budget or rule than the certificate.")
     series = plan.get("series", {"releases": 1})
@@ -1087,13 +1112,15 @@ def check_release(folder: Path) -> bool:
     fits = type(planned) is int and 1 <= composed <= planned
     fits = fits and (index is None if planned == 1 else index is not None and index <= planned)
     require(fits, "The seal names a release that the series does not have.")
-    if composed < planned:  # the unit of the series is in so few of its releases
-        most = f"{composed} of the {planned} releases"
-        print(f"ASSUMED: one unit ({show(plan['unit'])}) changes at most {most}.")
+    print(f"UNIT: one person, below, is one {show(plan['unit'])}.")
+    if composed < planned:
+        print(f"ASSUMED: it is in {composed} of the {planned} releases at most.")
     if workbook:
         print("NOT CHECKED here: the tables in tables.xlsx.")
     claims = check_certificate(certificate)
     if claims:
+        stated = {plan["neighbours"], *(c["neighbours"] for c in claims)} - {None}
+        require(len(stated) < 2, "plan.json states other neighbours than the certificate.")
         names = (draw["name"] for draw in certificate["draws"])
         check_deviations(folder, plan, dict(zip(names, claims, strict=True)))
     return bool(claims)
@@ -1113,6 +1140,9 @@ def main() -> int:
     path = Path(sys.argv[1])
     try:
         proved = check_release(path) if path.is_dir() else check_certificate(parse(content(path)))
+    except NotChecked as reason:
+        print(f"NOT CHECKED here: {reason}.")
+        proved = None
     except Rejected as error:
         print(f"REJECTED: {error}")
         return 1

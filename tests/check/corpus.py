@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
@@ -30,6 +31,7 @@ from leastnoise.noise.steps import proof as in_steps
 from leastnoise.noise.steps.law import TruncatedStaircase
 from tests.attacks import edits
 from tests.check import calibrated
+from tests.check.folders import folders
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 EDITS = 12
@@ -71,6 +73,17 @@ def verdict(checker: Any, text: str) -> str:
         return "not checked"
     except (ValueError, RecursionError):
         return "no JSON"
+
+
+def verdict_on_files(checker: Any, files: dict[str, bytes]) -> str:
+    """The verdict on a release that has these files."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        try:
+            return "proved" if checker.check_release(Path(folder)) else "not checked"
+        except checker.Rejected:
+            return "rejected"
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -246,7 +259,12 @@ def cases() -> dict[str, Callable[[Any], Any]]:
 
     records = statements() | calibrated.records() | calibrated.swapped() | calibrated.without_law()
     records |= {name: record for name, (record, _) in calibrated.false_steps().items()}
+
+    def of_files(files: dict[str, bytes]) -> Callable[[Any], Any]:
+        return lambda checker: verdict_on_files(checker, files)
+
     known = {name: check_case(json.dumps(record)) for name, record in records.items()}
+    known |= {f"folder, {name}": of_files(files) for name, (files, _) in folders().items()}
     known |= {f"folder {folder.name}": of_folder(folder) for folder in releases()}
     known["deviations"] = lambda checker: list(deviations(checker))
     known["numbers"] = lambda checker: list(numbers(checker))

@@ -12,6 +12,7 @@ import pytest
 
 import leastnoise_check as checker
 from tests.check import calibrated, corpus
+from tests.check.folders import folders
 
 SOURCE = Path(checker.__file__)
 NOT_CHECKED = {
@@ -83,6 +84,35 @@ def test_golden_releases_are_proved_or_named(
     wanted = f"release {folder.name}" not in NOT_CHECKED
     assert checker.check_release(folder) == wanted
     assert ("NOT CHECKED" not in capsys.readouterr().out) == wanted
+
+
+@pytest.mark.parametrize(
+    ("folder", "assumed"),
+    [
+        ("unlisted", "the count is number 1 (from 0), which one person changes by at most 1."),
+        ("found", "there are 1 groups; the reach is 4."),
+        ("found", " if a person is added or removed."),
+        ("persons", 'one person, below, is one "person".'),
+    ],
+)
+def test_all_on_which_the_proof_rests_is_printed(
+    folder: str, assumed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checker.check_release(corpus.GOLDEN / "releases" / folder)
+    assert assumed in capsys.readouterr().out
+
+
+def test_how_many_keys_one_person_has_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    checker.check_certificate(calibrated.without_law()["keys of 2, replace-one"])
+    printed = capsys.readouterr().out
+    assert "; one person has at most 2 keys." in printed
+    assert " if a person is replaced by another." in printed
+
+
+@pytest.mark.parametrize("name", folders())
+def test_edited_folders(name: str) -> None:
+    files, verdict = folders()[name]
+    assert corpus.verdict_on_files(checker, files) == verdict
 
 
 def test_numbers_hold_the_true_ones_and_are_close() -> None:

@@ -61,6 +61,8 @@ TEXTS: dict[str, tuple[str, int]] = {
     ),
     "a plan with a δ of 1": (_changed("plan of sums", delta="1"), FALSE),
     "a plan without draws": (_changed("plan of sums", draws=[]), FALSE),
+    "a plan with a large ε": (_changed("release zcdp", epsilon="19.9"), UNKNOWN),
+    "a plan of very many draws": (_changed("plan of sums", draws=[0] * 50_001), UNKNOWN),
     "draws in an object": (_changed("plan of sums", draws={}), FALSE),
     "weights of 0": (_changed("discrete-staircase", noise__parameters__masses=[0, 0]), FALSE),
     "nested shapes": (
@@ -134,17 +136,28 @@ def test_a_sum_above_the_promise_is_seen(tmp_path: Path, monkeypatch: pytest.Mon
     assert _run(monkeypatch, tmp_path / "a.json") == PROVED
 
 
+def _seal_plan(folder: Path, plan: Any) -> None:
+    (folder / "plan.json").write_text(json.dumps(plan))
+    seal = json.loads((folder / "release.json").read_text())
+    digest = checker.hashlib.sha256((folder / "plan.json").read_bytes()).hexdigest()
+    _edit(folder / "release.json", files=seal["files"] | {"plan.json": digest})
+
+
+@pytest.mark.parametrize("field", [{"neighbours": "replace-one"}, {"version": True}])
+def test_a_plan_that_states_another_guarantee_is_seen(
+    field: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(corpus.GOLDEN / "releases/unlisted", tmp_path / "unlisted"))
+    _seal_plan(folder, json.loads((folder / "plan.json").read_text()) | field)
+    assert _run(monkeypatch, folder) == FALSE
+
+
 def test_another_standard_deviation_is_seen(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = json.loads((folder / "plan.json").read_text())
     plan["noisy_parts"][0]["errors"][0]["std"] *= 1.00001
-    (folder / "plan.json").write_text(json.dumps(plan))
-    seal = json.loads((folder / "release.json").read_text())
-    seal["files"]["plan.json"] = checker.hashlib.sha256(
-        (folder / "plan.json").read_bytes()
-    ).hexdigest()
-    _edit(folder / "release.json", files=seal["files"])
+    _seal_plan(folder, plan)
     assert _run(monkeypatch, folder) == FALSE
     assert "standard deviation" in capsys.readouterr().out
 

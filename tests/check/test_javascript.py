@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -17,7 +18,9 @@ import pytest
 
 import leastnoise as ln
 import leastnoise_check as checker
+from tests.attacks import edits
 from tests.check import corpus
+from tests.check.folders import folders
 from tests.check.javascript import SCRIPTS, Verdict, verdicts
 from tests.check.test_hostile import TEXTS
 
@@ -141,6 +144,18 @@ def test_golden_releases(
 
 
 @pytest.mark.dense
+def test_edited_folders() -> None:
+    answers = verdicts([files for files, _ in folders().values()])
+    codes = {"proved": 0, "rejected": 1}
+    wrong = {
+        name: answer
+        for (name, (_, verdict)), answer in zip(folders().items(), answers, strict=True)
+        if answer[0] != codes[verdict]
+    }
+    assert wrong == {}
+
+
+@pytest.mark.dense
 @pytest.mark.parametrize("name", ["rows", "persons", "unlisted"])
 def test_edited_releases(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -155,6 +170,30 @@ def test_edited_releases(
         for file, content in case.items():
             (folder / file).write_bytes(content)
         assert _agree(_python(folder, monkeypatch, capsys), answer)
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("name", ["rows", "found"])
+def test_plans_without_a_field(name: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    folder = Path(shutil.copytree(corpus.GOLDEN / "releases" / name, tmp_path / name))
+    plan, seal = (json.loads((folder / f).read_text()) for f in ("plan.json", "release.json"))
+    places = [("noisy_parts", 0, "errors", 0)]
+    places += [path for path in edits._paths(plan) if len(path) in {1, 3, 5}]
+    cases, answers = [], []
+    for place in places:
+        text = edits.applied(plan, (place, "set", {}) if len(place) == 4 else (place, "remove", 0))
+        (folder / "plan.json").write_text(text)
+        seal["files"]["plan.json"] = hashlib.sha256(text.encode()).hexdigest()
+        (folder / "release.json").write_text(json.dumps(seal))
+        cases.append({path.name: path.read_bytes() for path in folder.iterdir()})
+        answers.append(_python(folder, monkeypatch, capsys))
+    wrong = [
+        (place, python, answer)
+        for place, python, answer in zip(places, answers, verdicts(cases), strict=True)
+        if not _agree(python, answer)
+    ]
+    assert wrong == []
+    assert len({python[0] for python in answers}) > 1
 
 
 CALLS = [

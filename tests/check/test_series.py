@@ -23,7 +23,8 @@ def test_a_release_with_running_totals_is_proved_with_its_assumption(tmp_path: P
     assert folder is not None
     proved = check(folder)
     assert proved.returncode == 0, proved.stdout
-    assert "one unit ('row') changes at most 1 of the 4 releases" in proved.stdout
+    assert 'UNIT: one person, below, is one "row".' in proved.stdout
+    assert "ASSUMED: it is in 1 of the 4 releases at most." in proved.stdout
     seal = json.loads((folder / "release.json").read_text())
     (folder / "release.json").write_text(json.dumps(seal | {"release": 5}))
     assert check(folder).returncode == 1

@@ -67,8 +67,8 @@
   }
 
   async function open(files) {
-    const top = files.filter((file) => file.webkitRelativePath.split("/").length <= 2);
-    const small = top.filter((file) => file.size <= LARGEST);
+    const isTop = ({ webkitRelativePath: path }) => path.split("/").length <= 2;
+    const small = files.filter((file) => isTop(file) && file.size <= LARGEST);
     const read = async (file) => [file.name, new Uint8Array(await file.arrayBuffer())];
     const contents = await Promise.all(small.map(read));
     const seal = new Map(contents).get("release.json");
@@ -80,14 +80,13 @@
     } else if (contents.length) start(contents, false);
   }
 
-  function entries(folder) {
-    const reader = folder.createReader();
-    const some = () => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    const all = async (known) => {
-      const more = await some();
-      return more.length && known.length < 10_000 ? all([...known, ...more]) : [...known, ...more];
-    };
-    return all([]);
+  async function entries(folder) {
+    const [reader, known] = [folder.createReader(), []];
+    for (;;) {
+      const more = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      known.push(...more);
+      if (!more.length || known.length >= 10_000) return known;
+    }
   }
 
   async function drop(event) {

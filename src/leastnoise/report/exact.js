@@ -87,12 +87,15 @@ function general(x, digits) {
   return `${strip(mantissa)}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`;
 }
 
+// A missing field throws, as in Python; `get` returns `other` for it.
+const missing = (_, name) => { throw new RangeError(`no field ${String(name)}`); };
+const strict = new Proxy(Object.create(null), { get: missing });
+const get = (record, name, other = null) => (name in record ? record[name] : other);
+
 // Python's json.loads: whole numbers become BigInts, and a duplicate field is rejected.
 function loads(text) {
   let at = 0;
-  const fail = () => {
-    throw new SyntaxError("no JSON");
-  };
+  const fail = () => { throw new SyntaxError("no JSON"); };
   const take = (pattern) => {
     pattern.lastIndex = at;
     const match = pattern.exec(text);
@@ -121,7 +124,7 @@ function loads(text) {
       return items;
     }
     if (sign("{")) {
-      const record = Object.create(null);
+      const record = Object.create(strict);
       list("}", () => {
         const name = quoted();
         require(!(name in record), "A field is duplicate.");
@@ -160,18 +163,15 @@ function sha256(bytes) {
   const primes = [];
   for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p)) primes.push(n);
   const [k, h] = [primes.map((p) => root(p, 1 / 3)), primes.slice(0, 8).map((p) => root(p, 1 / 2))];
-  const rest = bytes.length % 64;
-  const end = new Uint8Array(rest < 56 ? 64 : 128);
-  end.set(bytes.subarray(bytes.length - rest));
-  end[rest] = 128;
-  new DataView(end.buffer).setBigUint64(end.length - 8, BigInt(bytes.length) * 8n);
+  const padded = new Uint8Array((bytes.length + 72) & ~63);
+  padded.set(bytes);
+  padded[bytes.length] = 128;
+  const view = new DataView(padded.buffer);
+  view.setBigUint64(padded.length - 8, BigInt(bytes.length) * 8n);
   const [w, turn] = [new Int32Array(64), (x, n) => (x >>> n) | (x << (32 - n))];
-  const add = (view, at) => {
-    for (let i = 0; i < 64; i++) {
-      if (i < 16) {
-        w[i] = view.getInt32(at + 4 * i);
-        continue;
-      }
+  for (let at = 0; at < padded.length; at += 64) {
+    for (let i = 0; i < 16; i++) w[i] = view.getInt32(at + 4 * i);
+    for (let i = 16; i < 64; i++) {
       const [a, b] = [w[i - 15], w[i - 2]];
       const low = turn(a, 7) ^ turn(a, 18) ^ (a >>> 3);
       w[i] = w[i - 16] + low + w[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10));
@@ -184,10 +184,7 @@ function sha256(bytes) {
       [x, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
     }
     [a, b, c, d, e, f, g, x].forEach((y, i) => (h[i] = (h[i] + y) | 0));
-  };
-  const view = new DataView(bytes.buffer, bytes.byteOffset);
-  for (let at = 0; at < bytes.length - rest; at += 64) add(view, at);
-  for (let at = 0; at < end.length; at += 64) add(new DataView(end.buffer), at);
+  }
   return h.map((y) => (y >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
@@ -212,17 +209,5 @@ function readCsv(text) {
   return rows.map((row) => Object.fromEntries(names.map((name, i) => [name, row[i]])));
 }
 
-// Python's ascii(): no control character, and no mark that turns a line, reaches the page.
-function show(value) {
-  const text = (typeof value === "string" ? value : dumps(value).slice(0, 200)).slice(0, 600);
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const escape = (letter) => {
-    const known = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", [quote]: `\\${quote}` };
-    const hex = letter.codePointAt(0).toString(16);
-    const [mark, digits] = hex.length <= 2 ? ["x", 2] : hex.length <= 4 ? ["u", 4] : ["U", 8];
-    return known[letter] ?? `\\${mark}${hex.padStart(digits, "0")}`;
-  };
-  const isSafe = (letter) => /[ -~]/.test(letter) && !`\\${quote}`.includes(letter);
-  const write = (letter) => (isSafe(letter) ? letter : escape(letter));
-  return `${quote}${[...text].map(write).join("")}${quote}`.slice(0, 300);
-}
+// JSON in ASCII: no control character, and no mark that turns a line, reaches the page.
+const show = (value) => dumps(value).slice(0, 300);

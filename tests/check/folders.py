@@ -1,0 +1,131 @@
+"""A golden release with one fact edited at a time, and the verdict on each folder.
+
+All files are sealed again after an edit, so that no other fact is false.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROWS = Path(__file__).parent.parent / "golden/releases/rows"
+PLAN, CERTIFICATE, SEAL, TABLE = "plan.json", "certificate.json", "release.json", "visits.parquet"
+Files = dict[str, bytes]
+_STD = 0.43489888364573054
+_SDMX = "STRUCTURE,STRUCTURE_ID,ACTION,STATISTIC,STD_DEV\n"
+
+
+def _with(record: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """The record with another value at a path."""
+    copy = json.loads(json.dumps(record))
+    inner = copy
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return copy
+
+
+def _folder(
+    *edits: tuple[str, tuple[Any, ...], Any], table: str = TABLE, text: str | None = None
+) -> Files:
+    """The release's files after edits of its records, and with another table, sealed again."""
+    files = {path.name: path.read_bytes() for path in ROWS.iterdir()}
+    content = files.pop(TABLE)
+    files[table] = content if text is None else text.encode()
+    for name in (PLAN, CERTIFICATE):
+        record = json.loads(files[name])
+        for file, path, value in edits:
+            record = _with(record, path, value) if file == name else record
+        files[name] = json.dumps(record).encode()
+    digests = {n: hashlib.sha256(c).hexdigest() for n, c in files.items() if n != SEAL}
+    seal = json.loads(files[SEAL]) | {"files": digests}
+    for file, path, value in edits:
+        seal = _with(seal, path, value) if file == SEAL else seal
+    return files | {SEAL: json.dumps(seal).encode()}
+
+
+def _series(planned: Any, *index: Any) -> Files:
+    seal = [(SEAL, ("release",), number) for number in index]
+    return _folder((PLAN, ("series",), {"releases": planned}), *seal)
+
+
+@cache
+def folders() -> dict[str, tuple[Files, str]]:
+    """Folders and the verdicts on them, by name."""
+    part, csv = ("noisy_parts", 0), "region,count,{}\nn,1,{}\ns,0,{}\n"
+    proved = {
+        "as it was": _folder(),
+        "an entry": _folder((SEAL, ("entry",), 1)),
+        "the second of four releases": _series(4, 2),
+        "the last of four releases": _series(4, 4),
+        "a table in CSV": _folder(table="visits.csv", text=csv.format("count_std", _STD, _STD)),
+        "an empty table": _folder(table="visits.csv", text=""),
+        "labelled columns": _folder(
+            table="visits.csv", text=csv.format("count_std: noise", _STD, _STD)
+        ),
+        "a table in JSON": _folder(table="visits.json", text=json.dumps([{"count_std": _STD}])),
+        "SDMX": _folder(
+            table="visits.csv", text=f"{_SDMX}a,b,c,count,{_STD}\na,b,c,sum_visits,7\n"
+        ),
+        "a workbook": _folder(table="tables.xlsx", text="a"),
+        "a statistic without noise": _folder((PLAN, (*part, "errors", 0, "statistic"), "a")),
+    }
+    proved |= {
+        f"{key}, whose errors aren't compared": _folder(
+            (PLAN, (*part, key), []), (PLAN, (*part, "errors", 0, "std"), 7)
+        )
+        for key in ("margins", "cumulative", "levels")
+    }
+    rejected = {
+        "another kind of seal": _folder((SEAL, ("kind",), "a")),
+        "a list of files": _folder((SEAL, ("files",), [])),
+        "entry 0": _folder((SEAL, ("entry",), 0)),
+        "an entry as text": _folder((SEAL, ("entry",), "1")),
+        "release 0": _series(4, 0),
+        "release 5 of 4": _series(4, 5),
+        "no release of 4": _series(4),
+        "release 1 of 1": _folder((SEAL, ("release",), 1)),
+        "0 releases": _series(0, 1),
+        "4.0 releases": _series(4.0, 1),
+        "another digest": _folder((SEAL, ("files", PLAN), "0" * 64)),
+        "another plan's version": _folder((PLAN, ("version",), 2)),
+        "another rule": _folder((PLAN, ("rule",), "a")),
+        "a rho": _folder((PLAN, ("rho",), "1")),
+        "another epsilon": _folder((PLAN, ("epsilon",), "4")),
+        "another delta": _folder((PLAN, ("delta",), "1e-9")),
+        "other neighbours": _folder(
+            (PLAN, ("neighbours",), "replace-one"),
+            (CERTIFICATE, ("draws", 0, "certificate", "neighbours"), "add-remove"),
+        ),
+        "other noise": _folder((PLAN, (*part, "noise"), "laplace")),
+        "another scale": _folder((PLAN, (*part, "scale"), "2")),
+        "another grid": _folder((PLAN, (*part, "grid"), "1")),
+        "a table of another name": _folder(table="a.csv", text="a"),
+        "a workbook of another name": _folder(table="a.xlsx", text="a"),
+        "a part of another name": _folder((PLAN, (*part, "name"), "a")),
+        "keys without a table": _folder((PLAN, ("keys",), [{"name": "a"}])),
+        "quantiles without a table": _folder((PLAN, ("quantiles",), [{"name": "a"}])),
+        "std in the plan": _folder((PLAN, (*part, "errors", 0, "std"), _STD * (1 + 2e-6))),
+        "std of persons": _folder(
+            (PLAN, (*part, "errors", 0, "statistic"), "count_units"),
+            (PLAN, (*part, "errors", 0, "std"), 7),
+        ),
+        "std in CSV": _folder(table="visits.csv", text=csv.format("count_std", _STD, 7)),
+        "std of labelled columns": _folder(
+            table="visits.csv", text=csv.format("count_std: noise", 7, _STD)
+        ),
+        "std in JSON": _folder(table="visits.json", text=json.dumps([{"count_std": 7}])),
+        "std in SDMX": _folder(table="visits.csv", text=f"{_SDMX}a,b,c,count,7\n"),
+    }
+    for name in ("", ".", "..", "/etc/passwd", "a\\b", "a:b", "a\0b"):
+        rejected[f"a file {name!r}"] = _folder((SEAL, ("files", name), "0" * 64))
+    for name in (PLAN, CERTIFICATE, "spec.toml"):
+        files = _folder()
+        seal = json.loads(files[SEAL])
+        del seal["files"][name]
+        rejected[f"{name} not sealed"] = files | {SEAL: json.dumps(seal).encode()}
+    known = {name: (files, "proved") for name, files in proved.items()}
+    return known | {name: (files, "rejected") for name, files in rejected.items()}
