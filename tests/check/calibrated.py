@@ -17,6 +17,7 @@ from typing import Any
 import leastnoise as ln
 from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import write_record
 from leastnoise.certificate.unlisted import CERTAIN, KeysCertificate, bound_basic
 from leastnoise.errors import NotApplicable
@@ -158,6 +159,46 @@ def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
         ("one limit", {name: two[name][:1] for name in two}, "rejected"),
     ):
         known[name] = limit | edits, verdict
+    return known
+
+
+@cache
+def quantiles() -> dict[str, tuple[dict[str, Any], str]]:
+    """Certificates of chosen quantiles that spend ε exactly, edits of them, and verdicts."""
+    known: dict[str, tuple[dict[str, Any], str]] = {}
+    several = ("0.1", "0.2", "0.5", "0.7", "0.95")
+    for neighbours in NEIGHBOURS:
+        for groups in (1, 2):
+            for levels in (("0.3",), ("0.1", "0.7"), several):
+                record = QuantileCertificate.best(
+                    epsilon=Fraction(1),
+                    levels=tuple(map(Fraction, levels)),
+                    candidates=50,
+                    parts=4,
+                    groups=groups,
+                    reach=Fraction(3),
+                    neighbours=neighbours,
+                ).to_record()
+                name = f"{len(levels)} quantiles in {groups}, {neighbours}"
+                known[name] = record, "proved"
+                known[f"{name}, ε too small"] = record | {"epsilon": "0.999999999"}, "rejected"
+                rates = record["rates"]
+                for i in range(len(rates)):
+                    changed = [
+                        *rates[:i],
+                        f"{float(Fraction(rates[i])) * 1.001:.9g}",
+                        *rates[i + 1 :],
+                    ]
+                    known[f"{name}, rate {i}"] = record | {"rates": changed}, "rejected"
+    lowest, short, higher = ["1e-9", *rates[1:]], rates[:-1], ["1e9", *rates[1:]]
+    known["a lower rate"] = record | {"rates": lowest}, "proved"
+    known["a rate too few"] = record | {"rates": short}, "rejected"
+    known["a much higher rate"] = record | {"rates": higher}, "rejected"
+    known["levels that fall"] = record | {"levels": [*several[::-1]]}, "rejected"
+    known["equal levels"] = record | {"levels": ["0.1", "0.1", *several[2:]]}, "rejected"
+    known["a level of 0"] = record | {"levels": ["0", *several[1:]]}, "rejected"
+    known["a level of 1"] = record | {"levels": [*several[:-1], "1"]}, "rejected"
+    known["no parts"] = record | {"parts": 0}, "rejected"
     return known
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
 from flint import acb, arb, ctx
 
@@ -32,8 +33,10 @@ from leastnoise.noise.steps.law import TruncatedStaircase
 from tests.attacks import edits
 from tests.check import calibrated
 from tests.check.folders import folders
+from tests.check.plans import plans
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+RELEASE = GOLDEN / "releases/rows"
 EDITS = 12
 """Edits of each statement, from a seed of its own."""
 _NAMED = ("epsilon", "delta", "scale", "bound", "threshold", "reach", "decay", "rates", "rate")
@@ -63,16 +66,22 @@ def releases() -> list[Path]:
 
 def verdict(checker: Any, text: str) -> str:
     """The verdict on a text: "proved", "rejected", "not checked" or "no JSON"."""
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
+    return verdict_and_lines(checker, text)[0]
+
+
+def verdict_and_lines(checker: Any, text: str) -> tuple[str, str]:
+    """The verdict on a text, and the lines that are printed."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
             record = checker.parse(text.encode("utf-8", "surrogatepass"))
-            return "proved" if checker.check_certificate(record) else "not checked"
-    except checker.Rejected:
-        return "rejected"
-    except checker.NotChecked:
-        return "not checked"
-    except (ValueError, RecursionError):
-        return "no JSON"
+            verdict = "proved" if checker.check_certificate(record) else "not checked"
+        except checker.Rejected:
+            verdict = "rejected"
+        except checker.NotChecked:
+            verdict = "not checked"
+        except (ValueError, RecursionError):
+            verdict = "no JSON"
+    return verdict, printed.getvalue()
 
 
 def verdict_on_files(checker: Any, files: dict[str, bytes]) -> str:
@@ -84,6 +93,29 @@ def verdict_on_files(checker: Any, files: dict[str, bytes]) -> str:
             return "proved" if checker.check_release(Path(folder)) else "not checked"
         except checker.Rejected:
             return "rejected"
+
+
+def exit_code(checker: Any, *arguments: object) -> int:
+    """The exit code of the checker's command."""
+    command = ["leastnoise-check", *map(str, arguments)]
+    with mock.patch("sys.argv", command), contextlib.redirect_stdout(io.StringIO()):
+        return checker.main()
+
+
+def exit_codes(checker: Any) -> list[int]:
+    """The exit codes of wrong usage, of a release, and of texts with each of the verdicts."""
+    known = statements()
+    plan = known["release zcdp"] | {"epsilon": "19.9"}
+    codes = [exit_code(checker), exit_code(checker, "-h"), exit_code(checker, RELEASE, RELEASE)]
+    codes.append(exit_code(checker, RELEASE))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.json"
+        for record in (known["gaussian"], known["cactus"], plan, {}, [], float("inf")):
+            path.write_text(json.dumps(record))
+            codes.append(exit_code(checker, path))
+        path.write_text("")
+        codes.append(exit_code(checker, path))
+    return codes
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -249,23 +281,28 @@ def cases() -> dict[str, Callable[[Any], Any]]:
     def check_case(text: str) -> Callable[[Any], Any]:
         return lambda checker: verdict(checker, text)
 
+    def of_record(record: Any) -> Callable[[Any], Any]:
+        return lambda checker: verdict_and_lines(checker, json.dumps(record))
+
     def of_folder(folder: Path) -> Callable[[Any], Any]:
-        def outcome(checker: Any) -> tuple[bool, bool]:
+        def outcome(checker: Any) -> tuple[bool, str]:
             with contextlib.redirect_stdout(io.StringIO()) as printed:
                 proved = checker.check_release(folder)
-            return proved, "standard deviations" in printed.getvalue()
+            return proved, printed.getvalue()
 
         return outcome
 
     records = statements() | calibrated.records() | calibrated.swapped() | calibrated.without_law()
-    records |= {name: record for name, (record, _) in calibrated.false_steps().items()}
+    steps = calibrated.false_steps() | calibrated.quantiles() | plans()
+    records |= {name: record for name, (record, _) in steps.items()}
 
     def of_files(files: dict[str, bytes]) -> Callable[[Any], Any]:
         return lambda checker: verdict_on_files(checker, files)
 
-    known = {name: check_case(json.dumps(record)) for name, record in records.items()}
+    known = {name: of_record(record) for name, record in records.items()}
     known |= {f"folder, {name}": of_files(files) for name, (files, _) in folders().items()}
     known |= {f"folder {folder.name}": of_folder(folder) for folder in releases()}
+    known["exit codes"] = exit_codes
     known["deviations"] = lambda checker: list(deviations(checker))
     known["numbers"] = lambda checker: list(numbers(checker))
     return known | {f"edited {name}": check_case(text) for name, text in texts()}

@@ -14,6 +14,7 @@ from typing import Any
 ROWS = Path(__file__).parent.parent / "golden/releases/rows"
 PLAN, CERTIFICATE, SEAL, TABLE = "plan.json", "certificate.json", "release.json", "visits.parquet"
 Files = dict[str, bytes]
+_BUDGET = ("epsilon", "delta")
 _STD = 0.43489888364573054
 _SDMX = "STRUCTURE,STRUCTURE_ID,ACTION,STATISTIC,STD_DEV\n"
 
@@ -47,6 +48,29 @@ def _folder(
     return files | {SEAL: json.dumps(seal).encode()}
 
 
+def _laplace(std: float, **part: Any) -> Files:
+    """The folder with Laplace noise on 4 numbers; the plan's part has other fields `part`."""
+    lines = (ROWS.parent.parent / "statements.jsonl").read_text().splitlines()
+    record = next(e["record"] for e in map(json.loads, lines) if e["name"] == "laplace")
+    law = {"noise": "laplace", "scale": record["noise"]["parameters"]["scale"]}
+    here = ("noisy_parts", 0)
+    edits = [(PLAN, (*here, key), value) for key, value in (law | part).items()]
+    edits += [(file, (key,), record[key]) for file in (PLAN, CERTIFICATE) for key in _BUDGET]
+    return _folder(
+        (CERTIFICATE, ("draws", 0, "certificate"), record),
+        (PLAN, (*here, "grid"), record["grid"]),
+        (PLAN, (*here, "errors", 0, "std"), std),
+        *edits,
+    )
+
+
+def _twice(std: float) -> Files:
+    """The folder whose plan has the part twice, as two statistics with noise of their own."""
+    part = json.loads((ROWS / PLAN).read_text())["noisy_parts"][0]
+    part["errors"][0]["std"] = std
+    return _folder((PLAN, ("noisy_parts",), [part, part]))
+
+
 def _series(planned: Any, *index: Any) -> Files:
     seal = [(SEAL, ("release",), number) for number in index]
     return _folder((PLAN, ("series",), {"releases": planned}), *seal)
@@ -72,6 +96,12 @@ def folders() -> dict[str, tuple[Files, str]]:
         ),
         "a workbook": _folder(table="tables.xlsx", text="a"),
         "a statistic without noise": _folder((PLAN, (*part, "errors", 0, "statistic"), "a")),
+    }
+    std = 2**0.5 * float.fromhex("0x1.7f3bafbb723bdp+0")  # of the golden statement "laplace"
+    proved |= {
+        "Laplace noise in 4 cells": _laplace(std, cells=4),
+        "Laplace noise in 2 cells with means": _laplace(7, cells=2),
+        "two parts of one name": _twice(7),
     }
     proved |= {
         f"{key}, whose errors aren't compared": _folder(
@@ -109,6 +139,7 @@ def folders() -> dict[str, tuple[Files, str]]:
         "keys without a table": _folder((PLAN, ("keys",), [{"name": "a"}])),
         "quantiles without a table": _folder((PLAN, ("quantiles",), [{"name": "a"}])),
         "std in the plan": _folder((PLAN, (*part, "errors", 0, "std"), _STD * (1 + 2e-6))),
+        "std of Laplace noise": _laplace(7, cells=4),
         "std of persons": _folder(
             (PLAN, (*part, "errors", 0, "statistic"), "count_units"),
             (PLAN, (*part, "errors", 0, "std"), 7),

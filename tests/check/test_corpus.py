@@ -13,6 +13,7 @@ import pytest
 import leastnoise_check as checker
 from tests.check import calibrated, corpus
 from tests.check.folders import folders
+from tests.check.plans import plans
 
 SOURCE = Path(checker.__file__)
 NOT_CHECKED = {
@@ -54,9 +55,12 @@ def test_keys_and_limits_are_proved(name: str) -> None:
     assert corpus.verdict(checker, json.dumps(calibrated.without_law()[name])) == "proved"
 
 
-@pytest.mark.parametrize("name", calibrated.false_steps())
-def test_keys_and_limits_at_the_edge_of_the_truth(name: str) -> None:
-    record, verdict = calibrated.false_steps()[name]
+EDGES = calibrated.false_steps() | calibrated.quantiles() | plans()
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_steps_at_the_edge_of_the_truth(name: str) -> None:
+    record, verdict = EDGES[name]
     assert corpus.verdict(checker, json.dumps(record)) == verdict
 
 
@@ -113,6 +117,10 @@ def test_how_many_keys_one_person_has_is_printed(capsys: pytest.CaptureFixture[s
 def test_edited_folders(name: str) -> None:
     files, verdict = folders()[name]
     assert corpus.verdict_on_files(checker, files) == verdict
+
+
+def test_exit_codes() -> None:
+    assert corpus.exit_codes(checker) == [2, 2, 2, 0, 0, 3, 3, 1, 1, 1, 2]
 
 
 def test_numbers_hold_the_true_ones_and_are_close() -> None:
