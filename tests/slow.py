@@ -53,6 +53,7 @@ _SEVERAL = {  # tests that belong to several packages
 _PACKAGING = {"pyproject.toml", "constraints.txt"}
 _OF_ALL = "conftest.py"  # at the root: every test is run with it
 _DENSE_EXAMPLES = {  # docstrings that compute for seconds
+    "leastnoise.audit.audit.audit_mechanism",
     "leastnoise.learn.steps.StepAccountant",
     "leastnoise.learn.steps.noise_multiplier",
 }

@@ -59,10 +59,12 @@ def test_it_builds_without_a_warning_and_has_every_page(site: Path) -> None:
     assert {name.replace(".html", ".md") for name in _pages(site)} >= built
 
 
+@pytest.mark.dense
 def test_it_has_the_page_that_checks_releases(site: Path) -> None:
     assert (site / "check.html").read_text() == check_page()
 
 
+@pytest.mark.dense
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     loads = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)="?([^"\s>]+)')
     for name, text in _pages(site).items():
@@ -70,6 +72,7 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
         assert not results, (name, results)
 
 
+@pytest.mark.dense
 def test_every_formula_is_mathml(site: Path) -> None:
     for name, text in _pages(site).items():
         source = DOCS / Path(name).with_suffix(".md")
@@ -83,6 +86,7 @@ def _prose(page: Path) -> str:
     return re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
 
 
+@pytest.mark.dense
 def test_every_public_name_is_in_the_api(site: Path) -> None:
     text = "".join((site / page).read_text() for page in _pages(site) if page.startswith("api/"))
     names = [f"leastnoise.{name}" for name in PUBLIC if name not in {"errors", "noise"}]

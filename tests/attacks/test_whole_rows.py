@@ -23,6 +23,8 @@ from leastnoise.tables.rows import bounding, source
 _TABLES = 3
 _PERSONS = 3
 _REGIONS = ["north", "south", "west"]
+_OF_ALL = {"max_rows": 5}
+_OF_GROUPS = {"max_rows": 4, "max_rows_per_group": 2}
 
 
 def _cumulative(neighbours: str) -> dict[str, Any]:
@@ -66,10 +68,16 @@ def _rows_of(random: Random) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "neighbours"),
-    [(_cumulative, "add-remove"), (_cumulative, "replace-one"), (_series, "add-remove")],
+    ("spec", "neighbours", "limits"),
+    [
+        (_cumulative, "add-remove", _OF_ALL),
+        (_cumulative, "replace-one", _OF_GROUPS),
+        (_series, "add-remove", _OF_ALL),
+        pytest.param(_cumulative, "add-remove", _OF_GROUPS, marks=pytest.mark.dense),
+        pytest.param(_cumulative, "replace-one", _OF_ALL, marks=pytest.mark.dense),
+        pytest.param(_series, "add-remove", _OF_GROUPS, marks=pytest.mark.dense),
+    ],
 )
-@pytest.mark.parametrize("limits", [{"max_rows": 5}, {"max_rows": 4, "max_rows_per_group": 2}])
 def test_a_person_moves_whole_rows_within_the_limit(
     tmp_path: Path, spec: Any, neighbours: str, limits: dict[str, int]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ PROBLEMS: dict[str, tuple[str, Sensitivity, int]] = {
 }
 
 
+@cache
 def certificate(name: str) -> Certificate:
     family, sensitivity, dimension = PROBLEMS[name]
     question = Question(budget=BUDGET, sensitivities=(sensitivity,), dimension=dimension)

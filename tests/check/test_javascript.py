@@ -201,12 +201,9 @@ CALLS = [
     "integral b-3",
     *(f"exp b{x}" for x in ("0", "-3", "1/3", "-999", "-1001", "20")),
     *(f"normal b{x}" for x in ("0", "9", "-77/3", "1/3")),
-    *(f"bessel_k b{x}" for x in ("1/10000", "1/2", "9", "120")),
+    *(f"bessel_k b{x}" for x in ("1/2", "9")),
     *(f"cap m{m} b{c} b{w}" for m, c, w in (("-1/2", 1, "1/2"), ("0", -2, "1"), ("7/2", 3, "1/4"))),
-    *(
-        f"l2 f{square} i{d} f{e}"
-        for square, d, e in (("4", 2, "1"), ("9/4", 3, "1/2"), ("1", 12, 0))
-    ),
+    *(f"l2 f{square} i{d} f{e}" for square, d, e in (("4", 2, "1"),)),
     *(f"gaussian f{square} f{e}" for square, e in (("1/9", "1"), ("4", "0"), ("1/100", "1/3"))),
     *(
         f"truncated_laplace f{t} f{a} f{e}"
@@ -214,6 +211,7 @@ CALLS = [
     ),
 ]
 """Functions and their arguments: balls (b), fractions (f), whole numbers (i), halves (m)."""
+LONG_CALLS = ["bessel_k b1/10000", "bessel_k b120", "l2 f9/4 i3 f1/2", "l2 f1 i12 f0"]
 
 
 def _python_call(name: str, *arguments: str) -> list[str]:
@@ -230,8 +228,11 @@ def _javascript_call(name: str, *arguments: str) -> str:
     return f"[{call}].flat().map((ball) => `${{ball.low}} ${{ball.high}}`)"
 
 
-def test_functions_enclose_numbers_alike() -> None:
-    calls = [call.split() for call in CALLS]
+@pytest.mark.parametrize(
+    "several", [CALLS, pytest.param(LONG_CALLS, marks=pytest.mark.dense)], ids=["short", "long"]
+)
+def test_functions_enclose_numbers_alike(several: list[str]) -> None:
+    calls = [call.split() for call in several]
     source = "".join(path.read_text() for path in SCRIPTS)
     listed = ", ".join(_javascript_call(*call) for call in calls)
     source += f"console.log(JSON.stringify([{listed}]));"

@@ -18,6 +18,7 @@ from leastnoise.noise.trees.levels import node_laws
 from leastnoise.noise.trees.shape import split_branches
 from leastnoise.workloads.marginal import Marginals
 from leastnoise.workloads.marginal_bounds import bound
+from tests.grids import thin
 
 PURE, LITTLE = Budget(epsilon=1, delta=0), Budget(epsilon=1, delta="1e-5")
 ONE = math.log(float(least_variance(PURE)))
@@ -30,7 +31,9 @@ def children_of(*branches: int, levels: int) -> Any:
     return nodes
 
 
-@pytest.mark.parametrize("sizes", [(7,), (50, 60), (20, 2, 10), (3, 1, 2)])
+@pytest.mark.parametrize(
+    "sizes", thin([(7,), (50, 60), (20, 2, 10), (3, 1, 2)], 2, has_one_name=True)
+)
 @pytest.mark.parametrize("budget", [PURE, LITTLE])
 def test_of_even_trees_it_is_the_bound_for_margins(sizes: Any, budget: Budget) -> None:
     depth = len(sizes)
@@ -60,7 +63,7 @@ def dense(children: Any, *, root: bool) -> tuple[Any, Any]:
     return np.vstack(rows), np.concatenate([np.full(len(row), 1 / len(row)) for row in rows])
 
 
-@pytest.mark.parametrize(("children", "root"), TREES)
+@pytest.mark.parametrize(("children", "root"), thin(TREES, 2))
 def test_no_matrix_is_better_and_one_is_as_good(children: Any, root: bool) -> None:
     """By Theorem 1 a matrix X with X_ii <= 1 has it: here the best, found without any symmetry."""
     queries, weights = dense(children, root=root)

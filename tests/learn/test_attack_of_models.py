@@ -13,6 +13,7 @@ from leastnoise.learn.plan import TrainingPlan
 from tests.attacks import test_models as models
 from tests.attacks.guard import case_of
 from tests.attacks.pinned import MENDED
+from tests.grids import thin
 
 CASES: Any = MENDED["models"]
 FREE = [case for case in CASES if "max_iter" not in case]
@@ -26,7 +27,7 @@ def test_a_model_of_zeros_is_told(case: Any, monkeypatch: pytest.MonkeyPatch) ->
         models.attack(case)
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", thin(range(5), 2))
 def test_a_model_of_zeros_is_told_in_what_is_drawn(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from leastnoise.noise.kernels.law import GaussianMixture
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import log_divergence, peaks
 from leastnoise.noise.question import Loss, Question
+from tests.grids import thin
 from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 
 PROMISED = Fraction(1, 10**9)
@@ -45,12 +46,15 @@ def test_reference_scales(
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "modes", "mae"),
-    [
-        ("1", "1e-2", 4, 0.92847213),
-        ("0.5", "1e-4", 16, 1.9938285),
-        ("2", "1e-2", 3, 0.44842935),
-        ("5", "1e-2", 4, 0.19124302),
-    ],
+    thin(
+        [
+            ("0.5", "1e-4", 16, 1.9938285),
+            ("1", "1e-2", 4, 0.92847213),
+            ("2", "1e-2", 3, 0.44842935),
+            ("5", "1e-2", 4, 0.19124302),
+        ],
+        2,
+    ),
 )
 def test_modes_are_searched(*, epsilon: str, delta: str, modes: int, mae: float) -> None:
     """The exact improvements over the Gaussian are 38.03, 57.60, 49.65 and 57.90 %."""

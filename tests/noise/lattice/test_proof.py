@@ -17,6 +17,7 @@ from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.lattice.proof import delta_ball
+from tests.grids import thin
 
 LAW = DiscreteStaircase(scale=1, cells=1, masses=(4, 2, 1))
 
@@ -47,7 +48,7 @@ def _tail_masses(kind: str) -> tuple[int, ...]:
     return tuple(masses)
 
 
-@pytest.mark.parametrize("shift", [1, 2, 5, 60])
+@pytest.mark.parametrize("shift", thin([1, 2, 5, 60], 2))
 @pytest.mark.parametrize("epsilon", ["0", "1/2", "0.4999999", "0.693147", "-0.3", "-200", "30"])
 @pytest.mark.parametrize("kind", ["steps", "a bit less", "a bit more", "powers of two", "equal"])
 def test_places_that_are_ruled_out_add_nothing(kind: str, epsilon: str, shift: int) -> None:

@@ -22,6 +22,7 @@ from leastnoise.noise.trees import next_leaf
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.next_leaf import draw_next_leaf, start_sums, sums_after
 from leastnoise.noise.trees.sampler import draw_cells
+from tests.grids import thin
 
 Floats = NDArray[np.float64]
 WEEKS = Agreeing(
@@ -79,7 +80,7 @@ def test_the_laws_of_all_turns_make_the_law_of_the_tree(noise: Agreeing) -> None
         assert sums == start_sums(noise)  # all nodes have ended
 
 
-@pytest.mark.parametrize("noise", TREES[:4], ids=str)
+@pytest.mark.parametrize("noise", thin(TREES[:4], 2), ids=str)
 def test_a_word_draws_its_quantile(noise: Agreeing) -> None:
     sums = tuple(range(1, len(noise.branches) + 1))
     law = law_of(noise, 1, sums)

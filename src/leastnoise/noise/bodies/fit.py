@@ -85,7 +85,7 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
     _refuse_known(family, form)
     if family is KNorm:
         return KNorm(scale=1 / largest, body=form)
-    name, first, law_at = _SHAPES[family]
+    name, _, law_at = _SHAPES[family]
     if family is not TwoSidedLaplace:
         _refuse_long(family, form.dimension, largest)
     if derived := sorted(set(question.fixed) - {name}):
@@ -93,6 +93,13 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
         raise NotApplicable(family=family.name, why=why)
     if name in question.fixed:
         return law_at(form, largest, Fraction(question.fixed[name]))
+    return _find_best_law(family, form, largest, question.loss)
+
+
+@lru_cache(maxsize=64)  # a later release of the same queries asks for it again
+def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) -> Any:
+    """The law of `family` on the set `form` whose shape has the smallest loss."""
+    _, first, law_at = _SHAPES[family]
     least, most = _LIMITS[family]
 
     def law_of_shape(shape: float) -> Any:
@@ -100,9 +107,7 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
 
     grid = first(form.dimension, float(largest))
     rounds = 34  # finds γ or the core to 1e-7, where the loss is flat
-    return law_of_shape(
-        minimise(lambda shape: question.loss.of(law_of_shape(shape)), grid, rounds=rounds)
-    )
+    return law_of_shape(minimise(lambda shape: loss.of(law_of_shape(shape)), grid, rounds=rounds))
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:

@@ -82,6 +82,9 @@ def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: f
     several = question.compositions > 1 and question.sampling_rate == 1
     if not several or not question.budget.delta or not question.budget.epsilon:
         return None
+    gaussian_loss = _loss_of_gaussian(question, _gaussian_sigma(question))
+    if "decay" not in question.fixed and gaussian_loss < loss * (1 - _ROUNDING):
+        return None  # the search tries a single Gaussian, too
     least = question.loss.of(find_in_floats(family, question))
     if least <= loss * (1 + _SURE):
         return None

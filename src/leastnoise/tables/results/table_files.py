@@ -8,14 +8,13 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from leastnoise import _files
 from leastnoise.tables.results import observations
 from leastnoise.tables.results.headers import SEPARATOR
 from leastnoise.tables.results.table import key_names, result_columns
 from leastnoise.tables.results.workbook import WORKBOOK, read_sheet, values_in_cells
 from leastnoise.tables.values import parquet_rows
+from leastnoise.tables.values.connection import open_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -245,7 +244,7 @@ def _write_parquet(table: Table, path: Path) -> None:
         first = next((value for value in values if value is not None), 0.0 if values else "")
         kind = _SQL_TYPES[type(first)]
         parts.append(f"unnest(?::{kind}[]) AS {_quoted_name(name)}")
-    with duckdb.connect() as connection:
+    with open_cursor() as connection:
         rows = connection.sql(f"SELECT {', '.join(parts)}", params=list(table.columns.values()))
         rows.write_parquet(str(path))
 

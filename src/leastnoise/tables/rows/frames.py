@@ -144,6 +144,11 @@ class Frame(Input):
     def name(self) -> str:
         return "the frame"
 
+    @property
+    def is_inspected(self) -> bool:
+        """False, since a frame has no file."""
+        return False
+
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
         """The columns of the schema."""
         return [

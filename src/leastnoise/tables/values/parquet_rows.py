@@ -19,7 +19,7 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import MOST_DIGITS, FileRows, StoredColumn, within_precision
-from leastnoise.tables.values.connection import open_connection
+from leastnoise.tables.values.connection import open_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -75,7 +75,7 @@ def open_rows(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
     The content is copied, because DuckDB opens files by name, and the name could lead to another
     file by now.
     """
-    with spill.folder() as folder, open_connection(memory_limit=_MEMORY) as connection:
+    with spill.folder() as folder, open_cursor(memory_limit=_MEMORY) as connection:
         copy = folder / "table.parquet"
         copy.write_bytes(content)
         yield connection.read_parquet(escape_pattern(copy), hive_partitioning=False)

@@ -20,7 +20,7 @@ from leastnoise.tables.rows.duckdb.inputs import RowReading
 from leastnoise.tables.rows.engine import Engine, sort_casts
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import as_day, as_seconds, casts_by_use, finite
-from leastnoise.tables.values.connection import open_connection
+from leastnoise.tables.values.connection import open_connection, open_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ def list_columns(source: Input) -> list[tuple[str, StoredColumn]]:
     Raises SourceError if the source can't be read, or if temporary files can't be created.
     """
     _rehearse(source)
-    with open_connection() as connection:
+    with open_connection() if source.is_inspected else open_cursor() as connection:
         return source.columns(connection)
 
 

@@ -58,6 +58,11 @@ class Input(ABC):
         return True
 
     @property
+    def is_inspected(self) -> bool:
+        """True if DuckDB opens a file to list the columns."""
+        return True
+
+    @property
     @abstractmethod
     def name(self) -> str:
         """The name in messages."""
@@ -97,6 +102,11 @@ class CsvFile(Input):
     @property
     def typed(self) -> bool:
         """False, since all columns are text."""
+        return False
+
+    @property
+    def is_inspected(self) -> bool:
+        """False, since we read the header."""
         return False
 
     @property
@@ -186,6 +196,10 @@ class SeveralFiles(Input):
     @property
     def typed(self) -> bool:
         return all(part.file.typed for part in self.parts)
+
+    @property
+    def is_inspected(self) -> bool:
+        return any(part.file.is_inspected for part in self.parts)
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
         """The columns of all files; raises SourceError if two files differ."""

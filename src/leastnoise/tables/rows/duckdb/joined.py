@@ -64,6 +64,10 @@ class Joined(Input):
     def typed(self) -> bool:
         return all(rows.typed for rows in (self.left, *(side.rows for side in self.sides)))
 
+    @property
+    def is_inspected(self) -> bool:
+        return any(rows.is_inspected for rows in (self.left, *(side.rows for side in self.sides)))
+
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
         """The columns of all tables; a name that two tables have can't be used."""
         listed = [(self.left, self.left.columns(connection))]
