@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
+from leastnoise.tables.layout.boundings import (
+    ONE_ROW,
+    Bounding,
+    FewGroups,
+    FirstCells,
+    InBall,
+    InCells,
+    integer_limits,
+)
 from leastnoise.tables.layout.choices import list_cell_boundings, most_rows
 from leastnoise.tables.layout.layout import (
     ASSUMED,
@@ -23,15 +32,6 @@ from leastnoise.tables.layout.layout import (
     MAX_UNITS,
     Layout,
     LayoutError,
-)
-from leastnoise.tables.layout.limits import (
-    ONE_ROW,
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    integer_limits,
 )
 from leastnoise.tables.layout.unit_groups import groups_of_unit, limits_of
 from leastnoise.tables.spec.query import ACCURACY, TREE, PrivateKeys

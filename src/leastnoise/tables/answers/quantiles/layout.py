@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import found_bounds, missing
 from leastnoise.tables.layout.axes import Nearest, Unlisted, axes_of
+from leastnoise.tables.layout.boundings import ONE_ROW, FewGroups, InCells
 from leastnoise.tables.layout.choices import bound_groups, most_rows
 from leastnoise.tables.layout.lay_out import find_bits, reads_tree, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.layout.limits import ONE_ROW, FewGroups, InCells
 from leastnoise.tables.layout.quantile_layout import QuantileLayout
 from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.column import Column, list_candidates
@@ -30,8 +30,8 @@ from leastnoise.tables.statistics.registry import quantiles_by_column
 from leastnoise.tables.statistics.totals import Count
 
 if TYPE_CHECKING:
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 

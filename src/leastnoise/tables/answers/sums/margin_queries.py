@@ -29,9 +29,9 @@ from leastnoise.tables.answers.sums.problems import (
     name_problems,
 )
 from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
-from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.layout.unit_groups import groups_of_unit
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -267,7 +267,7 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
     With several numbers in a cell, the first set is a hull of boxes and the last a ball. A table's
     numbers are sums of the cells' numbers. So their gauge Σ_j M_j is at most the gauge of the
     cells, and the same holds for the numbers that one unit adds. Therefore bounds on units by
-    `limits` and `replaced` hold for every table.
+    `boundings` and `replaced` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
