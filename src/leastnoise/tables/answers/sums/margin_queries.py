@@ -33,7 +33,6 @@ from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InBall, InCe
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.unit_groups import groups_of_unit
-from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workloads.contrasts import squared_reach
@@ -380,7 +379,7 @@ class MarginQueries(QueryKind):
         if not 2 <= len(columns) <= most:
             hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
             yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
-        elif any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values()):
+        elif spec.has_unlisted_keys(query):
             yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
         elif listed is not None:
             yield from listed_problems(listed, columns, key)
@@ -391,6 +390,7 @@ class MarginQueries(QueryKind):
         statistics, needs = zip(*asked.values(), strict=True)
         components = tuple(dict.fromkeys(component for need in needs for component in need))
         whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
+        whole = replace(whole, min_count=None, decides=None, suppressed_below=query.min_count)
         measured = measured_components(spec, components)
         whole = keep_listed(spec, query, whole, published_tables(query))
         whole = replace(whole, measured=measured, projected=query.clamp)

@@ -35,7 +35,6 @@ from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
 from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InCells
 from leastnoise.tables.layout.lay_out import lay_out_tree
-from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
 
@@ -404,7 +403,7 @@ def _cell_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         yield key, "Not used beside conditions: give group_by, or use another query."
     elif not groupings and query.histogram is None:
         yield key, "Expected the cells beside sums: group_by, or a histogram."
-    if any(isinstance(keys, PrivateKeys) for keys in groupings.values()):
+    if spec.has_unlisted_keys(query):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
     if query.keys_of_sums & {"margins", "levels"}:
         yield key, "Not used beside margins or levels: name their sums here, too."
