@@ -24,7 +24,7 @@ import duckdb
 from benchmarks.bench_sources import NAMES, ROWS, make, most_memory, spec_of
 from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout.limits import InCells, integer_limits
+from leastnoise.tables.layout.boundings import InCells, integer_limits
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.source import find_source

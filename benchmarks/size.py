@@ -44,8 +44,9 @@ _KINDS = {
 _OF_A_KIND = {
     "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
     "KeysCertificate", "KeysPlan", "Layout", "Levels", "Margins", "MeasuredSums", "NestedMargins",
-    "Plain", "Quantile", "QuantileCertificate", "QuantileLayout", "QuantilePlan", "Quantiles",
-    "Summed", "Sums", "ThresholdCertificate", "TreeSums", "WeightedSums",
+    "ListedQuantiles", "Plain", "Quantile", "QuantileCertificate", "QuantileKind", "QuantileLayout",
+    "QuantilePlan", "Quantiles", "QuantilesByChance", "QuantilesByTree", "QuantilesOfUnlisted",
+    "Summed", "Sums", "ThresholdCertificate", "TreeSums", "UnlistedQuantiles", "WeightedSums",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")
 _ASKING = ("cli", "report", *(f"tables/{folder}" for folder in _STATIONS))

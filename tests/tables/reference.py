@@ -225,18 +225,18 @@ def contributions(
                 add = 2**bits
                 if not all(has_value(row[other]) for other in others):
                     add = 0
-                elif kind in {"value", "square", "filled"}:
-                    computed = columns[name]
-                    add = fixed(
-                        row[name], computed, centre=centre, radius=radius, bits=bits, kind=kind
-                    )
                 elif kind == "outside":
                     x, (low, high) = number(row[name], None), map(float, columns[name]["bounds"])
                     add *= x is not None and not low <= x <= high
                 elif kind == "without":
                     add = 0 if has_value(row[name]) else add
-                elif name is not None and not has_value(row[name]):
-                    add = 0
+                elif kind == "count":
+                    add *= name is None or has_value(row[name])
+                else:
+                    computed = columns[name]
+                    add = fixed(
+                        row[name], computed, centre=centre, radius=radius, bits=bits, kind=kind
+                    )
                 mine[cell, i] = mine.get((cell, i), 0) + add
     return per_unit
 

@@ -1,4 +1,8 @@
-"""Tables that are sums of the same cells, and the interface of strategies for their noise."""
+"""Tables that are sums of the same cells, and the interface of strategies for their noise.
+
+A lower bound holds for the noise of every strategy, so that it isn't part of the interface. It
+follows from the tables and the budget alone: see `marginal_bounds`.
+"""
 
 from __future__ import annotations
 

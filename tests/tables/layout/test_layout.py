@@ -15,8 +15,8 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
 from leastnoise.tables.answers.kinds import lay_out_query
+from leastnoise.tables.layout.boundings import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.layout.layout import Layout
-from leastnoise.tables.layout.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.spec.model import Spec
 

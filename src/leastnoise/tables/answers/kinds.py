@@ -6,7 +6,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.answers.plain.layout import PlainQueries
-from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.answers.quantiles.layout import (
+    QuantilesByChance,
+    QuantilesByTree,
+    QuantilesOfUnlisted,
+)
 from leastnoise.tables.answers.selection.layout import SelectionQueries
 from leastnoise.tables.answers.sums.cumulative_queries import CumulativeQueries, CumulativeTotals
 from leastnoise.tables.answers.sums.level_queries import LevelQueries
@@ -15,8 +19,8 @@ from leastnoise.tables.answers.sums.nested_queries import NestedQueries
 from leastnoise.tables.answers.sums.series_queries import SeriesQueries
 from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
 from leastnoise.tables.answers.weighted.questions import SumQueries
+from leastnoise.tables.layout.lay_out import reads_tree
 from leastnoise.tables.layout.layout import SpecLayout
-from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
 
@@ -24,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.answers.base import Problem, QueryKind
+    from leastnoise.tables.answers.quantiles.layout import QuantileKind
     from leastnoise.tables.layout.lay_out import Parts
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
@@ -43,6 +49,7 @@ KINDS: tuple[QueryKind, ...] = (
     SERIES,
     SELECTION,
 )
+BY_CHANCE, BY_TREE, OF_UNLISTED = QuantilesByChance(), QuantilesByTree(), QuantilesOfUnlisted()
 _RANKS = "quantiles are chosen by a mechanism whose noise isn't Gaussian"
 
 
@@ -53,11 +60,18 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
     if query.by is not None:
         return SELECTION
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    private = any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values())
-    if private and not any(statistic.of_all_groups for statistic in asked):
+    unlisted = spec.has_unlisted_keys(query)
+    if unlisted and not any(statistic.of_all_groups for statistic in asked):
         numbers = query.statistics or query.histogram or query.conditions
         return UNLISTED if numbers else KEYS
     return next(kinds_of_sums(query), PLAIN)
+
+
+def quantile_kind(spec: Spec, query: Query) -> QuantileKind:
+    """The way to choose the quantiles of a query."""
+    if not reads_tree(spec, query):
+        return BY_CHANCE
+    return OF_UNLISTED if spec.has_unlisted_keys(query) else BY_TREE
 
 
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
@@ -110,6 +124,11 @@ def lay_out_query(spec: Spec, query: Query) -> Parts:
         if isinstance(statistic, Statistic)
     }
     return kind_of(spec, query).lay_out(spec, query, asked)
+
+
+def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
+    """The layouts of the quantiles of a query, one for each column."""
+    return quantile_kind(spec, query).lay_out(spec, query)
 
 
 def lay_out_spec(spec: Spec) -> SpecLayout:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.base import JOIN
-from leastnoise.tables.answers.kinds import KINDS, kind_of
+from leastnoise.tables.answers.kinds import KINDS, kind_of, quantile_kind
 from leastnoise.tables.answers.quantiles.answer import list_quantiles
 from leastnoise.tables.noise.shared_draws import list_draw_queries
 
@@ -31,7 +31,8 @@ def list_answers(layouts: SpecLayout) -> list[Answer]:
         by_kind[kinds[query.name]].append(query)
     answers = [answer for kind in KINDS for answer in kind.list_answers(layouts, by_kind[kind])]
     answers.sort(key=lambda answer: (not answer.shares_draws, places[answer.labels[0]]))
-    return [*answers, *list_quantiles(layouts, first=len(queries))]
+    plans = [quantile_kind(layouts.spec, query).find_plan_type() for query in layouts.spec.query]
+    return [*answers, *list_quantiles(layouts, plans, first=len(queries))]
 
 
 def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:

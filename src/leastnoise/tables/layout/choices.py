@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.layout.limits import (
+from leastnoise.tables.layout.boundings import (
     Bounding,
     FewGroups,
     FirstCells,
@@ -20,7 +20,7 @@ from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
-    from leastnoise.tables.layout.limits import CellBounding
+    from leastnoise.tables.layout.boundings import CellBounding
     from leastnoise.tables.spec.contribution import Limits
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query

@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
+from leastnoise.tables.layout.boundings import (
+    ONE_ROW,
+    Bounding,
+    FewGroups,
+    FirstCells,
+    InBall,
+    InCells,
+    integer_limits,
+)
 from leastnoise.tables.layout.choices import list_cell_boundings, most_rows
 from leastnoise.tables.layout.layout import (
     ASSUMED,
@@ -24,17 +33,8 @@ from leastnoise.tables.layout.layout import (
     Layout,
     LayoutError,
 )
-from leastnoise.tables.layout.limits import (
-    ONE_ROW,
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    integer_limits,
-)
 from leastnoise.tables.layout.unit_groups import groups_of_unit, limits_of
-from leastnoise.tables.spec.query import ACCURACY, TREE, PrivateKeys
+from leastnoise.tables.spec.query import ACCURACY, TREE
 from leastnoise.tables.statistics.base import IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
 from leastnoise.tables.statistics.totals import ClippingCount, Count
@@ -109,8 +109,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         bits=MAX_BITS,
         multiple=query.multiple,
         clamp=query.clamp,
-        min_count=None if query.keys_of_sums else query.min_count,
-        suppressed_below=query.min_count if query.keys_of_sums else None,
+        min_count=query.min_count,
         top=query.top,
         largest=query.objective is not None,
         accurate=query.prefer == ACCURACY,
@@ -130,7 +129,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
 
 def _deciding_count(spec: Spec, query: Query) -> str | None:
     """The label of the count that decides which groups are published; None if none does."""
-    if query.keys_of_sums or (query.min_count is None and query.top is None):
+    if query.min_count is None and query.top is None:
         return None
     statistics = known_statistics(query, by_row=spec.privacy.by_row)
     counts = [statistic for statistic in statistics if statistic.counts]
@@ -139,8 +138,8 @@ def _deciding_count(spec: Spec, query: Query) -> str | None:
 
 def reads_tree(spec: Spec, query: Query) -> bool:
     """True if quantiles are read off a tree: if the query says so, or its keys are unlisted."""
-    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
-    return query.quantiles_by == TREE or (private and query.quantiles_by is None)
+    unlisted = query.quantiles_by is None and spec.has_unlisted_keys(query)
+    return query.quantiles_by == TREE or unlisted
 
 
 def tree_count(spec: Spec, query: Query) -> Count | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.layout import replaced
 from leastnoise.tables.layout.axes import Axis
-from leastnoise.tables.layout.limits import (
+from leastnoise.tables.layout.boundings import (
     CHOSEN,
     IN_EVERY_CELL,
     IN_ONE_CELL,

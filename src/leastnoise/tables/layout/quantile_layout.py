@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.quantiles import Quantile
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class QuantileLayout(TableShape):
     """The layout of the quantiles of one column in a query.
 
-    Rows are counted in a `histogram` by the query's `axes` and the candidates. One unit adds at
-    most `reach` to all its cells together. A plan shows errors in ranks as shares of groups of
-    these `sizes`. With `by_tree`, quantiles are read off noisy counts. `count` is the layout of the
-    counts' total, if the total decides which groups are published; for `unlisted` columns it always
-    does.
+    Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows
+    errors in ranks as shares of groups of these `sizes`. If the total of a tree of these counts
+    decides which groups are published, `count` is the layout of its column.
     """
 
     statistics: tuple[Quantile, ...]
     histogram: Layout
-    reach: Fraction
     sizes: tuple[int, ...]
-    by_tree: bool = False
     count: Layout | None = None
+
+    @property
+    def reach(self) -> Fraction:
+        """The most that one unit adds to all cells of the histogram together."""
+        return self.histogram.bounding.l1(self.histogram.numbers)
 
     @property
     def candidates(self) -> Nearest:
@@ -49,10 +49,25 @@ class QuantileLayout(TableShape):
         whole = all(value.denominator == 1 and abs(value) < 2**53 for value in values)
         return list(map(int, values)) if whole else list(map(float, values))
 
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ListedQuantiles(QuantileLayout):
+    """The layout of quantiles in groups that the spec lists."""
+
     @property
     def limits(self) -> str:
         """The limit of one unit, as the end of a sentence that begins with the unit."""
-        if self.unlisted:
-            return self.histogram.limits
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnlistedQuantiles(QuantileLayout):
+    """The layout of quantiles in groups that nobody listed, of which a unit is in few."""
+
+    @property
+    def limits(self) -> str:
+        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        return self.histogram.limits

@@ -1,7 +1,7 @@
 """Sensitivities where one unit is replaced by another: differences of two units' contributions.
 
-notation: T = the set of vectors that a unit may add to a query, as `limits` bounds them; a shift is
-t − t′ with t and t′ in T. r = the largest size of one number, R = the largest sum of the cells'
+notation: T = the set of vectors that a unit may add to a query, as `boundings` bounds them; a shift
+is t − t′ with t and t′ in T. r = the largest size of one number, R = the largest sum of the cells'
 largest numbers. A number is *raised* if no row lowers it (counts, and sums of values >= 0), and
 *lowered* otherwise. A sum of squares 2u² − 1 is lowered: a replaced row moves it by up to 2 (u from
 0 to ±1), as it moves u by up to 2 (from −1 to 1), and both are at most the count of their values in
@@ -20,11 +20,11 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.hulls import replaced_record
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
-from leastnoise.tables.layout.limits import FirstCells, InBall, InCells
+from leastnoise.tables.layout.boundings import FirstCells, InBall, InCells
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.tables.layout.limits import CellBounding, Numbers
+    from leastnoise.tables.layout.boundings import CellBounding, Numbers
 
 _NEAR = (
     4  # if the sizes of a box of raised numbers add up to more than 4·R, the hull has less noise

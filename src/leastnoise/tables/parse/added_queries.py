@@ -11,7 +11,7 @@ from leastnoise.tables.answers import kinds
 from leastnoise.tables.layout import found_bounds, found_limits
 from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
 from leastnoise.tables.spec.column import FindBounds
-from leastnoise.tables.spec.query import Bands, PrivateKeys, Query
+from leastnoise.tables.spec.query import Bands, Query
 from leastnoise.tables.spec.values import LEAST, as_table_name
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics
@@ -67,7 +67,7 @@ def _why_no_rest(spec: Spec, query: Query) -> str:
         return "Not used beside conditions."
     if not groups and query.histogram is None:
         return "Nothing to count: a query without groups counts every row in its only cell."
-    if any(isinstance(grouping, PrivateKeys) for grouping in groups.values()):
+    if spec.has_unlisted_keys(query):
         return "Not used with unlisted keys: every row with a key has a group."
     return ""
 

@@ -48,7 +48,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if query.statistics:
             yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
-    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
+    private = spec.has_unlisted_keys(query)
     if not query.statistics and private:
         yield from kinds.KEYS.problems(spec, query, path)
     elif not query.statistics:
@@ -148,7 +148,7 @@ def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asks = any(isinstance(statistic, Quantile) for statistic in statistics)
     if query.quantiles_by is not None and every and not asks:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
-    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
+    private = spec.has_unlisted_keys(query)
     if asks and private and query.quantiles_by == FLIP:
         why = "a tree's total decides which unlisted groups are published. Or list the keys"
         yield f"{path}.quantiles_by", f'Expected "{TREE}": {why} of group_by.'
@@ -171,7 +171,7 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 def _prefer(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield a problem of `prefer` if no threshold decides which groups are published."""
-    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
+    private = spec.has_unlisted_keys(query)
     statistics = known_statistics(query, by_row=spec.privacy.by_row)
     together = any(statistic.of_all_groups for statistic in statistics)
     if query.prefer is not None and (not private or together):

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.limits import FewGroups, InBall, InCells
+from leastnoise.tables.layout.boundings import FewGroups, InBall, InCells
 from leastnoise.tables.rows.cells import (
     CELL,
     Summand,

@@ -13,7 +13,7 @@ import narwhals as nw
 from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.limits import FewGroups, integer_limits
+from leastnoise.tables.layout.boundings import FewGroups, integer_limits
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.cells import (
     CELL,

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.layout.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.layout.boundings import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.rows.cells import CELL, UNIT, Summand, scatter, summands_of
 from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.rows.row_sums import BELOW_ONE, row_sums

@@ -19,7 +19,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.contribution import Contribution, Limits
-from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
+from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, PrivateKeys, Query
 from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
     DECIMAL,
@@ -482,6 +482,10 @@ class Spec(Section):
             name: Bands(edges=column.edges) if column.edges else column.keys
             for name, column in known.items()
         }
+
+    def has_unlisted_keys(self, query: Query) -> bool:
+        """True if the keys of some column of the query's groups come from the data."""
+        return any(isinstance(keys, PrivateKeys) for keys in self.groupings(query).values())
 
     def share(self, query: Query) -> Fraction:
         """The part of the budget that `query` spends, by importance: w / Σw, exactly."""

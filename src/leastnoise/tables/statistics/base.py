@@ -235,7 +235,7 @@ class Statistic(AnyStatistic):
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
         """The scalars per row whose sums the statistic needs; a query sums each scalar only once.
 
-        They also define the effect of one unit: see `limits`.
+        They also define the effect of one unit: see `layout.boundings`.
         """
 
     @abstractmethod

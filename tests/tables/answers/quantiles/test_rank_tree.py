@@ -20,7 +20,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.quantiles.by_tree import ByTree, list_rank_trees
+from leastnoise.tables.answers.quantiles.by_tree import ByTree
 from leastnoise.tables.answers.quantiles.publish import read_places
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.parse import spec_file
@@ -166,10 +166,10 @@ def test_noise_that_is_for_other_quantiles_is_rejected() -> None:
         (fewer.certificate, mechanism, mechanism.budget),
         (laplace.certificate, mechanism, mechanism.budget),
     ]
-    assert list_rank_trees(mechanism.layout).read(claim, mechanism.budget) == mechanism.tree.noise
+    assert ByTree.list_trees(mechanism.layout).read(claim, mechanism.budget) == mechanism.tree.noise
     for given, asked, budget in wrong:
         with pytest.raises(CertificateRejected, match=r"Query 'q\.quantiles'"):
-            list_rank_trees(asked.layout).read(given, budget)
+            ByTree.list_trees(asked.layout).read(given, budget)
 
 
 def test_a_tree_of_groups_is_below_a_root_without_a_share() -> None:
@@ -181,10 +181,10 @@ def test_a_tree_of_groups_is_below_a_root_without_a_share() -> None:
     assert isinstance(claim.noise, Agreeing)
     assert claim.noise.branches == (2, *noise.branches)
     assert claim.noise.shares == (0, *noise.shares)
-    assert list_rank_trees(layout).read(claim, plan.budget) == noise
+    assert ByTree.list_trees(layout).read(claim, plan.budget) == noise
     three = replace(layout, axes=(KeyColumn(column="k", values=(1, 2, 3)),))
     with pytest.raises(CertificateRejected, match="of other groups"):
-        list_rank_trees(three).read(claim, plan.budget)
+        ByTree.list_trees(three).read(claim, plan.budget)
 
 
 def test_too_little_epsilon_is_refused() -> None:
@@ -208,7 +208,7 @@ def test_attack_a_tree_that_takes_too_much_to_verify_is_rejected() -> None:
     assert isinstance(claim, Certificate)
     noise = Agreeing(scale=1, branches=(1_000,), shares=(0, 1))
     with pytest.raises(CertificateRejected, match="units of work"):
-        list_rank_trees(mechanism.layout).read(replace(claim, noise=noise), mechanism.budget)
+        ByTree.list_trees(mechanism.layout).read(replace(claim, noise=noise), mechanism.budget)
 
 
 @pytest.mark.dense

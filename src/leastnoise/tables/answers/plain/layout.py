@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout import choices
+from leastnoise.tables.layout.boundings import FirstCells, InCells
 from leastnoise.tables.layout.lay_out import keep_feasible, list_boundings, shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, PERSON_COUNTS, LayoutError
-from leastnoise.tables.layout.limits import FirstCells, InCells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

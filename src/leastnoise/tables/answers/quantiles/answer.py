@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.tables.answers.base import Offer, Sentence, Topic, expect_claim
-from leastnoise.tables.answers.quantiles.by_tree import NEAREST, ByTree, ByTreeAndThreshold
+from leastnoise.tables.answers.quantiles.by_tree import NEAREST
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import publish_by_chance
 from leastnoise.tables.layout.layout import share_parts
@@ -174,11 +174,16 @@ class Quantiles:
             raise Refused(f"The query {self.layout.label!r}: {error}") from None
 
 
-def list_quantiles(layouts: SpecLayout, *, first: int) -> Iterator[Quantiles]:
-    """The answers for all quantiles of a spec, in its order; `first` is the index of the first."""
-    used = {_kind_of(ranks) for several in layouts.quantiles for ranks in several}
-    for query, parts, several in zip(
-        layouts.spec.query, layouts.queries, layouts.quantiles, strict=True
+def list_quantiles(
+    layouts: SpecLayout, kinds: Sequence[type[QuantilePlan]], *, first: int
+) -> Iterator[Quantiles]:
+    """The answers for all quantiles of a spec, in its order; `first` is the index of the first.
+
+    `kinds` has the class of plans for each query.
+    """
+    used = {kind for kind, several in zip(kinds, layouts.quantiles, strict=True) if several}
+    for query, kind, parts, several in zip(
+        layouts.spec.query, kinds, layouts.queries, layouts.quantiles, strict=True
     ):
         shares = share_parts(parts, several)[len(parts) :]
         for layout, part in zip(several, shares, strict=True):
@@ -187,17 +192,10 @@ def list_quantiles(layouts: SpecLayout, *, first: int) -> Iterator[Quantiles]:
                 layout=layout,
                 share=layouts.spec.budget.share(layouts.spec.share(query) * part),
                 releases=layouts.spec.compositions,
-                kind=_kind_of(layout),
+                kind=kind,
                 beside_trees=used != {ByChance},
             )
             first += 1
-
-
-def _kind_of(layout: QuantileLayout) -> type[QuantilePlan]:
-    """The class of answers for these quantiles."""
-    if not layout.by_tree:
-        return ByChance
-    return ByTreeAndThreshold if layout.unlisted else ByTree
 
 
 def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:

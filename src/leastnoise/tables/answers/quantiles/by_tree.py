@@ -40,8 +40,8 @@ from leastnoise.tables.answers.unlisted.groups import (
     groups_on_page,
 )
 from leastnoise.tables.answers.unlisted.search import GroupSizes, split_budget
+from leastnoise.tables.layout.boundings import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
-from leastnoise.tables.layout.limits import FewGroups
 from leastnoise.tables.noise.trees import find_tree, measure_table, tree_in_words, tree_to_record
 from leastnoise.tables.results.table import join_parts, table_of
 from leastnoise.tables.spec.query import FLIP, TREE
@@ -79,6 +79,7 @@ NEAREST = (
     "A value counts at the nearest candidate: beyond the candidates, at the first or the last. An "
     "infinite value counts as missing."
 )
+_ADVICE = "Give fewer candidates or a larger epsilon"
 _DEEPEST = 4
 """The most levels of a tree of candidates."""
 
@@ -168,9 +169,15 @@ class ByTree(TreePlan):
     certificate: Certificate
 
     @staticmethod
+    def list_trees(layout: QuantileLayout) -> Trees:
+        """The trees of all groups. `RowCounts` refuses a unit that doesn't add whole rows."""
+        moves = RowCounts(layout.reach, neighbours=layout.neighbours)
+        return _list_trees(layout, moves, f'{_ADVICE}, or use quantiles_by = "{FLIP}"')
+
+    @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
         """The certificate of the noise on the trees of all groups."""
-        trees = list_rank_trees(layout)
+        trees = ByTree.list_trees(layout)
         return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
 
     @classmethod
@@ -179,7 +186,7 @@ class ByTree(TreePlan):
         layout = asked.layout
         why = f"Query {layout.label!r}: expected a certificate of noise on its quantiles' trees."
         claim = expect_claim(claim, Certificate, why)
-        noise = list_rank_trees(layout).read(claim, asked.share)
+        noise = cls.list_trees(layout).read(claim, asked.share)
         tree = RankTree(noise=noise, candidates=layout.candidates.cells)
         error = _measure_total(tree, layout)
         return cls(
@@ -206,10 +213,17 @@ class ByTreeAndThreshold(TreePlan):
     sizes: GroupSizes
 
     @staticmethod
+    def list_trees(layout: QuantileLayout) -> Trees:
+        """The trees of one group, for a unit that is added or removed."""
+        moves = RowCounts(_limits_of(layout).per_group, neighbours="add-remove")
+        return _list_trees(layout, moves, _ADVICE)
+
+    @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> ThresholdCertificate:
         """The certificate of the noise on a group's tree, with the smallest threshold."""
         budget, limits = share.share(Fraction(1, releases)), _limits_of(layout)
-        trees, (_, pure) = list_rank_trees(layout), split_budget(budget, layout.neighbours)
+        trees = ByTreeAndThreshold.list_trees(layout)
+        _, pure = split_budget(budget, layout.neighbours)
         noise = find_tree(trees, pure, limits.groups, lambda claim: trees.read(claim, pure))
         return find_threshold(
             budget=budget,
@@ -234,7 +248,7 @@ class ByTreeAndThreshold(TreePlan):
             total = "the total of a tree's counts"
             raise CertificateRejected(f"{where}: only {total} may decide on publication.")
         _, pure = split_budget(share, layout.neighbours)
-        noise = list_rank_trees(layout).read(claim.noise, pure)
+        noise = cls.list_trees(layout).read(claim.noise, pure)
         tree = RankTree(noise=noise, candidates=layout.candidates.cells)
         error = _measure_total(tree, layout)
         sizes = GroupSizes.of(claim, std_of_total=None if error is None else error.std)
@@ -323,26 +337,19 @@ def _limits_of(layout: QuantileLayout) -> FewGroups:
     return layout.histogram.bounding
 
 
-def list_rank_trees(layout: QuantileLayout) -> Trees:
-    """The trees of counts from which quantiles may be read.
+def _list_trees(layout: QuantileLayout, moves: RowCounts, advice: str) -> Trees:
+    """The trees of counts from which quantiles may be read; a unit moves one tree by `moves`.
 
-    A unit must move counts by whole rows; otherwise there are no trees. For unlisted groups these
-    are the trees of one group, for a unit that is added or removed.
+    `advice` is the next step if no tree serves.
     """
-    if layout.reach.denominator != 1:
-        raise ValueError("a tree counts whole rows")
-    candidates, neighbours = layout.candidates.cells, layout.neighbours
-    most = layout.reach.numerator
-    if layout.unlisted:
-        most, neighbours = _limits_of(layout).per_group, "add-remove"
+    candidates = layout.candidates.cells
     levels = tuple(asked.level for asked in layout.statistics)
-    advice = "Give fewer candidates or a larger epsilon"
     return Trees(
         label=layout.label,
         groups=layout.cells,
         counts=candidates,
-        moves=RowCounts(most, neighbours=neighbours),
-        neighbours=neighbours,
+        moves=moves,
+        neighbours=moves.neighbours,
         offers=offer_prefixes(Prefixes(count=candidates, levels=levels), _DEEPEST),
-        advice=advice if layout.unlisted else f'{advice}, or use quantiles_by = "{FLIP}"',
+        advice=advice,
     )

@@ -10,17 +10,17 @@ whole: see `rows.unlisted_ranks`.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.layout import found_bounds, missing
-from leastnoise.tables.layout.axes import Nearest, Unlisted, axes_of
+from leastnoise.tables.layout.axes import Nearest
+from leastnoise.tables.layout.boundings import FewGroups, InCells
 from leastnoise.tables.layout.choices import bound_groups, most_rows
-from leastnoise.tables.layout.lay_out import find_bits, reads_tree, shape_of, tree_count
+from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.layout.limits import ONE_ROW, FewGroups, InCells
-from leastnoise.tables.layout.quantile_layout import QuantileLayout
+from leastnoise.tables.layout.quantile_layout import ListedQuantiles, UnlistedQuantiles
 from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP
@@ -30,8 +30,9 @@ from leastnoise.tables.statistics.registry import quantiles_by_column
 from leastnoise.tables.statistics.totals import Count
 
 if TYPE_CHECKING:
+    from leastnoise.tables.answers.quantiles.plan import QuantilePlan
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
@@ -40,103 +41,162 @@ MOST_COUNTED = 1 << 15
 """The most groups times candidates; their trees have less than twice as many cells."""
 
 
-def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
-    """The layouts of the quantiles of `query`, one for each column."""
-    spec = found_bounds.drop_bounds_of(spec, query)
-    layouts = [
-        _of_column(spec, query, quantiles, part=f"{PART}{index}" if index > 1 else PART)
-        for index, quantiles in enumerate(quantiles_by_column(query).values(), start=1)
-    ]
-    count = tree_count(spec, query)
-    if layouts and layouts[0].unlisted:
-        count = Count(column=layouts[0].candidates.column)
-    if layouts and count is not None:
-        layouts[0] = replace(layouts[0], count=_count_layout(spec, query, count, layouts[0]))
-    return tuple(layouts)
+class QuantileKind(ABC):
+    """A way to choose the quantiles of a query: their layouts, and the class of their plans.
+
+    It has no state. `kinds` lists all ways, and finds the way for a query.
+    """
+
+    with_ends: ClassVar[bool] = True
+    layout_type: ClassVar[type[QuantileLayout]] = ListedQuantiles
+
+    @abstractmethod
+    def find_plan_type(self) -> type[QuantilePlan]:
+        """The class of the plans of these quantiles."""
+
+    def count_of(self, spec: Spec, query: Query) -> Count | None:
+        """The count from a tree of quantiles, if it decides which groups are published."""
+        return tree_count(spec, query)
+
+    @abstractmethod
+    def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
+        """The layout of counts by groups and candidates, with the bounding of a unit.
+
+        Raises LayoutError if no limit bounds a unit, or if a tree can't have these counts.
+        """
+
+    def lay_out(self, spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
+        """The layouts of the quantiles of `query`, one for each column."""
+        spec = found_bounds.drop_bounds_of(spec, query)
+        layouts = [
+            self._lay_out_column(spec, query, quantiles, f"{PART}{index}" if index > 1 else PART)
+            for index, quantiles in enumerate(quantiles_by_column(query).values(), start=1)
+        ]
+        if layouts and (count := self.count_of(spec, query)) is not None:
+            layouts[0] = replace(layouts[0], count=_count_layout(spec, query, count, layouts[0]))
+        return tuple(layouts)
+
+    def _lay_out_column(
+        self, spec: Spec, query: Query, quantiles: dict[int, Quantile], part: str
+    ) -> QuantileLayout:
+        levels = sorted(quantiles.items(), key=lambda item: item[1].level)
+        column = spec.columns.get(levels[0][1].column, Column())
+        count = Component(kind="count")
+        shape = shape_of(spec, query, (), (), (), (count,), part=part)
+        statistics = tuple(replace(quantile, with_ends=self.with_ends) for _, quantile in levels)
+        values = list_candidates(column.candidates)
+        axis = Nearest(column=statistics[0].column, values=values, missing=column.counts_as)
+        counted = replace(shape, axes=(*shape.axes, axis), bits=0)
+        if counted.dimension > MAX_DIMENSION:
+            raise LayoutError(
+                f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
+                f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
+            )
+        return self.layout_type(
+            name=shape.name,
+            part=part,
+            by_row=shape.by_row,
+            neighbours=shape.neighbours,
+            filters=shape.filters,
+            joined=shape.joined,
+            statistics=statistics,
+            places=tuple(index for index, _ in levels),
+            axes=shape.axes,
+            missing=missing.describe(spec, query, statistics),
+            histogram=self.bound(spec, query, counted),
+            sizes=shape.assumed,
+        )
+
+
+@final
+class QuantilesByChance(QuantileKind):
+    """Quantiles that are chosen by permute-and-flip, in listed groups."""
+
+    with_ends: ClassVar[bool] = False
+
+    def find_plan_type(self) -> type[QuantilePlan]:
+        """The plans of quantiles that chance chooses."""
+        from leastnoise.tables.answers.quantiles.answer import ByChance  # noqa: PLC0415  (0.5 s)
+
+        return ByChance
+
+    def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
+        """Bound the rows of a unit in all groups together."""
+        if counted.by_row:
+            return counted
+        groups = counted.axes[:-1]
+        most = most_rows(limits_of(spec, query, groups), math.prod(axis.cells for axis in groups))
+        if most is None:
+            raise LayoutError(
+                "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
+                "max_rows, such as max_rows = 1."
+            )
+        bounding = InCells(per_cell=most, total=most, by_number=True)
+        return replace(counted, bounding=bounding, bits=find_bits(counted, bounding))
+
+
+@final
+class QuantilesByTree(QuantileKind):
+    """Quantiles that are read off a tree of counts of rows, in listed groups."""
+
+    def find_plan_type(self) -> type[QuantilePlan]:
+        """The plans of quantiles by a tree in listed groups."""
+        from leastnoise.tables.answers.quantiles.by_tree import ByTree  # noqa: PLC0415  (0.5 s)
+
+        return ByTree
+
+    def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
+        """Leave the layout as it is, since every row is a unit."""
+        if not counted.by_row:
+            why = "A tree counts whole rows, and of a person with more rows than the limits each"
+            raise _refuse_tree(f"{why} counts for less:")
+        _check_counts(counted)
+        return counted
+
+
+@final
+class QuantilesOfUnlisted(QuantileKind):
+    """Quantiles by a tree for each of the groups that nobody listed."""
+
+    layout_type: ClassVar[type[QuantileLayout]] = UnlistedQuantiles
+
+    def find_plan_type(self) -> type[QuantilePlan]:
+        """The plans of quantiles in groups that nobody listed."""
+        from leastnoise.tables.answers.quantiles.by_tree import (  # noqa: PLC0415  (0.5 s)
+            ByTreeAndThreshold,
+        )
+
+        return ByTreeAndThreshold
+
+    def count_of(self, spec: Spec, query: Query) -> Count:
+        """The tree's total of the first column, which always decides."""
+        return Count(column=next(iter(quantiles_by_column(query))))
+
+    def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
+        """Bound the groups of a unit, and its rows in each group."""
+        _check_counts(counted)
+        if counted.by_row:
+            return replace(counted, bounding=FewGroups(groups=1, per_group=1))
+        bounding = bound_groups(limits_of(spec, query, counted.axes[:-1]), counts_rows=True)
+        if isinstance(bounding, str):
+            raise LayoutError(bounding)
+        return replace(counted, bounding=bounding)
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
     """The layout of a tree's total, as the last column of the table. Its noise is the tree's."""
     needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
     shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
-    return replace(shape, bounding=layout.histogram.bounding) if layout.unlisted else shape
+    return replace(shape, bounding=layout.histogram.bounding)
 
 
-def _of_column(
-    spec: Spec, query: Query, quantiles: dict[int, Quantile], *, part: str
-) -> QuantileLayout:
-    levels = sorted(quantiles.items(), key=lambda item: item[1].level)
-    column = spec.columns.get(levels[0][1].column, Column())
-    count = Component(kind="count")
-    shape = shape_of(spec, query, (), (), (), (count,), part=part)
-    values = list_candidates(column.candidates)
-    groups = math.prod(axis.cells for axis in shape.axes)
-    by_tree = _is_by_tree(spec, query, candidates=len(values), groups=groups)
-    statistics = tuple(replace(quantile, with_ends=by_tree) for _, quantile in levels)
-    axis = Nearest(column=statistics[0].column, values=values, missing=column.counts_as)
-    counted = replace(shape, axes=(*shape.axes, axis))
-    if counted.dimension > MAX_DIMENSION:
-        raise LayoutError(
-            f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
-            f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
-        )
-    bounding: Bounding = ONE_ROW
-    bits, reach = 0, Fraction(1)
-    if shape.unlisted:
-        bounding = _bound_unlisted(spec, query, shape)
-        reach = Fraction(bounding.groups * bounding.per_group)
-    elif not spec.privacy.by_row:
-        most = most_rows(limits_of(spec, query, shape.axes), groups)
-        if most is None:
-            raise LayoutError(
-                "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
-                "max_rows, such as max_rows = 1."
-            )
-        reach, bounding = most, InCells(per_cell=most, total=most, by_number=True)
-        bits = find_bits(counted, bounding)
-    return QuantileLayout(
-        name=shape.name,
-        part=part,
-        by_row=shape.by_row,
-        neighbours=shape.neighbours,
-        filters=shape.filters,
-        joined=shape.joined,
-        statistics=statistics,
-        places=tuple(index for index, _ in levels),
-        axes=shape.axes,
-        missing=missing.describe(spec, query, statistics),
-        histogram=replace(counted, bounding=bounding, bits=bits),
-        reach=reach,
-        sizes=shape.assumed,
-        by_tree=by_tree,
-    )
+def _check_counts(counted: Layout) -> None:
+    """Raise LayoutError for too many groups times candidates."""
+    counts = math.prod(axis.cells for axis in counted.axes)
+    if counts > MOST_COUNTED:
+        why = f"A tree counts at most {MOST_COUNTED:,} groups times candidates, got {counts:,}."
+        raise _refuse_tree(f"{why} Give fewer, or")
 
 
-def _bound_unlisted(spec: Spec, query: Query, shape: Layout) -> FewGroups:
-    """The bounding of a unit in unlisted groups. Raises LayoutError without one."""
-    if shape.by_row:
-        return FewGroups(groups=1, per_group=1)
-    bounding = bound_groups(limits_of(spec, query, shape.axes), counts_rows=True)
-    if isinstance(bounding, str):
-        raise LayoutError(bounding)
-    return bounding
-
-
-def _is_by_tree(spec: Spec, query: Query, *, candidates: int, groups: int) -> bool:
-    """True if the query asks for noisy counts. Raises LayoutError if a tree is impossible."""
-    if not reads_tree(spec, query):
-        return False
-    why, axes = "", axes_of(spec, query)
-    if not spec.privacy.by_row and not any(isinstance(axis, Unlisted) for axis in axes):
-        why = (
-            "A tree counts whole rows, and of a person with more rows than the limits each counts "
-            "for less:"
-        )
-    elif groups * candidates > MOST_COUNTED:
-        why = (
-            f"A tree counts at most {MOST_COUNTED:,} groups times candidates, got "
-            f"{groups * candidates:,}. Give fewer, or"
-        )
-    if why:
-        raise LayoutError(f'{why} use quantiles_by = "{FLIP}".')
-    return True
+def _refuse_tree(why: str) -> LayoutError:
+    return LayoutError(f'{why} use quantiles_by = "{FLIP}".')

@@ -24,16 +24,15 @@ from leastnoise.tables.answers.sums.problems import (
 from leastnoise.tables.answers.sums.whole_rows import fewest_whole_rows
 from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.layout.lay_out import lay_out_tree
-from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.workloads.marginal import MOST_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -67,7 +66,7 @@ class RunningSumQueries(QueryKind):
         key = f"{path}.histogram.cumulative"
         if query.histogram is not None and len(query.histogram.edges or ()) == 2:
             yield key, "Not used with one bin, whose count is its only sum."
-        if any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values()):
+        if spec.has_unlisted_keys(query):
             yield key, "Not used with keys that nobody listed. List the keys of group_by."
         if "margins" in query.keys_of_sums:
             yield from _margin_problems(query, f"{path}.margins")

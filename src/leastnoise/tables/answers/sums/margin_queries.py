@@ -29,11 +29,10 @@ from leastnoise.tables.answers.sums.problems import (
     name_problems,
 )
 from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
-from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.layout.unit_groups import groups_of_unit
-from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workloads.contrasts import squared_reach
@@ -44,9 +43,9 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -267,7 +266,7 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
     With several numbers in a cell, the first set is a hull of boxes and the last a ball. A table's
     numbers are sums of the cells' numbers. So their gauge Σ_j M_j is at most the gauge of the
     cells, and the same holds for the numbers that one unit adds. Therefore bounds on units by
-    `limits` and `replaced` hold for every table.
+    `boundings` and `replaced` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -380,7 +379,7 @@ class MarginQueries(QueryKind):
         if not 2 <= len(columns) <= most:
             hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
             yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
-        elif any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values()):
+        elif spec.has_unlisted_keys(query):
             yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
         elif listed is not None:
             yield from listed_problems(listed, columns, key)
@@ -391,6 +390,7 @@ class MarginQueries(QueryKind):
         statistics, needs = zip(*asked.values(), strict=True)
         components = tuple(dict.fromkeys(component for need in needs for component in need))
         whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
+        whole = replace(whole, min_count=None, decides=None, suppressed_below=query.min_count)
         measured = measured_components(spec, components)
         whole = keep_listed(spec, query, whole, published_tables(query))
         whole = replace(whole, measured=measured, projected=query.clamp)

@@ -1,6 +1,9 @@
 """Cells and their totals: noise in some tables, from which all published tables follow.
 
 The search minimises Σ ln(variance) over the published tables, which all have the same weight.
+
+`Margins` is no `workloads.base.Strategy`: a cell may have several numbers, and the error of a mean
+depends on their joint law. With many columns no cell is estimated, as `Strategy.estimate` would.
 """
 
 from __future__ import annotations

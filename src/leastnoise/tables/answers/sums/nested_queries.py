@@ -34,7 +34,6 @@ from leastnoise.tables.answers.sums.problems import (
 )
 from leastnoise.tables.layout.axes import Bins, KeyColumn
 from leastnoise.tables.layout.lay_out import lay_out_tree
-from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workloads.marginal import MOST_CELLS
 from leastnoise.workloads.nested import Nested
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -73,10 +72,9 @@ class NestedQueries(QueryKind):
         key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
         yield from column_problems(column, keys, levels)
         names, others = _names(query)
-        groupings = spec.groupings(query)
         if len(query.hierarchies) > 1:
             yield from levels_elsewhere(query, path)
-        elif any(isinstance(grouping, PrivateKeys) for grouping in groupings.values()):
+        elif spec.has_unlisted_keys(query):
             yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
         elif same := [name for name in others if name in names]:
             yield (

@@ -12,15 +12,14 @@ from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums.whole_rows import fewest_whole_rows
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.layout.periods import Periods
-from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -50,7 +49,7 @@ class SeriesQueries(QueryKind):
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """Problems of a query in a series with running totals."""
         why = "Not used with totals = true in [series]"
-        if any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values()):
+        if spec.has_unlisted_keys(query):
             yield f"{path}.group_by", f"{why}. List the keys: every release has the same cells."
         if query.histogram is None and {*query.statistics} not in _ONE_COUNT:
             yield f"{path}.statistics", f"{why} except for one count: count or count_units."

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.layout.limits import InBall
+from leastnoise.tables.layout.boundings import InBall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.tables.layout.limits import Bounding
 
 
 def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:

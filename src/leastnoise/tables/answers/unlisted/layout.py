@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import axes_of
+from leastnoise.tables.layout.boundings import FewGroups
 from leastnoise.tables.layout.choices import bound_groups
 from leastnoise.tables.layout.lay_out import find_bits, shape_of
 from leastnoise.tables.layout.layout import LayoutError
-from leastnoise.tables.layout.limits import FewGroups
 from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import A_PERSON, Component

@@ -25,8 +25,8 @@ from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
+from leastnoise.tables.layout.boundings import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
-from leastnoise.tables.layout.limits import FewGroups
 from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
 
 if TYPE_CHECKING:

@@ -33,9 +33,8 @@ from leastnoise.guarantees.strategy import (
 )
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
+from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InCells
 from leastnoise.tables.layout.lay_out import lay_out_tree
-from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InCells
-from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
 
@@ -46,9 +45,9 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.boundings import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -404,7 +403,7 @@ def _cell_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         yield key, "Not used beside conditions: give group_by, or use another query."
     elif not groupings and query.histogram is None:
         yield key, "Expected the cells beside sums: group_by, or a histogram."
-    if any(isinstance(keys, PrivateKeys) for keys in groupings.values()):
+    if spec.has_unlisted_keys(query):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
     if query.keys_of_sums & {"margins", "levels"}:
         yield key, "Not used beside margins or levels: name their sums here, too."
