@@ -76,11 +76,12 @@ test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m '(slow or dense) and not engines' --write-slow-seconds
 
 # One dense test of every function, more dense and slow tests of the packages that changed and a tenth
-# of the others, and a few attacks of each kind. The commit chooses, so that each commit tries others.
+# of the others, and a few attacks of each kind, in one run that ends on both cores at once. The commit
+# chooses, so that each commit tries others.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m '(slow or dense) and not engines' --gate
-	$(MAKE) test-attacks ATTACKS=200 SEED=$(or $(COMMIT),1)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m '((slow or dense) and not engines) or attack' \
+	  --gate --attacks 200 --attack-seed $(or $(COMMIT),1)
 
 # So many attacks of each kind, a tenth where one takes as long as ten others, a fiftieth of models,
 # a hundredth of containers; from another SEED, others. The guard of tests/attacks says how many were tried, and how to
@@ -97,10 +98,11 @@ test-engines: install
 	$(INSTALL) -e '.[dask,notebook,postgres,spark]' distributed
 	@$(MAKE) --no-print-directory -j 2 engines-classic engines-connect engines-others
 
-# One process each, beside each other: in each Java has to warm up once. Grids of seeds run on classic
-# Spark, of which the commit chooses a share; Connect compiles the same columns and runs one seed.
+# One process each, beside each other: in each Java has to warm up once. Classic Spark runs all cases,
+# and of grids of seeds a share that the commit chooses. Connect compiles the same columns: it runs one
+# case of every function.
 engines-classic:
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 80 --spark classic tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 60 --spark classic tests/engines
 engines-connect:
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and not slow and not dense' --spark connect tests/engines
 engines-others:

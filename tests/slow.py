@@ -34,11 +34,12 @@ from typing import Any, final
 import pytest
 
 from tests.cli import program
+from tests.engines import spark
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
 SHARE_SECONDS = {"dense": 30.0}  # of processor time, which two cores share
-GATE_SECONDS = {"slow": 200.0, "dense": 650.0}
+GATE_SECONDS = {"slow": 120.0, "dense": 500.0}
 LONGEST = 60.0  # of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of packages that didn't change
@@ -106,8 +107,7 @@ def choose(
     names = set(of_changed)
     others = [test for test in ordered if test not in names]
     tenth = [test for test in others if ranks[test] < _SHARE]
-    first = {_function(test): test for test in reversed(ordered)} if every_function else {}
-    taken = set(first.values())
+    taken = one_of_every_function(tests, commit) if every_function else set[str]()
     spent = sum(_seconds(test, times) for test in taken)
     for test in (*tenth, *of_changed):
         more = 0.0 if test in taken else _seconds(test, times)
@@ -118,6 +118,12 @@ def choose(
     lines.append(f"of what didn't change: {len(taken.intersection(others))} of {len(others)}")
     lines += _by_package(of_changed, taken, times)
     return Choice(tests=frozenset(taken), lines=tuple(lines))
+
+
+def one_of_every_function(tests: Iterable[str], commit: str) -> set[str]:
+    """The case of every test function that the commit draws first."""
+    ordered = sorted(tests, key=lambda test: _rank(test, commit), reverse=True)
+    return set({_function(test): test for test in ordered}.values())
 
 
 def _by_package(tests: Iterable[str], taken: set[str], times: Mapping[str, float]) -> Iterator[str]:
@@ -182,6 +188,11 @@ def changed_packages(base: str, root: Path = ROOT) -> set[str] | None:
     prefixes = ("src/leastnoise/", "tests/", "experiments/", "docs/", "README.md")
     known = {name for name in names if name.startswith(prefixes) or name in _PACKAGING}
     return {"experiments" if name.startswith("experiments/") else _package(name) for name in known}
+
+
+def head() -> str:
+    """The commit that chooses; empty without a history."""
+    return _git(ROOT, "rev-parse", "HEAD") or ""
 
 
 def landed(root: Path = ROOT) -> str | None:
@@ -252,7 +263,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         choice = choose(
             [item.nodeid for item, mark in zip(items, markers, strict=True) if mark == marker],
             changed=changed,
-            commit=_git(ROOT, "rev-parse", "HEAD") or "",
+            commit=head(),
             seconds=seconds if bound is None else float(str(bound)),
             times=read_times(marker=marker),
             marker=marker,
@@ -293,7 +304,8 @@ def pytest_testnodedown(node: Any) -> None:
 
 def _processor_seconds() -> float:
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return program.processor_seconds + sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    others = program.processor_seconds + spark.processor_seconds()
+    return others + sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import spark
 from tests.slow import ROOT, changed_packages, choose, landed, read_times, write_times
 
 TESTS = [f"tests/{name}/test_it.py::test_{i}" for name in ("noise", "tables") for i in range(500)]
@@ -259,6 +260,50 @@ def test_a_share_leaves_out_tests_of_one_marker_alone(
     assert code == 0, text
     names = {"plain", "slow", "dense"}
     assert {path.name for path in tmp_path.iterdir()} & names == runs
+
+
+@pytest.mark.parametrize(
+    ("kind", "grids", "others"),
+    [
+        ("connect", 1, {"single", "quick0"}),
+        ("classic", 30, {"single", "quick0"}),
+        ("none", 0, {"without"}),
+    ],
+)
+def test_connect_runs_one_case_of_every_function(
+    tmp_path: Path, kind: str, grids: int, others: set[str]
+) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.fixture\ndef session():\n    pass\n"
+        "@pytest.mark.parametrize('i', range(30))\n"
+        "def test_grid(session, i):\n    open(f'grid{i}', 'w')\n"
+        "SLOW = [pytest.param(i, marks=pytest.mark.slow) for i in range(1, 30)]\n"
+        "@pytest.mark.parametrize('i', [0, *SLOW])\n"
+        "def test_quick(session, i):\n    open(f'quick{i}', 'w')\n"
+        "def test_single(session):\n    open('single', 'w')\n"
+        "def test_without():\n    open('without', 'w')\n"
+    )
+    code, text = gate(tmp_path, "-p", "tests.engines.plugin", "-m", "not slow", "--spark", kind)
+    assert code == 0, text
+    names = {path.name for path in tmp_path.iterdir()}
+    assert sum(name.startswith("grid") for name in names) == grids
+    assert {name for name in names if name.startswith(("quick", "single", "without"))} == others
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system has no /proc")
+def test_what_java_takes_counts_while_it_runs() -> None:
+    source = "import time\nwhile time.process_time() < 0.1: pass\nprint(flush=True)\ninput()"
+    command = [sys.executable, "-c", source]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with spark.counted(process.pid):
+            assert spark.processor_seconds() > 0.05
+        process.communicate("\n")
+    assert spark.processor_seconds() == 0
 
 
 def gate(folder: Path, *arguments: str) -> tuple[int, str]:

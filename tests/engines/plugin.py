@@ -14,16 +14,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests without a session of Spark, or with `--spark none` those with one."""
+    """Leave out tests without a session of Spark, or with `--spark none` those with one.
+
+    Connect is a client of the same engine. It runs every test function, and of its cases the one
+    that the commit chooses; classic Spark runs all. trylast: after those that -m leaves out.
+    """
     kind = config.getoption("--spark")
     if kind is None:
         return
     with_session = kind != "none"
-    kept: list[pytest.Item] = []
-    left: list[pytest.Item] = []
-    for item in items:
-        fits = ("session" in getattr(item, "fixturenames", ())) == with_session
-        (kept if fits else left).append(item)
-    config.hook.pytest_deselected(items=left)
-    items[:] = kept
+    fit = {
+        item.nodeid
+        for item in items
+        if ("session" in getattr(item, "fixturenames", ())) == with_session
+    }
+    if kind == "connect":
+        from tests import slow  # noqa: PLC0415 (pytest has to import it first)
+
+        fit = slow.one_of_every_function(fit, slow.head())
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in fit])
+    items[:] = [item for item in items if item.nodeid in fit]

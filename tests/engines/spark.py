@@ -35,6 +35,39 @@ ENVIRONMENT = {
     "SPARK_LAUNCHER_OPTS": JAVA,
 }
 START = 120  # seconds
+_java: set[int] = set()  # processes of the sessions that run
+
+
+def processor_seconds() -> float:
+    """The processor time of the sessions' Java, which no usage of children has while it runs."""
+    return sum(map(_processor_seconds, _java))
+
+
+def _processor_seconds(process: int) -> float:
+    """The processor time of a process; 0 if it has ended, and where the system has no /proc."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0
+    user, system = text.rpartition(")")[2].split()[11:13]  # the name before may hold anything
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def counted(process: int) -> Iterator[None]:
+    """Count a process in `processor_seconds` until leaving."""
+    _java.add(process)
+    try:
+        yield
+    finally:
+        _java.remove(process)
+
+
+def command_settings() -> dict[str, str]:
+    """The environment of a command that starts a session: with few partitions, on two cores."""
+    names = ("spark.sql.shuffle.partitions", "spark.ui.enabled")
+    settings = " ".join(f"--conf {name}={SETTINGS[name]}" for name in names)
+    return {"PYSPARK_SUBMIT_ARGS": f"--master local[2] {settings} pyspark-shell"}
 
 
 def missing() -> str | None:
@@ -59,7 +92,8 @@ def classic(master: str = "local[2]") -> Iterator[Any]:
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")
         try:
-            yield session
+            with counted(session.sparkContext._gateway.proc.pid):
+                yield session
         finally:
             session.stop()
 
@@ -89,7 +123,8 @@ def server(folder: Path) -> Iterator[str]:
         )
     try:
         _wait(process, port, folder / "server.log")
-        yield f"sc://127.0.0.1:{port}"
+        with counted(process.pid):
+            yield f"sc://127.0.0.1:{port}"
     finally:
         os.killpg(process.pid, 15)
         process.wait(START)

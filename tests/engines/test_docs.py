@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import doctest
-import os
 import re
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from leastnoise.cli.main import app
 from leastnoise.tables.parse import spec_file
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
@@ -31,14 +30,9 @@ def test_the_page(
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.testfile(str(PAGE), module_relative=False, optionflags=flags).failed == 0
     (command,) = blocks("shell")
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    }
-    command = command.replace("--engine spark", f"--engine {engine}")
-    done = subprocess.run(
-        command, shell=True, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    program, *arguments = shlex.split(command.replace("--engine spark", f"--engine {engine}"))
+    assert program == "leastnoise"
+    app(arguments, standalone_mode=False)  # in this process, whose session of Spark it uses
     python, dask = blocks("python")
     exec(compile(dask, str(PAGE), "exec"), {})  # the page's own lines, as those below
     # Spark's own folder is where its session was started, and that session may be a server's.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
+from tests.engines.spark import command_settings
 from tests.tables.integers import integers
 from tests.tables.several import ROWS, TYPES, raw_spec
 
@@ -218,8 +220,15 @@ def test_the_command_runs_a_spec_that_names_no_engine(
     ROWS.to_parquet(tmp_path / "rows.parquet")
     (tmp_path / "spec.toml").write_text(ONE_SPEC)
     command = [sys.executable, "-m", "leastnoise", "release", "spec.toml", "--engine", engine]
+    environment = os.environ | command_settings()
     done = subprocess.run(
-        command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=300
+        command,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert "Written to out" in done.stdout

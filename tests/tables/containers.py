@@ -43,6 +43,18 @@ _ARROW = {
     "timestamp": pa.timestamp("us"),
     "instant": pa.timestamp("us", tz="UTC"),
 }
+PARQUET = (
+    "pyarrow",
+    "groups",
+    "polars",
+    "polars_groups",
+    "pandas",
+    "duckdb",
+    "list",
+    "folder",
+    "hive",
+)
+"""The containers that are Parquet files, which Spark reads as well."""
 SCHEMA = pa.schema([("who", pa.int64()), *((name, _ARROW[kind]) for name, kind in TYPES.items())])
 _NOT_IN_CSV = {"date", "timestamp", "instant"}
 IN_CSV = {name: kind for name, kind in TYPES.items() if kind not in _NOT_IN_CSV}
@@ -270,11 +282,13 @@ def compare(seed: object, folder: Path, only: Sequence[str] = (), **data: Any) -
             assert result[name] == wanted, f"{what} gives {result[name]} for {wanted}"
 
 
-def compare_filters(seed: object, folder: Path, count: int, **data: Any) -> None:
+def compare_filters(
+    seed: object, folder: Path, count: int, only: Sequence[str] = (), **data: Any
+) -> None:
     """Raise AssertionError where other rows pass one of `count` filters than in plain Python.
 
-    One query of each container asks for all of them, which is fast where a query is slow. `data`
-    is as for `compare`.
+    One query of each container asks for all of them, which is fast where a query is slow. `only`
+    and `data` are as for `compare`.
     """
     rng = random.Random(str(seed))
     rows = hostile_rows(rng)
@@ -288,6 +302,8 @@ def compare_filters(seed: object, folder: Path, count: int, **data: Any) -> None
     wanted = [sum(entry.value(row) is True for row in seen) for entry in filters]
     for container in containers(rows, folder):
         if container.name == "csv" or (data and not container.parquet):
+            continue
+        if only and container.name not in only:
             continue
         parsed = spec_file.parse(spec | {"data": {**container.data, **data}})
         frame = None if container.frame is None else frame_of(container.frame)
