@@ -19,7 +19,7 @@ from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.question import Loss, Question, Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import sketch
-from leastnoise.noise.radial.several import _log_delta, _Several
+from leastnoise.noise.radial.several import _log_delta, _ScaleSearch
 from tests.grids import thin
 
 ONE = ShiftBounds.of(L2(1))
@@ -55,7 +55,7 @@ def test_on_a_line_the_law_is_proved_and_hardly_any_scale_is_lost(count: int) ->
 def test_the_proof_decides_where_floats_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     question = replace(ON_A_LINE, fixed={"p": Fraction(8, 5), "alpha": Fraction(0)})
     right = gamma(question, 8)
-    monkeypatch.setattr(_Several, "_proofs_root", lambda *_: math.log(right.scale) - 0.02)
+    monkeypatch.setattr(_ScaleSearch, "_proofs_root", lambda *_: math.log(right.scale) - 0.02)
     nearby = replace(question, fixed={"p": Fraction(1601, 1000), "alpha": Fraction(0)})
     law = gamma(nearby, 8)
     assert excess(law, 8, BUDGET)[1] <= 1

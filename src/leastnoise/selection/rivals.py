@@ -24,7 +24,7 @@ _ON_THE_LINE = {
 _CUT_OFF, _CUT_OFF_WHOLE = "truncated-k-staircase", "discrete-staircase"
 
 
-def _turn(family: type[Noise]) -> int:
+def _search_order(family: type[Noise]) -> int:
     """The sort key for the order of the search: families that can rule out others come first."""
     if issubclass(family, VectorNoise) or family.name in _SPHERICAL:
         return 0
@@ -35,7 +35,7 @@ def _turn(family: type[Noise]) -> int:
 def list_quick() -> tuple[type[Noise], ...]:
     """The families that are quick to search, each after the families that may rule it out."""
     known = (family for family in all_families() if not registered_family(family).slow)
-    return tuple(sorted(known, key=_turn))
+    return tuple(sorted(known, key=_search_order))
 
 
 def list_slow() -> tuple[type[Noise], ...]:

@@ -74,7 +74,7 @@ class Suppression:
         return next((table for table, cost in self._find_boxes(costs) if cost > 0), None)
 
     @property
-    def _all(self) -> range:
+    def _axes(self) -> range:
         """The indices of all attributes."""
         return range(len(self.sizes))
 
@@ -146,8 +146,8 @@ class Suppression:
         total = np.zeros((1,) * len(cell))
         for other in tables:
             for moved in _subsets(axes):
-                keys = [kept[i] if i in axes and i not in moved else spans[i] for i in self._all]
-                index = [keys[i] if other >> i & 1 else slice(0, 1) for i in self._all]
+                keys = [kept[i] if i in axes and i not in moved else spans[i] for i in self._axes]
+                index = [keys[i] if other >> i & 1 else slice(0, 1) for i in self._axes]
                 total = total + costs[other][tuple(index)]
         for i in axes:
             offset = cell[i] - spans[i].start
@@ -165,8 +165,10 @@ class Suppression:
         axes, tables = self._boxes[table]
         for other in tables:
             for moved in _subsets(axes):
-                keys = [cell[i] if i in axes and i not in moved else opposite[i] for i in self._all]
-                yield other, tuple(keys[i] if other >> i & 1 else 0 for i in self._all)
+                keys = [
+                    cell[i] if i in axes and i not in moved else opposite[i] for i in self._axes
+                ]
+                yield other, tuple(keys[i] if other >> i & 1 else 0 for i in self._axes)
 
 
 def _subsets(axes: Sequence[int]) -> Iterable[tuple[int, ...]]:

@@ -88,7 +88,7 @@ class StaircaseMoment:
         u = ball(self.epsilon * gamma)
         return self.factor * self.above[0](u) / self.below[0](u)
 
-    def smallest_of_a_few(self) -> arb:
+    def approximate_minimum(self) -> arb:
         """Enclose the smallest E N^p at a few γ: slightly above the minimum over all γ."""
         smallest = self._smallest()
         values = [self.at(Fraction(smallest ** (i / _LOOKS))) for i in range(_LOOKS + 1)]
@@ -328,7 +328,7 @@ def _list_candidates(
             break
         moment = StaircaseMoment.of(epsilon=n * epsilon, dimension=coordinates, power=power)
         factor = _factor(projections, coordinates=coordinates, times=n, power=power)
-        value = float((factor * moment.smallest_of_a_few()).log())
+        value = float((factor * moment.approximate_minimum()).log())
         if candidates and value <= candidates[-1][0]:
             break
         candidates.append((value, n, moment))

@@ -355,7 +355,7 @@ class LatticeRows:
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """One number for each row; |i| is below 2^31."""
+        """A distinct integer for each row: shift · 2^32 + point, with |point| below 2^31."""
         return (self.shift << 32) + self.point
 
 

@@ -123,7 +123,7 @@ class Law:
         a, b = 0.0, math.inf
         turn = high
         if self.p > 1:
-            turn = low if self.kappa == 0 else self._turn(low, high)
+            turn = low if self.kappa == 0 else self._log_minimum(low, high)
             if over(turn) >= 0:
                 return None
             b = math.exp(falling_root(lambda y: -over(y), turn, high))
@@ -131,7 +131,7 @@ class Law:
             a = math.exp(falling_root(over, low, turn))
         return a, b
 
-    def _turn(self, low: float, high: float) -> float:
+    def _log_minimum(self, low: float, high: float) -> float:
         """Return ln r at the minimum of ℓ(r+s) − ℓ(r), p > 1, where ℓ′(r+s) = ℓ′(r)."""
 
         def falls(y: float) -> float:

@@ -102,7 +102,7 @@ class _Task:
 
 @lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
-    problem, given = _Several(task), dict(task.fixed)
+    problem, given = _ScaleSearch(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrate(GammaShape(alpha=given["alpha"], p=given["p"]))
     searched = find_best_shape(
@@ -126,7 +126,7 @@ def _has(shape: GammaShape, given: Mapping[str, Fraction]) -> bool:
 
 
 @final
-class _Several:
+class _ScaleSearch:
     """The smallest scale of each shape for several releases, and the loss at that scale.
 
     Each search for a scale starts from the results for previous shapes.

@@ -80,7 +80,7 @@ def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
             return draws
 
 
-def find_largest_or_share(parts: Reals, cap: int) -> LazyReal:
+def capped_gauge(parts: Reals, cap: int) -> LazyReal:
     """The gauge max(max_j M_j, Σ M_j/k) of capped cells with the gauges M_j = parts[j], k = cap."""
 
     def gauge(bits: int) -> arb:
@@ -278,7 +278,7 @@ def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
         lambda gauge: _at_most(
             source,
             body,
-            lambda parts: scalars.divide(gauge, find_largest_or_share(parts, body.most)),
+            lambda parts: scalars.divide(gauge, capped_gauge(parts, body.most)),
         ),
     )
 

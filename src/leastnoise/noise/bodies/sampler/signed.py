@@ -29,9 +29,9 @@ from leastnoise.noise.bodies.sampler.arrange import (
     map_rows,
 )
 from leastnoise.noise.bodies.sampler.combined import (
+    capped_gauge,
     draw_capped,
     draw_power_shares,
-    find_largest_or_share,
 )
 from leastnoise.noise.bodies.sampler.reals import LazyFunction, Reals, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import (
@@ -65,7 +65,7 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
             return _cube_surface(source, size, whole, unit)
         parts = draw_capped(source.entropy, cells=size, shape=1, cap=counts.most)
         if not inside:
-            whole = scalars.divide(whole, find_largest_or_share(parts, counts.most))
+            whole = scalars.divide(whole, capped_gauge(parts, counts.most))
         return ScaledRows(factors=as_vector(whole), parts=parts, units=[unit], row=size)
 
     d = counts.queries
