@@ -57,6 +57,10 @@ ALIKE: dict[str, dict[str, str]] = {
         "0": "the lower end of the ball is not used",
         'bound.high > claim["delta"] * UNIT': "at equality it is not checked",
     },
+    "check_quantiles": {
+        "1000": LIMIT,
+        "i + 1": "each level is counted once, in another order",
+    },
     "check_limit": {
         "0": "the lower end of the ball is not used",
         "12": LIMIT,

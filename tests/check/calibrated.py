@@ -166,7 +166,7 @@ def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
 def quantiles() -> dict[str, tuple[dict[str, Any], str]]:
     """Certificates of chosen quantiles that spend ε exactly, edits of them, and verdicts."""
     known: dict[str, tuple[dict[str, Any], str]] = {}
-    several = ("0.1", "0.2", "0.5", "0.7", "0.95")
+    several = ("0.1", "0.2", "0.4", "0.7", "0.95")
     for neighbours in NEIGHBOURS:
         for groups in (1, 2):
             for levels in (("0.3",), ("0.1", "0.7"), several):
