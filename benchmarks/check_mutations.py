@@ -60,6 +60,7 @@ ALIKE: dict[str, dict[str, str]] = {
     "check_quantiles": {
         "1000": LIMIT,
         "i + 1": "each level is counted once, in another order",
+        "depth + 1": "depths are names, except 0",
     },
     "check_limit": {
         "0": "the lower end of the ball is not used",
