@@ -67,6 +67,7 @@ ALIKE: dict[str, dict[str, str]] = {
         "12": LIMIT,
         "True": "the lengths were compared before",
     },
+    "check_statement": {"delta.high / UNIT": "the number in the text of a rejection"},
     "rows_of": {"1": LIMIT, "30": LIMIT},
     "content": {
         "path.is_symlink() or not path.is_file() or path.stat().st_size > most": (
