@@ -67,6 +67,12 @@ ALIKE: dict[str, dict[str, str]] = {
         "12": LIMIT,
         "True": "the lengths were compared before",
     },
+    "check_certificate": {
+        "min(left.values()) >= 0": "at equality a plan is rejected",
+        'gaussian(square, left["epsilon"]).high <= left["delta"] * UNIT': (
+            "at equality a plan is rejected"
+        ),
+    },
     "check_statement": {"delta.high / UNIT": "the number in the text of a rejection"},
     "rows_of": {"1": LIMIT, "30": LIMIT},
     "content": {
