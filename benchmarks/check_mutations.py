@@ -57,11 +57,23 @@ ALIKE: dict[str, dict[str, str]] = {
         "0": "the lower end of the ball is not used",
         'bound.high > claim["delta"] * UNIT': "at equality it is not checked",
     },
+    "check_quantiles": {
+        "1000": LIMIT,
+        "i + 1": "each level is counted once, in another order",
+        "depth + 1": "depths are names, except 0",
+    },
     "check_limit": {
         "0": "the lower end of the ball is not used",
         "12": LIMIT,
         "True": "the lengths were compared before",
     },
+    "check_certificate": {
+        "min(left.values()) >= 0": "at equality a plan is rejected",
+        'gaussian(square, left["epsilon"]).high <= left["delta"] * UNIT': (
+            "at equality a plan is rejected"
+        ),
+    },
+    "check_statement": {"delta.high / UNIT": "the number in the text of a rejection"},
     "rows_of": {"1": LIMIT, "30": LIMIT},
     "content": {
         "path.is_symlink() or not path.is_file() or path.stat().st_size > most": (

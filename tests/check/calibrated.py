@@ -19,6 +19,7 @@ from leastnoise.certificate.limits import LimitCertificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import write_record
+from leastnoise.certificate.selection import SelectionCertificate
 from leastnoise.certificate.unlisted import CERTAIN, KeysCertificate, bound_basic
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -136,6 +137,11 @@ def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
         known[f"{name}, δ too small"] = keys | {"delta": f"8/{CERTAIN}"}, "rejected"
         several = keys | {"groups": 2, "delta": "1e-7"}
         known[f"{name}, two groups"] = several, "not checked"
+    selection = SelectionCertificate.best(
+        epsilon=Fraction(1), rounds=10, candidates=11, neighbours="add-remove"
+    ).to_record()
+    known["10 of 11 selected"] = selection, "proved"
+    known["10 of 10 selected"] = selection | {"candidates": 10}, "rejected"
     limit = without_law()["limit, add-remove"]
     plan = limit["plans"][0]
     law = plan["draws"][0]["certificate"]
@@ -166,7 +172,7 @@ def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
 def quantiles() -> dict[str, tuple[dict[str, Any], str]]:
     """Certificates of chosen quantiles that spend ε exactly, edits of them, and verdicts."""
     known: dict[str, tuple[dict[str, Any], str]] = {}
-    several = ("0.1", "0.2", "0.5", "0.7", "0.95")
+    several = ("0.1", "0.2", "0.4", "0.7", "0.95")
     for neighbours in NEIGHBOURS:
         for groups in (1, 2):
             for levels in (("0.3",), ("0.1", "0.7"), several):
