@@ -39,7 +39,10 @@ _DIGITS = 6  # of ε
 _MOVED = 0.05  # if its share of δ changes by more than 5 %, a query's ε is searched again
 _UNEVEN, _ROUNDS = 0.005, 4  # balancing stops if the ratios error/wish differ by less than 0.5 %
 _WHOLE, _SLIGHTEST = 10**6, 2  # importances are multiples of a millionth, and at least two of them
-_MET, _FAR = 1e-9, 50.0  # ln(wish/error) if they are equal, and if the error is 0
+_FAR = 50.0  # ln(wish/error) if the error is 0
+# ln(wish/error) if they are equal. An error that is a whole number equals its wish over a range of
+# ε; with a value near 0 there, the search for the end of the range would go in small steps.
+_MET = 0.03
 _FIRST = 5.0  # the longest first step in ln ε
 
 
