@@ -40,8 +40,10 @@ _DIGITS = 6  # significant digits of ε
 _MOVED = 0.05  # if a query's share of δ changes by more than 5 %, its ε is searched again
 _UNEVEN, _ROUNDS = 0.005, 4  # balancing stops if the ratios error/wish differ by less than 0.5 %
 _WHOLE, _SLIGHTEST = 10**6, 2  # importances are whole millionths, at least two of them
-# the values of ln(wish/error) for an error equal to the wish, and for an error of 0
-_MET, _FAR = 1e-9, 50.0
+_FAR = 50.0  # ln(wish/error) if the error is 0
+# ln(wish/error) if they are equal. An error that is a whole number equals its wish over a range of
+# ε; with a value near 0 there, the search for the end of the range would go in small steps.
+_MET = 0.03
 _FIRST = 5.0  # the longest first step in ln ε
 
 
