@@ -1,4 +1,7 @@
-"""leastnoise: seven questions of an office; persons and medicines come from one release."""
+"""leastnoise: seven questions of an office; persons and medicines come from one release.
+
+The medians take two releases with half of ε each: the codes, and then the medians of these codes.
+"""
 
 import sys
 from pathlib import Path
@@ -49,16 +52,14 @@ releases = {
         "items",
         {"name": "top", "group_by": {"item": list(range(2_000))}, "top": 10, "by": "selection"},
     ),
-    "medians": release(
+    "codes": release(
         "costs",
         {
-            "name": "medians",
-            "statistics": ["median(cost)"],
-            "quantiles_by": "tree",
+            "name": "codes",
+            "statistics": [],
             "group_by": {"code": {"keys": "private", "longest": 4}},
         },
-        privacy={"unit": "row", "delta": "1e-6"},
-        columns={"cost": {"candidates": {"from": 0, "to": 1_000, "step": 10}}},
+        privacy={"unit": "row", "epsilon": "0.5", "delta": "1e-6"},
     ),
     "rho": ln.Release(
         data={"source": str(folder / "persons.parquet")},
@@ -67,13 +68,31 @@ releases = {
     ),
 }
 
+
+def medians(codes: list[str]) -> ln.Release:
+    return release(
+        "costs",
+        {
+            "name": "medians",
+            "statistics": ["median(cost)"],
+            "group_by": {"code": codes},
+        },
+        privacy={"unit": "row", "epsilon": "0.5"},
+        columns={"cost": {"candidates": {"from": 0, "to": 1_000, "step": 10}}},
+    )
+
+
 # What follows is the benchmark's own.
 
 from benchmarks.side_by_side.report import report_answers
 
 
 def answers(question: str) -> dict[str, float]:
-    columns = releases[question].run().tables[question].columns
+    if question == "medians":
+        asked = medians(releases["codes"].run().tables["codes"].columns["code"])
+    else:
+        asked = releases[question]
+    columns = asked.run().tables[question].columns
     keys = [key for key in ("region", "sex", "medicine", "month", "item", "code") if key in columns]
     value = next(name for name in ("count_units", "median_cost", "count") if name in columns)
     if not keys:
@@ -82,4 +101,5 @@ def answers(question: str) -> dict[str, float]:
     return dict(zip(names, columns[value], strict=True))
 
 
-report_answers("leastnoise", releases, answers, runs=int(sys.argv[2]))
+questions = [*(releases.keys() - {"codes"}), "medians"]
+report_answers("leastnoise", questions, answers, runs=int(sys.argv[2]))
