@@ -11,8 +11,8 @@ import pytest
 def thin(cases: Iterable[Any], kept: int, *, has_one_name: bool = False) -> list[Any]:
     """The cases for `parametrize`, of which all but `kept` get the marker `dense`.
 
-    Those that are kept are spread evenly over the cases, from the first to the last. A tuple is
-    the values of several names, unless the case `has_one_name`.
+    The cases that are kept are spread evenly, from the first to the last; of `kept` = 1 it is the
+    first. A tuple is the values of several names, unless the case `has_one_name`.
     """
     listed = list(cases)
     steps = max(kept - 1, 1)

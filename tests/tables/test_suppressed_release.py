@@ -171,8 +171,7 @@ def test_the_report_shows_the_marks(tmp_path: Path) -> None:
     assert page.count("<td>..<small>primary</small></td>") == 1
     assert page.count("<td>..<small>secondary</small></td>") == 7
     assert (
-        "Of 12 rows, 1 are suppressed as small (primary), and 7 to protect them (secondary)."
-        in page
+        "Of 12 rows, 1 is suppressed as small (primary), and 7 to protect them (secondary)." in page
     )
     assert "published count is below 10 (primary)" in page
     assert "the noise alone protects" in page

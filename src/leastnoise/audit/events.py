@@ -140,7 +140,10 @@ class Tested:
 
 
 def judge(events: Sequence[Event], subject: Subject, *, detector: str) -> Finding:
-    """Test the events on the second half, with each bound at level error/(2·events)."""
+    """Test each event on the second half of the outputs.
+
+    There are two bounds for each event, and each fails with probability at most error/(2·events).
+    """
     level = subject.error / (2 * max(1, len(events)))
     tested = [_test_event(event, subject, level) for event in events]
     claim = _words.format_guarantee(subject.claim.epsilon, subject.claim.delta)

@@ -342,7 +342,10 @@ def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
 
 
 def merge(p: arb, q: arb) -> tuple[float, float]:
-    """The loss log(p/q) and the mass p of outputs with these masses, rounded down."""
+    """The loss log(p/q) and the mass p of merged outputs, both rounded down.
+
+    The outputs have together the masses `p` and `q` under the two inputs.
+    """
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:
         return -math.inf, 0.0

@@ -355,7 +355,7 @@ def _distinct_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
 
 
 def _outcomes(pair: Pair) -> Iterator[Pair]:
-    """Yield the probabilities of each outcome, a published or an unpublished key."""
+    """Yield the pair (p, q) of each outcome: the key is published, or it isn't."""
     yield pair
     yield CERTAIN - pair[0], CERTAIN - pair[1]
 

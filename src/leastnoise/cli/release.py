@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PLAN = "Plan"
 _LABEL = "Description in the ledger's entry; else the title of [report], or the queries' names."
-_YES = "Don't ask for confirmation if ε is above 10, or δ above 1 in the population."
+_YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(number of people)."
 _NO_LEDGER = (
     "No budget ledger: nothing adds up the budgets of all releases of these data. leastnoise "
     "ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER opens one."

@@ -147,7 +147,10 @@ class CountEllipse(Geometry):
         return ShiftBounds.of_length(sensitivity.largest(self.form))
 
     def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
-        """The offsets that W adds to each sum and to n, where `total` is s and `records` is n."""
+        """The offsets that W adds to each sum and to n.
+
+        `total` is s, to which the sums add up, and `records` is n.
+        """
         if not records:
             return self.shared * total, Fraction(0)
         return self.shared * total + self.offset * records, (self.total - 1) * records

@@ -324,9 +324,9 @@ def radial_density(noise: Noise, radii: NDArray[np.float64]) -> NDArray[np.float
 
 
 def epsilons_around(epsilon: Fraction) -> list[Fraction]:
-    """Powers of two times `epsilon`, from an eighth to eight times, but not above 20.
+    """Powers of two times `epsilon`, from an eighth to eight times.
 
-    Beyond ε = 20 hardly any family is applicable. `epsilon` itself may be larger.
+    Multiples above `epsilon` are left out if they exceed 20, where hardly any family is applicable.
     """
     factors = [Fraction(2) ** power for power in range(-3, 4)]
     return [epsilon * factor for factor in factors if factor <= 1 or epsilon * factor <= 20]

@@ -199,8 +199,8 @@ def _count_suppressed(marks: Sequence[str]) -> list[str]:
     if all(mark == SHOWN for mark in marks):
         return []
     small, others = marks.count(PRIMARY), marks.count(SECONDARY)
-    hidden = f"{small:,} are suppressed as small (primary), and {others:,} to protect them"
-    return [f"Of {len(marks):,} rows, {hidden} (secondary)."]
+    hidden = f"{small:,} {'is' if small == 1 else 'are'} suppressed as small (primary)"
+    return [f"Of {len(marks):,} rows, {hidden}, and {others:,} to protect them (secondary)."]
 
 
 def _is_known(value: float, low: float, high: float) -> bool:

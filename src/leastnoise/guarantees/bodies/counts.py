@@ -1,4 +1,4 @@
-"""One-sided sets T of counting queries, of a row count beside them, and of sums beside counts."""
+"""One-sided sets T of counting queries with or without a row count, and of counts with sums."""
 
 from __future__ import annotations
 

@@ -264,9 +264,9 @@ class CutStaircase:
         return whole, *positions
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
-        """Two neighbouring positions of R, of which the second is the first that meets δ.
+        """The first position of R that meets δ, and the position before it, which comes first.
 
-        None if no position meets δ.
+        Both are the same if the very first position meets δ. None if no position does.
         """
         positions = _POSITIONS
         out_of_reach = 1.0  # in ln δ: no dip between two positions is deeper than that

@@ -207,7 +207,10 @@ class _LatticePoint:
 
     @property
     def broken(self) -> Floats:
-        """The violated equations D_k + s_k − z, which are 0 at the optimum."""
+        """The residuals D_k + s_k − z of the constraints, which are 0 at the optimum.
+
+        D is the divergence at each k, s the slack, and z the largest divergence.
+        """
         return self.divergence.values + self.slack - self.largest
 
     def residual(self, prices: Floats) -> Floats:

@@ -35,7 +35,7 @@ def fit_plans(
 
     for release, _ in releases:
         if (rho := release.spec.privacy.rho) is not None:
-            expected = "specs with epsilon, which is scaled, not rho"
+            expected = "specs with epsilon, as a rho can't be scaled"
             raise InvalidArgument(name="specs", value=f"rho={decimal_text(rho)}", expected=expected)
         if (given := release.spec.privacy.epsilon) == LEAST or not given:
             expected = "specs with a number above 0 for epsilon, whose proportions are kept"

@@ -264,7 +264,10 @@ def _root_mean_square(values: NDArray[np.float64]) -> float:
 
 
 def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Yield the errors by statistic, in the order of the values, and mark the smallest of each."""
+    """Yield the errors by statistic, in the order of the values, with the smallest ones marked.
+
+    An error that is nearly the smallest of its statistic is marked, too. None is if all are alike.
+    """
     by_statistic: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         by_statistic.setdefault((trial.query, trial.statistic), []).append(trial)

@@ -44,7 +44,8 @@ def open_cursor(**config: str) -> duckdb.DuckDBPyConnection:
     """Open a cursor of a connection that this process keeps, to be used in a `with`.
 
     A cursor opens in no time, a connection in some 10 ms. It's for public tables and for the types
-    of a frame. Rows of people are never read with it, since DuckDB may keep parts of a file.
+    of a frame. Rows of people are never read with it, since DuckDB may keep parts of a file. All
+    cursors share tables and settings, so nothing may create a table or change a setting.
     """
     try:
         cursor = _keep_connection(os.getpid(), **config).cursor()

@@ -177,7 +177,7 @@ def test_the_plan_says_what_it_rests_on() -> None:
         ({"top": 2}, "query[0].top", "add up"),
         ({"clipping": "0.1"}, "query[0].clipping", "another query"),
         ({"accuracy": {"std": 5}}, "query[0].accuracy.std", "half_width_95"),
-        ({"margins": True}, "query[0].margins", "beside a histogram"),
+        ({"margins": True}, "query[0].margins", "need columns in group_by"),
         ({"conditions": {"a": {"age": {"min": 3}}}}, "query[0].conditions", "another query"),
         ({"name": "a" * 54}, "query[0].name", "at most 53 letters"),
         ({"edges": range(2**15 + 2)}, "query[0]", "32,768"),

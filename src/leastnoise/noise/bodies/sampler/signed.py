@@ -110,7 +110,12 @@ def _weights(of: OneSided, bits: int) -> Balls:
 
 
 def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N): independent P ~ Gamma(s) and Q ~ Gamma(t)."""
+    """Draw points of density ∝ e^(−N).
+
+    Each point has a shape s of its own, and independent gauges P ~ Gamma(s) and Q ~ Gamma(D − s).
+    For `Counts` the point is uniform in the box that gauges of s + 1 and D − s + 1 span, which has
+    the same law.
+    """
     of = body.of
     return JoinedReals([_exponential_point(source, of) for _ in range(count)])
 

@@ -248,9 +248,10 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
 
 
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """The sum of ∫ p over the sides of approximate roots r where p > 0, and its largest error.
+    """The sum over all items of ∫ max(p, 0), and its largest error.
 
-    If p(r) isn't 0, p₊ differs from p on that side by at most |p(r)|, on a part of the item.
+    A monotone p is integrated over the side of an approximate root r where it is positive. If p(r)
+    isn't 0, max(p, 0) differs from p on that side by at most |p(r)|, on a part of the item.
     """
     if not len(widths):
         return 0.0, 0.0

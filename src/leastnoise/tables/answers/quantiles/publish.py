@@ -215,7 +215,10 @@ def wrong_quantile(
 
 
 def _list_published(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
-    """The published values of candidates, and the lower and upper edges of the data at each."""
+    """The published values of the candidates, and the interval of data that counts at each.
+
+    The second and third list are the lower and upper ends of these intervals.
+    """
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]
 

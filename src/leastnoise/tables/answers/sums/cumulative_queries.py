@@ -166,10 +166,11 @@ def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
     if given == ():
         yield key, "Expected at least one table, such as margins = true."
     elif not 1 <= len(columns) <= MOST_COLUMNS:
-        why = "Not used beside a histogram without columns in group_by, over which it would be"
         if columns:
-            why = f"Expected at most {MOST_COLUMNS} columns in group_by, got {len(columns)}, as"
-        yield key, f"{why} summed."
+            most = f"at most {MOST_COLUMNS} columns in group_by, got {len(columns)}"
+            yield key, f"Expected {most}, as margins sum over each of them."
+        else:
+            yield key, "Margins of a histogram need columns in group_by."
     elif given is not None:
         yield from listed_problems(given, columns, key)
         if not any(set(by) == set(columns) for by in given):

@@ -137,10 +137,14 @@ class KeysPlan(AloneInDraw):
     def in_words(self) -> list[str]:
         """Sentences about the sizes of published keys."""
         published = (
-            f"{self.name} lists keys, without any number. A key of {self.half:,} is published "
-            f"every other time, and a key of {self.nearly:,} in 95 of 100 cases."
+            f"{self.name} lists keys, without any number. A key that {self.half:,} {self._units} "
+            f"have is published every other time, and a key of {self.nearly:,} in 95 of 100 cases."
         )
         return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
+
+    @property
+    def _units(self) -> str:
+        return "rows" if self.layout.by_row else "persons"
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
         """The sizes of published keys, and a note on keys that are not published."""
@@ -148,7 +152,7 @@ class KeysPlan(AloneInDraw):
             yield Sentence(Topic.KEPT, text)
         for text in self.in_words():
             yield Sentence(Topic.NOISE, text)
-        units = "rows" if self.layout.by_row else "persons"
+        units = self._units
         yield Sentence(Topic.GROUPS, KEYS_NOTE.format(units=units))
         yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
         yield Sentence(

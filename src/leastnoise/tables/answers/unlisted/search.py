@@ -199,9 +199,9 @@ class UnlistedPlan:
         if self.otherwise is None:
             return []
         if self.preferred == ACCURACY:
-            traded, other = "small errors, and publishes larger groups for it", SMALL_GROUPS
+            traded, other = "small errors, so that only larger groups are published", SMALL_GROUPS
         else:
-            traded, other = "small groups, and is larger for it", ACCURACY
+            traded, other = "small groups, so that it is larger", ACCURACY
         return [f'Noise is chosen for {traded}: prefer = "{other}" {self.otherwise.in_words()}']
 
     def to_record(self) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def _stored_column(kind: str) -> StoredColumn:
 
 
 def _sent_sql(column: str, kind: str) -> str:
-    """SQL of the column as the server sends it."""
+    """SQL by which the server sends a column: as it is, or as a text of at most MAX_TEXT bytes."""
     if kind in _AS_THEY_ARE:
         return column
     return f"CASE WHEN octet_length({column}::text) <= {MAX_TEXT} THEN {column}::text END"

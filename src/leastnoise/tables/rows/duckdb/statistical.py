@@ -223,7 +223,10 @@ class StatisticalFile(Input):
     def _chunks(
         self, used: list[_Variable], every: list[_Variable], encoding: str
     ) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows of the used variables, some at a time; raises OSError for a damaged file."""
+        """Yield the rows in chunks, with the used variables only.
+
+        Raises OSError for a damaged file.
+        """
         names = list(dict.fromkeys(variable.letters for variable in used or every[:1]))
         readers = [(variable.letters, variable.reader(encoding)) for variable in used]
         most, start = max(_VALUES_IN_CHUNK // max(len(names), 1), 1), 0
