@@ -125,7 +125,7 @@ def verify_directory(
     if sealed.link is not None and sealed.release_number is not None:
         number, first = sealed.release_number, sealed.link.first
         if first > number:
-            raise CertificateRejected(f"{seal.RECORD}: its totals begin at release {first}.")
+            raise CertificateRejected(f"{seal.RECORD}: its totals begin later, at release {first}.")
         spec_layout = spec_layout.at_release(number, first=first)
     plan = _rebuild_plan(folder, spec_layout, certificate)
     delta = certificate.verify()
