@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from leastnoise.cli.spec import locate_problems
+from leastnoise.errors import SpecError
+from leastnoise.tables.publish.release import Release
 from tests.cli.program import run
 
 SPEC = """\
@@ -35,12 +40,13 @@ def test_each_problem_starts_with_its_file_and_line(tmp_path: Path) -> None:
     done = run("release", "spec.toml", cwd=tmp_path)
     assert done.returncode == 2
     header, *problems = done.stderr.splitlines()
-    assert header == "leastnoise: The spec has 4 problems:"
+    assert header == "leastnoise: The spec has 5 problems:"
     assert [problem.partition(": ")[::2] for problem in problems] == [
         ("spec.toml:6", f"privacy.epsilon: {_NUMBER}"),
         ("spec.toml:14", "query[0].importence: Unknown key. Did you mean importance?"),
         ("  contribution", f"Missing: {_LIMIT}"),
         ("spec.toml:12", f"query[0].statistics[1]: {_COLUMN}"),
+        ("  output", 'Missing: the directory of the release. Write [output] with path = "out"'),
     ]
 
 
@@ -113,3 +119,22 @@ def test_a_header_that_was_meant_otherwise_is_one_problem(tmp_path: Path) -> Non
         "spec.toml:2: data.source: rows.csv lacks all columns that the spec names. If another "
         'sign separates its fields, name it in [data]: delimiter = ";".\n'
     )
+
+
+def test_a_missing_output_is_listed_with_other_problems(tmp_path: Path) -> None:
+    spec = 'data = { source = "rows.csv" }\nprivacy = { unit = "row", epsilon = 1 }\n'
+    spec += 'query = [{ name = "n", statistics = ["count"], group_by = { k = ["a"] } }]\n'
+    path = tmp_path / "spec.toml"
+    keys = []
+    for more in ("", 'output = { path = "out" }\n'):
+        path.write_text(spec + more)
+        with pytest.raises(SpecError) as caught, locate_problems(path, publishes=True):
+            Release.from_toml(path)
+        keys.append([key for key, _ in caught.value.problems])
+        assert '"int", "float", "text" or "bool".' in str(caught.value)
+    assert keys == [["version", "data.types", "output"], ["version", "data.types"]]
+    for wrong in ("[", spec):  # no TOML, and a plan
+        path.write_text(wrong)
+        with pytest.raises(SpecError) as caught, locate_problems(path, publishes=wrong == "["):
+            Release.from_toml(path)
+        assert "output" not in dict(caught.value.problems)

@@ -91,7 +91,7 @@ def command(
     # Keys that options set have no line in the file.
     by_option = {"data.engine": engine, "query[0]": sql}
     elsewhere = [key for key, value in by_option.items() if value is not None]
-    with specs.locate_problems(spec, elsewhere=elsewhere):
+    with specs.locate_problems(spec, elsewhere=elsewhere, publishes=not plan):
         release = Release.from_toml(spec, assume=rows, engine=engine, sql=sql)
         if plan:
             _plan(release, verbose=verbose, as_json=as_json)
@@ -166,7 +166,7 @@ def _publish(
     from leastnoise.errors import SpecError
 
     if release.spec.output is None:
-        raise SpecError([("output", "Set the folder of the release: [output] path = …")])
+        raise SpecError([specs.NO_OUTPUT])
     output, target = release.spec.output, release.target()
     page = path_of_page(target) if target and (report or output.report) else None
     with terminal.stages("Planning", silent=as_json) as tell:

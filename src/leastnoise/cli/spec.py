@@ -74,11 +74,18 @@ def schema() -> None:
     terminal.say(json.dumps(json_schema(), indent=2, ensure_ascii=False), lines=True)
 
 
+NO_OUTPUT = ("output", 'Missing: the directory of the release. Write [output] with path = "out"')
+"""The problem of a spec that is to be published."""
+
+
 @contextmanager
-def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[None]:
+def locate_problems(
+    file: Path, *, elsewhere: Collection[str] = (), publishes: bool = False
+) -> Iterator[None]:
     """Add FILE:LINE to the problems of the spec in `file`, if the line is known.
 
-    Keys `elsewhere` were set by options, so they have no line.
+    Keys `elsewhere` were set by options, so they have no line. If the command `publishes`, a
+    missing section [output] is listed with the other problems.
     """
     from leastnoise import _files
     from leastnoise.errors import SourceError, SpecError
@@ -93,9 +100,23 @@ def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[
             text = _files.read_text(file, most=LARGEST_SPEC)
         except SourceError:  # the file was removed meanwhile
             raise error from None
-        lines = spec_text.lines(text, error.problems, elsewhere=elsewhere)
+        problems = [*error.problems]
+        if publishes and NO_OUTPUT not in problems and _lacks_output(text):
+            problems.append(NO_OUTPUT)
+        lines = spec_text.lines(text, problems, elsewhere=elsewhere)
         locations = ["" if line is None else f"{file}:{line}" for line in lines]
-        raise SpecError(error.problems, locations=locations) from None
+        raise SpecError(problems, locations=locations) from None
+
+
+def _lacks_output(text: str) -> bool:
+    """True if the spec is TOML without a section [output]."""
+    from leastnoise.errors import SpecError
+    from leastnoise.tables.parse.spec_file import parse_toml
+
+    try:
+        return "output" not in parse_toml(text)
+    except SpecError:
+        return False
 
 
 _LIMIT = "Limit"

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from leastnoise import _words
 from leastnoise.cli import options, records, terminal
 from leastnoise.cli.command import REQUIRED, Command, OptionType, argument, option
 from leastnoise.cli.options import FOLDER, NAME
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _RATES = "Rates"
-_WEIGHTS = "A column of the query, with a weight for each key or band, as age=0.22,0.61,0.17."
+_WEIGHTS = (
+    "A column of the query, with a weight for each key or band, as age=0.22,0.61,0.17: shares that "
+    "sum to 1 (times 100,000 for a rate per 100,000)."
+)
 _NOTE = (
     "Each interval holds the rate without noise with at least 95 %. The rates cost no budget: they "
     "are computed from published numbers."
 )
+_USUAL = [10**power for power in range(10)]  # sums of shares for a rate per person, per 1,000, …
 
 
 @click.command("standardise", cls=Command)
 @argument("folder", FOLDER, "The folder of a release.")
-@option(_RATES, "--query", NAME, "The query with one ratio and both of its parts.", REQUIRED)
+@option(_RATES, "--query", NAME, "The query, which has one ratio.", REQUIRED)
 @option(_RATES, "--weights", OptionType("COLUMN=WEIGHTS"), _WEIGHTS, REQUIRED)
 @options.as_json
 def command(*, folder: Path, query: str, weights: str, as_json: bool) -> None:
@@ -30,14 +39,41 @@ def command(*, folder: Path, query: str, weights: str, as_json: bool) -> None:
     """
     from leastnoise.tables.publish.standardise import standardise_rates
 
-    column, _, numbers = weights.partition("=")
-    shares = {column.strip(): [number.strip() for number in numbers.split(",")]}
+    column, shares = _split(weights)
     with terminal.stages("Verifying the release", silent=as_json):
-        table = standardise_rates(folder, query=query, weights=shares)
+        table = standardise_rates(folder, query=query, weights={column: shares})
     if as_json:
         rows = zip(*table.columns.values(), strict=True)
         listed = [dict(zip(table.columns, map(records.finite, row), strict=True)) for row in rows]
         records.print_json({"name": table.name, "rows": listed})
         return
     records.print_released(table)
-    terminal.print_sentences([_NOTE])
+    terminal.print_sentences([_NOTE, *_describe_sum(shares)])
+
+
+def _split(weights: str) -> tuple[str, list[str]]:
+    """The column and its weights. Raises InvalidArgument unless both are given."""
+    from leastnoise.errors import InvalidArgument, show_value
+
+    column, _, numbers = map(str.strip, weights.partition("="))
+    shares = [number.strip() for number in numbers.split(",")]
+    expected = "COLUMN=WEIGHTS, such as age=0.22,0.61,0.17"
+    if not column or not numbers:
+        raise InvalidArgument(name="--weights", value=show_value(weights), expected=expected)
+    if "" in shares:
+        hint = f"Weight {shares.index('') + 1} is empty: a comma stands between two weights."
+        raise InvalidArgument(
+            name="--weights", value=show_value(weights), expected=expected, hint=hint
+        )
+    return column, shares
+
+
+def _describe_sum(shares: Sequence[str]) -> list[str]:
+    """A sentence about weights that sum neither to 1 nor to a power of ten, in four digits."""
+    from leastnoise.guarantees.exact import exact
+
+    total = _words.number(sum(exact(share, name="--weights") for share in shares))
+    if total in map(_words.number, _USUAL):
+        return []
+    note = f"The weights sum to {total}, so each rate is {total} times a weighted mean. Give shares"
+    return [f"{note} that sum to 1, or to 100,000 for a rate per 100,000."]

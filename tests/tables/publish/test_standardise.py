@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import leastnoise as ln
+from leastnoise.cli.standardise import command
 from leastnoise.errors import InvalidArgument, Refused
 from tests.cli.program import run
 
@@ -25,12 +28,14 @@ def people(number: int, regions: int) -> pd.DataFrame:
     return pd.DataFrame({"region": draws.integers(0, regions, number), "age": ages, "case": cases})
 
 
-def release(folder: Path, rows: pd.DataFrame, **query: Any) -> Path:
+def release(
+    folder: Path, rows: pd.DataFrame, *, columns: dict[str, Any] | None = None, **query: Any
+) -> Path:
     groups = {"region": sorted(rows["region"].unique().tolist()), "age": {"edges": EDGES}}
     ln.Release(
         data={"source": rows},
         privacy={"unit": "row", "epsilon": 1},
-        columns={"case": {"bounds": [0, 1], "missing": "none"}},
+        columns=columns or {"case": {"bounds": [0, 1], "missing": "none"}},
         query=[{"name": "rates", "statistics": ASKED, "group_by": groups} | query],
         output={"path": str(folder), "format": "csv"},
     ).run()
@@ -70,8 +75,10 @@ def test_other_columns_and_units_of_weights(build: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [2500, 100_000])
-def test_intervals_hold(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "statistics"), [(2500, ASKED), (2500, ASKED[2:]), (100_000, ASKED)]
+)
+def test_intervals_hold(tmp_path: Path, number: int, statistics: list[str]) -> None:
     """At most 5 % of 360 rates miss on average: more than 50 do with probability below 1e-7."""
     rows = people(number, 60)
     bands = pd.cut(rows["age"], EDGES, right=False)
@@ -79,7 +86,7 @@ def test_intervals_hold(tmp_path: Path, number: int) -> None:
     truth = means.to_numpy() @ SHARES
     missed, widths = 0, []
     for index in range(6):
-        columns = standardise(release(tmp_path / str(index), rows))
+        columns = standardise(release(tmp_path / str(index), rows, statistics=statistics))
         low, high = np.array(columns["rate_low"]), np.array(columns["rate_high"])
         missed += int(((truth < low) | (truth > high)).sum())
         widths.append(float(np.mean((high - low) / columns["rate_std"])))
@@ -92,8 +99,12 @@ def test_intervals_hold(tmp_path: Path, number: int) -> None:
     [
         ({"query": "rate"}, r"Did you mean|rates"),
         ({"weights": {"sex": [1]}}, "one of the columns region, age"),
-        ({"weights": {"age": [1, 2]}}, "3 numbers >= 0"),
-        ({"weights": {"age": [1, 2, -1]}}, "3 numbers >= 0"),
+        ({"weights": {"age": [1, 2]}}, "3 numbers, one for each group of age"),
+        ({"weights": {"age": [1, 2, -1]}}, "0 <= weight"),
+        ({"weights": {"age": [1, 2, 1e200]}}, "weight <= 10"),
+        ({"weights": {"age": [1, 2, math.nan]}}, "a finite weight"),
+        ({"weights": {"age": ["1", "2", "inf"]}}, "a finite weight"),
+        ({"weights": {"age": [0, "0", 0.0]}}, "at least one weight > 0"),
         ({"weights": {"age": 5}}, "numbers, such as"),
     ],
 )
@@ -105,7 +116,6 @@ def test_wrong_arguments(build: Path, changes: dict[str, Any], match: str) -> No
 @pytest.mark.parametrize(
     ("query", "match"),
     [
-        ({"statistics": ["count", "ratio(sum(case), count)"]}, "sum_case"),
         ({"clamp": True}, "clamped"),
         ({"round_to": 5}, "rounded"),
         ({"min_count": 5}, "listed groups"),
@@ -125,6 +135,77 @@ def test_a_query_without_a_ratio(tmp_path: Path) -> None:
         standardise(folder)
 
 
+BOTH = ("sum(case)", "sum(years)", "ratio(sum(case), sum(years))")
+
+
+@pytest.mark.parametrize(
+    ("statistics", "missing"),
+    [(BOTH, "none"), (BOTH, "skip"), (BOTH[2:], "none"), (("ratio(sum(case), count)",), "skip")],
+)
+def test_rates_without_columns_of_both_parts(
+    tmp_path: Path, statistics: tuple[str, ...], missing: str
+) -> None:
+    """The sums of a ratio are those of rows with both values, which no other column publishes."""
+    rows = people(4000, 2).assign(years=np.linspace(0, 10, 4000))
+    bounds = {"case": [0, 1], "years": [0, 10]}
+    columns = {name: {"bounds": ends, "missing": missing} for name, ends in bounds.items()}
+    folder = release(tmp_path / "out", rows, columns=columns, statistics=[*statistics])
+    rates = standardise(folder)
+    read = pd.read_csv(folder / "rates.csv").filter(like="ratio")
+    value, std, low, high = (read.to_numpy()[:, index].reshape(2, 3) for index in range(4))
+    assert rates["rate"] == pytest.approx(value @ SHARES)
+    assert (np.array(rates["rate_low"]) < low @ SHARES).all()
+    assert (np.array(rates["rate_high"]) > high @ SHARES).all()
+    assert (np.subtract(rates["rate_high"], rates["rate_low"]) < 12 * (std @ SHARES)).all()
+
+
+def test_weights_at_the_bound_do_not_overflow(
+    build: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    large = standardise(build, weights={"age": [10**15] * 3})["rate_std"]
+    assert large == pytest.approx(
+        [1e15 * std for std in standardise(build, weights={"age": [1, 1, 1]})["rate_std"]]
+    )
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ("age", "Expected COLUMN=WEIGHTS, such as age=0.22,0.61,0.17, got --weights='age'."),
+        ("age=", "Expected COLUMN=WEIGHTS"),
+        ("=1,2,3", "Expected COLUMN=WEIGHTS"),
+        ("age=1,1,1,", "Weight 4 is empty"),
+        ("age=1,,1", "Weight 2 is empty"),
+        ("age=0,0,0", "Expected at least one weight > 0, got --weights=[0.0, 0.0, 0.0]."),
+    ],
+)
+def test_weights_that_the_command_refuses(build: Path, weights: str, says: str) -> None:
+    done = CliRunner().invoke(
+        command, [str(build), "--query", "rates", "--weights", weights], standalone_mode=False
+    )
+    assert isinstance(done.exception, InvalidArgument)
+    assert says in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("weights", "total"),
+    [
+        ("0.22,0.61,0.17", ""),
+        ("1/3,1/3,1/3", ""),
+        ("22000,61000,17000", ""),
+        ("1,1,1", "3"),
+        ("0.22,0.61,0.18", "1.01"),
+    ],
+)
+def test_the_command_notes_an_unusual_sum_of_weights(build: Path, weights: str, total: str) -> None:
+    asked = [str(build), "--query", "rates", "--weights", f"age={weights}"]
+    printed = " ".join(CliRunner().invoke(command, asked).stdout.split())
+    note = f"The weights sum to {total}, so each rate is {total} times a weighted mean."
+    assert (note in printed) == bool(total)
+    assert ("weights sum" in printed) == bool(total)
+
+
 @pytest.mark.dense
 def test_the_command_prints_the_same_rates(build: Path) -> None:
     command = ["standardise", str(build), "--query", "rates", "--weights"]
@@ -133,4 +214,4 @@ def test_the_command_prints_the_same_rates(build: Path) -> None:
     assert [row["rate"] for row in printed["rows"]] == standardise(build)["rate"]
     refused = run(*command, "age=0.22,0.61")
     assert refused.returncode == 2
-    assert "Expected 3 numbers >= 0" in " ".join(refused.stderr.split())
+    assert "Expected 3 numbers, one for each group of age" in " ".join(refused.stderr.split())

@@ -14,6 +14,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import SpecError
 from leastnoise.tables.results.table import table_of
+from leastnoise.tables.statistics.fieller import _RATIOS, UP_TO_1, QuotientTests
 from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.registry import parse
 from leastnoise.tables.statistics.totals import Count, Sum
@@ -289,3 +290,36 @@ def test_a_ratio_whose_interval_just_has_no_end_is_nothing_wrong(nearly: float) 
     columns = values(asked, ingredients, [np.array([3.0]), n])
     with np.errstate(all="ignore"):
         assert asked.find_wrong_suffix(ingredients, columns, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("ratio(sum(y), count)", 1),
+        ("ratio(sum(z), count)", 1),
+        ("ratio(sum(y), sum(x))", math.inf),
+        ("ratio(sum(z), sum(x))", math.inf),
+    ],
+)
+def test_parts_that_a_ratio_and_its_std_determine(text: str, most: float) -> None:
+    """Both parts where nothing is clamped; elsewhere parts whose tests accept as much or more."""
+    asked, ingredients = alone(text, 3.0, 2.0)
+    assert isinstance(asked, Ratio)
+    numerator, count = grid((-40.3, 40.1), (-20.7, 40.9), points=41)
+    value, std, *_ = values(asked, ingredients, [numerator, count])
+    recovered = asked.recover(ingredients, value, std)
+    least = asked.scale_of(ingredients).least
+    clear = np.hypot(3.0, np.clip(numerator / np.where(count > 0, count, 1), least, most) * 2)
+    clear = (count > 0) & (clear < most * 0.999 * count)
+    assert recovered[1][clear] == pytest.approx(count[clear])
+    inside = clear & (numerator >= least * count if least else numerator >= 0)
+    inside &= numerator <= most * count
+    assert recovered[0][inside] == pytest.approx(numerator[inside])
+    assert (recovered[1][count <= 0] == 0).all()
+    tests = QuotientTests(tuple(6 + 3 * ratio for ratio in (UP_TO_1 if most == 1 else _RATIOS)))
+    between = (least, most)
+    low, high = tests.accept(numerator[clear], count[clear], between=between)
+    lower, upper = tests.accept(recovered[0][clear], recovered[1][clear], between=between)
+    slack = 1e-9
+    assert (lower <= low + slack).all()
+    assert (upper >= high - slack).all()

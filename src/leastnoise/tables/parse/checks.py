@@ -162,7 +162,8 @@ def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem
             yield f"{path}.{name_of_key}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if csv else "a workbook" if any(map(is_workbook, names)) else "SQLite"
-        yield "data.types", f"Missing: {what} source needs the type of each column that is used."
+        why = f"Missing: {what} source needs the type of each column that is used"
+        yield "data.types", f'{why}: "int", "float", "text" or "bool".'
 
 
 def _expressions(spec: Spec) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, Refused
-from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.exact import exact_where
 from leastnoise.tables.publish.difference import read_numbers
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.results.table import Table, key_columns, key_names
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Ingredients
 
 _OUTSIDE = 0.05
+_LARGEST = 10**15  # more than any population, and far from an overflow
 
 
 def standardise_rates(
@@ -42,11 +43,12 @@ def standardise_rates(
 
     Args:
         directory: Directory of the release.
-        query: Name of a query with one statistic `ratio(…, …)`. It also publishes both parts of
-            the ratio, such as `["count", "sum(case)", "ratio(sum(case), count)"]`.
-        weights: A column of the query's groups, with a weight ≥ 0 for each of its keys or bands in
-            order, such as `{"age": ["0.22", "0.61", "0.17"]}`. For a rate per 100,000 give the
-            shares of the standard population times 100,000.
+        query: Name of a query with one statistic `ratio(…, …)`. If the query also publishes both
+            parts, over the same rows, then intervals of small groups are narrower.
+        weights: A column of the query's groups, with a weight from 0 to 10^15 for each of its keys
+            or bands in order, such as `{"age": ["0.22", "0.61", "0.17"]}`. Give the shares of the
+            standard population, which sum to 1, or these shares times 100,000 for a rate per
+            100,000. Weights are used as they are: with `[1, 1]` the rate is the sum of two rates.
 
     Returns:
         A table of the remaining keys, and the columns `rate`, `rate_std`, `rate_low`, `rate_high`.
@@ -55,8 +57,8 @@ def standardise_rates(
         SourceError: The directory can't be read.
         CertificateRejected: The release doesn't verify.
         InvalidArgument: The query, the column or the weights don't fit the release.
-        Refused: The published numbers don't determine the rates: noise chooses the groups, numbers
-            are rounded or clamped, or a part of the ratio isn't published.
+        Refused: The published numbers don't determine the rates: noise chooses the groups, or
+            numbers are rounded or clamped.
     """
     folder = _validate.path(directory, name="directory")
     query = _validate.text(query, name="query")
@@ -74,7 +76,7 @@ def standardise_rates(
     part, ratio, ingredients = _find_ratio(parts[query], query)
     axis, factors = _read_weights(given, part.layout)
     numbers = read_numbers(folder, release, parts[query])
-    both = [numbers[label] / unit for label, unit in _find_labels(part, ratio, ingredients)]
+    both = _find_parts(part, ratio, ingredients, numbers)
     probability = 1 - _OUTSIDE / len(factors)
     ends = ratio.accept(ingredients, both, probability=probability)
     if ends is None:
@@ -83,16 +85,17 @@ def standardise_rates(
     low, high = np.minimum(ends[0], value), np.maximum(ends[1], value)
     shape = [grouped.cells for grouped in part.layout.axes]
 
-    def total(cells: Floats, scaled: Floats) -> Floats:
-        """For each group, the weighted sum over the standard population's bands, with 0 · ∞ = 0."""
+    def scale(cells: Floats) -> Floats:
+        """For each group, a row of its bands' numbers times their weights, with 0 · ∞ = 0."""
         bands = np.moveaxis(cells.reshape(shape), axis, -1)
-        return np.where(scaled > 0, bands * scaled, 0.0).sum(axis=-1).ravel()
+        scaled = np.multiply(bands, factors, out=np.zeros(bands.shape), where=factors > 0)
+        return scaled.reshape(-1, len(factors))
 
     rates = (
-        total(value, factors),
-        np.sqrt(total(std**2, factors**2)),
-        total(low, factors),
-        total(high, factors),
+        scale(value).sum(axis=1),
+        np.hypot.reduce(scale(std), axis=1),  # no square of a large number
+        scale(low).sum(axis=1),
+        scale(high).sum(axis=1),
     )
     return _as_table(part.layout, axis, rates)
 
@@ -123,10 +126,13 @@ def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Rati
     return part, ratio, ingredients
 
 
-def _find_labels(
-    part: NoisyPart, ratio: Ratio, ingredients: Ingredients
-) -> list[tuple[str, float]]:
-    """The columns of the ratio's numerator and denominator, each with its unit."""
+def _find_parts(
+    part: NoisyPart, ratio: Ratio, ingredients: Ingredients, numbers: Mapping[str, Floats]
+) -> list[Floats]:
+    """The ratio's noisy numerator and denominator, in the units of their components.
+
+    Without columns of both parts, they follow from the ratio and its std (`Quotient.recover`).
+    """
     layout = part.layout
     published = {
         item.components: (statistic.label, item.unit)
@@ -134,15 +140,10 @@ def _find_labels(
             layout.statistics, layout.ingredients(part.noise_errors), strict=True
         )
     }
-    pairs: list[tuple[str, float]] = []
-    for component, needed in zip(ingredients.components, ratio.parts, strict=True):
-        if (component,) not in published:
-            raise Refused(
-                f"{layout.name} doesn't publish {needed.label} of the rows that the ratio uses. "
-                "Ask for it in the same query."
-            )
-        pairs.append(published[component,])
-    return pairs
+    pairs = [published.get((component,)) for component in ingredients.components]
+    if None not in pairs:
+        return [numbers[label] / unit for label, unit in filter(None, pairs)]
+    return [*ratio.recover(ingredients, numbers[ratio.label], numbers[f"{ratio.label}_std"])]
 
 
 def _read_weights(given: Mapping[str, Any], layout: Layout) -> tuple[int, Floats]:
@@ -156,16 +157,27 @@ def _read_weights(given: Mapping[str, Any], layout: Layout) -> tuple[int, Floats
         )
     ((column, values),) = given.items()
     axis = columns.index(column)
-    name = f"weights[{column!r}]"
-    listed = _validate.items(values, name=name, like="numbers, such as [0.2, 0.8]")
-    factors = [exact(value, name=name) for value in listed]
-    if len(factors) != layout.axes[axis].cells or any(factor < 0 for factor in factors):
-        raise InvalidArgument(
-            name=name,
-            value=[float(factor) for factor in factors],
-            expected=f"{layout.axes[axis].cells} numbers >= 0, one for each group of {column}",
+    listed = _validate.items(values, name="weights", like="numbers, such as [0.2, 0.8]")
+    factors = [
+        float(
+            exact_where(
+                value,
+                name="weight",
+                holds=lambda factor: 0 <= factor <= _LARGEST,
+                expected="0 <= weight <= 10^15",
+            )
         )
-    return axis, np.array([float(factor) for factor in factors])
+        for value in listed
+    ]
+    if len(factors) != layout.axes[axis].cells:
+        raise InvalidArgument(
+            name="weights",
+            value=factors,
+            expected=f"{layout.axes[axis].cells} numbers, one for each group of {column}",
+        )
+    if not any(factors):
+        raise InvalidArgument(name="weights", value=factors, expected="at least one weight > 0")
+    return axis, np.array(factors)
 
 
 def _as_table(layout: Layout, axis: int, rates: FourColumns) -> Table:

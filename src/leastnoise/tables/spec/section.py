@@ -45,6 +45,12 @@ _EXPECTED = {
     "extra_forbidden": "Unknown key",
 }
 """leastnoise's message for each of pydantic's error types; {fields} are pydantic's."""
+_OTHER_NAMES = {
+    "bigint": "int", "boolean": "bool", "decimal": "float", "double": "float", "integer": "int",
+    "number": "float", "numeric": "float", "real": "float", "str": "text", "string": "text",
+    "varchar": "text",
+}  # fmt: skip
+"""The type of a column for names that other programs use."""
 _WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 
@@ -194,7 +200,8 @@ def _meant(allowed: str, value: object) -> str:
     if not isinstance(value, str):
         return ""
     choices = [choice.strip(" '") for choice in allowed.replace(" or ", ",").split(",")]
-    hint = _validate.nearest(value, choices)
+    known = _OTHER_NAMES.get(value.casefold())
+    hint = f"Did you mean {known}?" if known in choices else _validate.nearest(value, choices)
     if any(word in value for word in ("replace", "change", "bounded")):
         hint += ' If one person is replaced by another, write "replace-one".'
     return f" {hint.strip()}" if hint else ""

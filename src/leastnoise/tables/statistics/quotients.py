@@ -129,6 +129,23 @@ class Quotient(Statistic):
         low, high = np.where(known, low, smallest), np.where(known, high, largest)
         return middle + scale * low, middle + scale * high
 
+    @final
+    def recover(
+        self, ingredients: Ingredients, value: Floats, std: Floats
+    ) -> tuple[Floats, Floats]:
+        """The noisy S and n of published values and their std; n = 0 where these hide n.
+
+        If S/n is outside its range, S is n times the nearer end of the range. Then all quotients
+        that tests of the noisy S accept are accepted: |S − a·n| only shrinks, for every a in the
+        range.
+        """
+        middle, scale, _, largest = self.scale_of(ingredients)
+        ratio = (value - middle) / scale
+        of_numerator, of_count = ingredients.noise
+        deviation = scale * np.hypot(of_numerator.std, ratio * of_count.std)
+        count = np.where(std < scale * largest, deviation / std, 0.0)
+        return ratio * count, count
+
     def _in_box(
         self, ingredients: Ingredients, numerator: Floats, count: Floats
     ) -> tuple[Floats, Floats]:
