@@ -59,7 +59,8 @@ def parse(
     'bool'
     """
     try:
-        return check_size(_Reader(types, unreadable or {}).read(parse_sql(text)))
+        tree = parse_sql(text)
+        return check_size(_Reader(types, unreadable or {}).read(tree))
     except RecursionError:
         raise ValueError(_TOO_LARGE) from None
 
