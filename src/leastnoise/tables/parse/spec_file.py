@@ -129,7 +129,8 @@ def lay_out(
     """
     problems: Problems = []
     plain = _plain_value(raw, "", problems, DEEPEST + 1)
-    if any(isinstance(query, dict) and SQL in query for query in _queries(plain)):
+    queries = plain["query"] if isinstance(plain.get("query"), list) else []
+    if any(isinstance(query, dict) and SQL in query for query in queries):
         from leastnoise.tables.parse import sql_queries  # noqa: PLC0415  (0.1 s)
 
         plain = sql_queries.translate_queries(plain, problems)
@@ -194,11 +195,6 @@ def _locate(
         if left >= within and not is_whole:
             unread.append(part)
     return key, unread
-
-
-def _queries(plain: Mapping[str, Any]) -> list[Any]:
-    queries = plain.get("query")
-    return queries if isinstance(queries, list) else []
 
 
 def _assume_size(spec: Spec, size: Assumed) -> Spec:
