@@ -228,3 +228,10 @@ def test_columns_that_the_joined_table_lacks_are_refused(tmp_path: Path) -> None
     del spec["version"]
     with pytest.raises(SpecError, match=r"persons.columns: persons.parquet has no column 'sex'"):
         ln.Release(**spec, folder=tmp_path).plan()
+
+
+def test_a_derived_column_that_cannot_be_read_is_the_only_problem() -> None:
+    derive = {"bad": 5, "first": "min(month) over who", "more": "first + bad"}
+    for column in ("bad", "first", "more"):
+        query = PERSONS | {"group_by": {column: [1, 2]}}
+        assert [*problems(raw(query, derive=derive))] == ["derive.bad"]

@@ -59,12 +59,13 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
         return SERIES
     if query.by is not None:
         return SELECTION
+    kind = next(kinds_of_sums(query), PLAIN)
+    if not spec.has_unlisted_keys(query):
+        return kind
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    unlisted = spec.has_unlisted_keys(query)
-    if unlisted and not any(statistic.of_all_groups for statistic in asked):
-        numbers = query.statistics or query.histogram or query.conditions
-        return UNLISTED if numbers else KEYS
-    return next(kinds_of_sums(query), PLAIN)
+    if any(statistic.of_all_groups for statistic in asked):
+        return kind
+    return UNLISTED if query.statistics or query.histogram or query.conditions else KEYS
 
 
 def quantile_kind(spec: Spec, query: Query) -> QuantileKind:

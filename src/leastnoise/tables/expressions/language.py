@@ -59,7 +59,8 @@ def parse(
     'bool'
     """
     try:
-        return check_size(_Reader(types, unreadable or {}).read(parse_sql(text)))
+        tree = parse_sql(text)
+        return check_size(_Reader(types, unreadable or {}).read(tree))
     except RecursionError:
         raise ValueError(_TOO_LARGE) from None
 
@@ -86,8 +87,8 @@ def write(node: Parsed) -> str:
 
 def check_size(expression: Expression) -> Expression:
     """Return the expression, or raise ValueError if it is too large for engines."""
-    levels = len(levels_of([lower(expression)]))
-    if sum(1 for _ in walk(expression)) > MOST_NODES or levels >= MOST_LEVELS:
+    lowered = lower(expression)
+    if sum(1 for _ in walk(expression)) > MOST_NODES or len(levels_of([lowered])) >= MOST_LEVELS:
         raise ValueError(_TOO_LARGE)
     return expression
 

@@ -31,21 +31,21 @@ def has_one_value(spec: Spec, column: str) -> bool:
     unit = spec.privacy.unit
     if spec.privacy.by_row or not unit:
         return False
-    joined = {name for join in spec.data.join.values() if join.on == unit for name in join.columns}
-    if column == unit or column in joined:
-        return True
-    if column not in spec.derive:
-        return False
+    joins = (join for join in spec.data.join.values() if join.on == unit)
+    constant = {unit, *(name for join in joins for name in join.columns)}
+    if column in constant or column not in spec.derive:
+        return column in constant
     from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (0.1 s)
 
     names = [*spec.derive]
-    before = {name: spec.derive[name] for name in names[: names.index(column)]}
-    earlier = spec.model_copy(update={"derive": before})
-    try:
-        expression = parse(spec.derive[column])
-    except ValueError:  # the checks of the spec report this problem
-        return False
-    return constant_per_unit(expression, lambda name: has_one_value(earlier, name))
+    for name in names[: names.index(column) + 1]:  # a derived column may use the columns before it
+        try:
+            expression = parse(spec.derive[name] or "")  # None if the value couldn't be read
+        except ValueError:  # the checks of the spec report this problem
+            continue
+        if constant_per_unit(expression, constant.__contains__):
+            constant.add(name)
+    return column in constant
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
@@ -33,6 +34,16 @@ if TYPE_CHECKING:
 _PLAIN = {bool, float, int, str}
 DEEPEST = 12  # levels of nested lists and tables: twice the depth of any key of a spec
 _LONGEST_KEY = 200  # characters of an unknown key that a message quotes
+_TEXTS = re.compile(  # texts and comments; without an end they extend to the end of the file
+    r"""
+    ""\"(?:(?:\\.|[^\\])*?"{3,5}|.*)
+    | '''(?:.*?'{3,5}|.*)
+    | "(?:(?:\\.|[^"\\\n])*+"|.*)
+    | '(?:[^'\n]*+'|.*)
+    | \#[^\n]*+
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def read(
@@ -80,7 +91,7 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse the TOML `text` into a dictionary, which may not be a spec; raises SpecError."""
     too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
-    if spec_text.has_long_names(text, 2 * DEEPEST):
+    if _has_long_names(text, 2 * DEEPEST):
         raise too_deep
     try:
         return tomllib.loads(text)
@@ -91,6 +102,16 @@ def parse_toml(text: str) -> dict[str, Any]:
         RecursionError,
     ):  # a number with thousands of digits, or too many nested brackets
         raise too_deep from None
+
+
+def _has_long_names(text: str, most: int) -> bool:
+    """True if a key in `text`, which may not be TOML, has at least `most` names with dots.
+
+    tomllib takes n² steps for n names, and opens n nested tables.
+    """
+    bare = _TEXTS.sub(lambda match: "" if match[0][0] == "#" else "s", text)
+    name = r"[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+"
+    return re.search(rf"(?<![A-Za-z0-9_-])(?:{name}){{{most}}}", bare) is not None
 
 
 def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
@@ -108,7 +129,8 @@ def lay_out(
     """
     problems: Problems = []
     plain = _plain_value(raw, "", problems, DEEPEST + 1)
-    if any(isinstance(query, dict) and SQL in query for query in _queries(plain)):
+    queries = plain["query"] if isinstance(plain.get("query"), list) else []
+    if any(isinstance(query, dict) and SQL in query for query in queries):
         from leastnoise.tables.parse import sql_queries  # noqa: PLC0415  (0.1 s)
 
         plain = sql_queries.translate_queries(plain, problems)
@@ -173,11 +195,6 @@ def _locate(
         if left >= within and not is_whole:
             unread.append(part)
     return key, unread
-
-
-def _queries(plain: Mapping[str, Any]) -> list[Any]:
-    queries = plain.get("query")
-    return queries if isinstance(queries, list) else []
 
 
 def _assume_size(spec: Spec, size: Assumed) -> Spec:

@@ -166,27 +166,7 @@ _STRING = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_UNREAD = re.compile(  # texts and comments; without an end they extend to the end of the file
-    r"""
-    ""\"(?:(?:\\.|[^\\])*?"{3,5}|.*)
-    | '''(?:.*?'{3,5}|.*)
-    | "(?:(?:\\.|[^"\\\n])*+"|.*)
-    | '(?:[^'\n]*+'|.*)
-    | \#[^\n]*+
-    """,
-    re.DOTALL | re.VERBOSE,
-)
 _SYNTAX = re.compile(r"\(at line (\d+), column \d+\)")
-
-
-def has_long_names(text: str, most: int) -> bool:
-    """True if a key in `text`, which may not be TOML, has at least `most` names with dots.
-
-    tomllib takes n² steps for n names, and opens n nested tables.
-    """
-    bare = _UNREAD.sub(lambda match: "" if match[0][0] == "#" else "s", text)
-    name = r"[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+"
-    return re.search(rf"(?<![A-Za-z0-9_-])(?:{name}){{{most}}}", bare) is not None
 
 
 def lines(

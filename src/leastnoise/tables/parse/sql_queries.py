@@ -46,15 +46,12 @@ _PARTS = {"expressions", "from_", "where", "group"}
 
 
 def translate_queries(raw: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """Replace the `sql` of queries in the plain spec `raw` by their keys.
+    """Replace the `sql` of each query by its keys, in the plain spec `raw` with a list of queries.
 
     A query that can't be written in keys adds its problem, and no keys.
     """
-    queries_of_spec = raw.get("query")
-    if not isinstance(queries_of_spec, list | tuple):
-        return dict(raw)
     queries: list[Any] = []
-    for index, query in enumerate(queries_of_spec):
+    for index, query in enumerate(raw["query"]):
         if not isinstance(query, dict) or SQL not in query:
             queries.append(query)
             continue
