@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.attacks import edits
+
 ROWS = Path(__file__).parent.parent / "golden/releases/rows"
 PLAN, CERTIFICATE, SEAL, TABLE = "plan.json", "certificate.json", "release.json", "visits.parquet"
 Files = dict[str, bytes]
@@ -30,7 +32,7 @@ def _with(record: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def _folder(
-    *edits: tuple[str, tuple[Any, ...], Any], table: str = TABLE, text: str | None = None
+    *changes: tuple[str, tuple[Any, ...], Any], table: str = TABLE, text: str | None = None
 ) -> Files:
     """The release's files after edits of its records, and with another table, sealed again."""
     files = {path.name: path.read_bytes() for path in ROWS.iterdir()}
@@ -38,13 +40,20 @@ def _folder(
     files[table] = content if text is None else text.encode()
     for name in (PLAN, CERTIFICATE):
         record = json.loads(files[name])
-        for file, path, value in edits:
+        for file, path, value in changes:
             record = _with(record, path, value) if file == name else record
         files[name] = json.dumps(record).encode()
+    files = _sealed(files)
+    seal = json.loads(files[SEAL])
+    for file, path, value in changes:
+        seal = _with(seal, path, value) if file == SEAL else seal
+    return files | {SEAL: json.dumps(seal).encode()}
+
+
+def _sealed(files: Files) -> Files:
+    """The files, and a seal that has their digests."""
     digests = {n: hashlib.sha256(c).hexdigest() for n, c in files.items() if n != SEAL}
     seal = json.loads(files[SEAL]) | {"files": digests}
-    for file, path, value in edits:
-        seal = _with(seal, path, value) if file == SEAL else seal
     return files | {SEAL: json.dumps(seal).encode()}
 
 
@@ -54,13 +63,13 @@ def _laplace(std: float, **part: Any) -> Files:
     record = next(e["record"] for e in map(json.loads, lines) if e["name"] == "laplace")
     law = {"noise": "laplace", "scale": record["noise"]["parameters"]["scale"]}
     here = ("noisy_parts", 0)
-    edits = [(PLAN, (*here, key), value) for key, value in (law | part).items()]
-    edits += [(file, (key,), record[key]) for file in (PLAN, CERTIFICATE) for key in _BUDGET]
+    changes = [(PLAN, (*here, key), value) for key, value in (law | part).items()]
+    changes += [(file, (key,), record[key]) for file in (PLAN, CERTIFICATE) for key in _BUDGET]
     return _folder(
         (CERTIFICATE, ("draws", 0, "certificate"), record),
         (PLAN, (*here, "grid"), record["grid"]),
         (PLAN, (*here, "errors", 0, "std"), std),
-        *edits,
+        *changes,
     )
 
 
@@ -135,6 +144,12 @@ def folders() -> dict[str, tuple[Files, str]]:
         "another grid": _folder((PLAN, (*part, "grid"), "1")),
         "a table of another name": _folder(table="a.csv", text="a"),
         "a workbook of another name": _folder(table="a.xlsx", text="a"),
+        "an empty unit": _folder((PLAN, ("unit",), "")),
+        "dimension: true": _laplace(std, cells=4, dimension=True),
+        "std as a list": _folder((PLAN, (*part, "errors", 0, "std"), [_STD])),
+        "a table that is no list": _folder(table="visits.json", text="{}"),
+        "a table of whole numbers": _folder(table="visits.json", text="[1]"),
+        "a table without std": _folder(table="visits.csv", text=csv.format("a", 1, 1)),
         "a part of another name": _folder((PLAN, (*part, "name"), "a")),
         "keys without a table": _folder((PLAN, ("keys",), [{"name": "a"}])),
         "quantiles without a table": _folder((PLAN, ("quantiles",), [{"name": "a"}])),
@@ -151,6 +166,11 @@ def folders() -> dict[str, tuple[Files, str]]:
         "std in JSON": _folder(table="visits.json", text=json.dumps([{"count_std": 7}])),
         "std in SDMX": _folder(table="visits.csv", text=f"{_SDMX}a,b,c,count,7\n"),
     }
+    for value in (None, True, 0, 1.5, [], ["add-remove"], {}):
+        for key in ("neighbours", "unit", "noisy_parts", "quantiles", "keys", "series"):
+            if value != [] or key not in {"quantiles", "keys"}:
+                rejected[f"{key}: {value}"] = _folder((PLAN, (key,), value))
+        rejected[f"draws: {value}"] = _folder((CERTIFICATE, ("draws",), value))
     for name in ("", ".", "..", "/etc/passwd", "a\\b", "a:b", "a\0b"):
         rejected[f"a file {name!r}"] = _folder((SEAL, ("files", name), "0" * 64))
     for name in (PLAN, CERTIFICATE, "spec.toml"):
@@ -160,3 +180,23 @@ def folders() -> dict[str, tuple[Files, str]]:
         rejected[f"{name} not sealed"] = files | {SEAL: json.dumps(seal).encode()}
     known = {name: (files, "proved") for name, files in proved.items()}
     return known | {name: (files, "rejected") for name, files in rejected.items()}
+
+
+_WRONG = (None, True, 0, 1.5, "", "x", [], ["x"], {})
+
+
+def wrong_types(name: str) -> dict[str, Files]:
+    """A golden release with values of several types in each field of its plan and certificate.
+
+    Of the items of a list, only the first with a field is edited.
+    """
+    files = {path.name: path.read_bytes() for path in (ROWS.parent / name).iterdir()}
+    known = {}
+    for file in (PLAN, CERTIFICATE, SEAL):
+        record = json.loads(files[file])
+        places = {tuple(k for k in p if type(k) is str): p for p in edits._paths(record)[::-1]}
+        for path in places.values():
+            for value in _WRONG:
+                edited = files | {file: json.dumps(_with(record, path, value)).encode()}
+                known[f"{file} {path} {value!r}"] = edited if file == SEAL else _sealed(edited)
+    return known

@@ -96,7 +96,7 @@ def test_golden_releases_are_proved_or_named(
         ("unlisted", "the count is number 1 (from 0), which one person changes by at most 1."),
         ("found", "there are 1 groups; the reach is 4."),
         ("found", " if a person is added or removed."),
-        ("persons", 'one person, below, is one "person".'),
+        ("persons", 'ASSUMED: "one person" below means one "person", as plan.json says.'),
     ],
 )
 def test_all_on_which_the_proof_rests_is_printed(

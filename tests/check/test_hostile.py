@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import leastnoise_check as checker
-from tests.check import corpus
+from tests.check import calibrated, corpus
 
 PROVED, FALSE, MALFORMED, UNKNOWN = 0, 1, 2, 3
 
@@ -28,7 +28,7 @@ def _changed(name: str, **values: Any) -> str:
         *above, last = path.split("__")
         inner = record
         for key in above:
-            inner = inner[key]
+            inner = inner[int(key) if isinstance(inner, list) else key]
         inner[last] = value
     return json.dumps(record)
 
@@ -63,6 +63,10 @@ TEXTS: dict[str, tuple[str, int]] = {
     "a plan without draws": (_changed("plan of sums", draws=[]), FALSE),
     "a plan with a large ε": (_changed("release zcdp", epsilon="19.9"), UNKNOWN),
     "a plan of very many draws": (_changed("plan of sums", draws=[0] * 50_001), UNKNOWN),
+    "a plan with a giant ε": (_changed("plan of sums", epsilon="200000"), UNKNOWN),
+    "a plan with a giant ε and a false draw": (
+        _changed("plan of sums", epsilon="200000", draws__0__certificate__epsilon="1e-3"), FALSE,
+    ),
     "draws in an object": (_changed("plan of sums", draws={}), FALSE),
     "weights of 0": (_changed("discrete-staircase", noise__parameters__masses=[0, 0]), FALSE),
     "nested shapes": (
@@ -160,6 +164,40 @@ def test_another_standard_deviation_is_seen(
     _seal_plan(folder, plan)
     assert _run(monkeypatch, folder) == FALSE
     assert "standard deviation" in capsys.readouterr().out
+
+
+def test_a_false_draw_is_seen_in_a_plan_that_is_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = json.loads(_changed("plan of sums", epsilon="200000"))
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    assert _run(monkeypatch, tmp_path / "a.json") == UNKNOWN
+    last = "Nothing that was checked is false, but not all draws are proved."
+    assert capsys.readouterr().out.splitlines()[-1] == last
+    record["draws"][-1]["certificate"]["epsilon"] = "1e-3"
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    assert _run(monkeypatch, tmp_path / "a.json") == FALSE
+
+
+def test_a_false_plan_is_seen_behind_one_that_is_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = json.loads(json.dumps(calibrated.without_law()["limit, add-remove"]))
+    first, second = record["plans"][:2]
+    first["draws"][0]["certificate"]["epsilon"] = "200000"
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    assert _run(monkeypatch, tmp_path / "a.json") == UNKNOWN
+    second["draws"][0]["certificate"]["epsilon"] = "1e-3"
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    assert _run(monkeypatch, tmp_path / "a.json") == FALSE
+
+
+def test_a_plan_that_is_not_read_is_not_called_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_text(_changed("plan of sums", draws=[0] * 50_001))
+    assert _run(monkeypatch, tmp_path / "a.json") == UNKNOWN
+    assert capsys.readouterr().out.splitlines()[-1] == "The rest was not checked."
 
 
 def test_usage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import leastnoise as ln
 import leastnoise_check as checker
 from tests.attacks import edits
 from tests.check import corpus
-from tests.check.folders import folders
+from tests.check.folders import folders, wrong_types
 from tests.check.javascript import SCRIPTS, Verdict, verdicts
 from tests.check.test_hostile import TEXTS
 
@@ -194,6 +194,22 @@ def test_plans_without_a_field(name: str, tmp_path: Path, monkeypatch, capsys) -
     ]
     assert wrong == []
     assert len({python[0] for python in answers}) > 1
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("name", ["rows", "unlisted"])
+def test_fields_of_a_wrong_type(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Values of wrong types get one verdict in both languages, and break neither program."""
+    known, codes = wrong_types(name), set()
+    for (case, files), answer in zip(known.items(), verdicts([*known.values()]), strict=True):
+        for file, content in files.items():
+            (tmp_path / file).write_bytes(content)
+        python = _python(tmp_path, monkeypatch, capsys)
+        assert _agree(python, answer), (case, python, answer)
+        codes.add(python[0])
+    assert {0, 1} <= codes <= {0, 1, 3}
 
 
 CALLS = [

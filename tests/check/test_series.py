@@ -23,7 +23,7 @@ def test_a_release_with_running_totals_is_proved_with_its_assumption(tmp_path: P
     assert folder is not None
     proved = check(folder)
     assert proved.returncode == 0, proved.stdout
-    assert 'UNIT: one person, below, is one "row".' in proved.stdout
+    assert 'ASSUMED: "one person" below means one "row", as plan.json says.' in proved.stdout
     assert "ASSUMED: it is in 1 of the 4 releases at most." in proved.stdout
     seal = json.loads((folder / "release.json").read_text())
     (folder / "release.json").write_text(json.dumps(seal | {"release": 5}))

@@ -27,7 +27,7 @@ PROVED, REJECTED, MALFORMED, UNKNOWN = (
     "All draws are proved.",
     "Rejected: something is false.",
     "This is no certificate and no release.",
-    "Nothing is false, but not all draws are proved here.",
+    "Nothing that was checked is false, but not all draws are proved.",
 )
 Contents = dict[str, bytes]
 

@@ -7,8 +7,8 @@ class NotChecked extends Error {} // The statement may be true, but here is no p
 const output = { say: () => {} };
 const say = (line) => output.say(line);
 
-function require(holds, why, Kind = Rejected) { if (!holds) throw new Kind(why); }
-function expect(holds, why) { require(holds, why, NotChecked); }
+function need(holds, why, Kind = Rejected) { if (!holds) throw new Kind(why); }
+const expect = (holds, why) => need(holds, why, NotChecked);
 const differs = (items) => new Set(items.filter((x) => (x ?? null) !== null)).size > 1;
 
 // 1. Reading. A field has the same meaning and range wherever it stands in a certificate.
@@ -43,7 +43,7 @@ const STATEMENTS = {
   "limit-certificate": `${STEP}rate candidates noise plans`,
 };
 const each = (names, value) => Object.fromEntries(words(names).map((name) => [name, value]));
-const [SMALLEST, ANY] = [power(-300), [power(300).times(-1), power(300)]];
+const [SMALLEST, ANY] = [power(-300), [power(300).mul(-1), power(300)]];
 const [LENGTH, COUNT] = [[power(-140), power(140)], [1, 1e6]];
 const NUMBERS = {
   ...each("scale bound bounds radii reach rates rate", LENGTH),
@@ -73,29 +73,29 @@ const MEANINGS = {
 
 function number(text) {
   const why = `Expected a number as text, got ${show(text)}.`;
-  const value = spelled(typeof text === "string" && text.length <= 1300 ? text : "no number");
-  require(value, why);
+  const value = spelled(isText(text) && text.length <= 1300 ? text : "no number");
+  need(value, why);
   if (text.includes("0x")) return value;
   const fits = Math.max(bitLength(value.n), bitLength(value.d)) <= 2000;
-  const size = most([value, value.times(-1)]);
-  require(fits && (!value.n || (atMost(SMALLEST, size) && atMost(size, power(300)))), why);
+  const size = most([value, value.mul(-1)]);
+  need(fits && (!value.n || (atMost(SMALLEST, size) && atMost(size, power(300)))), why);
   return value;
 }
 
 function read(name, value, item = false) {
   if (LISTS.includes(name) && !item) {
-    require(Array.isArray(value) && value.length, `Expected a list for ${name}.`);
+    need(isList(value) && value.length, `Expected a list for ${name}.`);
     expect(value.length <= 50_000, `a list of ${value.length} items`);
     return value.map((part) => read(name, part, true));
   }
   const wrong = () => `${name} = ${show(value)} is no such number.`;
   if (name in NUMBERS) {
-    const [exact, [low, high]] = [number(value), NUMBERS[name]];
-    const above = less(0, low) ? exact.n > 0n : atMost(low, exact);
-    require(above && (atMost(exact, high) || less(1, high)), wrong());
-    const usual = atMost(low, exact) && atMost(exact, high);
+    const [x, [low, high]] = [number(value), NUMBERS[name]];
+    const above = less(0, low) ? x.n > 0n : atMost(low, x);
+    need(above && (atMost(x, high) || less(1, high)), wrong());
+    const usual = atMost(low, x) && atMost(x, high);
     expect(usual, `${name} = ${show(value)}, too small or too large`);
-    return exact;
+    return x;
   }
   const ofSum = name === "coordinate" && value === "sum";
   expect(!ofSum, "a threshold for the sum of a group's numbers");
@@ -111,18 +111,35 @@ function read(name, value, item = false) {
   return ["body", "hull"].includes(name) ? shape(value, BODIES) : value;
 }
 
+const [OBJECT, WHOLE] = ["JSON object", "whole number"];
+const KINDS = {
+  text: isText, list: isList, [OBJECT]: isObject,
+  [WHOLE]: (x) => typeof x === "bigint",
+};
+
+function asObject(value) {
+  need(isObject(value), "Expected a JSON object.");
+  return value;
+}
+
+function field(record, name, kind, other = null) {
+  const value = get(asObject(record), name, other);
+  need(KINDS[kind](value), `Expected a ${kind} for ${name}, got ${show(value)}.`);
+  return value;
+}
+
 function fields(record, names, optional = "") {
-  require(isObject(record), "Expected a JSON object.");
+  asObject(record);
   let meant = {};
   if (isObject(names)) {
     const kind = get(record, "kind");
-    require(typeof kind === "string" && Object.hasOwn(names, kind), `Unknown kind ${show(kind)}.`);
+    need(isText(kind) && Object.hasOwn(names, kind), `Unknown kind ${show(kind)}.`);
     expect(names[kind], `the kind ${kind}`);
     [names, meant] = [`kind ${names[kind]}`, MEANINGS[kind] ?? {}];
   }
   const [needed, known, keys] = [words(names), words(`${names} ${optional}`), Object.keys(record)];
   const fits = needed.every((name) => name in record) && keys.every((name) => known.includes(name));
-  require(fits, `Expected the fields ${names}.`);
+  need(fits, `Expected the fields ${names}.`);
   return Object.fromEntries(keys.map((name) => [name, read(meant[name] ?? name, record[name])]));
 }
 
@@ -137,7 +154,7 @@ function shape(record, kinds, deepest = 6) {
   let parts = [];
   for (const name of ["of", "parts", "bodies"].filter((field) => field in r)) {
     const listed = name === "of" ? [r.of] : r[name];
-    require(Array.isArray(listed) && listed.length, "Expected a list of parts.");
+    need(isList(listed) && listed.length, "Expected a list of parts.");
     parts = r[name] = listed.map((part) => shape(part, inner, deepest - 1));
   }
   const ones = parts.map(() => 1);
@@ -145,7 +162,7 @@ function shape(record, kinds, deepest = 6) {
   const [cells, moved] = [r.cells ?? r.queries ?? 1, r.most ?? 1];
   const even = !differs([copies.length, radii.length, parts.length]);
   const fits = even && moved <= cells && radii.every((radius) => atMost(1, radius));
-  require(fits, `The fields of ${kind} do not fit each other.`);
+  need(fits, `The fields of ${kind} do not fit each other.`);
   const sizes = parts.map((part, i) => part[1] * copies[i]);
   const numbers = (parts.length ? total(sizes) : (r.bounds ?? "1").length) * cells;
   const dimension = numbers * (r.coordinates ?? 1) + (kind === "counted" ? 1 : 0);
@@ -155,11 +172,7 @@ function shape(record, kinds, deepest = 6) {
   return [kind, dimension, ...words(kinds[kind]).map((name) => r[name])];
 }
 
-function parse(bytes) {
-  const record = loads(decode(bytes));
-  require(isObject(record), "Expected a JSON object.");
-  return record;
-}
+const parse = (bytes) => asObject(loads(decode(bytes)));
 
 // 2. Balls.
 
@@ -168,17 +181,17 @@ const UNIT = 1n << 512n;
 class Ball {
   constructor(low, high) { [this.low, this.high] = [low, high]; }
   static of(value) {
-    const { n, d } = Fraction.of(value);
+    const { n, d } = exact(value);
     return new Ball(floorDiv(n * UNIT, d), ceilDiv(n * UNIT, d));
   }
-  plus(other) { return new Ball(this.low + other.low, this.high + other.high); }
-  minus(other) { return new Ball(this.low - other.high, this.high - other.low); }
-  times({ low, high }) {
+  add(other) { return new Ball(this.low + other.low, this.high + other.high); }
+  sub(other) { return new Ball(this.low - other.high, this.high - other.low); }
+  mul({ low, high }) {
     const ends = [this.low * low, this.low * high, this.high * low, this.high * high];
     const above = largest(ends.map((end) => -end));
     return new Ball(-above >> 512n, -(-largest(ends) >> 512n));
   }
-  by({ low, high }) {
+  div({ low, high }) {
     expect(low > 0n, "a division by a number next to 0");
     const least = floorDiv(this.low * UNIT, this.low < 0n ? low : high);
     return new Ball(least, ceilDiv(this.high * UNIT, this.high < 0n ? high : low));
@@ -188,7 +201,8 @@ class Ball {
   size() { return -this.low > this.high ? -this.low : this.high; }
 }
 
-const [ZERO, ONE, HALF] = [new Ball(0n, 0n), Ball.of(1), Ball.of(new Fraction(1n, 2n))];
+const ball = Ball.of;
+const [ZERO, ONE, HALF] = [new Ball(0n, 0n), ball(1), ball(over(1n, 2n))];
 
 function exp(x) {
   const at = (end) => {
@@ -198,11 +212,11 @@ function exp(x) {
     const y = new Ball(end >> BigInt(halvings), -(-end >> BigInt(halvings)));
     let [series, term] = [ONE, ONE];
     for (let n = 1; term.size() > 1n; n++) {
-      term = term.times(y).over(n);
-      series = series.plus(term);
+      term = term.mul(y).over(n);
+      series = series.add(term);
     }
-    series = series.plus(new Ball(-2n, 2n));
-    for (let i = 0; i < halvings; i++) series = series.times(series);
+    series = series.add(new Ball(-2n, 2n));
+    for (let i = 0; i < halvings; i++) series = series.mul(series);
     return series;
   };
   const low = at(x.low).low;
@@ -211,20 +225,20 @@ function exp(x) {
 
 function integral(x) {
   expect(x.size() <= 40n * UNIT, "a Gaussian law beyond 40 standard deviations");
-  const square = x.times(x);
+  const square = x.mul(x);
   let [term, series] = [x, x];
   for (let n = 3; term.size() > 1n || square.high > BigInt(n >> 1) * UNIT; n += 2) {
-    term = term.times(square).over(n);
-    series = series.plus(term);
+    term = term.mul(square).over(n);
+    series = series.add(term);
   }
-  return series.plus(new Ball(-2n, 2n)).by(exp(square.times(HALF)));
+  return series.add(new Ball(-2n, 2n)).div(exp(square.mul(HALF)));
 }
 
 let mass = null;
 
 function normal(x) {
-  mass ??= integral(Ball.of(40)).plus(new Ball(0n, 1n));
-  return HALF.plus(integral(x).by(mass.plus(mass)));
+  mass ??= integral(ball(40)).add(new Ball(0n, 1n));
+  return HALF.add(integral(x).div(mass.add(mass)));
 }
 
 // 3. How far one person moves the numbers.
@@ -242,14 +256,14 @@ function hullOf(bound, moved, cells) {
 }
 
 function roundedUp(square) {
-  const { n, d } = new Fraction(square.n, square.d).reduce();
+  const { n, d } = over(square.n, square.d).reduce();
   if (isqrt(n * d) ** 2n === n * d) return square;
-  const above = new Fraction(isqrt((n * d) << 128n) + 1n, d << 64n);
-  return above.times(above);
+  const above = over(isqrt((n * d) << 128n) + 1n, d << 64n);
+  return above.mul(above);
 }
 
 function shiftsOf(r, d) {
-  const [kind, b, neighbours] = [r.kind, r.bound ?? Fraction.of(1), r.neighbours ?? null];
+  const [kind, b, neighbours] = [r.kind, r.bound ?? exact(1), r.neighbours ?? null];
   const [replaced, s] = [neighbours === "replace-one", { neighbours }];
   let numbers = d;
   if (kind === "within") [s.hull, numbers] = [r.hull, r.hull[1]];
@@ -261,10 +275,10 @@ function shiftsOf(r, d) {
     const [q, k, n] = [r.dimension, r.max_nonzero, r.with_total ? 1 : 0];
     numbers = q + n;
     const moved = replaced ? Math.min(2 * k, q) : k;
-    require(k <= q && !(replaced && n), "More queries than there are, or a replaced total.");
+    need(k <= q && !(replaced && n), "More queries than there are, or a replaced total.");
     let counts = ["counts", q, q, k, b];
-    if (n) counts = ["counted", q + 1, [counts], Fraction.of(1)];
-    [s.square, s.hull] = [b.times(b).times(moved).plus(n), hullOf(b, k, q)];
+    if (n) counts = ["counted", q + 1, [counts], exact(1)];
+    [s.square, s.hull] = [b.mul(b).mul(moved).add(n), hullOf(b, k, q)];
     if (moved + n === 1) s.l1 = b;
     if (!replaced) s.added = counts;
     const around = [replaced ? "differences" : "signed", q + n, [counts]];
@@ -274,15 +288,15 @@ function shiftsOf(r, d) {
     const whole = kind === "integer" || kind === "row-counts" || (r.whole ?? false);
     const between = kind === "row-counts" && replaced && d > 1;
     if (kind === "integer") numbers = 1;
-    require(b.isWhole() || !whole, "Whole shifts have a whole bound.");
-    [s.square, s.hull] = [b.times(b).times(between ? 2 : moved), hullOf(b, moved, d)];
-    if (whole) s.rows = [b.times(moved), replaced];
+    need(b.isWhole() || !whole, "Whole shifts have a whole bound.");
+    [s.square, s.hull] = [b.mul(b).mul(between ? 2 : moved), hullOf(b, moved, d)];
+    if (whole) s.rows = [b.mul(moved), replaced];
     if (whole && d === 1) s.whole = b;
     if (moved === 1 && !between && (kind !== "l2" || d === 1)) s.l1 = b;
     if (kind === "l2" && d > 1) s.hull = ["ball", d, b, d];
     if (between) s.hull = ["differences", d, [["counts", d, d, 1, b]]];
   }
-  require(numbers === d, "The sensitivity is of another number of numbers.");
+  need(numbers === d, "The sensitivity is of another number of numbers.");
   if ("square" in s) s.square = roundedUp(s.square);
   return s;
 }
@@ -296,9 +310,9 @@ function longestImage(r, w) {
     corners = Array.from({ length: Math.min(2 * k, q) + 1 }, (_, m) => extremes(m)).flat();
   }
   const squares = corners.map(([i, j]) => {
-    const lean = w.shared.times(b).times(i - j).plus(w.offset.times(n));
-    const entries = [[i, b.plus(lean)], [j, lean.minus(b)], [q - i - j, lean], [n, w.total]];
-    return sum(entries.map(([times, x]) => x.times(x).times(times)));
+    const lean = w.shared.mul(b).mul(i - j).add(w.offset.mul(n));
+    const entries = [[i, b.add(lean)], [j, lean.sub(b)], [q - i - j, lean], [n, w.total]];
+    return sum(entries.map(([times, x]) => x.mul(x).mul(times)));
   });
   return most(squares);
 }
@@ -310,13 +324,13 @@ function shiftsToHide(claim) {
   if (claim.geometry === null) return [s, d, draws];
   const g = fields(claim.geometry, GEOMETRIES);
   if (g.kind === "cells") {
-    require(r.kind === "linf" && g.count === d, "Other cells than the shifts have.");
+    need(r.kind === "linf" && g.count === d, "Other cells than the shifts have.");
     const alone = { kind: r.whole ? "integer" : "l2", bound: r.bound };
     return [shiftsOf(alone, 1), 1, draws * BigInt(Math.min(r.l0, d))];
   }
   const counting = r.kind === "counting-queries" && g.queries === r.dimension;
   const fits = counting && g.total.n > 0n === r.with_total && (g.total.n || !g.offset.n);
-  require(fits && less(-1, g.shared.times(g.queries)), "The geometry does not fit the shifts.");
+  need(fits && less(-1, g.shared.mul(g.queries)), "The geometry does not fit the shifts.");
   return [{ square: longestImage(r, g), neighbours: r.neighbours }, d, draws];
 }
 
@@ -334,7 +348,7 @@ const FAMILIES = {
 function onTree(p, s, d) {
   let { shares, branches } = p;
   const [nodes, product] = [[1], (items) => items.reduce((a, b) => a * b, 1)];
-  require(1 < shares.length && shares.length <= 13, "No levels, or too many.");
+  need(1 < shares.length && shares.length <= 13, "No levels, or too many.");
   if (branches.length === shares.length - 1 && product(branches) <= 1 << 16) {
     branches = branches.flatMap((b, i) => Array(product(branches.slice(0, i))).fill(b));
   }
@@ -343,77 +357,77 @@ function onTree(p, s, d) {
     nodes.push(total(branches.slice(first, first + nodes.at(-1))));
   }
   const tree = nodes.at(-1) === d && d <= 1 << 16 && total(nodes.slice(0, -1)) === branches.length;
-  const fine = (share) => share.n > 0n && less(share.times(2 ** 32), p.scale);
+  const fine = (share) => share.n > 0n && less(share.mul(2 ** 32), p.scale);
   const fits = tree && atMost(sum(shares), 1) && shares.at(-1).n > 0n && !shares.some(fine);
-  require(fits, "The branches are no tree of these numbers, or the shares are more than 1.");
+  need(fits, "The branches are no tree of these numbers, or the shares are more than 1.");
   const [[steps, moved], apart] = [fact(s, "rows"), nodes.findIndex((n) => n > 1)];
-  const twice = moved && apart >= 0 ? sum(shares.slice(apart)).times(2) : 0;
-  return steps.times(most([sum(shares), twice])).by(p.scale);
+  const twice = moved && apart >= 0 ? sum(shares.slice(apart)).mul(2) : 0;
+  return steps.mul(most([sum(shares), twice])).div(p.scale);
 }
 
 function lossOf(name, p, s, d) {
   let moved;
-  if (name === "laplace" || name === "staircase") moved = fact(s, "l1").by(p.scale);
+  if (name === "laplace" || name === "staircase") moved = fact(s, "l1").div(p.scale);
   else if ("cells" in p) {
-    const fits = Fraction.of(p.cells).by(p.scale).isWhole() && (p.core ?? 1) <= p.cells;
-    require(fits, "A shift by 1 leaves the lattice of the noise.");
-    moved = fact(s, "whole").by(p.scale);
+    const fits = exact(p.cells).div(p.scale).isWhole() && (p.core ?? 1) <= p.cells;
+    need(fits, "A shift by 1 leaves the lattice of the noise.");
+    moved = fact(s, "whole").div(p.scale);
   } else if ("body" in p || "of" in p) {
     const form = p.body ?? shape(p.of, ADDED);
-    require(form[1] === d, "The dimension of the noise does not fit.");
+    need(form[1] === d, "The dimension of the noise does not fit.");
     const around = "core" in p && !("decay" in p);
     const hidden = around ? ["signed", d, [form]] : form;
     const known = fact(s, "of" in p && "decay" in p ? "added" : "hull");
     expect(same(hidden, known), "noise in another shape than the shifts");
-    moved = Fraction.of(1).by(p.scale);
+    moved = exact(1).div(p.scale);
   } else return name === "agreeing" ? onTree(p, s, d) : null;
-  return "decay" in p ? p.decay.times(moved.ceil()) : "masses" in p ? null : moved;
+  return "decay" in p ? p.decay.mul(moved.ceil()) : "masses" in p ? null : moved;
 }
 
 function gaussian(square, epsilon) {
-  const r = Ball.of(square).sqrt();
-  const [half, away] = [r.times(HALF), Ball.of(epsilon).by(r)];
-  const far = exp(Ball.of(epsilon)).times(normal(ZERO.minus(half).minus(away)));
-  return normal(half.minus(away)).minus(far);
+  const r = ball(square).sqrt();
+  const [half, away] = [r.mul(HALF), ball(epsilon).div(r)];
+  const far = exp(ball(epsilon)).mul(normal(ZERO.sub(half).sub(away)));
+  return normal(half.sub(away)).sub(far);
 }
 
 function truncatedLaplace(t, a, epsilon) {
-  const low = exp(Ball.of(a.times(-1)));
+  const low = exp(ball(a.mul(-1)));
   const below = (x) => {
-    if (x.n > 0n) return ONE.minus(below(x.times(-1)));
-    if (atMost(x.plus(a), 0)) return ZERO;
-    return exp(Ball.of(x)).minus(low).times(HALF).by(ONE.minus(low));
+    if (x.n > 0n) return ONE.sub(below(x.mul(-1)));
+    if (atMost(x.add(a), 0)) return ZERO;
+    return exp(ball(x)).sub(low).mul(HALF).div(ONE.sub(low));
   };
-  const y = less(epsilon, t) ? most([t.minus(a), t.minus(epsilon).by(2)]) : t.minus(a);
-  return below(y).minus(exp(Ball.of(epsilon)).times(below(y.minus(t))));
+  const y = less(epsilon, t) ? most([t.sub(a), t.sub(epsilon).div(2)]) : t.sub(a);
+  return below(y).sub(exp(ball(epsilon)).mul(below(y.sub(t))));
 }
 
 function truncatedSteps(t, p, epsilon) {
-  const [gamma, { radius, decay }] = [p.gamma ?? new Fraction(1n, 2n), p];
-  const [q, w, half] = [exp(Ball.of(decay.times(-1))), Ball.of(p.atom ?? 0), t.by(2)];
+  const [gamma, { radius, decay }] = [p.gamma ?? over(1n, 2n), p];
+  const [q, w, half] = [exp(ball(decay.mul(-1))), ball(p.atom ?? 0), t.div(2)];
   const short = atMost(t, 1) && less(half, radius);
   expect(short, "shifts of more than a step, or beyond the noise");
   const mass = (x) => {
-    if (atMost(x, gamma)) return Ball.of(x);
-    const n = x.minus(gamma).floor();
-    const last = exp(Ball.of(decay.times(-n - 1n)));
-    const steps = q.minus(last).by(ONE.minus(q)).plus(Ball.of(x.minus(gamma).minus(n)).times(last));
-    return Ball.of(gamma).plus(steps);
+    if (atMost(x, gamma)) return ball(x);
+    const n = x.sub(gamma).floor();
+    const last = exp(ball(decay.mul(-n - 1n)));
+    const steps = q.sub(last).div(ONE.sub(q)).add(ball(x.sub(gamma).sub(n)).mul(last));
+    return ball(gamma).add(steps);
   };
   const inside = atMost(t, radius);
-  const [all, side] = [mass(radius), mass(inside ? radius.minus(t) : t.minus(radius))];
-  let outside = (inside ? all.minus(side) : all.plus(side)).times(HALF).by(all);
+  const [all, side] = [mass(radius), mass(inside ? radius.sub(t) : t.sub(radius))];
+  let outside = (inside ? all.sub(side) : all.add(side)).mul(HALF).div(all);
   if (less(epsilon, decay)) {
-    const seen = mass(half).by(all).minus(outside).by(ONE.minus(q));
-    outside = outside.plus(seen.times(ONE.minus(exp(Ball.of(epsilon.minus(decay))))));
+    const seen = mass(half).div(all).sub(outside).div(ONE.sub(q));
+    outside = outside.add(seen.mul(ONE.sub(exp(ball(epsilon.sub(decay))))));
   }
-  return w.plus(ONE.minus(w).times(outside));
+  return w.add(ONE.sub(w).mul(outside));
 }
 
 function lattice(shift, p, epsilon) {
-  const [w, factor, moves] = [p.masses, exp(Ball.of(epsilon)), Number(shift.floor())];
-  const step = Number(Fraction.of(p.cells).by(p.scale).floor());
-  require(w[0] > 0n, "The first weight is 0.");
+  const [w, factor, moves] = [p.masses, exp(ball(epsilon)), Number(shift.floor())];
+  const step = Number(exact(p.cells).div(p.scale).floor());
+  need(w[0] > 0n, "The first weight is 0.");
   const weights = [...w.slice(1).reverse(), ...w];
   let shifts = [step * moves];
   if (w.some((x, k) => k && x > w[k - 1])) {
@@ -429,58 +443,58 @@ function lattice(shift, p, epsilon) {
 }
 
 function besselK(z) {
-  const up = exp(Ball.of(new Fraction(1n, 64n)));
-  let [value, zeroth, cosh] = [ONE, exp(ZERO.minus(z)).times(HALF), ONE];
-  let [rise, fall, first] = [up, ONE.by(up), zeroth];
+  const up = exp(ball(over(1n, 64n)));
+  let [value, zeroth, cosh] = [ONE, exp(ZERO.sub(z)).mul(HALF), ONE];
+  let [rise, fall, first] = [up, ONE.div(up), zeroth];
   while (value.size() > 1n) {
-    cosh = rise.plus(fall).times(HALF);
-    value = exp(ZERO.minus(z.times(cosh)));
-    [zeroth, first] = [zeroth.plus(value), first.plus(value.times(cosh))];
-    [rise, fall] = [rise.times(up), fall.by(up)];
+    cosh = rise.add(fall).mul(HALF);
+    value = exp(ZERO.sub(z.mul(cosh)));
+    [zeroth, first] = [zeroth.add(value), first.add(value.mul(cosh))];
+    [rise, fall] = [rise.mul(up), fall.div(up)];
   }
   const [rest, off] = [new Ball(0n, 2n * ((cosh.high >> 512n) + 1n)), new Ball(-1n, 1n)];
-  return [zeroth.plus(rest).over(64).plus(off), first.plus(rest).over(64).plus(off)];
+  return [zeroth.add(rest).over(64).add(off), first.add(rest).over(64).add(off)];
 }
 
 // `m` is a multiple of ½.
 function cap(m, c, w) {
-  const [odd, floor, halves] = [m % 1 !== 0, Math.floor(m), (x) => new Fraction(BigInt(2 * x), 2n)];
+  const [odd, floor, halves] = [m % 1 !== 0, Math.floor(m), (x) => over(BigInt(2 * x), 2n)];
   const enough = 6n * c.size() + BigInt(2 * Math.abs(m)) * UNIT;
-  const start = Ball.of(floor < 0 ? halves(2 ** floor) : 1n << BigInt(floor));
-  let [before, g] = [ZERO, start.times(odd ? Ball.of(2).sqrt() : ONE)];
+  const start = ball(floor < 0 ? halves(2 ** floor) : 1n << BigInt(floor));
+  let [before, g] = [ZERO, start.mul(odd ? ball(2).sqrt() : ONE)];
   let [power, series] = [ONE, ZERO];
   for (let n = 0; before.size() > 16n || g.size() > 16n || BigInt(n) * UNIT < enough; n++) {
-    series = series.plus(g.times(power).times(Ball.of(Fraction.of(1).by(halves(m + n + 1)))));
-    const rise = Ball.of(halves(n - m)).plus(c).plus(c).times(g).minus(c.times(before));
-    [before, g, power] = [g, rise.over(2 * n + 2), power.times(w)];
+    series = series.add(g.mul(power).mul(ball(exact(1).div(halves(m + n + 1)))));
+    const rise = ball(halves(n - m)).add(c).add(c).mul(g).sub(c.mul(before));
+    [before, g, power] = [g, rise.over(2 * n + 2), power.mul(w)];
   }
-  series = series.plus(new Ball(-112n, 112n));
-  for (let i = 0; i <= floor; i++) series = series.times(w);
-  return odd ? series.times(w.sqrt()) : series;
+  series = series.add(new Ball(-112n, 112n));
+  for (let i = 0; i <= floor; i++) series = series.mul(w);
+  return odd ? series.mul(w.sqrt()) : series;
 }
 
 function l2(square, d, epsilon) {
-  const [r, m] = [Ball.of(square).sqrt(), (d - 3) / 2];
+  const [r, m] = [ball(square).sqrt(), (d - 3) / 2];
   const small = d <= 500 && UNIT >> 40n < r.low && r.high < 300n * UNIT;
   expect(small, "l2 noise of very many numbers, or very small or large");
-  const [z, end] = [r.times(HALF), ONE.minus(Ball.of(epsilon).by(r))];
+  const [z, end] = [r.mul(HALF), ONE.sub(ball(epsilon).div(r))];
   let ratio = ONE;
   if (d % 2 === 0) {
     const [zeroth, first] = besselK(z);
-    ratio = first.by(zeroth);
+    ratio = first.div(zeroth);
   }
   for (let twice = 2 - (d % 2); twice < d - 1; twice += 2) {
-    ratio = ONE.by(ratio).plus(Ball.of(twice).by(z));
+    ratio = ONE.div(ratio).add(ball(twice).div(z));
   }
-  const [rho, minus] = [Ball.of(d - 1).by(z).times(ratio), ZERO.minus(z)];
-  const [e, up, down] = [exp(Ball.of(epsilon)), exp(z), exp(minus)];
+  const [rho, minus] = [ball(d - 1).div(z).mul(ratio), ZERO.sub(z)];
+  const [e, up, down] = [exp(ball(epsilon)), exp(z), exp(minus)];
   let [above, whole] = [ZERO, ZERO];
   for (const [n, factor] of [[m, rho], [m + 1, ONE]]) {
-    const tail = up.times(cap(n, minus, end)).minus(e.times(down).times(cap(n, z, end)));
-    const sides = up.times(cap(n, minus, ONE)).plus(down.times(cap(n, z, ONE)));
-    [above, whole] = [above.plus(factor.times(tail)), whole.plus(factor.times(sides))];
+    const tail = up.mul(cap(n, minus, end)).sub(e.mul(down).mul(cap(n, z, end)));
+    const sides = up.mul(cap(n, minus, ONE)).add(down.mul(cap(n, z, ONE)));
+    [above, whole] = [above.add(factor.mul(tail)), whole.add(factor.mul(sides))];
   }
-  return above.by(whole);
+  return above.div(whole);
 }
 
 // 5. Certificates.
@@ -520,84 +534,84 @@ function readClaim(record, kinds = STATEMENTS) {
   const claim = fields(record, kinds, "neighbours");
   expect(same(claim.sampling_rate ?? 1, 1), "releases of samples");
   const assumed = dumps(claim.assumptions) === dumps(ASSUMPTIONS[claim.kind]);
-  const fits = assumed && claim.epsilon.plus(claim.delta).n && less(claim.delta, 1);
-  require(fits, "Other assumptions than the proof has, or no budget.");
+  const fits = assumed && claim.epsilon.add(claim.delta).n && less(claim.delta, 1);
+  need(fits, "Other assumptions than the proof has, or no budget.");
   if (claim.kind !== "certificate") return claim;
   const noise = fields(claim.noise, "name parameters");
-  const name = typeof noise.name === "string" ? noise.name : "";
+  const name = isText(noise.name) ? noise.name : "";
   expect(Object.hasOwn(FAMILIES, name), `${show(name)} noise`);
   const [p, [s, d, draws]] = [fields(noise.parameters, FAMILIES[name]), shiftsToHide(claim)];
   if ("core" in p) {
     p.core = read(name === "geometric" ? "most" : "total", p.core);
-    require(name !== "two-sided-staircase" || atMost(1, p.core.times(1e6)), "No core.");
+    need(name !== "two-sided-staircase" || atMost(1, p.core.mul(1e6)), "No core.");
   }
   const scalar = /^(staircase|geometric|tulap|truncated.*|discrete.*)$/.test(name);
-  require(scalar ? d === 1 : d > 1 || name !== "l2", "The dimension of the noise does not fit.");
+  need(scalar ? d === 1 : d > 1 || name !== "l2", "The dimension of the noise does not fit.");
   const grid = claim.grid === null ? null : number(claim.grid);
   const isPower = (n) => (n & (n - 1n)) === 0n;
   const fine = grid === null || (grid.n > 0n && isPower(grid.n) && isPower(grid.d));
   const about = [claim.neighbours, s.neighbours];
-  require(fine && !differs(about), "The grid is no power of two, or the neighbours differ.");
+  need(fine && !differs(about), "The grid is no power of two, or the neighbours differ.");
   return { ...claim, name, p, s, d, draws, grid, neighbours: about[0] ?? about[1] };
 }
 
 function deltaOf({ name, p, s, d }, draws, epsilon) {
   let [loss, square, pure] = [null, null, false];
   if (name === "gaussian" || name === "l2") {
-    square = fact(s, "square").by(p.scale.times(p.scale));
-    if (name === "gaussian") return gaussian(square.times(draws), epsilon);
-    pure = atMost(square.times(draws * draws), epsilon.times(epsilon));
+    square = fact(s, "square").div(p.scale.mul(p.scale));
+    if (name === "gaussian") return gaussian(square.mul(draws), epsilon);
+    pure = atMost(square.mul(draws * draws), epsilon.mul(epsilon));
   } else {
     loss = lossOf(name, p, s, d);
-    pure = loss !== null && atMost(loss.times(draws), epsilon);
+    pure = loss !== null && atMost(loss.mul(draws), epsilon);
   }
   if (pure) return ZERO;
   expect(draws === 1n, `${draws} draws of ${name} noise with δ above 0`);
-  const moved = () => fact(s, "l1").by(p.scale);
+  const moved = () => fact(s, "l1").div(p.scale);
   if (name === "l2") return l2(square, d, epsilon);
-  if (name === "laplace") return ONE.minus(exp(Ball.of(epsilon.minus(loss).by(2))));
+  if (name === "laplace") return ONE.sub(exp(ball(epsilon.sub(loss).div(2))));
   if (name === "truncated-laplace") return truncatedLaplace(moved(), p.radius, epsilon);
   if (/^(truncated-staircase|tulap)$/.test(name)) return truncatedSteps(moved(), p, epsilon);
   expect(name === "discrete-staircase", `${name} noise with δ above 0`);
   return lattice(fact(s, "whole"), p, epsilon);
 }
 
-const bound = (ball) => general(new Fraction(ball.high, UNIT).float(), 9);
-const isWithin = (ball, end) => atMost(new Fraction(ball.high, UNIT), end);
+const bound = ({ high }) => general(over(high, UNIT).float(), 9);
+const isWithin = ({ high }, end) => atMost(over(high, UNIT), end);
 
 function checkDraw(claim) {
   const [delta, ends] = [deltaOf(claim, claim.draws, claim.epsilon), claim.delta_interval];
-  require(isWithin(delta, claim.delta), `δ is up to ${bound(delta)}.`);
-  const above = ends.length === 2 && atMost(ends[0], new Fraction(delta.low, UNIT));
+  need(isWithin(delta, claim.delta), `δ is up to ${bound(delta)}.`);
+  const above = ends.length === 2 && atMost(ends[0], over(delta.low, UNIT));
   const fits = above && delta.low <= delta.high && isWithin(delta, ends[1]);
-  require(fits, "δ is not in the stated interval.");
+  need(fits, "δ is not in the stated interval.");
   return delta;
 }
 
 function tail({ name, p }, t, i) {
-  let c = t.by(p.scale);
-  if (name === "gaussian") return normal(Ball.of(c.times(-1)));
+  let c = t.div(p.scale);
+  if (name === "gaussian") return normal(ball(c.mul(-1)));
   if (name === "discrete-staircase") {
     const w = p.masses;
-    const far = wholes(w.slice(Number(c.times(p.cells).floor()) + 1));
-    return Ball.of(new Fraction(far, 2n * wholes(w) - w[0]));
+    const far = wholes(w.slice(Number(c.mul(p.cells).floor()) + 1));
+    return ball(over(far, 2n * wholes(w) - w[0]));
   }
   const known = name === "laplace" || (name === "k-norm" && p.body[0] === "box");
   expect(known, `a threshold for ${name} noise`);
   const q = name === "k-norm" ? p.body[2].length : 1;
-  if (name === "k-norm") c = c.by(p.body[2][i]);
+  if (name === "k-norm") c = c.div(p.body[2][i]);
   let [series, term] = [ZERO, ONE];
   for (let j = 0; j < q; j++) {
-    series = series.plus(term.times(Ball.of(Fraction.of(q - j).by(q))));
-    term = term.times(Ball.of(c.by(j + 1)));
+    series = series.add(term.mul(ball(exact(q - j).div(q))));
+    term = term.mul(ball(c.div(j + 1)));
   }
-  return series.times(HALF).times(exp(Ball.of(c.times(-1))));
+  return series.mul(HALF).mul(exp(ball(c.mul(-1))));
 }
 
 function addedOrReplaced(claim, delta) {
   if (claim.neighbours === "add-remove") return delta(claim.epsilon);
-  const half = claim.epsilon.by(2);
-  return delta(half).times(ONE.plus(exp(Ball.of(half))));
+  const half = claim.epsilon.div(2);
+  return delta(half).mul(ONE.add(exp(ball(half))));
 }
 
 function checkThreshold(claim) {
@@ -607,20 +621,20 @@ function checkThreshold(claim) {
   const { grid, draws: k } = noise;
   const about = grid && noise.geometry === null && noise.neighbours === "add-remove";
   const fits = about && i < noise.d && less(coin, 1);
-  require(fits, "The certificate of the noise does not fit a threshold.");
+  need(fits, "The certificate of the noise does not fit a threshold.");
   expect(k <= 200n, "more than 200 groups");
-  const slack = Fraction.of(2 ** 39 + 1).by(2 ** 40);
-  const near = claim.threshold.minus(claim.reach).minus(grid.times(slack));
+  const slack = exact(2 ** 39 + 1).div(2 ** 40);
+  const near = claim.threshold.sub(claim.reach).sub(grid.mul(slack));
   const above = (t) => (t.n < 0n ? ONE : tail(noise, t, i));
-  const certain = ONE.minus(Ball.of(coin)).times(above(near));
-  const p = certain.plus(Ball.of(coin).times(above(near.minus(grid))));
+  const certain = ONE.sub(ball(coin)).mul(above(near));
+  const p = certain.add(ball(coin).mul(above(near.sub(grid))));
   return addedOrReplaced(claim, (epsilon) => {
     let [worst, hidden] = [0n, ONE];
     for (let j = 0n; j <= k; j++) {
       const rest = j < k ? deltaOf(noise, k - j, epsilon) : ZERO;
-      const { high } = ONE.minus(hidden).plus(hidden.times(rest));
+      const { high } = ONE.sub(hidden).add(hidden.mul(rest));
       if (high > worst) worst = high;
-      hidden = hidden.times(ONE.minus(p));
+      hidden = hidden.mul(ONE.sub(p));
     }
     return new Ball(0n, worst);
   });
@@ -628,12 +642,12 @@ function checkThreshold(claim) {
 
 function checkKeys(claim) {
   const [{ chances, groups: k }, certain] = [claim, 1n << 52n];
-  require(chances.at(-1) === certain, "A group that is beyond the list is not always named.");
+  need(chances.at(-1) === certain, "A group that is beyond the list is not always named.");
   const steps = chances.map((chance, n) => [n ? chances[n - 1] : 0n, chance]);
   const sides = steps.flatMap(([p, q]) => [[p, q], [q, p]]);
   sides.push(...sides.map(([p, q]) => [certain - p, certain - q]));
   const bound = addedOrReplaced(claim, (epsilon) => {
-    const e = exp(Ball.of(epsilon.by(k))).low;
+    const e = exp(ball(epsilon.div(k))).low;
     const worst = largest(sides.map(([p, q]) => p * UNIT - e * q));
     return new Ball(0n, BigInt(k) * worst).over(certain);
   });
@@ -643,33 +657,33 @@ function checkKeys(claim) {
 }
 
 function checkQuantiles(claim) {
-  const [{ levels, rates, nested }, one] = [claim, Fraction.of(1)];
-  const [ends, replaced] = [[Fraction.of(0), ...levels, one], claim.neighbours === "replace-one"];
+  const [{ levels, rates, nested }, one] = [claim, exact(1)];
+  const [ends, replaced] = [[exact(0), ...levels, one], claim.neighbours === "replace-one"];
   const rising = ends.slice(1).every((end, i) => less(ends[i], end));
   const fits = rising && rates.length === levels.length && levels.length <= 1000;
-  require(fits, "Levels do not rise, or have no rates.");
+  need(fits, "Levels do not rise, or have no rates.");
   const costs = [];
   const left = nested ? [[0, levels.length, 0]] : levels.map((_, i) => [i, i + 1, i]);
   while (left.length) {
     const [first, last, depth] = left.pop();
     const i = (first + last) >> 1;
     const [low, high] = nested ? [ends[first], ends[last + 1]] : [ends[0], one];
-    const a = levels[i].minus(low).by(high.minus(low));
+    const a = levels[i].sub(low).div(high.sub(low));
     const alone = replaced && claim.groups === 1 && (depth === 0 || !nested);
-    const share = alone ? 1 : most([a, one.minus(a)]).times(replaced ? 2 : 1);
-    const cost = rates[i].times(2).times(claim.reach.times(share));
+    const share = alone ? 1 : most([a, one.sub(a)]).mul(replaced ? 2 : 1);
+    const cost = rates[i].mul(2).mul(claim.reach.mul(share));
     costs[depth] = most([costs[depth] ?? 0, cost]);
     if (first < i) left.push([first, i, depth + 1]);
     if (i + 1 < last) left.push([i + 1, last, depth + 1]);
   }
-  require(atMost(sum(costs), claim.epsilon), "The draws need a larger ε.");
+  need(atMost(sum(costs), claim.epsilon), "The draws need a larger ε.");
   return ZERO;
 }
 
 function checkSelection({ rate, rounds, candidates, neighbours, epsilon }) {
-  require(rounds < candidates, "There are as many rounds as candidates.");
-  const spent = rate.times(rounds).times(neighbours === "replace-one" ? 2 : 1);
-  require(atMost(spent, epsilon), "The rounds need a larger ε.");
+  need(rounds < candidates, "There are as many rounds as candidates.");
+  const spent = rate.mul(rounds).mul(neighbours === "replace-one" ? 2 : 1);
+  need(atMost(spent, epsilon), "The rounds need a larger ε.");
   return ZERO;
 }
 
@@ -678,20 +692,22 @@ function checkLimit(claim) {
   const rising = limits.every((limit, i) => !i || less(limits[i - 1], limit));
   const paired = !differs([limits.length, plans.length, noise.length]);
   const fits = rising && paired && 2 <= plans.length && plans.length <= 12;
-  require(fits, "Limits do not rise, or have no plans.");
+  need(fits, "Limits do not rise, or have no plans.");
+  let known = true;
   for (const [i, record] of plans.entries()) {
     say(`With the limit ${general(limits[i].float(), 6)}:`);
-    require(isObject(record) && get(record, "kind") === "plan-certificate", "A limit has no plan.");
-    const claims = checkCertificate(record);
-    expect(claims !== null, "a plan of a limit");
-    const again = claims.some((inner) => inner.kind === "limit-certificate");
-    const related = claims.every((inner) => !differs([inner.neighbours, claim.neighbours]));
-    require(!again && related && !("releases" in record), "No plan after a limit.");
-    const enough = atMost(claim.rate.times(2).plus(number(record.epsilon)), claim.epsilon);
+    need(isObject(record) && get(record, "kind") === "plan-certificate", "A limit has no plan.");
+    const claims = checkCertificate(record) ?? [];
+    known &&= claims.length;
+    const again = claims.some((c) => c.kind === "limit-certificate");
+    const related = claims.every((c) => !differs([c.neighbours, claim.neighbours]));
+    need(!again && related && !("releases" in record), "No plan after a limit.");
+    const enough = atMost(claim.rate.mul(2).add(number(record.epsilon)), claim.epsilon);
     const within = enough && atMost(number(record.delta), claim.delta);
-    require(within, "A plan and the choice of its limit need more than the budget.");
+    need(within, "A plan and the choice of its limit need more than the budget.");
   }
-  return new Ball(0n, Ball.of(claim.delta).low);
+  expect(known, "a plan of a limit");
+  return new Ball(0n, ball(claim.delta).low);
 }
 
 const PROOFS = {
@@ -722,22 +738,29 @@ const NEIGHBOURS = {
 };
 
 function plain(value) {
-  return typeof value === "string" ? general(number(value).float(), 6) : show(value);
+  return isText(value) ? general(number(value).float(), 6) : show(value);
 }
 
 const fill = (text, record) => text.replace(/{(\w+)}/g, (_, name) => plain(record[name]));
 
-function checkStatement(title, record) {
-  let claim, delta;
+function attempt(title, check) {
   try {
-    claim = readClaim(record);
-    delta = PROOFS[claim.kind](claim);
+    return check();
   } catch (reason) {
     if (!(reason instanceof NotChecked)) throw reason;
     say(`${title}: NOT CHECKED here: ${reason.message}.`);
     return null;
   }
-  require(isWithin(delta, claim.delta), `${title}: δ is up to ${bound(delta)}.`);
+}
+
+function checkStatement(title, record) {
+  const known = attempt(title, () => {
+    const claim = readClaim(record);
+    return [claim, PROOFS[claim.kind](claim)];
+  });
+  if (!known) return null;
+  const [claim, delta] = known;
+  need(isWithin(delta, claim.delta), `${title}: δ is up to ${bound(delta)}.`);
   const draw = { certificate: record, "threshold-certificate": get(record, "noise") }[claim.kind];
   say(`${title}:`);
   if (draw) {
@@ -757,45 +780,41 @@ function checkCertificate(record) {
     const claim = checkStatement("This certificate", record);
     return claim && [claim];
   }
+  const draws = read("draws", get(record, "draws")).map((draw) => fields(draw, "name certificate"));
+  const names = draws.map((draw) => field(draw, "name", "text"));
+  need(new Set(names).size === names.length, "Two queries have the same name.");
+  const claims = draws.map((r) => checkStatement(`Query ${show(r.name)}`, r.certificate));
+  return attempt("The sum of the budgets", () => checkSum(record, claims));
+}
+
+function checkSum(record, claims) {
   const plan = fields(record, "kind version epsilon delta rule draws", "releases rho");
-  const released = plan.draws.map((draw) => fields(draw, "name certificate"));
-  const names = released.map(({ name }) => name);
-  const texts = names.every((name) => typeof name === "string");
-  const fits = texts && new Set(names).size === names.length;
-  require(fits, "A query has no name, or two have the same.");
-  const checked = released.map((r) => checkStatement(`Query ${show(r.name)}`, r.certificate));
-  const claims = checked.filter((claim) => claim);
-  if (claims.length < released.length) {
-    say("The sum of the budgets: NOT CHECKED here, since a query is not.");
-    return null;
-  }
-  const [releases, isDraw] = [plan.releases ?? 1, (claim) => claim.kind === "certificate"];
-  const [draws, others] = [claims.filter(isDraw), claims.filter((claim) => !isDraw(claim))];
-  const alike = releases === 1 || draws.every((claim) => claim.compositions === releases);
-  const related = alike && !differs(claims.map((claim) => claim.neighbours));
-  require(related, "Queries are about other numbers of releases, or different neighbours.");
-  const spent = (some, part) => sum(some.map((claim) => claim[part]));
-  const left = (part) => plan[part].minus(spent(others, part).times(releases));
-  const areGaussian = draws.every((claim) => claim.name === "gaussian");
-  const squareOf = (c) => fact(c.s, "square").times(c.draws).by(c.p.scale.times(c.p.scale));
+  expect(claims.every((c) => c), "not all queries are proved");
+  const [releases, isDraw] = [plan.releases ?? 1, (c) => c.kind === "certificate"];
+  const [draws, others] = [claims.filter(isDraw), claims.filter((c) => !isDraw(c))];
+  const alike = releases === 1 || draws.every((c) => c.compositions === releases);
+  const related = alike && !differs(claims.map((c) => c.neighbours));
+  need(related, "Queries are about other numbers of releases, or different neighbours.");
+  const spent = (some, part) => sum(some.map((c) => c[part]));
+  const left = (part) => plan[part].sub(spent(others, part).mul(releases));
+  const areGaussian = draws.every((c) => c.name === "gaussian");
+  const squareOf = (c) => fact(c.s, "square").mul(c.draws).div(c.p.scale.mul(c.p.scale));
   if ("rho" in plan) {
-    require(areGaussian && !others.length, "The plan has a rho, but noise that is not Gaussian.");
-    const within = atMost(sum(draws.map(squareOf)), plan.rho.times(2));
-    require(within, "The queries spend more rho than the plan promises.");
+    need(areGaussian && !others.length, "The plan has a rho, but noise that is not Gaussian.");
+    const within = atMost(sum(draws.map(squareOf)), plan.rho.mul(2));
+    need(within, "The queries spend more rho than the plan promises.");
   }
   let enough;
   if (plan.rule === BASIC) {
     enough = ["epsilon", "delta"].every((part) => atMost(spent(draws, part), left(part)));
-  } else if (areGaussian) {
+  } else {
+    expect(areGaussian, "tight composition of several laws");
     enough = draws.length && atMost(0, left("epsilon")) && atMost(0, left("delta"));
     enough &&= isWithin(gaussian(sum(draws.map(squareOf)), left("epsilon")), left("delta"));
-  } else {
-    say("The sum of the budgets: NOT CHECKED here: tight composition of several laws.");
-    return null;
   }
-  require(enough && less(plan.delta, 1), "The queries spend more than the plan promises.");
+  need(enough && less(plan.delta, 1), "The queries spend more than the plan promises.");
   const guarantee = `(${plain(record.epsilon)}, ${plain(record.delta)})-private, by ${plan.rule}`;
-  say(`PROVED: ${released.length} queries in ${releases} release(s) are ${guarantee}.`);
+  say(`PROVED: ${claims.length} queries in ${releases} release(s) are ${guarantee}.`);
   return claims;
 }
 
@@ -808,9 +827,9 @@ function deviations({ name, p = {}, d = 0, geometry, grid }) {
   } else if (name === "discrete-staircase") {
     const w = p.masses;
     const squares = wholes(w.map((x, k) => 2n * BigInt(k * k) * x));
-    const moment = new Fraction(squares, 2n * wholes(w) - w[0]).float();
+    const moment = over(squares, 2n * wholes(w) - w[0]).float();
     variances = [(scale / p.cells ** 2) * moment];
-  } else if (form[0] === "box" && d <= 60 && (!p.decay || less(new Fraction(1n, 20n), p.decay))) {
+  } else if (form[0] === "box" && d <= 60 && (!p.decay || less(over(1n, 20n), p.decay))) {
     let [q, ratio] = [form[1], 1];
     if (p.decay) {
       const [gamma, decay] = [p.gamma.float(), p.decay.float()];
@@ -825,37 +844,46 @@ function deviations({ name, p = {}, d = 0, geometry, grid }) {
 }
 
 function checkDeviations(folder, plan, claims) {
-  const names = plan.noisy_parts.map((part) => part.name);
+  const names = plan.noisy_parts.map(({ name }) => name);
   for (const part of plan.noisy_parts) {
     const { name } = part;
-    const [known, stated] = [deviations(claims.get(name) ?? {}), []];
+    const [known, texts] = [deviations(claims.get(name) ?? {}), []];
     const several = names.indexOf(name) !== names.lastIndexOf(name);
-    const sums = ["margins", "cumulative", "levels"].some((x) => x in part);
-    const mixed = known.length <= 2 && key(get(part, "dimension")) !== key(get(part, "cells"));
+    const sums = words("margins cumulative levels").some((x) => x in part);
+    const [dimension, cells] = words("dimension cells").map((x) => field(part, x, WHOLE, 0n));
+    const mixed = known.length <= 2 && dimension !== cells;
     if (!known.length || several || sums || mixed) continue;
-    for (const error of part.errors) {
-      if (!["count", "count_units"].includes(error.statistic)) continue;
-      const table = (ending) => decode(content(folder, `${name}.${ending}`, 2 ** 30));
-      let rows = [];
-      if (folder.has(`${name}.csv`)) rows = readCsv(table("csv"));
-      else if (folder.has(`${name}.json`)) rows = loads(table("json"));
-      stated.push(error.std, ...statedIn(rows, error.statistic));
+    for (const error of field(part, "errors", "list")) {
+      const statistic = field(error, "statistic", "text");
+      if (!["count", "count_units"].includes(statistic)) continue;
+      const stated = [get(error, "std"), ...statedIn(rowsOf(folder, name), statistic)];
+      texts.push(...stated.map((x) => (isText(x) ? x : dumps(x))));
     }
-    const near = (x, y) => Math.abs(x - y) <= 1e-6 * Math.max(Math.abs(x), Math.abs(y));
-    const fits = stated.every((x) => known.some((y) => near(Number(x ?? NaN), y)));
-    require(fits, `A standard deviation of ${show(name)} does not fit its noise.`);
-    say(`CHECKED: ${stated.length} standard deviations of counts in ${show(name)}.`);
+    const stated = [...new Set(texts)].map((x) => number(x).float());
+    const fits = (x) => known.some((y) => Math.abs(x - y) <= 1e-6 * Math.max(x, y));
+    need(stated.every(fits), `A standard deviation of ${show(name)} does not fit its noise.`);
+    say(`CHECKED: ${texts.length} standard deviations of counts in ${show(name)}.`);
   }
+}
+
+function rowsOf(folder, name) {
+  const table = (ending) => decode(content(folder, `${name}.${ending}`, 2 ** 30));
+  if (folder.has(`${name}.csv`)) return readCsv(table("csv"));
+  const rows = folder.has(`${name}.json`) ? loads(table("json")) : [];
+  const fits = isList(rows) && rows.every(isObject);
+  need(fits, `"${name}.json" is no list of rows.`);
+  return rows;
 }
 
 function statedIn(rows, statistic) {
   const names = Object.keys(rows[0] ?? {});
   if (names.slice(0, 3).join() === "STRUCTURE,STRUCTURE_ID,ACTION") {
-    return rows.filter((row) => row.STATISTIC === statistic).map((row) => row.STD_DEV);
+    const about = rows.filter((row) => get(row, "STATISTIC") === statistic);
+    return about.map((row) => get(row, "STD_DEV"));
   }
   const name = `${statistic}_std`;
   const field = names.find((x) => x.startsWith(`${name}: `)) ?? name;
-  return rows.map((row) => row[field]);
+  return rows.map((row) => get(row, field));
 }
 
 function content(folder, name, longest = 1e7) {
@@ -866,59 +894,67 @@ function content(folder, name, longest = 1e7) {
 
 // `folder` is a Map of names to bytes. A report has no tables in it: `without` them, it says so.
 function checkRelease(folder, without = false) {
-  const record = parse(content(folder, "release.json"));
-  const seal = fields(record, "kind version files entry", "release chain");
-  const { files, entry, release: index = null } = seal;
+  const json = (name) => parse(content(folder, `${name}.json`));
+  const seal = fields(json("release"), "kind version files entry", "release chain");
+  const { kind, files, entry, release: index = null } = seal;
   const isIndex = (n) => n === null || (typeof n === "bigint" && n > 0n);
-  const sealed = seal.kind === "release-record" && isObject(files);
-  require(sealed && isIndex(index) && isIndex(entry), "release.json is no seal.");
-  const absent = without ? Object.keys(files).filter((name) => !folder.has(name)) : [];
-  for (const [name, digest] of Object.entries(files)) {
+  const sealed = kind === "release-record" && isObject(files);
+  need(sealed && isIndex(index) && isIndex(entry), "release.json is no seal.");
+  const listed = Object.keys(files);
+  const absent = listed.filter((name) => without && !folder.has(name));
+  for (const name of listed) {
     const inside = /^(?!\.\.?$)[^/\\:\0]+$/.test(name);
-    require(inside, `The seal names ${show(name)}, which is not in the folder.`);
-    const unchanged = absent.includes(name) || sha256(content(folder, name, 2 ** 30)) === digest;
-    require(unchanged, `${show(name)} was changed: its SHA-256 is another.`);
+    need(inside, `The seal names ${show(name)}, which is not in the folder.`);
+    if (absent.includes(name)) continue;
+    const digest = sha256(content(folder, name, 2 ** 30));
+    need(digest === files[name], `${show(name)} was changed: its SHA-256 is another.`);
   }
-  const count = Object.keys(files).length - absent.length;
-  say(`SEAL: ${count} files have the SHA-256 that release.json states.`);
+  say(`SEAL: ${listed.length - absent.length} files have the SHA-256 that release.json states.`);
   const missing = absent.map(show).join(", ");
   if (missing) say(`NOT CHECKED: files that this page does not hold: ${missing}.`);
   const texts = ["certificate.json", "plan.json", "spec.toml"];
-  const [certificate, plan] = texts.slice(0, 2).map((name) => parse(content(folder, name)));
-  const parts = ["noisy_parts", "quantiles", "keys"].flatMap((name) => get(plan, name, []));
-  const tables = Object.keys(files).filter((name) => !texts.includes(name));
+  const [certificate, plan] = [json("certificate"), json("plan")];
+  const parts = field(plan, "noisy_parts", "list");
+  const more = ["quantiles", "keys"].flatMap((name) => field(plan, name, "list", []));
+  const names = [...parts, ...more].map((part) => field(part, "name", "text"));
+  const tables = listed.filter((name) => !texts.includes(name));
   const stems = tables.map((name) => name.slice(0, Math.max(0, name.lastIndexOf("."))));
   const alike = (a, b) => same([...new Set(a)].sort(), [...new Set(b)].sort());
   const workbook = same(tables, ["tables.xlsx"]);
-  const named = workbook || alike(stems, parts.map((part) => part.name));
-  const fits = texts.every((name) => name in files) && named;
-  require(fits, "The seal is about other files than the plan's tables.");
-  const inside = (plan) => get(plan, "draws", []).map((draw) => draw.certificate);
-  const plans = inside(certificate).flatMap((claim) => get(claim, "plans", []));
-  const claimed = [certificate, ...plans].flatMap(inside);
-  const noises = claimed.map((c) => (c.kind.startsWith("thr") ? get(c, "noise") : c));
-  const draws = noises.filter((claim) => claim.kind === "certificate");
-  const law = (name, scale, grid) => key([name, number(scale), number(grid)]);
-  const laws = draws.map((c) => law(c.noise.name, c.noise.parameters.scale, c.grid));
-  const drawn = plan.noisy_parts.every((b) => laws.includes(law(b.noise, b.scale, b.grid)));
-  require(drawn, "plan.json states other noise than the certificate.");
+  const fits = texts.every((name) => name in files) && (workbook || alike(stems, names));
+  need(fits, "The seal is about other files than the plan's tables.");
+  const inside = (plan) => field(plan, "draws", "list").map((x) => field(x, "certificate", OBJECT));
+  const plans = inside(certificate).flatMap((claim) => field(claim, "plans", "list", []));
+  const law = (name, noise, drawn) =>
+    key([name, number(get(noise, "scale")), number(get(drawn, "grid"))]);
+  const laws = [certificate, ...plans].flatMap(inside).map((c) => {
+    const draw = field(c, "kind", "text").startsWith("thr") ? field(c, "noise", OBJECT) : c;
+    if (field(draw, "kind", "text") !== "certificate") return null;
+    const noise = field(draw, "noise", OBJECT);
+    return law(field(noise, "name", "text"), field(noise, "parameters", OBJECT), draw);
+  });
+  const drawn = parts.every((part) => laws.includes(law(field(part, "noise", "text"), part, part)));
+  need(drawn, "plan.json states other noise than the certificate.");
   const ruled = ["version", "rule", "rho"].every((x) => get(plan, x) === get(certificate, x));
-  const equal = (name) => same(number(plan[name]), number(certificate[name]));
+  const equal = (x) => same(number(get(plan, x)), number(get(certificate, x)));
   const agree = ruled && equal("epsilon") && equal("delta");
-  require(agree, "plan.json states another budget or rule than the certificate.");
-  const { releases: planned } = "series" in plan ? plan.series : { releases: 1n };
-  const composed = get(certificate, "releases", 1n);
+  need(agree, "plan.json states another budget or rule than the certificate.");
+  const planned = field(field(plan, "series", OBJECT, { releases: 1n }), "releases", WHOLE);
+  const composed = field(certificate, "releases", WHOLE, 1n);
   const placed = planned === 1n ? index === null : index !== null && index <= planned;
-  const known = typeof planned === "bigint" && 1n <= composed && composed <= planned && placed;
-  require(known, "The seal names a release that the series does not have.");
-  say(`UNIT: one person, below, is one ${show(plan.unit)}.`);
+  const known = 1n <= composed && composed <= planned && placed;
+  need(known, "The seal names a release that the series does not have.");
+  const [neighbours, unit] = [get(plan, "neighbours"), field(plan, "unit", "text")];
+  read("neighbours", neighbours);
+  need(unit, "plan.json has an empty unit.");
+  say(`ASSUMED: "one person" below means one ${show(unit)}, as plan.json says.`);
   if (composed < planned) say(`ASSUMED: it is in ${composed} of the ${planned} releases at most.`);
   if (workbook) say("NOT CHECKED here: the tables in tables.xlsx.");
   const claims = checkCertificate(certificate);
   if (!claims) return false;
-  const stated = [plan.neighbours, ...claims.map((claim) => claim.neighbours)];
-  require(!differs(stated), "plan.json states other neighbours than the certificate.");
-  const pairs = claims.map((claim, i) => [certificate.draws[i].name, claim]);
+  const stated = [neighbours, ...claims.map((c) => c.neighbours)];
+  need(!differs(stated), "plan.json states other neighbours than the certificate.");
+  const pairs = claims.map((c, i) => [certificate.draws[i].name, c]);
   checkDeviations(folder, plan, new Map(pairs));
   return true;
 }
@@ -928,21 +964,36 @@ above, and that tables, plan and specification agree in all else (\`leastnoise v
 from spec.toml); that the noise was drawn as stated; signatures and ledgers; that nobody saw how
 long anything took.`;
 
+// By exit code.
+const VERDICTS = [
+  "All draws are proved.",
+  "Rejected: something is false.",
+  "This is no certificate and no release.",
+  "Nothing that was checked is false, but not all draws are proved.",
+];
+
 // The exit code for a release, or for the one certificate that a Map holds.
 function main(folder, without = false) {
-  let proved;
+  let [code, verdict] = [3, "The rest was not checked."];
   try {
     const [name] = folder.keys();
-    const isRelease = folder.size > 1 || name === "release.json";
-    proved = isRelease
+    const proved = folder.size > 1 || name === "release.json"
       ? checkRelease(folder, without) : checkCertificate(parse(content(folder, name)));
+    code = proved ? 0 : 3;
+    verdict = VERDICTS[code];
   } catch (error) {
-    if (error instanceof NotChecked) say(`NOT CHECKED here: ${error.message}.`);
-    else if (error instanceof Rejected) say(`REJECTED: ${error.message}`);
-    else say(`This is no certificate and no release: ${error.name}, ${show(error.message)}`);
-    if (!(error instanceof NotChecked)) return error instanceof Rejected ? 1 : 2;
+    const { message } = error;
+    if (error instanceof Rejected) {
+      say(`REJECTED: ${message}`);
+      return 1;
+    }
+    if (!(error instanceof NotChecked)) {
+      say(`This is no certificate and no release: ${error.name}, ${show(message)}`);
+      return 2;
+    }
+    say(`NOT CHECKED here: ${message}.`);
   }
   NOT_PROVED.split("\n").forEach(say);
-  say(proved ? "All draws are proved." : "Nothing is false, but not all draws are proved.");
-  return proved ? 0 : 3;
+  say(verdict);
+  return code;
 }

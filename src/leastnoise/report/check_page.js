@@ -1,5 +1,5 @@
-// What a page does with check.js, which stands above it in the same script: a worker runs it, so
-// that no file can freeze the page, and the page shows its lines as text. See check_page.py.
+// A page runs check.js, which stands above in the same script, in a worker, so that no file can
+// freeze the page, and shows its lines as text. See check_page.py.
 (() => {
   if (typeof document === "undefined") {
     onmessage = ({ data: [files, without] }) => {
@@ -8,15 +8,7 @@
     };
     return;
   }
-  const SECONDS = 120;
-  const LINES = 2000;
-  const LARGEST = 2 ** 30;
-  const VERDICTS = [
-    "All draws are proved.",
-    "Rejected: something is false.",
-    "This is no certificate and no release.",
-    "Nothing is false, but not all draws are proved here.",
-  ];
+  const [SECONDS, LINES, LARGEST] = [120, 2000, 2 ** 30];
   const source = document.currentScript.textContent;
   const find = (name) => document.getElementById(`check-${name}`);
   const embedded = find("data") && JSON.parse(find("data").textContent);

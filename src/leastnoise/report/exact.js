@@ -4,16 +4,18 @@
 const bitLength = (n) => (n ? (n < 0n ? -n : n).toString(2).length : 0);
 const floorDiv = (a, b) => (a % b !== 0n && a < 0n !== b < 0n ? a / b - 1n : a / b);
 const ceilDiv = (a, b) => -floorDiv(-a, b);
-const sum = (items) => items.reduce((total, item) => total.plus(item), Fraction.of(0));
+const sum = (items) => items.reduce((total, item) => total.add(item), exact(0));
 const total = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const wholes = (items) => items.reduce((a, b) => a + b, 0n);
 const largest = (items) => items.reduce((a, b) => (b > a ? b : a));
 const most = (items) => items.reduce((a, b) => (less(a, b) ? b : a));
-const less = (a, b) => Fraction.of(a).minus(b).n < 0n;
+const less = (a, b) => exact(a).sub(b).n < 0n;
 const atMost = (a, b) => !less(b, a);
 const same = (a, b) => key(a) === key(b);
 const words = (text) => text.split(" ").filter(Boolean);
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isText = (value) => typeof value === "string";
+const isList = Array.isArray;
+const isObject = (value) => typeof value === "object" && value !== null && !isList(value);
 
 class Fraction {
   constructor(n, d = 1n) {
@@ -21,26 +23,26 @@ class Fraction {
     [this.n, this.d] = d < 0n ? [-n, -d] : [n, d];
     if (bitLength(this.d) > 1000) this.reduce();
   }
-  static of(x) { return x instanceof Fraction ? x : new Fraction(BigInt(x)); }
+  static of(x) { return x instanceof Fraction ? x : over(BigInt(x)); }
   reduce() {
     let [a, b] = [this.n < 0n ? -this.n : this.n, this.d];
     while (b) [a, b] = [b, a % b];
     [this.n, this.d] = [this.n / a, this.d / a];
     return this;
   }
-  plus(other) {
-    const { n, d } = Fraction.of(other);
-    if (d === this.d) return new Fraction(this.n + n, d);
-    return new Fraction(this.n * d + n * this.d, d * this.d);
+  add(other) {
+    const { n, d } = exact(other);
+    if (d === this.d) return over(this.n + n, d);
+    return over(this.n * d + n * this.d, d * this.d);
   }
-  minus(other) { return this.plus(Fraction.of(other).times(-1)); }
-  times(other) {
-    const { n, d } = Fraction.of(other);
-    return new Fraction(this.n * n, this.d * d);
+  sub(other) { return this.add(exact(other).mul(-1)); }
+  mul(other) {
+    const { n, d } = exact(other);
+    return over(this.n * n, this.d * d);
   }
-  by(other) {
-    const { n, d } = Fraction.of(other);
-    return new Fraction(this.n * d, this.d * n);
+  div(other) {
+    const { n, d } = exact(other);
+    return over(this.n * d, this.d * n);
   }
   floor() { return floorDiv(this.n, this.d); }
   ceil() { return ceilDiv(this.n, this.d); }
@@ -52,30 +54,32 @@ class Fraction {
   }
 }
 
-const power = (e) => new Fraction(10n ** BigInt(Math.max(e, 0)), 10n ** BigInt(Math.max(-e, 0)));
+const exact = Fraction.of;
+const over = (n, d) => new Fraction(n, d);
+const power = (e) => over(10n ** BigInt(Math.max(e, 0)), 10n ** BigInt(Math.max(-e, 0)));
 
 // The exact number that a decimal, a ratio, or a float in hex spells; null for other texts.
 function spelled(text) {
-  if (/^-?0x0\.0p\+0$/.test(text)) return Fraction.of(0);
+  if (/^-?0x0\.0p\+0$/.test(text)) return exact(0);
   const hex = /^(-?)0x([01])\.([0-9a-f]{13})p(\+0|[-+][1-9]\d{0,3})$/.exec(text);
   if (hex) {
     const [n, e] = [BigInt(`0x${hex[2]}${hex[3]}`), Number(hex[4])];
     if (hex[2] === "1" ? e < -1022 || e > 1023 : n === 0n || e !== -1022) return null;
-    const value = e < 52 ? new Fraction(n, 1n << BigInt(52 - e)) : Fraction.of(n << BigInt(e - 52));
-    return (hex[1] ? value.times(-1) : value).reduce();
+    const value = e < 52 ? over(n, 1n << BigInt(52 - e)) : exact(n << BigInt(e - 52));
+    return (hex[1] ? value.mul(-1) : value).reduce();
   }
   const pattern = /^([-+]?)(?=\d|\.\d)(\d*)(?:\/(\d+)|(?:\.(\d*))?(?:[eE]([-+]?\d{1,4}))?)$/;
   const match = pattern.exec(text);
   if (!match || /^0+$/.test(match[3] ?? "1")) return null;
   const [, sign, whole, below, decimals = "", exponent = "0"] = match;
-  const value = new Fraction(BigInt(`${sign}1`) * BigInt(whole + decimals), BigInt(below ?? 1));
-  return value.times(power(Number(exponent) - decimals.length)).reduce();
+  const value = over(BigInt(`${sign}1`) * BigInt(whole + decimals), BigInt(below ?? 1));
+  return value.mul(power(Number(exponent) - decimals.length)).reduce();
 }
 
 function key(value) {
-  if (Array.isArray(value)) return `(${value.map(key).join()})`;
+  if (isList(value)) return `(${value.map(key).join()})`;
   if (!(value instanceof Fraction)) return String(value);
-  const { n, d } = new Fraction(value.n, value.d).reduce();
+  const { n, d } = over(value.n, value.d).reduce();
   return d === 1n ? `${n}` : `${n}/${d}`;
 }
 
@@ -87,9 +91,6 @@ function general(x, digits) {
   return `${strip(mantissa)}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`;
 }
 
-// A missing field throws, as in Python; `get` returns `other` for it.
-const missing = (_, name) => { throw new RangeError(`no field ${String(name)}`); };
-const strict = new Proxy(Object.create(null), { get: missing });
 const get = (record, name, other = null) => (name in record ? record[name] : other);
 
 // Python's json.loads: whole numbers become BigInts, and a duplicate field is rejected.
@@ -124,10 +125,10 @@ function loads(text) {
       return items;
     }
     if (sign("{")) {
-      const record = Object.create(strict);
+      const record = Object.create(null);
       list("}", () => {
         const name = quoted();
-        require(!(name in record), "A field is duplicate.");
+        need(!(name in record), "A field is duplicate.");
         blank();
         if (!sign(":")) fail();
         record[name] = value(depth + 1);
@@ -148,12 +149,12 @@ function loads(text) {
 }
 
 function dumps(value) {
-  if (Array.isArray(value)) return `[${value.map(dumps).join(", ")}]`;
+  if (isList(value)) return `[${value.map(dumps).join(", ")}]`;
   if (isObject(value)) {
     const parts = Object.entries(value).map(([name, part]) => `${dumps(name)}: ${dumps(part)}`);
     return `{${parts.join(", ")}}`;
   }
-  if (typeof value !== "string") return String(value);
+  if (!isText(value)) return String(value);
   const hex = (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value).replace(/[\x7f-\uffff]/g, hex);
 }
