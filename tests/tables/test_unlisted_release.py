@@ -104,7 +104,7 @@ def test_keys_alone_tell_nothing_of_small_groups(tmp_path: Path, kind: str) -> N
         ),
         ("certificate.json", '"add-remove"', '"replace-one"', "add-remove neighbours"),
         ("spec.toml", "max_groups = 2", "max_groups = 1", "number of groups"),
-        ("spec.toml", "statistics = []", 'statistics = ["count"]', "alone"),
+        ("spec.toml", "statistics = []", 'statistics = ["count"]', "noise with a threshold"),
         ("plan.json", '"half": ', '"half": 1', "differs from the plan that is certified"),
     ],
 )
