@@ -45,7 +45,7 @@ ALIKE: dict[str, dict[str, str]] = {
         'set(spelled) <= set("+-.0123456789eE/")': "no number has all of these letters",
     },
     "read": {"len(value) <= 50_000": LIMIT, "50_000": LIMIT},
-    "shape": {"dimension <= 10**6": LIMIT, "nesting <= 6": LIMIT, "6": LIMIT},
+    "shape": {"dimension <= 10**6": LIMIT, "6": LIMIT},
     "exp": {
         "end < -1000 * UNIT": "no end is there exactly",
         "end <= UNIT << 17": LIMIT,
@@ -67,7 +67,7 @@ ALIKE: dict[str, dict[str, str]] = {
         "12": LIMIT,
         "True": "the lengths were compared before",
     },
-    "check_certificate": {
+    "check_sum": {
         "min(left.values()) >= 0": "at equality a plan is rejected",
         'gaussian(square, left["epsilon"]).high <= left["delta"] * UNIT': (
             "at equality a plan is rejected"
