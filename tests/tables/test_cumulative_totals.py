@@ -114,7 +114,7 @@ def test_an_edited_total_is_found(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"margins": True, "group_by": {}}, "beside a histogram without columns"),
+        ({"margins": True, "group_by": {}}, "need columns in group_by"),
         ({"margins": []}, "at least one table"),
         ({"margins": [[]]}, r"List the table by all columns, \['region', 'who'\], too"),
         ({"margins": [["age"], ["region", "who"]]}, "Expected columns of group_by, got 'age'"),

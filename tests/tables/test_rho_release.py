@@ -338,7 +338,7 @@ def test_a_series_spends_rho_once(folder: Path) -> None:
 
 def test_plans_in_rho_are_not_scaled_in_epsilon(folder: Path) -> None:
     release = Release(**spec_of(), folder=folder)
-    with pytest.raises(InvalidArgument, match="not rho"):
+    with pytest.raises(InvalidArgument, match="a rho can't be scaled"):
         fit_plans([(release, 2)], budget=ln.Budget(epsilon=3, delta="1e-5"))
 
 
