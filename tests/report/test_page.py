@@ -287,7 +287,7 @@ def test_that_persons_are_left_out_of_cells_is_said(tmp_path: Path, most: int, s
     folder = make_rows(tmp_path)
     query = [{"name": "q", "statistics": ["count_units"], "group_by": {"plan": [*range(1, 41)]}}]
     built = release(folder, query=query, contribution={"max_rows": most})
-    warning = "left out of the others"
+    warning = "counts in only some of them"
     assert (warning in str(built.plan())) == some
     built.run()
     assert (warning in page.report(folder / "out")) == some
