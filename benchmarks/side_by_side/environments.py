@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,27 @@ def install(library: Library) -> Path:
         _run([*pip, *library.requirements], INSTALL_SECONDS)
         marker.write_text(wanted, encoding="utf-8")
     return python
+
+
+def ask_all(
+    libraries: Iterable[Library], table: Path
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The answers by library, and the names of the libraries with their versions.
+
+    A library that can't run is named with the reason on standard output, and left out.
+    """
+    answers: dict[str, dict[str, Any]] = {}
+    names: list[str] = []
+    for library in libraries:
+        print(library.name, file=sys.stderr, flush=True)
+        try:
+            result = release(library, install(library), table)
+        except CannotRunError as reason:
+            print(f"{library.name} isn't in the table: {reason}.")
+            continue
+        answers[library.name] = result["answers"]
+        names.append(f"{library.name} {result['version']}")
+    return answers, names
 
 
 def release(library: Library, python: Path, table: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import platform
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.side_by_side.environments import CannotRunError, Library, install, release
+from benchmarks.side_by_side.environments import Library, ask_all
 from benchmarks.timing import print_rows
 
 RUNS = 30
@@ -170,19 +169,9 @@ def shown(question: str, releases: list[Answers] | None, true: Answers) -> str:
 def main() -> None:
     """Print one line a question."""
     print(f"Python {platform.python_version()}; {RUNS} releases each.")
-    answers: dict[str, dict[str, list[Answers]]] = {}
-    names: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         true = true_answers(*write(Path(folder)))
-        for library in LIBRARIES:
-            print(library.name, file=sys.stderr, flush=True)
-            try:
-                result = release(library, install(library), Path(folder) / "persons.parquet")
-            except CannotRunError as reason:
-                print(f"{library.name} isn't in the table: {reason}.")
-                continue
-            answers[library.name] = result["answers"]
-            names.append(f"{library.name} {result['version']}")
+        answers, names = ask_all(LIBRARIES, Path(folder) / "persons.parquet")
     print_rows(
         f"Root mean square errors of everyday questions about {PERSONS:,} persons",
         ("question", *names),

@@ -15,14 +15,13 @@ of its permute-and-flip would be a top ten.
 from __future__ import annotations
 
 import platform
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.side_by_side.environments import CannotRunError, Library, install, release
+from benchmarks.side_by_side.environments import Library, ask_all
 from benchmarks.side_by_side.everyday import Answers, error
 from benchmarks.timing import print_rows
 
@@ -143,19 +142,9 @@ def in_words(question: str, releases: list[Answers] | None, true: Answers) -> st
 def main() -> None:
     """Print one line a question."""
     print(f"Python {platform.python_version()}; {RUNS} releases each.")
-    answers: dict[str, dict[str, list[Answers]]] = {}
-    names: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         true = true_answers(write(Path(folder)))
-        for library in LIBRARIES:
-            print(library.name, file=sys.stderr, flush=True)
-            try:
-                result = release(library, install(library), Path(folder) / "persons.parquet")
-            except CannotRunError as reason:
-                print(f"{library.name} isn't in the table: {reason}.")
-                continue
-            answers[library.name] = result["answers"]
-            names.append(f"{library.name} {result['version']}")
+        answers, names = ask_all(LIBRARIES, Path(folder) / "persons.parquet")
     rows = [
         (words, *(in_words(name, given.get(name), true[name]) for given in answers.values()))
         for name, words in QUESTIONS.items()

@@ -53,7 +53,7 @@ class SortedAtoms:
         A contains all k with p > αq. As the quotients are rounded, it may contain k for which p is
         below αq by a relative 2^-49, which reduces the sum by at most this share of P(A).
         """
-        # the relative error of sums with so many terms, and of a few operations
+        # the relative error of a sum of len(p_sums) terms, and of a few operations
         slack = (len(self.p_sums) + 64) * UNIT
         count = np.searchsorted(self.quotients, -alphas * (1 - 2.0**-50), side="right")
         more = self.p_sums[count] * (1 + slack + 2.0**-48)

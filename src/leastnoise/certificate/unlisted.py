@@ -226,7 +226,7 @@ def find_threshold(
         why = f"No threshold up to {most:,} is enough for this noise and budget."
         raise NotCertified(interval=None, why=why)
     threshold = bracket[1]
-    fine = 2**6  # with so many grid steps per unit, publishing one step below gains nothing
+    fine = 2**6  # where the reach is 64 grid steps or more, a coin gains nothing
     coins = _COIN if grid * fine > reach else 1
     heads, _ = Bisection().close(lambda heads: not holds(threshold, heads), 0, coins)
     return prove(threshold, heads)

@@ -194,7 +194,9 @@ def _library(name: str) -> Any:
 # Errors by dimension or by ε; and densities of the radius or of the noise.
 
 
-MOST_DIMENSIONS = 10**6  # of a figure: densities are evaluated at points with so many numbers
+MOST_DIMENSIONS = (
+    10**6
+)  # largest dimension of a figure; densities are evaluated at points of this dimension
 _POINTS = 400  # at which the density of a radius is evaluated
 # Half-width of density figures, in standard deviations of the smallest noise; for a radius, in
 # units of (its root mean square)/√d, which is about a standard deviation for l2.

@@ -18,7 +18,7 @@ from leastnoise.numerics.bisection import Bisection
 _KNOTS = 400
 _WIDTH = Bisection(halvings=40)
 _MOST_STDS = 8.0  # largest t, enough for probabilities up to 1 − 1e-4
-_MOST = 1 << 12  # with so many parts the law is normal to three digits
+_MOST = 1 << 12  # a sum of 4,096 parts is normal to three digits
 
 
 def half_width_of_laplace_sum(probability: float, largest: float) -> float:

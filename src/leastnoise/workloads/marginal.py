@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_COLUMNS = 6  # up to so many columns all tables, at most 64, may be measured
+MOST_COLUMNS = 6  # up to 6 columns, all tables may be measured: there are at most 2^6 = 64
 MOST_CELLS = 2**16
 
 

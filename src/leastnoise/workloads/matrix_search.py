@@ -106,7 +106,7 @@ def _list_starts(queries: Floats, gram: Floats) -> list[Floats]:
     ]
     squares, basis = np.linalg.eigh(gram)
     asked = [np.abs(basis[:, -rows:] * np.sqrt(np.maximum(squares[-rows:], 0.0))).T]
-    if len(queries) <= 64:  # at most so many rows of Θ
+    if len(queries) <= 64:  # Θ gets a row for each query, at most 64
         asked.append(np.abs(queries))
     scaled = (np.asarray(spread / spread.sum(axis=0).max(), dtype=np.float64) for spread in asked)
     return [*starts, *scaled]

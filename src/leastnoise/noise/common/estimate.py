@@ -49,7 +49,7 @@ def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions
     log_moment, tilted = _tilt(logs, z, low)
     mean = float(tilted @ z)
     spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
-    apart = 12  # the window has so many standard deviations of the tilted sum on each side
+    apart = 12  # standard deviations of the tilted sum in the window, on each side
     window = min(2 * apart * spread + len(z), compositions * 2 * size + 1)
     n = 1 << math.ceil(math.log2(window + 1))
     padded = np.zeros(n)

@@ -46,7 +46,7 @@ def _why_all_behind(question: Question, loss: float) -> str | None:
     if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
         return None
     sigma = _gaussian_sigma(question)
-    if _loss_of_gaussian(question, sigma) < loss * (1 - _ROUNDING):
+    if _gaussian_has_less(question, loss):
         return None
     if sigma > _SO_WIDE:
         return f"with a std of {sigma:,.0f} kernels a sensitivity apart are just one Gaussian"
@@ -65,7 +65,7 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
     why = why or _why_behind_in_floats(GaussianMixture, question, loss)
     if why is not None or not (question.once and question.budget.epsilon and question.budget.delta):
         return why
-    if _loss_of_gaussian(question, _gaussian_sigma(question)) < loss * (1 - _ROUNDING):
+    if _gaussian_has_less(question, loss):
         return None
     narrowest = _narrowest(question)
     if any(_may_have(question, modes, loss, narrowest) for modes in _list_modes(question)):
@@ -82,13 +82,17 @@ def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: f
     several = question.compositions > 1 and question.sampling_rate == 1
     if not several or not question.budget.delta or not question.budget.epsilon:
         return None
-    gaussian_loss = _loss_of_gaussian(question, _gaussian_sigma(question))
-    if "decay" not in question.fixed and gaussian_loss < loss * (1 - _ROUNDING):
+    if "decay" not in question.fixed and _gaussian_has_less(question, loss):
         return None  # the search tries a single Gaussian, too
     least = question.loss.of(find_in_floats(family, question))
     if least <= loss * (1 + _SURE):
         return None
     return f"the best found by a search in floats has {100 * least / loss:.3g} % of that loss"
+
+
+def _gaussian_has_less(question: Question, loss: float) -> bool:
+    """True if Gaussian noise, a mixture of one kernel, has clearly less than `loss`."""
+    return _loss_of_gaussian(question, _gaussian_sigma(question)) < loss * (1 - _ROUNDING)
 
 
 def _gaussian_sigma(question: Question) -> float:

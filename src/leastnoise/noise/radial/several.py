@@ -61,7 +61,7 @@ _NEARLY_L2 = (0.9, 1.03)  # no p != 1 between these is a candidate: a proof take
 _COARSE, _FINE = 1e-6, 1e-7  # accuracy of ln of the scale
 _MOST_MOVES = 30
 _LONGEST_MOVE = 2.0
-_FARTHEST_SCALE = 20.0  # largest distance of ln of the scale from that of Gaussian noise
+_FARTHEST_SCALE = 20.0  # largest distance from ln(scale) to ln(scale of Gaussian noise)
 _MARGIN = 1e-6  # relative margin of the scale for errors of floats and of the root (measured: 3e-8)
 _PROOFS = 4
 
