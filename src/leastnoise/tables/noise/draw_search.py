@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, final
 
 from leastnoise.errors import Refused
-from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.draw import has_quantiles
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.layout import SpecLayout
@@ -100,13 +98,10 @@ class DrawSearch:
         if group.sensitivity is not None:
             offered = (group.sensitivity,)
         else:
-            sensitivities = dict.fromkeys(
-                moves for bounding in members[0].layouts for moves in bounding.sensitivities
-            )
             offered = tuple(
-                moves
-                for moves in sensitivities
-                if not any(_moves_fewer_cells(x, moves) for x in sensitivities)
+                dict.fromkeys(
+                    moves for bounding in members[0].layouts for moves in bounding.sensitivities
+                )
             )
         question = Question(
             budget=shared_draws.share_budget(budget, members),
@@ -159,13 +154,6 @@ class DrawSearch:
             return any(variance > laplace for numbers in by_query for variance in numbers), cost
 
         return tuple(sorted(offers, key=find_rank))
-
-
-def _moves_fewer_cells(moves: Sensitivity, other: Sensitivity) -> bool:
-    """True if `moves` lets a unit move fewer cells than `other`, and each by the same amount."""
-    if not (isinstance(moves, Linf) and isinstance(other, Linf)):
-        return False
-    return moves.l0 < other.l0 and (moves.bound, moves.whole) == (other.bound, other.whole)
 
 
 def _mean_log(variances: Sequence[float]) -> float:
