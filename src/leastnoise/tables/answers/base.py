@@ -72,9 +72,9 @@ class Topic(Enum):
     PARTS = auto()
     """Queries that count both persons and rows, as two parts."""
     GROUPS = auto()
-    """Groups that noise leaves out."""
+    """Groups that are not published, because of their noisy counts or by chance."""
     SELECTED = auto()
-    """The bias of counts that choose their own groups."""
+    """The bias of published counts, if these counts decide which groups are published."""
     WHOLE = auto()
     """Counts that are made whole numbers."""
     CHECKED = auto()
@@ -201,11 +201,11 @@ class TablePart(ABC):
 
     @abstractmethod
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Rows of the plan's table: statistic, half-width of the 95 % interval, and plain noise."""
+        """Rows of the plan's table: statistic, 95 % half-width, and comparison with plain noise."""
 
     @abstractmethod
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables with all numbers of the part."""
+        """Tables that a plan shows, with all figures about the part."""
 
     @abstractmethod
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -215,8 +215,8 @@ class TablePart(ABC):
     def to_record(self) -> dict[str, Any]:
         """The part as JSON values, which follow from spec and certificate."""
 
-    # The rest serves `verify`, which checks the part's columns in a table. A release uses it, too:
-    # it writes and checks a table of zeros before the ledger is charged.
+    # `verify` uses the rest to check the part's columns in a table. A release uses the rest, too:
+    # before the ledger is charged, it writes and checks a table of zeros.
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
@@ -234,7 +234,7 @@ class TablePart(ABC):
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """As `stated`, for columns that releases by earlier versions may lack."""
+        """Further columns like `stated`, which releases by earlier versions may lack."""
         return {}
 
     def find_wrong(
@@ -266,7 +266,7 @@ class Answered(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         ...
 
     @property
@@ -278,7 +278,8 @@ class Answered(Protocol):
     def split(self) -> Noise | None:
         """The noise that meets the draw's share of the budget by itself.
 
-        None if the draw has this noise: then no joint accounting of all draws made it less.
+        None if the draw has exactly this noise, since joint accounting of all draws didn't make it
+        less.
         """
         ...
 
@@ -322,7 +323,7 @@ class OverTime(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
 
     @property
     @abstractmethod
@@ -436,7 +437,7 @@ class Answer(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         ...
 
     @property

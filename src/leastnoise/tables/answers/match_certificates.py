@@ -1,4 +1,4 @@
-"""Match the answers to the queries of a spec with certificates."""
+"""The answers to all queries of a spec, and their draws, read from a release's certificate."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class QuantileKind(ABC):
         """The class of the plans of these quantiles."""
 
     def count_of(self, spec: Spec, query: Query) -> Count | None:
-        """The count from a tree of quantiles, if it decides which groups are published."""
+        """The total of a tree's counts, if it decides which groups are published; None if not."""
         return tree_count(spec, query)
 
     @abstractmethod

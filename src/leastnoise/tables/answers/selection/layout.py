@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 MOST_SELECTED = 1000
-"""The most rounds of a `SelectionCertificate`, whose module takes half a second to import."""
+"""The most rounds of a `SelectionCertificate`, which isn't imported here: that takes .5 s."""
 _EXCLUDED = ("histogram", "conditions")
-_TIMES_AS_MANY = 8  # a unit in all selected groups may need less noise than a limit of 8 groups
+_TIMES_AS_MANY = 8  # up to this top/limit, a unit in all selected groups may need less noise
 
 
 @final

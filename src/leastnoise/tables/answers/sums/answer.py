@@ -132,7 +132,7 @@ class Summed(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.cells.label,)
 
     @cached_property
@@ -232,7 +232,7 @@ class SumPart(NoisyPart):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sums(OfOneQuery):
-    """A query whose tables are of one `kind`, a subclass of `Summed`."""
+    """The answer to a query for tables of sums; `kind` is the class of their plans."""
 
     kind: type[Summed]
 

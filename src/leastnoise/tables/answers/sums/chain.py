@@ -75,7 +75,7 @@ class Chain:
         return measure_table(self.strategy, table)
 
     def columns(self, cells: Layout) -> list[str]:
-        """The names of the columns, in this order."""
+        """The names of the columns, in the order of the tree's levels."""
         return [cells.axes[column].column for column in self.order]
 
     def in_words(self, cells: Layout) -> str:

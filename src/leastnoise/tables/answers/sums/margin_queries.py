@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-MOST_LISTED = 30  # columns, if `margins` lists the tables
+MOST_LISTED = 30  # columns of a query whose `margins` list the tables
 NO_TABLE = "Expected at least one table, such as margins = true or [[]], the total."
-MOST_TABLES = 1024  # if all tables by fewer columns are published
+MOST_TABLES = 1024  # listed tables and their sums, all tables by fewer columns
 _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
 
 
@@ -160,7 +160,10 @@ def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, .
 
 
 def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
-    """For each measured number: the coefficients of a count, or of a sum in the values' unit."""
+    """For each measured number, coefficients that turn measured numbers into a plain count or sum.
+
+    The sum is of values that are neither centred nor scaled.
+    """
     coefficients: list[tuple[Fraction, ...]] = []
     for measured in layout.measured:
         plain = (
@@ -281,7 +284,10 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
 
 def table_body(layout: Layout, table: int) -> Body:
-    """The hull of boxes that holds every shift of a table by a unit; for several numbers a cell."""
+    """The hull of boxes that holds every shift of a table by a unit.
+
+    There have to be several numbers in each cell.
+    """
     return table_layout(layout, table).bodies[0]
 
 
@@ -300,10 +306,10 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 norm for which Laplace noise has the noise's variance.
+    """For each measured component, the l1 norm for which Laplace noise is as large as its noise.
 
-    With q numbers in a cell, the noise is in the shape of a box, with variance
-    (q + 1)(q + 2)/3·(bound/ε)². Laplace noise has variance 2·(norm/ε)².
+    With q > 1 numbers in a cell, its noise has the shape of a box, and the variance
+    (q + 1)(q + 2)/3·(bound/ε)². Laplace noise has the variance 2·(norm/ε)².
     """
     each = layout.numbers.each
     if each == 1:

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 _FINER = (
     2**6
-)  # without cells, where a number is a sum of as many roundings as its table has numbers
+)  # finer grid if no cells are estimated: a number has as many roundings as its table has numbers
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."

@@ -109,7 +109,7 @@ class Compared:
     bound: float | None
 
     def in_words(self, statistic: str, *, largest: bool) -> str:
-        """Sentences that compare the standard deviations; they name `statistic`, unless it is ""."""
+        """Sentences that compare the standard deviations; `statistic` is "" if it isn't named."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
         subject = f"The {what} of {statistic}" if statistic else f"The {what}"
         text = _COMPARED if self.bound is None else _COMPARED + _BOUND

@@ -130,7 +130,7 @@ def add_up(
             table: values.reshape(-1, each)[:, number] for table, values in noisy.items()
         }
         components = margins.components(values_of_number, number, total=total)
-        if not marginals.is_small:  # of one count
+        if not marginals.is_small:  # then there is only one number, a count
             rounded = round_together(marginals, components, grid)
             pairs = zip(parts, margins.cells.margins, strict=True)
             numbers_of = {part: np.asarray(at.reshape(-1) * grid) for part, at in rounded.items()}

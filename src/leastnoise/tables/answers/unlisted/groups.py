@@ -61,7 +61,7 @@ REACHED = ", and each published count that decides reaches its threshold"
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedGroups(OfOneQuery):
-    """A query by keys that the spec doesn't list."""
+    """The answer to a query by keys that the spec doesn't list."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the noise of one group, and the threshold."""
@@ -172,7 +172,7 @@ class ByThreshold(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.layout.label,)
 
     @cached_property

@@ -48,7 +48,7 @@ KEYS_NOTE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysAlone(OfOneQuery):
-    """A query that publishes unlisted keys, without any number."""
+    """The answer to a query that publishes unlisted keys, without any number."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the probabilities with which keys are published."""

@@ -90,7 +90,7 @@ class GroupSizes:
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
-        """The smallest noisy count of a published group, as text after "is"."""
+        """The smallest noisy count of a published group, to end a sentence about this count."""
         chance = float(claim.chance_below)
         sometimes = f", at {self.threshold:.6g} with probability {chance:.3g}"
         return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"
@@ -293,7 +293,7 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 ) -> tuple[ThresholdCertificate, ...]:
     one_way, pure = split_budget(budget, neighbours)
     tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
-    if numbers == groups == 1:  # the best of all noise, whose tail is truncated
+    if numbers == groups == 1:  # the best of all noise here: its tail is truncated
         tried.append(("discrete-staircase", one_way))
     claims: list[ThresholdCertificate] = []
     for family, noise_budget in tried:

@@ -57,7 +57,7 @@ def check_known(certificate: Certificate, ways: LeastSquares) -> None:
 
 
 def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> NoiseError:
-    """The errors of the sums: root-mean-square std, largest half-widths, and both for each row.
+    """The errors of the sums: root-mean-square std, largest half-widths, and errors of each row.
 
     `stds` are the sums' standard deviations. Raises NotApplicable if half-widths are unknown.
     """

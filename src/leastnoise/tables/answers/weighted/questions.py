@@ -114,7 +114,7 @@ class NamedSums(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The names of the sums."""
+        """The only key column, with the names of the sums."""
         return {self.column: self.names}
 
 
@@ -162,7 +162,7 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     if len(listed) < len(axes):
         raise TypeError("Named sums need groups by listed keys or by bands.")
     lines = _LINE_END.split(text)
-    if not lines[-1]:  # after the end of the last line
+    if not lines[-1]:  # the last line ends with a line end
         lines.pop()
     heads = _split(lines[0], 1) if lines else []
     _check_heads(heads, listed)
@@ -271,7 +271,7 @@ def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fract
 
 
 def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
-    """A function that reads the fields of a line, and returns the indices on `axis` they name."""
+    """A function that returns the indices on `axis` that the fields of a line name."""
     at = [heads.index(name) if name in heads else None for name in axis.columns]
     if isinstance(axis, Bins):
         edges: Mapping[Edge, int] = {edge: index for index, edge in enumerate(axis.edges)}
@@ -428,7 +428,7 @@ def _form_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def _csv_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
-    if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
+    if any(keys is None for keys in spec.groupings(query).values()):  # a problem of group_by
         return
     cells = math.prod(axis.cells for axis in axes_of(spec, query))
     if cells > _MOST_READ:
