@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
     Problem = tuple[str, str]
-    """The key that is wrong, and the reason."""
+    """The key of the spec that is wrong, and the reason."""
     Columns = Mapping[str, Sequence[Any]]
     """The columns of a published table, by name, with values as read from its file."""
 
@@ -108,9 +108,10 @@ class Listing:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reads:
-    """The layouts of the exact integers that get noise in one draw.
+    """The layouts of the exact integers that one draw reads.
 
-    `cells` are layouts of listed groups; `groups` are layouts of the groups that occur in the data.
+    Noise is added to these integers, or to sums of these. `cells` are layouts of listed groups;
+    `groups` are layouts of the groups that occur in the data.
     """
 
     cells: tuple[Layout, ...] = ()
@@ -142,7 +143,7 @@ class Error(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TablePart(ABC):
-    """The columns that one draw gives to one published table; public numbers only.
+    """The plan of the columns that one draw gives to one published table; it holds no data.
 
     `budget` is the part's share of the budget of the release, or of the whole series.
     """
@@ -262,7 +263,10 @@ SECTIONS = ("noisy_parts", "quantiles", "keys")
 
 
 class Answered(Protocol):
-    """The queries that one proved draw of noise answers, as public numbers only."""
+    """The plan of one proved draw of noise, and of the queries that it answers.
+
+    Only `draw` sees data.
+    """
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -290,7 +294,7 @@ class Answered(Protocol):
 
     @property
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
         ...
 
     @property
@@ -333,11 +337,11 @@ class OverTime(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
 
     @abstractmethod
     def start(self) -> RunningSums:
-        """The sums before the first release of a tree."""
+        """The running sums before the first release of a tree."""
 
     @abstractmethod
     def publish(self, sums: RunningSums) -> list[Table]:
@@ -345,9 +349,10 @@ class OverTime(ABC):
 
     @abstractmethod
     def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
-        """The sums of published counts of the releases from `first` to `last` of one tree.
+        """The table of sums over the releases from `first` to `last`, all of one tree.
 
-        Raises NotApplicable or InvalidArgument if no 95 % interval is known.
+        `counts` has the sum of the published counts for each cell. Raises NotApplicable or
+        InvalidArgument if no 95 % interval is known.
         """
 
     @abstractmethod
@@ -378,7 +383,7 @@ class AloneInDraw(TablePart):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
 
     @property
     def stage(self) -> str:

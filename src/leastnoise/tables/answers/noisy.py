@@ -195,7 +195,7 @@ class NoisyPart(TablePart):
 
     @property
     def all_errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors."""
+        """The expected errors, as in `errors`."""
         return self.errors
 
     def check_range(self) -> None:
@@ -230,7 +230,7 @@ class NoisyPart(TablePart):
 
     @property
     def why_no_difference(self) -> str | None:
-        """The reason that differences are biased, if noise chooses the published groups."""
+        """The reason that differences are biased, if noise chooses groups; None otherwise."""
         chosen = self.layout.decides or self.layout.suppressed_below is not None
         return BIASED if self.hides_groups or chosen else None
 
@@ -378,7 +378,7 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that the noise hides."""
+        """The layouts of the exact integers that the draw reads."""
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
@@ -435,7 +435,7 @@ def check_draw(
 
 
 def describe_selected() -> Iterator[Sentence]:
-    """Sentences about the bias of groups that are chosen by their published counts."""
+    """Sentences about groups that are chosen by their published counts, which are then biased."""
     yield Sentence(Topic.SELECTED, SELECTED_NOTE)
     yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
 

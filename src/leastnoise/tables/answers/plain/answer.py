@@ -165,7 +165,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells of all parts of the draw."""
+        """The layouts of all parts of the draw, whose integers get noise."""
         return Reads(cells=self.layouts)
 
     def draw(self, totals: Totals) -> list[Table]:

@@ -63,7 +63,7 @@ class ByChance(QuantilePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
-        """The certificate of the draws for all levels, which follows from the spec."""
+        """The certificate of the choices of all quantiles, which follows from the spec alone."""
         return _claim(layout, share.epsilon / releases)
 
     @classmethod

@@ -67,11 +67,11 @@ class Chain:
         )
 
     def variance(self, table: int) -> float:
-        """The variance of a number of a table."""
+        """The variance of the numbers of a table, which is the same in all rows."""
         return float(self.strategy.variance(table)[0])
 
     def error(self, table: int) -> NoiseError:
-        """The error of a number of a table."""
+        """The error of the numbers of a table, which is the same in all rows."""
         return measure_table(self.strategy, table)
 
     def columns(self, cells: Layout) -> list[str]:

@@ -153,8 +153,8 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
     """The coefficients of noisy numbers in the estimate of a number of `table`.
 
-    They are by measured table. Equal coefficients are listed once, with the number of repetitions.
-    Each has a value for every measured component.
+    The keys of the result are the measured tables. Equal coefficients are listed once, with the
+    number of repetitions. Each is an array with a value for every measured component.
     """
     whole = margins.marginals.whole
     if margins.is_whole:  # all coefficients are 1; computed ones would have rounding errors

@@ -330,7 +330,7 @@ class Margins(MeasuredSums):
         return whole and not self.total_is_known and not self.contrasts
 
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a published table, with the rounding of the cells."""
+        """The error of each number in a cell of a table, including the rounding of the cells."""
         table = self.cells.margins[index]
         return (self.chain.error(table),) if self.chain is not None else find_errors(self, table)
 

@@ -67,7 +67,7 @@ class MeasuredSums(Summed):
         """The names of the columns by which a table is grouped."""
 
     def in_columns(self, table: int) -> str:
-        """The columns by which a table is grouped, in words."""
+        """The columns by which a table is grouped as text, such as "sex and age"."""
         columns = self.columns(table)
         return _words.join_names(columns) if columns else "the total"
 

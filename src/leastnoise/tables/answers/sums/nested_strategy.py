@@ -159,7 +159,7 @@ class NestedStrategy:
     def place(self, cells: NDArray[Any]) -> list[NDArray[np.int64]]:
         """The exact numbers of each measured table.
 
-        Sums saturate at the range of int64, so that a unit never moves them by more.
+        Sums saturate at the range of int64, which never increases their shift by a unit.
         """
         last = self.nested.every[-1]
         exact = self._nodes_first(cells.astype(object), last)

@@ -102,7 +102,7 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless the claim is about groups' rows with this layout.
+    """Raise CertificateRejected unless the claim is about the rows of groups with this layout.
 
     The claim has to spend this `share` of the budget. `where` begins the message.
     """
@@ -243,7 +243,7 @@ class GroupRow(NoisyPart):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a count below the threshold for its group."""
+        """The first fault of the columns, such as a count below the threshold."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim

@@ -90,7 +90,7 @@ class GroupSizes:
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
-        """The smallest noisy count of a published group, to end a sentence about this count."""
+        """The words for the noisy counts with which a group is published: "57 or more"."""
         chance = float(claim.chance_below)
         sometimes = f", at {self.threshold:.6g} with probability {chance:.3g}"
         return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"

@@ -194,7 +194,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells, as the integers that get noise."""
+        """The cells, from which the numbers that get noise are computed."""
         return Reads(cells=(self.cells,))
 
     @cached_property
