@@ -158,10 +158,11 @@ def _int(operator: str, *arguments: Expression) -> Call:
 
 
 def _months_between(start: Expression, end: Expression) -> Expression:
-    """Completed months: a month ends on the start's day of the month, or else on the next first.
+    """The completed months from start to end; a month ends on the start's day of the month.
 
-    So from 31 January the first month is completed on 1 March. If `end` is before `start`, the
-    number is the same, but negative.
+    If the month has no such day, it ends on the first of the next month: from 31 January, the first
+    month is completed on 1 March. If `end` is before `start`, the number is minus the number of
+    months from `end` to `start`.
     """
     months = [_int("+", _int("*", _int("year", day), _whole(12)), _int("month", day))
               for day in (start, end)]  # fmt: skip

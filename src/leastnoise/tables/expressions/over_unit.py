@@ -42,7 +42,7 @@ def units_of(expression: Expression) -> tuple[str, ...]:
 
 
 def constant_per_unit(expression: Expression, known: Callable[[str], bool]) -> bool:
-    """True if all rows of a unit have the same value; `known` tells this of columns.
+    """True if all rows of a unit have the same value; `known` answers this for a column's name.
 
     >>> from leastnoise.tables.expressions.language import parse
     >>> constant_per_unit(parse("month(min(day) over person)"), lambda name: False)

@@ -124,7 +124,7 @@ def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
 
 
 def _tag_of_candidates(value: object) -> str:
-    """A pydantic tag that no key of a spec can have."""
+    """The pydantic tag of candidates: a grid, or a list."""
     return "grid[]" if isinstance(value, dict | Grid) else "list[]"
 
 
@@ -164,7 +164,7 @@ class FindBounds(Section):
 
     An additional query finds them, with `share` of the whole budget. Reading a spec adds that
     query, names it in `query`, and drops `share`, `levels` and `candidates` here. A bound that is
-    publicly known (`low` or `high`) isn't searched. `found` is the result of a release.
+    publicly known (`low` or `high`) isn't searched. `found` are the bounds that a release found.
     """
 
     find: _True = key("the flag that lets the release find the bounds", "bounds = { find = true }")
@@ -197,7 +197,7 @@ class FindBounds(Section):
 
 
 def _tag(value: object) -> str:
-    """A pydantic tag that no key of a spec can have."""
+    """The pydantic tag of bounds: a pair, or a table that finds them."""
     return "find[]" if isinstance(value, dict | FindBounds) else "pair[]"
 
 

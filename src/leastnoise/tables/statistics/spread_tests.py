@@ -56,9 +56,8 @@ class SpreadTests:
     def accept(self, total: Floats, square: Floats, count: Floats) -> tuple[Floats, Floats]:
         """The smallest and the largest V in [0, 1] that isn't rejected.
 
-        They are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If everything is
-        rejected, they are the ends that the tests accept around the nearest possible mean and
-        variance.
+        They are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If the tests
+        reject all V, they are repeated with the possible mean and variance nearest to â and V̂.
         """
         low, high = np.zeros(count.shape), np.ones(count.shape)
         sure = count > self._width(0.0, 0.0)
@@ -81,9 +80,9 @@ class SpreadTests:
         return np.where(count > 0, 1 - np.clip(start, 0.0, 1.0) ** 2, 1.0)
 
     def _accept(self, mean: Floats, variance: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """The smallest and largest V, from â, V̂ and n > 0.
+        """The smallest and largest accepted V, from â, V̂ and n > 0.
 
-        ∞ and −∞ if all variances are rejected.
+        They are ∞ and −∞ if all variances are rejected.
         """
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         start, end = self.means.accept(mean * n, n, between=(-1.0, 1.0))
