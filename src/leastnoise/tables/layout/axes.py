@@ -30,7 +30,7 @@ class Axis(ABC):
     note: ClassVar[str] = ""
     """A remark that a page puts after the column's name in its list of columns."""
     limit: ClassVar[str] = ""
-    """The sentence about the limit of one unit; "" if the words of the bounding fit."""
+    """The limit of one unit in words that follow the unit; "" to use the bounding's words."""
     adds_cells: ClassVar[bool] = False
     """True if each group is a sum of several cells."""
 
@@ -68,7 +68,7 @@ class Axis(ABC):
 class KeyColumn(Axis):
     """A column that rows are grouped by, and its public values.
 
-    `levels` has the parent of each value on each level of a hierarchy that is published, too.
+    `levels` has, for each level of a published hierarchy, its name and the parent of each value.
     """
 
     values: tuple[Key, ...]
@@ -216,7 +216,7 @@ class Condition:
 
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
-    """The axes of `query`: its `by` columns, then the bins of its histogram."""
+    """The axes of `query`: its grouping columns, then the bins of its histogram."""
     axes = [_axis(spec, query, name, grouping) for name, grouping in spec.groupings(query).items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))

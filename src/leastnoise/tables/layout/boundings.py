@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Numbers:
     """The numbers of a query: `cells` cells, with `each` numbers in each cell.
 
-    `counts` is True if all are counts, which no row lowers and which move by whole numbers.
+    `counts` is True if all are counts, which no row lowers, and which move by whole numbers.
     `persons` is True if a cell has one number, which is 1 for a person in it, whatever their rows.
     Otherwise `lowered` has the positions of numbers in a cell that a row may lower, and `rows` is
     True if a number counts the rows. For each column with a count of its values, `values` has how
@@ -58,7 +58,7 @@ class Numbers:
 
     @property
     def at_once(self) -> int:
-        """The largest number of a cell's components that one row moves."""
+        """The number of a cell's numbers that one row can move at the same time."""
         return self.each - 1 if self.without else self.each
 
 
@@ -72,7 +72,8 @@ CHOSEN = ", which chance chooses"
 class FirstCells:
     """A person adds 1 to `most` of the cells that they are in, and 0 to the others.
 
-    A fresh salt chooses these cells. If a row is a unit, they are its first cells.
+    The hashes of the cells with a fresh random salt choose them. If a row is a unit, they are its
+    first cells.
     """
 
     most: int
@@ -106,8 +107,8 @@ class FirstCells:
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """The body most·(hull of the cells' intervals), and the box if all cells may move.
 
-        A draw for several such cells alone uses `additions` instead, which know the signs of
-        shifts.
+        A draw for such a query alone, with several cells, uses `additions` instead, which know the
+        signs of shifts.
         """
         most = min(self.most, numbers.cells)
         hull = Cells(bodies=[Box(bounds=[most])], copies=[numbers.cells])
@@ -125,9 +126,9 @@ class FirstCells:
 class InCells:
     """All numbers of a person are shrunk by the same factor until their limits hold.
 
-    The limits are M_j <= per_cell and Σ M_j <= total.
-    With `first` = k, a person counts in only k of their cells, which a fresh salt chooses. With
-    `by_number` each number is treated as a cell of its own.
+    The limits are M_j <= per_cell and Σ M_j <= total. With `first` = k, a person counts in only k
+    of their cells, which hashes with a fresh random salt choose. With `by_number` each number is
+    treated as a cell of its own.
     """
 
     per_cell: Fraction
@@ -177,7 +178,10 @@ class InCells:
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """A bound on ‖x‖²: r·R for each number of a cell that one row moves."""
+        """A bound on ‖x‖² for a person's numbers x.
+
+        It is `most` times `all_cells`, once for each number of a cell that a row can move.
+        """
         return (1 if self.by_number else numbers.at_once) * self.most * self.all_cells(numbers)
 
     def shrinks(self, numbers: Numbers) -> bool:
@@ -213,7 +217,8 @@ class InCells:
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """The body total·(hull of the cells' boxes), and the box of all numbers if they fill it.
 
-        Empty where signs give smaller bodies: counts that one person moves by the same amount.
+        Empty for counts in several cells that a person moves by at most the same amount: signs give
+        smaller bodies then.
         """
         most, moved = self.most, self.moved(numbers)
         each, cells = (1, numbers.all) if self.by_number else (numbers.each, numbers.cells)
@@ -232,9 +237,9 @@ class InCells:
         return (hull,)
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Alternative sets that hold every shift by one added unit.
+        """Alternative sets, each of which holds every shift by one added unit.
 
-        None unless all numbers are counts.
+        Empty unless all numbers are counts, and each is a cell by itself.
         """
         if not numbers.counts or (numbers.each > 1 and not self.by_number):
             return ()
@@ -258,7 +263,7 @@ class InBall:
         return f"adds at most {_short(root_above(self.squared))} in l2 norm"
 
     def l1(self, numbers: Numbers) -> Fraction:
-        """The largest l1 norm of a shift by one added unit."""
+        """A bound on the l1 norm of every shift by one added unit."""
         return root_above(self.squared * numbers.all)
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
@@ -330,7 +335,7 @@ CellBounding = FirstCells | InCells | InBall
 """The boundings of a unit in listed cells."""
 Bounding = CellBounding | FewGroups
 ONE_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
-"""The bounding that every row meets by itself."""
+"""The limit that each single row meets without any bounding."""
 
 
 def _added_counts(most: Fraction, total: Fraction, cells: int) -> tuple[Counts, ...]:

@@ -40,7 +40,7 @@ class Finder:
 
 
 def list_finders(spec: Spec) -> Iterator[tuple[str, Finder]]:
-    """Yield each limit that a release finds, after its key in the spec."""
+    """Yield each limit that a release finds, as a pair of its key in the spec and its finder."""
     places: list[tuple[str, Query | None, Contribution | None]] = [
         ("contribution", None, spec.contribution)
     ]

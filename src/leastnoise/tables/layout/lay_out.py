@@ -75,7 +75,7 @@ def lay_out_tree(
     return ((replace(shape, bounding=bounding, bits=bits),),)
 
 
-def shape_of(  # noqa: PLR0917 (five calls of its own)
+def shape_of(  # noqa: PLR0917 (five calls)
     spec: Spec,
     query: Query,
     statistics: tuple[Statistic, ...],

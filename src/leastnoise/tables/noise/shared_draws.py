@@ -55,7 +55,7 @@ MOST_QUERIES = 8  # queries of one kind: 255 groups to compare
 MOST_EPSILON = 30  # above this ε there is hardly any noise
 MOST_PERSONS = 30  # numbers together; above it spherical noise is nearly as good
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
-_RADIUS_UNITS = 10**6  # units of a radius, which is rounded up
+_RADIUS_UNITS = 10**6  # radii are rounded up to whole multiples of one over this number
 _ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the errors of floats
 
 

@@ -122,7 +122,7 @@ def units_with_more_rows(
 
 
 def rows_in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """One row per row that is in no public cell, with its unit if rows have units.
+    """The rows that count and are in no public cell, each with its unit if rows have units.
 
     All other rows are in exactly one cell, since keys are distinct and bins disjoint.
     """
@@ -153,7 +153,7 @@ def rows_in_cells(
     *,
     ready: Mapping[Summand, str] | None = None,
 ) -> nw.LazyFrame[Any]:
-    """One row per row in a public cell: its unit, its cell, and its scaled values.
+    """The rows that count and are in a public cell, each as its unit, its cell and scaled values.
 
     The values x0, x1, … are the integers of those `summands` that depend on the row. Some may be
     `ready` in a column of the frame: see `copy_columns`. Unlisted keys have columns of their own,
@@ -238,10 +238,7 @@ def keep_publishable(
 
 
 def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
-    """The integer of a row for components that depend on a column.
-
-    For values, the unscaled value.
-    """
+    """The integer that a row adds for a component of a column; for values, not yet scaled."""
     component = summand.component
     if component.of_values:
         return _value(engine, spec, component)
@@ -262,7 +259,7 @@ def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
 
 
 def _is_counted(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """True for a row that has a value; for kind "outside", a value beyond the bounds."""
+    """True for a row that has a value; for kind "outside", only if it is beyond the bounds."""
     has_value = engine.has_value(component.column)
     if component.paired:
         has_value &= engine.has_value(component.paired)

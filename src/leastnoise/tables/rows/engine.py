@@ -82,7 +82,7 @@ class Engine(ABC):
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """A context: on leaving it, tables that were materialised within it are dropped."""
+        """A context at whose end the tables that were materialised in it are dropped."""
         yield
 
     @property

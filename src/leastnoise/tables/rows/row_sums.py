@@ -50,7 +50,7 @@ def read_totals(
 ) -> list[tuple[Any, ...]]:
     """The keys of each cell and its totals, from `sums_of_rows` with this number of `keys`.
 
-    Totals saturate at the range of int64, so that one row never moves them by more than before.
+    Totals are clipped to the range of int64; clipping never enlarges the change by one row.
     """
     parts: list[list[tuple[int, int]]] = [[] for _ in summands]
     for position, name in enumerate(sums.collect_schema().names()[keys:], keys):

@@ -30,7 +30,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def find_table(path: Path, table: str) -> Input:
-    """The table in the file; raises SourceError if the file can't be opened."""
+    """The table in a DuckDB or SQLite file; raises SourceError if the file can't be opened."""
     try:
         with path.open("rb") as file:
             start = file.read(len(_MAGIC))
@@ -101,9 +101,9 @@ class DuckDBTable(Input):
 @final
 @dataclass(frozen=True)
 class Copy:
-    """Columns in a private file, which calls them c0, c1, and so on.
+    """Columns copied to a private DuckDB file, in which they are called c0, c1, and so on.
 
-    DuckDB can't store names that differ only in capitals.
+    Their own names aren't used, because DuckDB can't store names that differ only in capitals.
     """
 
     table: DuckDBTable
@@ -148,7 +148,7 @@ class Copy:
 @final
 @dataclass(frozen=True)
 class SqliteTable(Input):
-    """A table or view of a SQLite file. All columns are text, and a view may fail as in DuckDB."""
+    """A table or view of a SQLite file. All columns are text; a view may fail as in DuckDB."""
 
     path: Path
     table: str

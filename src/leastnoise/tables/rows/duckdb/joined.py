@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Side:
     """A table that is joined by its column `on`, of type `kind`.
 
-    `use` is the cast that compares keys.
+    `use` is the cast under which keys are compared, as units or as keys of groups.
     """
 
     rows: Input

@@ -66,7 +66,10 @@ _SAS_DAYS = re.compile(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Variable:
-    """A variable: its `name`, its name in `letters` of Latin-1, and how its values are read."""
+    """A variable of the file, and the way to read its values.
+
+    `letters` is its name with each byte read as a letter of Latin-1.
+    """
 
     name: str
     letters: str

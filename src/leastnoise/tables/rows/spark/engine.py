@@ -51,8 +51,8 @@ _ONLY_PARQUET = "With Spark only Parquet files and tables can be read, since its
 class SparkRows:
     """Rows of a Spark frame.
 
-    `files` has the columns of rows that come from files, including those that Spark can't read and
-    the frame lacks.
+    If the rows come from files, `files` has all their columns, including columns that Spark can't
+    read and the frame lacks.
     """
 
     name: str
@@ -377,7 +377,7 @@ class Spark(Engine):
     def add_edge_count(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """A binary search in a list beside every row."""
+        """Count edges by a binary search in a list that is joined to every row."""
         f, at = self._f, f"{count}_edges"
         beside = self._session.createDataFrame([([*edges],)], f"{at} array<double>")
         steps = [2**power for power in reversed(range(len(edges).bit_length()))]
