@@ -181,7 +181,7 @@ def _read_weights(given: Mapping[str, Any], layout: Layout) -> tuple[int, Floats
 
 
 def _as_table(layout: Layout, axis: int, rates: FourColumns) -> Table:
-    """The keys of the other groups, and their rates."""
+    """The table of rates, with the keys of all axes except the weighted `axis`."""
     names, keys = key_names(layout), key_columns(layout)
     inner = 1
     for later in layout.axes[axis + 1 :]:

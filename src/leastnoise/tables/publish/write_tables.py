@@ -166,7 +166,7 @@ def _make_cover(plan: Plan) -> Cover:
 
 
 def _explain_columns(plan: Plan) -> list[str]:
-    """Sentences with the names of statistics, as plan.json and programs know them."""
+    """Sentences that explain column names of statistics, as in plan.json, by their labels."""
     pairs = {
         asked.label: in_words(asked, plan.spec)
         for query in plan.by_query

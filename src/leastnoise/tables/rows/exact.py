@@ -110,7 +110,7 @@ class ExactTotals:
         return vector
 
     def vectors(self, layouts: Sequence[Layout]) -> list[NDArray[np.int64]]:
-        """The exact integers of several queries, all from one scan of the rows."""
+        """The exact integers of several queries; all read the source in one opening."""
         if not layouts:
             return []
         names = dict.fromkeys(layout.name for layout in layouts)
