@@ -45,7 +45,7 @@ def read_date(value: Expression) -> Expression:
 
 
 def read_timestamp(value: Expression) -> Expression:
-    """A text such as 2024-01-31 10:00:00 as a timestamp; NULL for other texts."""
+    """A text such as 2024-01-31 10:00:00 as a timestamp, NULL for other texts; or a timestamp."""
     checked = as_type(value, ("text", "timestamp"), "timestamp")
     if checked.type == "timestamp":
         return checked
@@ -146,7 +146,7 @@ OTHER_READERS: Mapping[str, Callable[[Parsed, Read], Expression]] = {
     "date_sub": _completed,
     "datesub": _completed,
 }
-"""The functions for which sqlglot has no class, by name."""
+"""The readers of functions for which sqlglot has no class, by name."""
 
 
 def _whole(value: int) -> Constant:
@@ -198,7 +198,7 @@ _TIMESTAMP = (
 
 
 def _timestamp(text: Expression) -> Expression:
-    """The seconds of a text; a part of a second is dropped."""
+    """The whole seconds since 1970 of a timestamp that is written as a text."""
 
     def cut(first: int, length: int) -> Expression:
         return Call("substr", (text, _whole(first), _whole(length)), "text")

@@ -3,8 +3,8 @@
 They depend on the rows of that unit alone, so a person who is added, removed or replaced changes
 only values of their own rows. Rows without a unit have no value; no query counts them.
 
-An engine only computes four aggregates and the number of a row; `read_over_unit` builds the other
-functions from these. Each is a function of the set of a unit's rows, whatever their order.
+An engine only computes five aggregates and row numbers; `read_over_unit` builds the other functions
+from these. Each is a function of the set of a unit's rows, whatever their order.
 
 notation: the first argument of each call is the unit.
 """

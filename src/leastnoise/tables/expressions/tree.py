@@ -48,7 +48,7 @@ class ColumnRef:
 @final
 @dataclass(frozen=True)
 class UnitColumn:
-    """The unit of a row, cast to a text as for the limits on a unit's rows: see `over_unit`."""
+    """The identifier of a row's unit, compared as for the limits on a unit: see `over_unit`."""
 
     name: str
     type: Type = "text"

@@ -116,7 +116,7 @@ def describe_zones(texts: Iterable[str]) -> list[str]:
 
 
 def _clock(instant: Expression, zone: Expression) -> Expression:
-    """An instant with the zone's offset, which is NULL where the zone has no clock time."""
+    """The time on a zone's clock at an instant; NULL where the zone's offset isn't known."""
     changes = offsets(str(zone.value)) if isinstance(zone, Constant) else {}
     steps = [Constant(None, "null")]
     for at, ahead in changes.items():

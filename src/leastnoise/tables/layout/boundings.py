@@ -72,7 +72,7 @@ CHOSEN = ", which chance chooses"
 class FirstCells:
     """A person adds 1 to `most` of the cells that they are in, and 0 to the others.
 
-    The hashes of the cells with a fresh random salt choose them. If a row is a unit, they are its
+    These cells have the smallest hashes with a fresh random salt. If a row is a unit, they are its
     first cells.
     """
 
@@ -83,7 +83,7 @@ class FirstCells:
         return {"kind": "first-cells", "most": self.most}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else IN_ONE_CELL
@@ -105,9 +105,9 @@ class FirstCells:
         return (counting, Linf(1, l0=most, whole=True), L1(most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body most·(hull of the cells' intervals), and the box if all cells may move.
+        """Bodies of every shift: most·(hull of the cells' intervals), a box if all cells may move.
 
-        A draw for such a query alone, with several cells, uses `additions` instead, which know the
+        A draw for this query alone, with several cells, uses `additions` instead, which know the
         signs of shifts.
         """
         most = min(self.most, numbers.cells)
@@ -127,8 +127,8 @@ class InCells:
     """All numbers of a person are shrunk by the same factor until their limits hold.
 
     The limits are M_j <= per_cell and Σ M_j <= total. With `first` = k, a person counts in only k
-    of their cells, which hashes with a fresh random salt choose. With `by_number` each number is
-    treated as a cell of its own.
+    of their cells: those with the smallest hashes, with a fresh random salt. With `by_number` each
+    number is treated as a cell of its own.
     """
 
     per_cell: Fraction
@@ -146,7 +146,7 @@ class InCells:
         }
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         if self.by_number:
             return f"adds at most {_short(self.total)} in l1 norm"
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
@@ -164,7 +164,7 @@ class InCells:
         return numbers.at_once * min(self.total, self.per_cell * moved)
 
     def moved(self, numbers: Numbers) -> int:
-        """The number of cells that one person can move."""
+        """The most cells in which one person can move a number."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells if self.first is None else min(self.first, cells)
 
@@ -215,7 +215,7 @@ class InCells:
         return (*facts, L1(total), ball)
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body total·(hull of the cells' boxes), and the box of all numbers if they fill it.
+        """Bodies of every shift: total·(hull of the cells' boxes), and a box if shifts fill it.
 
         Empty for counts in several cells that a person moves by at most the same amount: signs give
         smaller bodies then.
@@ -258,7 +258,7 @@ class InBall:
         return {"kind": "ball", "squared": decimal_text(self.squared)}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         del numbers
         return f"adds at most {_short(root_above(self.squared))} in l2 norm"
 
@@ -296,7 +296,7 @@ class FewGroups:
         return {"kind": "groups", "groups": self.groups, "per_group": self.per_group}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
         if len(numbers.units) == numbers.each:
             return words

@@ -57,7 +57,7 @@ class ListedQuantiles(QuantileLayout):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
 
@@ -69,5 +69,5 @@ class UnlistedQuantiles(QuantileLayout):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         return self.histogram.limits

@@ -229,9 +229,9 @@ def _choose_noise(
 ) -> tuple[Chosen, Sequence[Noise | None]]:
     """The noise of each draw, and its noise before joint scaling; None if it isn't scaled.
 
-    Noise that takes seconds to search is not scaled jointly. It is searched only if it might have
-    less variance than all known offers: spherical noise of more than one parameter, and noise for
-    one number in each of several cells that a unit moves.
+    Noise that takes seconds to search is not scaled jointly: spherical noise with more than one
+    parameter, and noise for one number in each of several cells that a unit moves. It is searched
+    only if it might have less variance than all known offers.
     """
     joint = None
     if len(draws) > 1 and budget.delta:

@@ -105,7 +105,8 @@ def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
 def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
     """ε² times the variance of a number, by shape.
 
-    notation: t = the coordinates above 0 of all D; s = those among the q numbers of this shape.
+    notation: t = the coordinates above 0 of all D; s = those among the q numbers of this shape; b =
+    the bound of the shape.
 
     The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·volumes·E A^(t + 2)·E B^(D − t) over
     Σ_t volumes·E A^t·E B^(D − t), κ(s) = E x² of a point of a cube or a simplex of s numbers.
@@ -149,8 +150,8 @@ def _volumes(queries: int, most: int) -> Floats:
 def _moments(d: int, epsilon: float) -> Floats:
     """E (Aε/D)^j for j = 0 … D + 2 and each core b: shape (D + 3, cores).
 
-    A − b is exponential with rate ε, or, for an argument `epsilon` > 0, a geometric number of
-    steps.
+    A − b is exponential with rate ε if the argument `epsilon` is 0; otherwise it is a geometric
+    number of steps.
     """
     if not epsilon:
         powers = accumulate(

@@ -46,7 +46,7 @@ def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Cho
     numbers only.
 
     Returns the scaled mechanisms, and the same mechanisms before scaling. None unless every draw
-    has a smaller mean square error than its best offer.
+    then has a smaller mean square error than with its best offer.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None

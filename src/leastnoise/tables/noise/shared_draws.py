@@ -233,7 +233,7 @@ def _best_groups(
 ) -> tuple[list[DrawGroup], float]:
     """The best groups of two or more queries, and their total gain in Σ share·ln(variance).
 
-    Found by dynamic programming over subsets, because the gains of groups are independent.
+    The search is dynamic programming over subsets, because the gains of groups are independent.
     """
     size = len(queries)
     gains = dict[int, tuple[float, DrawGroup]]()

@@ -63,8 +63,8 @@ class Draws:
     def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:
         """The table of each part, by the part's label.
 
-        One scan of the rows serves all layouts of listed cells. Each layout of unlisted groups has
-        another scan.
+        The source is opened once for all layouts of listed cells, and once more for each layout of
+        unlisted groups.
         """
         layouts = [layout for answer in answered for layout in answer.reads.cells]
         vectors = iter(self.rows.vectors(layouts))

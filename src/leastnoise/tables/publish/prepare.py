@@ -1,6 +1,6 @@
-"""Prepare a release before it reads rows: rehearse all steps, then charge the ledger.
+"""Prepare a release before it reads rows: rehearse all steps, and charge the ledger.
 
-This module also charges the ledger, and keeps the state of a series.
+`Standing` is the state of a series in its ledger.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ class Standing:
             ) from None
 
     def _check_same_rows(self, begun: ChargedSeries) -> None:
-        """Raise CertificateRejected if rows could fall in other releases than charged."""
+        """Raise CertificateRejected if rows could count in other releases than were charged."""
         if begun.releases != self.releases:
             why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
             raise CertificateRejected(why)

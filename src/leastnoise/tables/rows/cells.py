@@ -53,7 +53,7 @@ def integer_names(layout: Layout) -> list[str]:
 def scatter(
     rows: list[tuple[Any, ...]], layout: Layout, positions: Sequence[int]
 ) -> NDArray[np.int64]:
-    """The vector of all cells, from rows (cell, totals…) of which `positions` are used.
+    """The vector of all cells, from rows (cell, totals…); `positions` selects among the totals.
 
     A cell without a row is 0.
     """
@@ -64,7 +64,7 @@ def scatter(
 
 
 def unlisted_keys(layout: Layout) -> list[str]:
-    """The names in `rows_in_cells` of the unlisted key columns."""
+    """The names of the columns with unlisted keys in the frame of `rows_in_cells`."""
     return [f"by{index}" for index, axis in enumerate(layout.grouped) if isinstance(axis, Unlisted)]
 
 
@@ -286,8 +286,8 @@ def _fixed_point(
 
     A square is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, computed from the unrounded y, so that it is rounded
     no more than a value. x is first clamped to its bounds, and all integers are at most 2^bits in
-    size. If x is NULL (a value that is left out), both integers are 0, except for a component that
-    is `filled`.
+    size. If x is NULL (a value that is left out), its integer is 0, unless the component is
+    `filled`.
 
     The formula uses one float64 constant and few operations, which IEEE 754 rounds alike
     everywhere. For a value, each operation is monotone in x. So if both bounds, and the filled-in

@@ -227,7 +227,7 @@ class Assumed(Section):
 
 @final
 class Query(Section):
-    """One query: a table, from one draw of noise with a share of the budget given by `importance`.
+    """One query: a table, whose noise has a share of the budget in proportion to `importance`.
 
     `conditions` have names; each is a predicate on every column that it lists. `round` publishes
     whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up accept these

@@ -46,13 +46,13 @@ _EXPECTED = {
     "missing": "Missing",
     "extra_forbidden": "Unknown key",
 }
-"""leastnoise's message for each of pydantic's error types; {fields} are pydantic's."""
+"""leastnoise's message for each of pydantic's error types; pydantic gives the values in {}."""
 _OTHER_NAMES = {
     "bigint": "int", "boolean": "bool", "decimal": "float", "double": "float", "integer": "int",
     "number": "float", "numeric": "float", "real": "float", "str": "text", "string": "text",
     "varchar": "text",
 }  # fmt: skip
-"""The type of a column for names that other programs use."""
+"""The type of a column that is meant by each of the names that other programs use."""
 _WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 

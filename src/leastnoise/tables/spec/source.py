@@ -196,7 +196,7 @@ def dialect_of(section: Data | Join) -> Dialect:
 
 
 def csv_keys(section: Data | Join) -> dict[str, Any]:
-    """The CSV keys that a section gives."""
+    """The keys about a CSV's format that a section gives, with their values."""
     given = {name: getattr(section, name) for name in _KEYS}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -206,11 +206,12 @@ ON_SPARK = "Spark sources can't have joins. Join the frames in Spark, and use th
 
 @final
 class Join(Section):
-    """A table of which one row is joined to each row with the same value of the column `on`.
+    """A table whose rows are joined to the source's rows by equal values of the column `on`.
 
-    If `on` is the unit's column, the table's rows are part of the persons' data, which the
-    guarantee covers. Otherwise the table has to be `public`. Its columns are missing for a row
-    whose value occurs in no row of the table, or in several.
+    At most one row is joined to each row of the source. If a value of `on` occurs in no row of the
+    table, or in several, the table's columns are missing. If `on` is the unit's column, the table's
+    rows are part of the persons' data, which the guarantee covers. Otherwise the table has to be
+    `public`.
     """
 
     forms: ClassVar[dict[str, str]] = {

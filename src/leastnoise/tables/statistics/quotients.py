@@ -115,8 +115,8 @@ class Quotient(Statistic):
     ) -> tuple[Floats, Floats] | None:
         """The ends of intervals that hold the value with this `probability`, by tests alone.
 
-        The interval is the whole range where n <= 0 or tests reject all quotients. The result is
-        None without tests, which `values` replaces by a box.
+        The interval is the whole range where n <= 0 or tests reject all quotients. Without tests
+        the result is None, even though `values` then has an interval from a box.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         tests = find_tests(ingredients.noise, most=largest, probability=probability)
@@ -322,12 +322,13 @@ class Mean(ColumnStatistic, Quotient):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Ratio(Quotient):
-    """`ratio(sum(a), sum(b))`, or over `count(b)` or `count`, both from one draw.
+    """`ratio(sum(a), sum(b))`, or over `count(b)` or `count`, with both parts from one draw.
 
     Both parts use only rows with a value of a and of b: a row that counts in only one part would
-    bias the ratio. `count` counts all rows. A ratio over a count is at most the largest absolute
-    value that the bounds of a allow, and at least 0 unless a may be negative. A ratio of two sums
-    is unbounded, and if the interval of n reaches 0, so is the ratio's interval.
+    bias the ratio. Only over `count`, which counts all rows, every row counts. A ratio over a count
+    is at most the largest absolute value that the bounds of a allow, and at least 0 unless a may be
+    negative. A ratio of two sums is unbounded, and if the interval of n reaches 0, so is the
+    ratio's interval.
     """
 
     above: Sum

@@ -105,7 +105,7 @@ class SpreadTests:
         return low, high
 
     def _in_cell(self, least: float, most: float, rows: Floats) -> tuple[Floats, Floats]:
-        """The smallest and largest V for means whose absolute value is in [least, most].
+        """The smallest and largest accepted V for means with an absolute value in [least, most].
 
         `rows` has four arrays: V̂ + (a − â)² for the nearest and for the farthest of these means,
         the largest V with one of these means, and n.
@@ -127,7 +127,7 @@ class SpreadTests:
         return low, high
 
     def _width(self, of_sum: float, of_count: float) -> float:
-        """The half-width c for these weights of S and n, and ½ of Q."""
+        """The half-width c if the noise of S and n has these weights, and the noise of Q ½."""
         of_count = math.ceil(of_count * _CELLS) / _CELLS  # rounded up, so that fewer are computed
         width = _half_width(self.certificate, self.positions, (of_sum, 0.5, of_count))
         return math.inf if width is None else width

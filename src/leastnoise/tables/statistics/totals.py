@@ -164,8 +164,8 @@ def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, 
 class Count(Total):
     """`count` of rows, or `count(column)` of rows with a value.
 
-    For means of a column it may be computed from the counts of rows with and without a value: see
-    `layout.choices`.
+    In a query with means of a column, the count of all rows may be computed as the sum of two
+    counts: of rows with and without a value (see `layout.choices`).
     """
 
     kind: ClassVar[str] = "count"
@@ -208,8 +208,8 @@ class CountUnits(Total):
 class Sum(Total):
     """`sum(column)`, in units of the largest absolute value that the bounds allow.
 
-    If the same values are counted, the sum is computed from that count and from values about the
-    middle of their bounds: sum = middle·count + radius·(sum about the middle). See
+    If the query also counts these values, the sum is computed from their count and from values
+    about the middle of their bounds: sum = middle·count + radius·(sum about the middle). See
     `layout.choices`.
     """
 
@@ -404,6 +404,6 @@ class CountOutside(ClippingCount):
         return f"{self.label} counts values {outside}."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The component that counts values outside."""
+        """The component that counts values outside the bounds."""
         del spec, by_row
         return (Component(kind="outside", column=self.column),)

@@ -1,8 +1,9 @@
 """Join other tables to rows, by DuckDB; the number of rows never changes.
 
-Keys are compared as units, or as groups, are: see `casts.casts_by_use`. So joined values of a
-person come only from rows about that person. If several rows of a table have the same key, none is
-joined, because the choice could depend on the order of rows.
+Keys are compared like units, or, in a public table, like keys of groups: see `casts.casts_by_use`.
+So joined values of a person come only from rows about that person, or from a public table. If
+several rows of a table have the same key, none of them is joined, because the choice could depend
+on the order of rows.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def _with_keys(frame: Any, keys: Mapping[str, str | None]) -> Any:
 
 
 def _read_listed(session: Any, path: str) -> Any:
-    """The rows of a path that Spark lists; columns in the names of folders are texts, as written.
+    """The rows of a path that Spark lists; columns from the names of folders are texts.
 
     Files whose types differ raise an error; the first file's types are not assumed.
     """
