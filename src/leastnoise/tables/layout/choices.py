@@ -190,7 +190,7 @@ def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple
             total = bounding.most * numbers.cells
             several = (
                 numbers.cells > 1 and bounding.per_cell < bounding.total
-            )  # else the hull is no more
+            )  # else noise for the hull is never more
             if several and total <= _TIMES_AS_MANY * bounding.all_cells(numbers):
                 extended.append(InCells(per_cell=bounding.most, total=total))
     return tuple(dict.fromkeys(extended))

@@ -24,7 +24,7 @@ from leastnoise import _validate
 
 UNREAD: Any = object()
 """Placeholder for a value that can't be read, so that the rest of the spec can be checked."""
-# at most: problems reported for one key, and problems with a hint, which takes time
+# the most problems that are reported for one key, and that get a hint, which takes time to find
 _MOST_PROBLEMS = 100
 # An error with our message. Its `within` counts the last parts of its location that lie inside the
 # value that couldn't be read.

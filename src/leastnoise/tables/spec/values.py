@@ -113,7 +113,7 @@ def _edge(value: object) -> Edge:
 
 def _key(value: object) -> Key:
     if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()  # dates have no own type: their text is the key
+        return value.isoformat()  # keys have no type for dates: the text is the key
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, str) and (value.isascii() or not SURROGATE.search(value)):

@@ -124,7 +124,7 @@ class Copy:
             connection.register("the_given", given)
             width = len(connection.table("the_given").columns)
             places = ", ".join(f"c{at}" for at in range(width))
-            query = f"SELECT {listed or '0 AS nothing'} FROM the_given AS t({places})"  # noqa: S608  # own names alone
+            query = f"SELECT {listed or '0 AS nothing'} FROM the_given AS t({places})"  # noqa: S608  # only names of our own
             connection.execute(f"CREATE TABLE the_rows AS {query}{kept}")
         return cls(DuckDBTable(path, "the_rows"), tuple(columns))
 

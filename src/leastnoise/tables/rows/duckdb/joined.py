@@ -152,7 +152,7 @@ def _create_side_table(
     firsts = ", ".join(
         [f"key{number}", *(f"first({column.sql}) AS {column.sql}" for column in columns.values())]
     )
-    inner = f"SELECT {', '.join(listed)} FROM {rows.sql}"  # noqa: S608  # own names, bound texts
+    inner = f"SELECT {', '.join(listed)} FROM {rows.sql}"  # noqa: S608  # only names of our own, and bound texts
     cursor.execute(
         f"CREATE TABLE side{number} AS SELECT {firsts} FROM ({inner}) "  # noqa: S608
         f"WHERE key{number} IS NOT NULL GROUP BY key{number} HAVING count(*) = 1",
