@@ -16,7 +16,7 @@ Problem = tuple[str, str]
 Use = Literal["u", "k", "v"]
 """The purpose of a cast: "u" identifies a unit, "k" is a key of a group, "v" is a value."""
 INPUT_CASTS: Mapping[Type, str] = {"float": "v", "date": "d", "timestamp": "s", "instant": "s"}
-"""The cast that expressions use, by type: "d" is a day, "s" seconds; "k" for all other types."""
+"""The cast that expressions read, by a column's type: "d" gives days, "s" seconds, and else "k"."""
 COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "int": "int",
     "float": "float",

@@ -45,7 +45,10 @@ def read_date(value: Expression) -> Expression:
 
 
 def read_timestamp(value: Expression) -> Expression:
-    """A text such as 2024-01-31 10:00:00 as a timestamp, NULL for other texts; or a timestamp."""
+    """Convert a text such as 2024-01-31 10:00:00 to a timestamp; NULL for other texts.
+
+    A timestamp stays as it is.
+    """
     checked = as_type(value, ("text", "timestamp"), "timestamp")
     if checked.type == "timestamp":
         return checked
@@ -217,7 +220,7 @@ def _timestamp(text: Expression) -> Expression:
 
 
 def _time_part(word: str) -> Callable[[Expression], Expression]:
-    """An hour, minute or second of the clock, from the seconds of the day."""
+    """A function that gives the hour, minute or second of a timestamp, as simpler calls."""
     size, cycle = _SECONDS[word], {"hour": 24, "minute": 60, "second": 60}[word]
 
     def lower(timestamp: Expression) -> Expression:

@@ -33,7 +33,7 @@ _AGGREGATES = (COUNT, COUNT_DISTINCT, SUM, MIN, MAX)
 _NUMBERS = (NUMBER, NUMBER_BACK)
 OVER_UNIT = (*_AGGREGATES, *_NUMBERS)
 _WIDE = "decimal(28,0)"
-"""Spark sums such decimals to decimals of 38 digits, which 10^22 terms can't exceed."""
+"""Spark's type of the terms of a sum; sums have 38 digits, which 10^22 terms can't exceed."""
 
 
 def units_of(expression: Expression) -> tuple[str, ...]:

@@ -56,9 +56,9 @@ class Axis(ABC):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about rows that the axis leaves out.
+        """The values whose rows the axis leaves out, in words such as "below 0 or missing".
 
-        "" if other sentences say it.
+        "" if other sentences name them.
         """
         return ""
 
@@ -109,7 +109,7 @@ class Bins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about the values in no bin; "" if every value is in a bin."""
+        """The values in no bin, in words such as "below 0 or missing"; "" if bins hold all values."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []
@@ -145,7 +145,7 @@ class RunningBins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about the values that are in no bin."""
+        """The values in no bin, in words."""
         return self.bins.dropped
 
 

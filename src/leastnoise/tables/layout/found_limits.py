@@ -67,7 +67,7 @@ def fix_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
 
 
 def set_found_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
-    """The spec with the limit that was found, for the record."""
+    """The spec that states the limit that a release found, as it is stored with the release."""
     return _replace(spec, finder, finder.finds.model_copy(update={"found": limit}))
 
 

@@ -203,7 +203,7 @@ class Layout(TableShape):
         )
 
     def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
-        """For each statistic: its components, their errors and the rounding of the rows.
+        """For each statistic: its components, their errors, and the rounding of published numbers.
 
         `noise` has the error of each component.
         """

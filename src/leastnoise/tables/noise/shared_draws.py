@@ -387,7 +387,7 @@ def _cost_of_bodies(
 
 
 def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
-    """The value of ln E S^(2/p) for each query."""
+    """The value of ln E S^(2/p) for each query, S as in `_cost_of_bodies`."""
     whole = math.lgamma(d / p) - math.lgamma((d + 2) / p)
     parts = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
     return np.array(parts) + whole

@@ -43,8 +43,8 @@ def plan(
     meet the budget only together. No query has more noise in a shared draw than it would get alone.
     With a budget in ρ each query has Gaussian noise for its part of ρ.
 
-    `progress` receives the stages. Raises Refused if no noise is proved for a query, or, with
-    `check`, if a number may be out of the range of float64.
+    `progress` is called with each stage in words. Raises Refused if no noise is proved for a query,
+    or, with `check`, if a number may be out of the range of float64.
     """
     tell = progress or (lambda _: None)
     if (finder := found_limits.finder_of(layout.spec)) is not None:

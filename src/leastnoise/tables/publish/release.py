@@ -1,4 +1,4 @@
-"""A release: from a spec to published tables, in one direction."""
+"""`Release`: read a spec, plan its noise, read the rows, and publish the tables."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class Release:
         return self._planned
 
     def _scale(self, factor: float) -> Self:
-        """The same release at `factor` times its ε."""
+        """The same release with its ε multiplied by `factor`."""
         from leastnoise.tables.plan.least_epsilon import scale_epsilon
 
         release = object.__new__(type(self))

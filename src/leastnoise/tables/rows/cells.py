@@ -222,7 +222,7 @@ def _select_grouping(
 def keep_publishable(
     engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """The entries whose keys may all be published.
+    """The rows of `entries` whose unlisted keys may all be published.
 
     Each distinct key is tested once, because the test takes longer than grouping by the key.
     """

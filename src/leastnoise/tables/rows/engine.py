@@ -40,7 +40,7 @@ class Engine(ABC):
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
     ) -> None:
-        """Take a frame with casts of the given and `computed` columns, named as in `column`."""
+        """Take a frame of casts of `columns` and of `computed` columns, named as in `column`."""
         self._frame = frame
         self._types = {**columns, **computed.types}
         self._positions = {name: position for position, name in enumerate(self._types)}

@@ -111,7 +111,7 @@ class _Streamed:
 
 @final
 class _Polars:
-    """A lazy frame, which runs when its stream is first requested, and is then kept."""
+    """A lazy Polars frame, which is computed when its stream is first requested, and then kept."""
 
     def __init__(self, frame: nw.LazyFrame[Any]) -> None:
         self._frame = frame

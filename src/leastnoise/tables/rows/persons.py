@@ -202,7 +202,8 @@ def _unbounded_vectors(
 ) -> list[NDArray[np.int64]]:
     """The vector of each part, summed over the `rows` that are not in the `entries`.
 
-    The entries are sums of some of the rows, so the vector is an exact difference.
+    It is an exact difference: the sum of all rows, minus the sum of the entries, which are sums of
+    some of the rows.
     """
     names = [f"i{index}" for index in range(len(summands))]
     sums = rows.group_by(CELL).agg(*row_sums(summands)).select(CELL, *names)

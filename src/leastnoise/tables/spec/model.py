@@ -345,7 +345,7 @@ class Output(Section):
 
     @property
     def kind(self) -> str:
-        """The suffix of the files of tables."""
+        """The suffix of the tables' files, such as "csv"."""
         return "csv" if self.format == "sdmx-csv" else self.format
 
 

@@ -80,7 +80,7 @@ class Bands(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Require `edges`. Bands are read from any table that fits no other form of grouping."""
+        """Require `edges`. A table without `keys` and without `levels` is read as bands."""
         return require_key(value, "edges", forms=_FORMS)
 
 
@@ -170,7 +170,7 @@ class LevelsFile(Section):
 
 
 Grouping = Keys | Bands | PrivateKeys
-"""The groups of a column: keys, even if they have levels, bands, or private keys."""
+"""The groups of a column: keys (also if they have levels), bands, or private keys."""
 _Given = Annotated[
     Annotated[Keys, Tag("keys[]")]
     | Annotated[Hierarchy, Tag("levels[]")]

@@ -71,7 +71,7 @@ def needs_types(name: str) -> bool:
 
 
 def is_spark(engine: str | None) -> bool:
-    """True if the engine is a Spark session."""
+    """True if this name of an engine means Spark."""
     return engine is not None and (engine == SPARK or engine.startswith(CONNECT))
 
 

@@ -63,7 +63,7 @@ def _number(value: Any) -> Fraction:
 
 
 def read_epsilon(value: Any) -> Epsilon:
-    """ε, or LEAST; raises ValueError."""
+    """ε as an exact number, or LEAST; raises ValueError."""
     if isinstance(value, str) and value == LEAST:
         return LEAST
     # Check ε and δ each with a valid partner, so that both can be reported at once.

@@ -46,7 +46,7 @@ to see how an interval depends on n, which it knows up to a relative error of ab
 
 ANY_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "text", "bool"})
 SUMMED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "bool"})
-"""A bool adds 0 or 1 to a sum."""
+"""The types of columns that can be summed; a bool adds 0 or 1."""
 RANKED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float"})
 ColumnIs = Literal["absent", "optional", "required"]
 """The use of a column in the spelling of a statistic."""
@@ -181,7 +181,7 @@ class Ingredients:
 
 @dataclass(frozen=True, kw_only=True)
 class AnyStatistic(ABC):
-    """A statistic of each cell: of its rows, or of the values of columns in them."""
+    """A statistic that each cell has: of the cell's rows, or of columns' values in these rows."""
 
     kind: ClassVar[str]
     """The spelling of the statistic without its columns, such as "mean"."""
@@ -273,7 +273,7 @@ class Statistic(AnyStatistic):
         return False
 
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The values in a unit in which all statistics of the same components are equal."""
+        """The values in a unit in which statistics of the same components agree, as var and std."""
         del ingredients
         return value
 
@@ -285,7 +285,7 @@ class Statistic(AnyStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """The suffix of a number that contradicts other numbers or the noise; None if none does.
+        """The suffix of a column that contradicts other columns or the noise; None if none does.
 
         `columns` are its four columns as published. `published` has the other statistics of the
         query.

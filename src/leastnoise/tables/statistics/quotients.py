@@ -310,7 +310,7 @@ class Mean(ColumnStatistic, Quotient):
     column_types = SUMMED_COLUMN
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The value, and the count that divides it."""
+        """The components of the value, and of the count that divides its sum."""
         del by_row
         return centred_value(spec, self.column), count_of(spec, self.column)
 
@@ -338,7 +338,7 @@ class Ratio(Quotient):
 
     @property
     def label(self) -> str:
-        """Both parts, such as ratio_sum_a_by_count."""
+        """The label, from the labels of both parts, such as ratio_sum_a_by_count."""
         return f"{self.kind}_{self.above.label}_by_{self.below.label}"
 
     @property

@@ -160,7 +160,7 @@ class Spread(ColumnStatistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """V, in which all statistics of the same components are equal."""
+        """V, which is the same for all spreads of the same components."""
         return self.to_variance(ingredients, value)
 
     @final

@@ -87,7 +87,7 @@ class Total(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The std, the same in every cell; the noises of a cell's two numbers are uncorrelated."""
+        """The standard deviation in every cell; noises of a cell's two numbers are uncorrelated."""
         del rows
         return math.hypot(
             *(w * std for w, std in zip(self.weights(ingredients), stds, strict=True))

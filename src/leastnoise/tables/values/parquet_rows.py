@@ -138,7 +138,7 @@ def _top_columns(tree: Sequence[_Element]) -> list[_Element]:
 
 
 def _stored_column(sql: str, kind: str, element: _Element) -> StoredColumn:
-    """The column; texts and blobs that are too long become NULL."""
+    """The column of an element of the schema; texts and blobs that are too long become NULL."""
     kind = kind.split("(", maxsplit=1)[0] if not kind.endswith("]") else kind
     if element.converted == "DECIMAL":
         return _decimal_column(sql, element)
