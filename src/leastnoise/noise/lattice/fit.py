@@ -303,7 +303,7 @@ _LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 
 
 def search(question: Question) -> Cactus:
-    """Return the cactus law that just meets the budget, on a lattice of about 320 cells.
+    """Return the cactus law that just meets the budget, with about 320 cells on each side of 0.
 
     The search is over the price of loss in units of divergence, to 1e-6; each price corresponds to
     a bound on the loss. Raises NotApplicable if the range is too long for the lattice or ε is too

@@ -106,7 +106,7 @@ class KStaircase(BodyNoise):
         scale: Scale > 0; 1 for shifts in `body`.
         body: The convex body that holds all shifts.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
-        decay: Each step is e^−decay times as high as the last; ε.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
 
     Raises:
         InvalidArgument: A parameter is out of its range, or the sums over steps would be too long.
@@ -178,7 +178,7 @@ class TruncatedKStaircase(BodyNoise):
         body: The convex body that holds all shifts, of dimension >= 2.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales.
-        decay: Each step is e^−decay times as high as the last.
+        decay: Each step is e^−decay times as high as the step before.
 
     Raises:
         InvalidArgument: A parameter is out of its range.
