@@ -6,7 +6,7 @@
 |---|---|---|
 | `scale` | σ (gaussian, l2), b (laplace, truncated-laplace), else Δ | multiplies the noise |
 | `radius` | R, a | where the density ends, in scales |
-| `decay` | ε | each step of a staircase or Tulap law is e^−decay of the last |
+| `decay` | ε | each step of a staircase or Tulap law is e^−decay of the step before |
 | `gamma` (staircases) | γ | where the first step ends, in scales |
 | `cells`, `core` (geometric) | c, a | lattice points in a step, and in half the top step with 0 |
 | `alpha`, `gamma` (flipped-huber) | α, γ | end of the Laplace body, σ of the tail, in scales |

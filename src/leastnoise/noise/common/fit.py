@@ -266,7 +266,7 @@ class CutStaircase:
         return whole, *positions
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
-        """The first position of R that meets δ, and the position before it, which comes first.
+        """Neighbouring positions of R: the last that was tried and fails, the first that meets δ.
 
         Both are the same if the very first position meets δ. None if no position does.
         """

@@ -43,7 +43,7 @@ def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
 
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss of steps of the width `scale`, each e^−decay as high as the last."""
+    """The largest finite loss of steps of width `scale`, whose heights fall by equal ratios."""
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 

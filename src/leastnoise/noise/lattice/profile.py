@@ -34,7 +34,7 @@ def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
 
 
 def quantile(noise: DiscreteStaircase, outside: float) -> float:
-    """The smallest t with P(|X| > t) <= `outside`, for noise of scale 1."""
+    """The smallest t with P(|X| > t·scale) <= `outside`, a multiple of 1/cells."""
     chances = noise.lattice.probabilities
     within = 2 * np.cumsum(chances) - chances[0]
     return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells

@@ -92,6 +92,8 @@ def several(task: SeveralReleases) -> Noise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Task:
+    """The arguments of `several` that decide the result; `whole` is the task itself."""
+
     dimension: int
     budget: Budget
     loss: Loss
@@ -108,7 +110,7 @@ def _least(task: _Task) -> GeneralizedGamma:
     searched = find_best_shape(
         task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN
     )
-    # Classic members have tighter proofs, in no time: any other shape must gain more than that.
+    # Classic members have tighter proofs, in no time: any other shape must gain _NO_GAIN.
     classics = [GammaShape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
     laws: list[GeneralizedGamma] = []
     for shape in dict.fromkeys((*(each for each in classics if _has(each, given)), searched)):

@@ -79,7 +79,6 @@ class CellLaw:
 
         Both numbers have the bound b.
 
-
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
         Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
         uniform otherwise. With p = q − 1 and z = c/G < 1 it exceeds c with probability
@@ -200,6 +199,7 @@ def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
+    """As `tail_of`, for a body of differences T − T; None unless T is a simplex."""
     if not isinstance(of, Counts) or of.most > 1:
         return None
     d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
@@ -320,7 +320,7 @@ def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
 
 
 def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
-    """A coordinate's quantile, by inverting its tail; raises NotApplicable if that isn't known."""
+    """The t with P(|X_i| > t·scale) = outside; raises NotApplicable if the law isn't known."""
     tail = tail_of(noise, coordinate)
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")

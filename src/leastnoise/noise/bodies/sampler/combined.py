@@ -177,7 +177,7 @@ def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> b
 
 
 def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
-    """True if 0 < k − ΣM < limit; None if floats are too close to decide."""
+    """True if 0 < k − ΣM < limit, without a limit if 0 < k − ΣM; None if floats can't decide."""
     estimates = parts.floats(0, parts.size)
     if estimates.beyond.any():
         return None
@@ -344,6 +344,7 @@ def _choose_part(entropy: Entropy, body: Together) -> int:
 
 
 def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
+    """Draw a point of a product of blocks: block `end` on its boundary, the others inside."""
     points = []
     for index, (part, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
         gauge = as_vector(scalars.multiply_by(radius, whole))

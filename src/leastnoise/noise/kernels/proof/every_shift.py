@@ -77,6 +77,8 @@ class _ShiftCell:
 @final
 @dataclass(kw_only=True)
 class _ShiftSearch:
+    """The search for the supremum of H over the shifts, with one table of the density."""
+
     table: DensityTable
     decay: Fraction
     epsilon: Fraction
@@ -129,6 +131,7 @@ class _ShiftSearch:
         return look
 
     def _closed_form(self, shift: Fraction) -> arb | None:
+        """Enclose H at shift 0 or a multiple of the spacing; None if no closed form is known."""
         law = self.table.law
         if shift == 0:
             return arb(0)

@@ -35,7 +35,7 @@ from leastnoise.noise.radial.proof.generalized_gamma_curve import (
 from leastnoise.noise.radial.proof.generalized_gamma_line import Tails
 
 ACCURACY = 33  # goal in bits of δ; the enclosure holds even if the goal isn't met
-_GOALS = 4
+_GOALS = 4  # most goals for the absolute error that are tried, each finer than the one before
 MOST_EVALUATIONS = 200_000  # evaluations of integrands for one δ; calibrated laws took 50,000
 _COARSE = 12  # steps between two positions for a first guess of δ
 
@@ -123,6 +123,7 @@ def _along_the_curve(
     about: float,
     accuracy: int,
 ) -> acb:
+    """Enclose P(Z > ε) and e^ε Q(Z > ε), as the real and the imaginary part."""
     curve = Curve(noise, shift=shift, epsilon=epsilon)
     hints = Hints(noise, shift=shift, epsilon=epsilon)
     edge, edges = hints.inner_edge(), hints.outer_edges()
