@@ -85,6 +85,7 @@ def sums_after(noise: Agreeing, leaf: int, sums: OpenSums, drawn: int) -> OpenSu
 
 
 def _draw(law: _Law, sums: OpenSums, entropy: Entropy) -> int:
+    """Draw one cell from its law, given the partial sums of its tree."""
     word, bits = entropy.bits(_FIRST_BITS), _FIRST_BITS
     while True:
         drawn = law.find(sums, word, bits)
