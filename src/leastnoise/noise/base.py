@@ -251,7 +251,7 @@ class Noise(ABC):
 
     @property
     def lattice_step(self) -> Fraction | None:
-        """The number of which all values are integer multiples; None if there is no such number."""
+        """The step of the lattice {0, ±step, …} of all values; None if there is no such lattice."""
         return None
 
     @property
@@ -263,7 +263,7 @@ class Noise(ABC):
     def smoothed_square(self) -> Fraction | None:
         """σ² if the law is Gaussian noise plus an independent part; else None.
 
-        The other part doesn't matter: anyone may add it afterwards.
+        The independent part doesn't matter for privacy: adding it is post-processing.
         """
         return self.gaussian_square
 

@@ -269,6 +269,8 @@ def laws_served(part: Callable[..., Any]) -> tuple[type[Any], ...]:
 
 @cache  # parts are asked for at every proof of a search
 def _laws_annotated(part: Callable[..., Any]) -> tuple[type[Any], ...]:
+    """`laws_served` for a hashable function."""
+
     def annotated() -> None: ...
 
     try:

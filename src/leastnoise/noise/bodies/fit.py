@@ -243,7 +243,7 @@ def several(task: SeveralReleases) -> VectorNoise:
 
 
 def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
-    """The law with the same shape and another largest loss."""
+    """The law with the same γ or core, and the largest privacy loss `largest`."""
     if isinstance(law, KStaircase):
         return KStaircase(scale=1, body=law.body, gamma=law.gamma, decay=largest)
     if isinstance(law, TwoSidedStaircase):
@@ -292,7 +292,7 @@ def _body(question: Question) -> Body:
 
 
 def _untruncated_loss(question: Question) -> float | None:
-    """The loss of the same law without truncation; None if that law isn't offered."""
+    """The loss of the best `k-staircase`, which has no end; None if it isn't offered."""
     try:
         return question.loss.of(k_staircase(replace(question, fixed={})))
     except NotApplicable:

@@ -31,7 +31,7 @@ def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
 
 
 _LEAST_STEPS, _MOST_SHARES = 1 << 10, 1 << 20
-"""The least standard deviation of a share in grid steps, and the most shares, of the proof."""
+"""The least standard deviation of a share, in grid steps, and the most shares of the proof."""
 _DISTANCE = Fraction(1, 1 << 6000)
 """A bound on the total variation d·e^(−4s²), for d <= 2^53 coordinates and s >= 2^10 grid steps."""
 _ROOT_BITS = 64

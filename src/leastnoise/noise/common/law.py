@@ -53,7 +53,7 @@ class RadialSteps:
         return np.array([float(edge) for edge in self.edges])
 
     def ball_masses(self, dimension: int) -> NDArray[np.float64]:
-        """π_j ∝ (height_j − height_{j+1}) edge_j^d, the share of the ball of radius edge_j."""
+        """The weights π_j ∝ (height_j − height_{j+1}) edge_j^d of the balls in the mixture."""
         logs = self._log_ball_masses(dimension)
         masses = np.exp(logs - logs.max())
         return masses / masses.sum()
@@ -184,6 +184,7 @@ _MOST_POWER = 200  # the largest power; its coefficients are floats, at quadrati
 
 
 def _log_sum(first: float, decay: float, power: int) -> float:
+    """The logarithm of Σ_{k>=0} q^k (k + a)^j, by the fastest accurate formula."""
     low, high = _window(first, decay, power)
     if high - low <= _MANY_TERMS:
         return _log_sum_of_terms(first, decay, power)

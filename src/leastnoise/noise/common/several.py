@@ -97,8 +97,8 @@ def by_share(
 ) -> Noise:
     """The best of the laws for one release at ε' = ε/factor and δ' = share·δ/k, over `shares`.
 
-    The factor is the smallest at which all releases are private. The search over few shares only
-    costs accuracy. At δ = 0 budgets add up, and the result is the law for ε/k.
+    The factor is the smallest at which all releases are private. Trying more shares would give
+    slightly less noise. At δ = 0 budgets add up, and the result is the law for ε/k.
     """
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:

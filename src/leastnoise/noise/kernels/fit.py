@@ -134,8 +134,8 @@ class _Problem:
         """The ln(1/σ) where the highest of the `peaks` at `start` meets δ, or disappears.
 
         The peak is too high at `start`. The search takes secants of √(H/δ) − 1, which is nearly
-        linear: a peak ends where an island of {L > 0} ends, whose area is quadratic in the
-        distance.
+        linear: a peak ends where an island of {L > 0} ends (L as in `profile.crossings`), whose
+        area is quadratic in the distance.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -245,9 +245,9 @@ def limit_of(law: GaussianMixture, question: Question) -> str | None:
 
 
 def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
-    """The smallest K with w_K <= δ, or MOST_MODES if it is larger.
+    """The smallest K whose outermost weight w_K is at most δ, or MOST_MODES if it is larger.
 
-    A shift by the spacing exposes the last component.
+    A shift by the spacing moves the outermost component to a place where the law has little mass.
     """
     total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):

@@ -165,6 +165,7 @@ class _KernelsProblem:
         return min(self.question.loss.of(law) for law in self.fitted.values())
 
     def _loss(self, decay: Fraction, modes: int) -> float:
+        """The loss of the law at its approximate smallest σ; the law is kept in `fitted`."""
         if (decay, modes) not in self.fitted:
             gaussian = float(common_fit.gaussian(1, self.question.budget)) * math.sqrt(
                 self.question.compositions

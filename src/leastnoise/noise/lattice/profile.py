@@ -22,6 +22,7 @@ def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:
 
 
 def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
+    """Return δ(ε) at one shift, from the logarithms of P(K = k) for all k."""
     if shift >= len(logs):
         return 1.0
     exposed = np.exp(logs[:shift])

@@ -72,6 +72,7 @@ def fixed_of(question: Question) -> tuple[tuple[str, Fraction], ...]:
 def _least(
     dimension: int, budget: Budget, loss: Loss, fixed: tuple[tuple[str, Fraction], ...]
 ) -> GeneralizedGamma:
+    """`generalized_gamma_search` for hashable arguments."""
     problem, given = _RadialProblem(dimension=dimension, budget=budget, loss=loss), dict(fixed)
     if len(given) == 2:
         shape = GammaShape(alpha=given["alpha"], p=given["p"])

@@ -104,6 +104,7 @@ class _Task:
 
 @lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
+    """The law of least loss among the classic members and the best shape of a search."""
     problem, given = _ScaleSearch(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrate(GammaShape(alpha=given["alpha"], p=given["p"]))
@@ -232,6 +233,7 @@ class _ScaleSearch:
         return root
 
     def _delta(self, law: GeneralizedGamma, scales: float, epsilon: float) -> float:
+        """Return δ(ε) of one release in floats, under a shift of `scales`."""
         return math.exp(
             log_delta(
                 dimension=self._task.dimension,

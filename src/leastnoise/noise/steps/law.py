@@ -40,8 +40,8 @@ class Staircase(Noise):
     """Density ∝ e^(−decay·k(|x|/scale)), k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
     With decay = ε it is purely ε-private for shifts up to scale. If γ minimises the loss, no purely
-    private noise has a smaller loss (Geng & Viswanath 2014). X is uniform on ±scale·(γ + J), with
-    P(J = j) ∝ b^j (γ + j).
+    ε-private additive noise has a smaller loss (Geng & Viswanath 2014). X is uniform on (−c, c),
+    where c = scale·(γ + J) with P(J = j) ∝ b^j (γ + j).
 
     notation: γ = gamma in (0, 1], b = e^(−decay), m = b/(1 − b).
 

@@ -119,9 +119,9 @@ def search_shares(
 def scale_to_search(scale: Exact) -> Fraction:
     """The scale near `scale` for which the best shares are searched.
 
-    A search for the least ε tries many scales. Few of them are searched, and results are reused.
-    All scales from 2 on have about the same best shares. Below ½ the best shares change fast, so
-    each scale is searched.
+    A search for the least ε tries many scales. The best shares are searched for few scales, and
+    reused for scales nearby. All scales from 2 on have about the same best shares. Below ½ the best
+    shares change fast, so each scale has its own search.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:

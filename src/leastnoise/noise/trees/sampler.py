@@ -135,6 +135,7 @@ class _Tree:
         return candidates[draw_geometric(rate, len(lengths), self._entropy) >= lengths]
 
     def _draw_leaves(self, count: int) -> Wholes:
+        """Draw `count` cells, shape (count,)."""
         rate = self._rates[-1]
 
         def more() -> arb:

@@ -148,6 +148,7 @@ class _FloatPieces:
 
 @lru_cache(maxsize=16)  # a search tries many laws on one set
 def _float_pieces(of: OneSided) -> _FloatPieces:
+    """The `_FloatPieces` of the set T."""
     with precision(PLAIN_BITS):
         pieces = of.pieces()
         factorials = [ball(s + 1).gamma() for s in range(of.dimension + 1)]

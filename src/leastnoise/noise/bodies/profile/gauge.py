@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell of q = `each` numbers; `moment` maps k < q and x to M_k(x)."""
+    """The law of a cell of q = `each` numbers, by the truncated moments of its gauge G.
+
+    `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x].
+    """
 
     each: int
     moment: Callable[[int, float], float]
@@ -168,7 +171,10 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
 
 
 def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
-    """The box of a coordinate in its block, and the index of the block's first number; or None."""
+    """The box of a coordinate in its block, and the index of the block's first number.
+
+    None if the block is neither a box nor cells of boxes.
+    """
     body, index_in_block = noise.body, coordinate
     if isinstance(body, Together):
         firsts = [0, *itertools.accumulate(block.dimension for block in body.bodies)]

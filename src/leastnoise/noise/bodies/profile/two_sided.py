@@ -127,7 +127,7 @@ class _InBlock:
         return self._volumes(self._nodes(0.0)[0])
 
     def _volumes(self, a: Floats) -> Floats:
-        """The relative weight of s coordinates above 0 and A = a; an array by s and by a."""
+        """The relative weight of s coordinates above 0 and A = a; shape (values of s, len(a))."""
         powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
         return np.stack(
             [rest @ powers[s : s + len(rest)] for s, rest in enumerate(self._coefficients)]

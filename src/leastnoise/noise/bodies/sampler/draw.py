@@ -89,7 +89,9 @@ SURFACES: dict[type[OneSided], Sides] = {
     CountedSums: signed.counted_sums_surface,
     Jointly: signed.jointly_surface,
 }
-"""`Counts` uses `counts_sides`, which draws inside as well."""
+"""For each one-sided set, the function that draws a point with given P and Q.
+
+`Counts` is missing: its function `counts_sides` also draws points with smaller P and Q."""
 
 
 @final

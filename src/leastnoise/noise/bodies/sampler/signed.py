@@ -1,4 +1,4 @@
-"""Points of one-sided sets T of counts and sums, of hulls of T and −T, and of T − T."""
+"""Random points of one-sided sets T of counts and sums, of hulls of T and −T, and of T − T."""
 
 from __future__ import annotations
 
@@ -121,6 +121,7 @@ def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
 
 
 def _exponential_point(source: PointSource, of: OneSided) -> Reals:
+    """Draw one of the points of `signed_falling`."""
     s = _shape_of_hull(source.entropy, of)
     t = of.dimension - s
     # a uniform point of a cube needs no draw of its gauge

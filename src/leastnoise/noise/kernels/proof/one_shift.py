@@ -131,6 +131,7 @@ class QuinticSums:
         return Quintics(_quintic(items), errors, items.widths, kink)
 
     def _items(self, row: Row, a: float, b: float) -> _Items:
+        """The items of the sum, where `row` is the table's row at the shift."""
         still, origin = self.still, -self.table.first
         values, slopes, bends = (
             a * row.f + b * still.f,

@@ -41,7 +41,7 @@ _COARSE = 12  # steps between two positions for a first guess of δ
 
 
 def delta_ball(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε); a classic member uses the proof of the Gaussian or the l2 mechanism."""
+    """Enclose δ(ε); a classic member uses the proof of Gaussian, Laplace or l2 noise."""
     if noise.is_classic:
         return _as_classic(noise, shift=shift, epsilon=epsilon)
     return tails(noise, shift=shift, epsilon=epsilon).delta
@@ -83,6 +83,7 @@ def largest_loss(noise: GeneralizedGamma, shift: Fraction) -> arb:
 
 
 def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) of a classic member, as Gaussian, Laplace or l2 noise."""
     if noise.p == 2:  # e^(−r²) has σ² = ½
         return common_proof.delta_of_ratio(
             ball(shift / noise.scale) * arb(2).sqrt(), epsilon=epsilon
