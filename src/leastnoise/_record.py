@@ -50,8 +50,8 @@ _CONVERTER, _DERIVED, _SCALES, _FIRST = "converter", "derived", "scales", "first
 class Converter(Generic[Given, Kept]):
     """The conversion of a field's argument by `function(argument, name=…, **options)`.
 
-    With `of_record`, the function also receives `record=…`. Converters are never called with an
-    argument alone: type checkers read the accepted type from that signature.
+    With `of_record`, the function also receives `record=…`. `__call__` only serves type checkers,
+    which read the accepted type from its signature.
     """
 
     function: Callable[..., Kept]

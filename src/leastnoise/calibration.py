@@ -188,7 +188,7 @@ def find_log_delta_gap(
 
 
 def find_gaussian(budget: Budget) -> Noise:
-    """Find the smallest Gaussian noise for one number and a shift of 1, to compare others with."""
+    """Find the smallest Gaussian noise for one number and a shift of 1, as a yardstick."""
     return part_of(family_named("gaussian"), "fit")(Question(budget=budget))
 
 
@@ -245,7 +245,7 @@ class ProvedSeveral(SeveralReleases):
 # Scale the noise of several queries by one factor, so that together they just meet a budget.
 
 
-_COARSE = 32  # lattice steps in a standard deviation: these bounds are proved too, 0.03 % above
+_COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % larger
 _RELATIVE = 1e-4  # relative accuracy of the factor
 
 

@@ -184,8 +184,8 @@ class Composition:
 
         Args:
             delta: Privacy budget δ, 0 ≤ δ < 1, as an exact decimal or a float.
-            accuracy: The work ends once the interval is narrower than this, relative to ε, or at
-                the lattice of `points_per_std`. With 0 that lattice is always used.
+            accuracy: The search ends once the width of the interval, relative to ε, is at most
+                this, or at the lattice of `points_per_std`. With 0 that lattice is always used.
 
         Returns:
             An interval that contains ε(delta); `upper` is guaranteed.
@@ -241,7 +241,7 @@ class Composition:
             coarser = coarser if coarser >= 1.5 else 1.0
 
     def _enclose_direction(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
-        """Enclose ε(delta) of one pair of neighbours: a record is `removed`, or else added."""
+        """Enclose ε(delta) for a record that is removed, or added if `removed` is False."""
         points = self.points_per_std
         upper = make_upper_parts(
             self.parts, points_per_std=points, removed=removed, coarser=coarser

@@ -96,7 +96,7 @@ def no_epsilon() -> NotApplicable:
 
 
 def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
-    """The largest ε, searched from `near`, at which δ is proved to be above `delta`; or 0."""
+    """The largest ε, searched from `near`, with δ proved to be above `delta`; 0 without such ε."""
     if near < _LEAST_EPSILON:
         return 0.0
 
@@ -145,7 +145,10 @@ def _log_ratio(bounds: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
 
 
 class Null(StrEnum):
-    """The null hypothesis of a test: the record is in the data, or isn't, or the worse."""
+    """The null hypothesis of a test: the record is in the data, or it isn't, or either of the two.
+
+    With EITHER, the hypothesis with the smaller type II error counts.
+    """
 
     WITH = "with"
     WITHOUT = "without"

@@ -128,7 +128,7 @@ class Finding:
         verdict: "violation", "nothing found" or "not tried".
         claim: The tested claim, as text; a violation refutes it.
         statement: The evidence, as a sentence.
-        error: Largest probability of a violation for a mechanism that keeps its claims.
+        error: Largest probability of the verdict "violation" for a mechanism that keeps its claims.
         would_detect: A sentence on the size of a violation that would have been found with
             probability >= 99 %, by the same bounds and events.
         epsilon_lower: Lower bound on the mechanism's ε at the claimed δ; None if not tested.
@@ -253,7 +253,7 @@ DrawPair = Callable[[Any, int], "tuple[NDArray[np.float64], NDArray[np.float64]]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """The input of every detector.
+    """The input of every detector: the claim, two neighbouring inputs and the outputs on them.
 
     `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `error` is the
     detector's error level. `draw_pair` is set for a mechanism that is a command.

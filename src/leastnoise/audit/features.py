@@ -14,10 +14,10 @@ two tests:
 - Textbook Laplace noise is ±b·ln(k/2^53) for a whole k. The test looks for a k that gives exactly
   the output y from the input x.
 
-**reachability**: outputs that one input can have and the other can't. Features are the kind of
+**reachability**: outputs that one input can produce and the other can't. Features are the kind of
 number (NaN, ±inf, whole), the position relative to the range on the other input, and the position
 between neighbouring multiples of a step. Steps are powers of two below the outputs' spread, and a
-step that the outputs show. The last finds a grid that moves with the data.
+step that the outputs show. The outputs' own step reveals a grid that moves with the data.
 """
 
 from __future__ import annotations
@@ -176,9 +176,10 @@ def _significand(x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def _laplace_inversion(subject: Subject) -> Feature | None:
-    """The inputs from which textbook Laplace noise can reach the output; None if unknown.
+    """Label an output by the inputs from which textbook Laplace noise can reach it.
 
-    The scale is the claimed noise's, or Δ/ε.
+    The scale is the claimed noise's, or Δ/ε. None for vectors, or if the inputs or the scale aren't
+    known.
     """
     centres, claimed = subject.centres, _laplace_scale(subject)
     if centres is None or claimed is None or subject.dimension != 1:

@@ -54,7 +54,7 @@ class ClaimedLaw(ABC):
     whole: bool = False
     """True if the noise is only added to whole numbers."""
     on_whole_numbers: bool = False
-    """True if its outputs are whole numbers, too."""
+    """True if the noise itself is a whole number, too."""
     spread: float
     """The approximate standard deviation."""
 
@@ -213,8 +213,9 @@ class _UserLaw(ClaimedLaw):
 class Sample:
     """Outputs of one coordinate minus `anchor`, in two parts.
 
-    `chosen` are the outputs that choose thresholds, and `counted` the others. `strange` of all
-    `size` outputs aren't values of the noise: NaN, ±inf, and fractions for noise on whole numbers.
+    `chosen` are the outputs that choose thresholds, and `counted` the others. `strange` counts the
+    outputs, of `size` in all, that the noise can't produce: NaN, ±inf, and fractions for noise on
+    whole numbers.
     """
 
     anchor: float
@@ -225,7 +226,7 @@ class Sample:
 
     @classmethod
     def of(cls, outputs: NDArray[np.float64], law: ClaimedLaw) -> Sample:
-        """The sample, whose first tenth chooses thresholds."""
+        """Split the outputs into a first tenth, which chooses thresholds, and the others."""
         tenth = outputs.size // 10
         finite = np.isfinite(outputs)
         known = outputs[:tenth][finite[:tenth]]

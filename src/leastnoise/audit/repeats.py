@@ -42,7 +42,10 @@ _COMPARED_COORDINATES = 6
 
 
 def detect_repeats(subject: Subject) -> Finding:
-    """Test for repeated randomness; each of two parts has half of the error level."""
+    """Test for repeated randomness.
+
+    Half of the error level is for repetitions and signs, half for differences of coordinates.
+    """
     half = subject.error / 2
     with np.errstate(all="ignore"):  # outputs may be inf or NaN
         tests = [*_repeats(subject), *_signs(subject)]

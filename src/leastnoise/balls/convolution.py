@@ -203,7 +203,7 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
 
 
 def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
-    """Approximate the ε at which finite losses leave `delta`, and the best tilt there.
+    """Approximate the best tilt and the ε at which the finite losses have δ(ε) = `delta`.
 
     δ(ε) is about e^(L(c) − cε)/(c(c + 1)), with L of all parts; ε is the smallest over all c.
     """
@@ -259,12 +259,10 @@ def _points(lattice: LossLattice) -> Floats:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Window:
-    """A window of the sum's lattice indices, first … first + size − 1.
+    """A window of lattice indices of the sum, first … first + size − 1.
 
-    Other indices wrap around into it.
-
-    Indices count from the sum of the laws' first points. `outside` bounds the probability of the
-    other indices.
+    Other indices wrap around into it; `outside` bounds their probability. Index 0 is the sum of the
+    laws' first points.
     """
 
     first: int

@@ -18,7 +18,7 @@ PLAIN_BITS = 128
 AMPLE_BITS = 2 * PLAIN_BITS
 """The precision of closed forms in which half of the bits may cancel."""
 POINTS_PER_STD = 64
-"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
+"""Lattice steps in a standard deviation of the loss; errors fall with the square of this number."""
 PRECISE = 2.0**-960
 """Floats above it have full precision, even after a few products."""
 

@@ -39,7 +39,7 @@ Profile = Callable[[Fraction], arb]
 Tails = Callable[[Fraction], tuple[arb, arb]]
 """b ↦ enclosures of P(Z > b) and Q(Z > b), for a law without atoms."""
 
-BITS = 192
+BITS = 192  # working precision of lattices
 LONGEST_LOSS = 700.0
 """The largest loss in floats: e^700 and e^−700 are floats."""
 COARSE_POINTS = 48
@@ -56,7 +56,7 @@ NUDGE = 2**38  # slopes come from chords over step/2^38; errors of the cells' ma
 class LossLattice:
     """Masses at origin + (first + i)·step, shape (n,), and at +∞.
 
-    `step` is a float with few bits, so that all lattice points are exact.
+    `step` and `origin` are Fractions, so that all lattice points are exact.
     """
 
     step: Fraction
@@ -136,7 +136,7 @@ def chord_lattice(
 @final
 @dataclass(frozen=True, kw_only=True)
 class LowerCells:
-    """Merged atoms (loss, mass of P), whose composition has nowhere a larger δ than the true one.
+    """Merged atoms (loss, mass of P) whose composition has nowhere a larger δ than the true law's.
 
     `atoms` belong to the points origin + (first + i)·step, and lie near them.
     """
@@ -285,7 +285,11 @@ def _on_lattice(
 
 
 def _mean(lattice: LossLattice) -> float:
-    """Approximate the mean of the finite losses under P, the divergence of the merged outputs."""
+    """Approximate the mean of the finite losses under P, by which lattices are compared.
+
+    It is the Kullback–Leibler divergence of the merged outputs: the larger, the tighter the lower
+    bound.
+    """
     points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
     return float(points @ lattice.masses)
 

@@ -113,7 +113,7 @@ def _roots_of_unity(size: int, count: int) -> Complexes:
     return np.array([complex(float(cosine), float(sine)) for sine, cosine in pairs])
 
 
-BLOCK = 256
+BLOCK = 256  # terms of the shorter progression, and products that are summed at a time
 
 
 @final

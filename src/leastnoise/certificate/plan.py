@@ -94,7 +94,7 @@ class PlanCertificate:
 
     There are two rules. RULE is basic composition: Σεᵢ <= ε and Σδᵢ <= δ, in exact fractions. With
     COMPOSED the queries' budgets may add up to more, but the laws of all draws together have δ(ε)
-    <= δ. Certificates for unlisted groups, keys, chosen quantiles and selected groups have no such
+    <= δ. Certificates for unlisted groups, keys, quantiles, limits and selected groups have no such
     law: they always count with their own budgets, and the other draws together meet the rest.
 
     In a series, the certificate of a draw covers all `releases`, and so does its budget. The

@@ -58,7 +58,7 @@ class Geometry(ABC):
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """The shifts that X must hide; None if the geometry isn't for this sensitivity."""
 
-    def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (only Cells uses it)
+    def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (only CellGeometry uses it)
         """The number of independent draws of X that one person affects, each by `shifts`."""
         return 1
 

@@ -72,7 +72,7 @@ class Projections:
         return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
-        """The volume of the moves of j = `coordinates` numbers, n = `times` times."""
+        """The volume of the moves of j = `coordinates` numbers by n = `times` units in turn."""
         size = ball(self.bound) ** coordinates
         if self.shape is MoveShape.BALL:
             return size * times**coordinates * unit_ball(coordinates)

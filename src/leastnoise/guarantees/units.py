@@ -78,7 +78,7 @@ class RowCounts(Sensitivity):
 class Added(Sensitivity):
     """All shifts in T and in −T, T = of: one unit is added, or one unit is removed.
 
-    This is less than the hull of both, which `Within(Signed(of=T))` states.
+    This set is smaller than its hull, which `Within(Signed(of=T))` states.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Added(Counts(queries=3)).coordinates

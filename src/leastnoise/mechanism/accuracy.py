@@ -262,7 +262,7 @@ def _rounding_grid(certificate: Certificate) -> float:
 
 
 def _map_factors(certificate: Certificate, coordinate: int) -> tuple[float, float]:
-    """The factors by which W⁻¹ multiplies a coordinate's noise, and an upper bound for rounding."""
+    """The factor by which W⁻¹ multiplies a coordinate's noise, and √d, a bound for its rounding."""
     if certificate.geometry is None:
         return 1.0, 1.0
     deviation = float(certificate.geometry.deviations[coordinate])

@@ -119,7 +119,7 @@ class Mechanism:
     @property
     def grid(self) -> Fraction:
         """The spacing g of released values, a power of two that depends on public numbers only."""
-        assert self.certificate.grid is not None  # set in __post_init__  # noqa: S101
+        assert self.certificate.grid is not None  # set by the converter  # noqa: S101
         return self.certificate.grid
 
     @property

@@ -57,7 +57,7 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """The interval where f exceeds e^−drop times its maximum, to the accuracy of a grid."""
+    """Narrow [low, high] to where f exceeds e^−drop times its maximum, accurate to a grid."""
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)
         values = log_f((edges[1:] + edges[:-1]) / 2)

@@ -152,7 +152,7 @@ class WorkloadNoise:
 
     @cached_property
     def least_squares(self) -> LeastSquares:
-        """The answers as sums of the noisy numbers."""
+        """The least-squares answers, as weighted sums of the noisy numbers."""
         return LeastSquares(queries=self.queries, strategy=self.strategy)
 
     @cached_property

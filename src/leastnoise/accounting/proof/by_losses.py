@@ -118,7 +118,10 @@ def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
 
 
 def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
-    """Enclose δ of one release of any law: both pairs have their largest δ at the worst shift."""
+    """Enclose δ(epsilon) of one release of any law.
+
+    For a removed and for an added record alike, δ is largest at the worst shift.
+    """
     if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
     removal, addition = (

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _SERIES = 128.0  # bits that may cancel in the power series
 _LONG_SERIES = 1024.0  # the same for orders at which Bessel functions have wide enclosures
-_HIGH = 300.0
-_SHIFTS = 16
+_HIGH = 300.0  # from this order on, Bessel functions have wide enclosures
+_SHIFTS = 16  # number of shifts τ that `_overlap` tries
 
 
 class LossMoments(Protocol):
@@ -76,7 +76,7 @@ def is_l2(noise: Noise) -> bool:
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
     """The losses of `parts`: all Gaussians as one law, the other parts grouped by law.
 
-    The shifts are shifts.inner of each part, or else shifts.outer.
+    With `inner`, the shifts of a part are its shifts.inner, otherwise its shifts.outer.
     """
     square, counts = Fraction(0), Counter[tuple[Fraction, int | None]]()
     for part in parts:

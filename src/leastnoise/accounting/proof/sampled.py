@@ -176,7 +176,7 @@ def sample_lower(
 def _points(
     ends: tuple[Fraction, Fraction], step: Fraction, *, removed: bool
 ) -> tuple[Fraction, int]:
-    """The first lattice point, and the number of steps to the last, which is an end."""
+    """The first lattice point, and the number of steps to the last, the upper end of the range."""
     low, high = ends if removed else (-ends[1], -ends[0])
     size = math.ceil((high - low) / step)
     return high - size * step, size
