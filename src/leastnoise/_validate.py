@@ -257,7 +257,7 @@ def instance(
 ) -> T:
     """Return `value` if it is an instance of `kind`.
 
-    `like` names the kind in the error: "a Budget".
+    Raises InvalidArgument otherwise; `like` names the kind in the error: "a Budget".
     """
     if isinstance(value, kind):
         return value

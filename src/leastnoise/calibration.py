@@ -153,7 +153,7 @@ def _scale(least: Noise, widening: Fraction) -> Noise:
 
 
 def find_law_for_several(family: type[Noise], question: Question, search: Search | None) -> Noise:
-    """Find the law of `family` for a worst shift of 1 if all compositions are accounted for.
+    """Find the law of `family` that meets the budget of several releases, for a worst shift of 1.
 
     `search` finds the law for one release for families whose registration has no search. Raises
     NotApplicable if the family can't serve several releases, Refused if sampling alone meets the

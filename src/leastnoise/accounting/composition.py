@@ -40,7 +40,7 @@ from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.question import ProvedDelta, Releases
 
 ACCURACY = "1e-5"
-"""Default for the width of an interval around ε, relative to ε."""
+"""The default of `accuracy`: the width of an interval around ε, relative to ε."""
 _SAME_TILT = 0.2  # tilts this close (relative) give nearly the same bound
 _ROOT_WIDTH = 1e-13  # accuracy of a root: relative in ε, or absolute in ln δ
 
@@ -131,7 +131,7 @@ class Composition:
 
         A test decides from the outputs if a record is in the data. The two hypotheses give
         different curves for Poisson samples only. The intervals get narrower with more `epsilons`
-        near −T′(α) = e^ε; `accounting.curves` has the formulas.
+        near the ε with e^ε = −T′(α); `accounting.curves` has the formulas.
 
         Args:
             alphas: Type I errors: largest probabilities, in [0, 1], of rejecting a true null

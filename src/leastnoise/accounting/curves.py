@@ -35,7 +35,7 @@ _FAR = -LOG_ZERO  # stands for ln 0 and ln ∞, beyond the logarithm of every va
 _HARDLY = 1e-300  # stands for an undecided comparison whose floats are equal
 
 Proved = Callable[[Fraction], ProvedDelta]
-"""The proved bounds on δ at an ε."""
+"""ε ↦ the proved bounds on δ(ε)."""
 
 
 def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval:
@@ -115,7 +115,7 @@ def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
 
 
 def _log_ratio(bounds: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
-    """Approximate ln of a bound on δ over `delta`, which guides the search."""
+    """Approximate ln(bound/`delta`) for one of the bounds on δ, which guides the search."""
     bound = bounds.upper if upper else bounds.lower
     if not bound.is_finite():
         return _FAR if upper else -_FAR

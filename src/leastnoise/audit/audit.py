@@ -58,11 +58,14 @@ def audit_mechanism(
     A mechanism that keeps its claims has any finding with probability at most `error`, which is
     divided among the detectors:
 
-    | detector | refutes | |---|---| | `distinguishing` | (ε, δ), by an event that is too likely on
-    one input | | `noise` | the claimed law of the noise, by P(Y > u) at fixed u | | `sensitivity` |
-    the claimed sensitivity, by the centres of the outputs | | `precision` | (ε, δ), by the last
-    bits of floats | | `reachability` | (ε, δ), by outputs that only one input can produce | |
-    `repeats` | independent draws, in calls, forks, threads, processes and coordinates |
+    | detector | refutes |
+    |---|---|
+    | `distinguishing` | (ε, δ), by an event that is too likely on one input |
+    | `noise` | the claimed law of the noise, by P(Y > u) at fixed u |
+    | `sensitivity` | the claimed sensitivity, by the centres of the outputs |
+    | `precision` | (ε, δ), by the last bits of floats |
+    | `reachability` | (ε, δ), by outputs that only one input can produce |
+    | `repeats` | independent draws, in calls, forks, threads, processes and coordinates |
 
     A mechanism without findings isn't proved private (docs/audit.md). All randomness is the
     mechanism's own. To test forks, this process is forked; a fork in which the mechanism raises an

@@ -99,7 +99,7 @@ def _check_results(score: Callable[[NDArray[np.float64]], object]) -> Score:
 
 
 def _cut(name: str, score: Score, subject: Subject) -> Feature:
-    """The intervals between quantiles of the score, and an extra cell for NaN."""
+    """Cut the range of the score into cells at quantiles, with an extra cell for NaN."""
     edges: list[NDArray[np.float64]] = []
     for outputs in subject.first:
         scores = score(outputs)
@@ -117,7 +117,7 @@ def _cut(name: str, score: Score, subject: Subject) -> Feature:
 
 
 def _quantile_indices(size: int) -> NDArray[np.intp]:
-    """Indices at equal distances, and 0, 1, 2, 4, … from either end."""
+    """Indices of sorted scores: at equal distances, and 0, 1, 3, 7, … from either end."""
     middle = np.linspace(0, size - 1, 200).astype(np.intp)
     ends = (1 << np.arange(max(1, size.bit_length() - 1))) - 1
     ends = ends[ends < size]
@@ -251,7 +251,7 @@ def _kind(index: int) -> Feature:
 
 
 def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
-    """The position of the output relative to the smallest and largest on either input."""
+    """The position of the output relative to the smallest and largest output on either input."""
     finite = [outputs[np.isfinite(outputs)] for outputs in seen]
     ends = [end for part in finite if part.size for end in (part.min(), part.max())]
     cuts = np.unique(np.array(ends))

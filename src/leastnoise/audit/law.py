@@ -4,8 +4,8 @@ It is computed in balls for families that provide P(X > t). For other families i
 their quantiles, which are floats accurate to about 1e-10, and a user's distribution is called. In
 both cases 1e-9 is added on either side.
 
-Noise counts as the claimed noise if it differs from it by at most 2^-20 of its spread, for any
-reason, such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
+A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread, for any reason,
+such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
 
 A number near the middle of the outputs is subtracted first, so that thresholds and centres are near
 0, where floats are dense: near 1e17 no float lies between two neighbouring outputs.

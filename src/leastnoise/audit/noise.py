@@ -260,8 +260,8 @@ def _gap(first: tuple[float, Centre], second: tuple[float, Centre]) -> Fraction 
 def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
     """A sentence on the smallest distance beyond Δ that is found with a probability of 99 %.
 
-    In each coordinate, both bounds on c are taken at their worst, except for an equal share of the
-    1 %. The distance is computed in floats, for the report only.
+    In each coordinate, both bounds on c are taken at their worst, outside which each lies with an
+    equal share of the remaining 1 %. The distance is computed in floats, for the report only.
     """
     tenth, count = subject.draws // 10, subject.dimension
     reach = sum(

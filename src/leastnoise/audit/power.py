@@ -215,7 +215,7 @@ def _shows(test: TailTest, outputs: _Outputs, point: float, *, reach: float, mis
 
 
 def _reach(test: TailTest, outputs: _Outputs, miss: float) -> float:
-    """The whole number by which the enclosure reaches below the centre, at its worst; or inf."""
+    """The whole number by which the bounds on the centre reach below it, at their worst; or inf."""
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     law, counted = test.law, test.sizes[1]

@@ -1,4 +1,4 @@
-"""Balls of python-flint: precision, exact numbers in, outward floats out, and missing functions."""
+"""Helpers for python-flint's balls: precision, conversions, and functions that it lacks."""
 
 from __future__ import annotations
 
@@ -154,7 +154,8 @@ def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: i
 
 
 FACTOR_BITS = 128
-"""Bits of e^ε as an integer, in designs and their proofs; rounding costs a relative 2^-120."""
+"""Designs and their proofs round e^ε·2^FACTOR_BITS to an integer, at a cost of a relative
+2^-120."""
 
 
 def exponential_between(epsilon: Fraction, *, bits: int) -> tuple[int, int]:

@@ -5,8 +5,8 @@ and δ(ε) = E_P(1 − e^(ε−Z))₊, which is convex in α and decreasing. A l
 origin + (first + i)·step, and a mass at +∞.
 
 Everything is computed from δ(ε), in balls. The second differences of δ are the masses of the upper
-lattice; its slopes are the tails Q(Z > ε) = −dδ/dα, from which the lower lattice is made. So it
-holds for every law whose worst shift is the same at every ε, and whose pair is its own mirror
+lattice; its slopes are the tails Q(Z > ε) = −dδ/dα, from which the lower lattice is made. So all
+this holds for every law whose worst shift is the same at every ε, and whose pair is its own mirror
 image, as for symmetric noise: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
 """
 
@@ -348,7 +348,7 @@ def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
 def merge(p: arb, q: arb) -> tuple[float, float]:
     """The loss log(p/q) and the mass p of merged outputs, both rounded down.
 
-    The outputs have together the masses `p` and `q` under the two inputs.
+    Together, the outputs have the masses `p` and `q` under the two inputs.
     """
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:

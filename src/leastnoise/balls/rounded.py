@@ -63,7 +63,7 @@ def transform(values: Floats) -> Complexes:
 
 
 def inverse(values: Complexes) -> Floats:
-    """The N real numbers whose `transform` is given, for k = 0 … N/2."""
+    """The N real numbers whose `transform` is `values`, given for k = 0 … N/2."""
     half = len(values) - 1
     factors = _twiddles(2 * half).conj()
     mirror = values[::-1].conj()

@@ -128,7 +128,7 @@ class LimitCertificate(TableCertificate):
         ]
 
     def _delta(self) -> tuple[float, str]:
-        """The largest δ of a plan, and the reason if a plan and the choice exceed the budget."""
+        """The largest δ of a plan; or 1 and the reason if a plan and choice exceed the budget."""
         worst = 0.0
         for most, plan in zip(self.candidates, self.plans, strict=True):
             where = f"The plan of the limit {decimal_text(most)}"

@@ -177,7 +177,7 @@ class QuantileCertificate(TableCertificate):
         return sum(worst.values(), Fraction(0))
 
     def _delta(self) -> tuple[float, str]:
-        """δ = 0, because the draws are purely private; and the reason if their ε is too large."""
+        """The bound 0 on δ; or 1 and the reason if the ε of the draws is above the budget's."""
         if self.spent <= self.budget.epsilon:
             return 0.0, ""
         return 1.0, (

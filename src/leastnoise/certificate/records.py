@@ -145,7 +145,7 @@ class _Kinds:
     """
 
     paths: Mapping[str, str]
-    """"module:class", the module within `guarantees`."""
+    """For each name "module:class", with the module in `guarantees`."""
     spell: Callable[[Fraction], str]
 
     def class_named(self, name: str) -> type[Any]:

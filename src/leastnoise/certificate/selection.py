@@ -70,7 +70,7 @@ class SelectionCertificate(TableCertificate):
         return self.rounds * self.rate * _largest_change(self.neighbours)
 
     def _delta(self) -> tuple[float, str]:
-        """δ = 0, because the rounds are purely private; and the reason if their ε is too large."""
+        """The bound 0 on δ; or 1 and the reason if the ε of the rounds is above the budget's."""
         if self.spent <= self.budget.epsilon:
             return 0.0, ""
         return 1.0, (

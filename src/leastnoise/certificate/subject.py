@@ -50,7 +50,10 @@ def _check_dimension(noise: Noise, geometry: Geometry) -> None:
 def one_release(
     noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
 ) -> Releases:
-    """The draws of noise that one person affects in one release. Raises like its two checks."""
+    """The draws of noise that one person affects in one release.
+
+    Raises NotApplicable like `check_sampling` and `shifts_of`.
+    """
     check_sampling(type(noise), sensitivity, geometry, rate)
     shifts = shifts_of(type(noise), sensitivity, geometry)
     draws = geometry.draws(sensitivity) if geometry else 1

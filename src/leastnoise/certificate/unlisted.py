@@ -52,8 +52,8 @@ class ThresholdCertificate(TableCertificate):
     number at `coordinate`, rounded to the noise's grid, is at least `threshold`. If `coordinate` is
     None, the sum of all numbers in the row decides. If the deciding number is one grid step below
     the threshold, the row is published with probability `chance_below`, by a fresh coin. The
-    certificate `noise` has as many `compositions` as a unit may have groups. It is about adding or
-    removing a unit in a row, which changes the deciding number by at most `reach`.
+    certificate `noise` has as many `compositions` as a unit may have groups. That certificate is
+    about adding or removing a unit in a row, which changes the deciding number by at most `reach`.
 
     notation: k groups; p₁ the probability that the row of a group with this unit alone is
     published; p_j = 1 − (1 − p₁)^j; δ_m(ε) of m draws. If j of a unit's groups have no other unit,
@@ -274,11 +274,11 @@ class KeysCertificate(TableCertificate):
     2^−`bits`.
 
     notation: π(n) the probability for n units, k groups, P and Q the probabilities of an outcome o
-    with and without a unit: the key is published, or isn't. V_0(x) = (1 − e^(ε−x))₊, V_j(x) = max
-    over n of V_(j−1)(x) and Σ P(o)·V_(j−1)(x + ln(P(o)/Q(o))). δ = V_k(0), the larger one for
-    adding and removing a unit. By basic composition it is also at most k·δ_1(ε/k), with δ_1 the δ
-    of one key. With replace-one `neighbours` one unit is removed, and then another is added: δ is
-    (1 + e^(ε/2)) times that bound at ε/2.
+    with and without a unit: the key is published, or isn't; x the privacy loss so far. V_0(x) = (1
+    − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and Σ P(o)·V_(j−1)(x + ln(P(o)/Q(o))). δ =
+    V_k(0), the larger one for adding and removing a unit. By basic composition it is also at most
+    k·δ_1(ε/k), with δ_1 the δ of one key. With replace-one `neighbours` one unit is removed, and
+    then another is added: δ is (1 + e^(ε/2)) times that bound at ε/2.
     """
 
     kind: ClassVar[str] = "keys-certificate"

@@ -351,10 +351,11 @@ class Groups(Sensitivity):
         )
 
     def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
-        """The largest form for each possible change: a record added, or replaced within a group.
+        """The largest value of a form for each possible change of the groups by one unit.
 
-        A replaced record that leaves its group is an addition in one group and a removal in
-        another.
+        `added` is the value for a record that is added, `replaced` for a record that is replaced
+        within its group. A replaced record that leaves its group is an addition in one group and a
+        removal in another.
         """
         if self.neighbours == "add-remove":
             return (added,)

@@ -1,4 +1,4 @@
-"""Sensitivities of one unit with several rows: counts of disjoint cells, and additions only."""
+"""Sensitivities of a unit with several rows: `RowCounts` for disjoint cells, and `Added`."""
 
 from __future__ import annotations
 

@@ -384,9 +384,9 @@ class Mechanism:
 
         Nothing about the values can raise an error, since such an error would be an output: NaN
         becomes 0, and ±inf becomes ±2^61 grid steps. For the same reason values are rounded to
-        integers, halves up, before noise on the integers is added (discrete-staircase). Results are
-        clipped at ±2^62 grid steps after the noise. Equal running time for all values is not
-        promised.
+        integers, halves up, before noise on the integers, such as discrete-staircase, is added.
+        Results are clipped at ±2^62 grid steps after the noise. Equal running time for all values
+        is not promised.
 
         Args:
             values: A query whose sensitivity really is the certificate's, shape (dimension,), or a

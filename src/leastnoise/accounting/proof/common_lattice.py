@@ -56,10 +56,10 @@ _EDGE = Bisection(halvings=42)
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Make an upper lattice for each part, all with a common step; pair it with its compositions.
+    """Make an upper lattice for each part, with the part's number of compositions.
 
-    The losses are those for a record that is removed, or added if `removed` is False. `coarser` is
-    as in `coarsest_factor`.
+    All lattices have one step. The losses are those for a record that is removed, or added if
+    `removed` is False. `coarser` is as in `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
@@ -68,10 +68,10 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Make lower cells for each part, all with a common step; pair them with their compositions.
+    """Make lower cells for each part, with the part's number of compositions.
 
-    The losses are those for a record that is removed, or added if `removed` is False. `coarser` is
-    as in `coarsest_factor`.
+    All cells have one step. The losses are those for a record that is removed, or added if
+    `removed` is False. `coarser` is as in `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=False, coarser=coarser)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
@@ -167,7 +167,7 @@ def find_frequent_loss(part: Releases) -> Fraction | None:
 
 
 def _even_loss(part: Releases) -> Fraction | None:
-    """A number of which all finite losses, and losses of atoms, are multiples; None if unknown."""
+    """A number of which all finite losses are multiples; None if no such number is known."""
     unit = registered_family(type(part.noise)).loss_unit
     return getattr(part.noise, unit) if unit and part.sampling_rate == 1 else None
 

@@ -59,7 +59,7 @@ def enclose_sampled(
 
 
 def _divergence(profile: Profile, base: arb, log_base: arb) -> arb:
-    """Enclose H_a(P‖Q) at a = `base`; its logarithm is given as a very small ball.
+    """Enclose H_a(P‖Q) at a = `base`; `log_base` is ln a, as a very narrow ball.
 
     The slack uses that δ falls in ε, by at most the increase of ε.
     """
