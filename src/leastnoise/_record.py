@@ -193,7 +193,8 @@ def record(
 
 
 _Step = tuple[str, Callable[..., Any], bool, bool]
-"""A field's name, the function for its value, and two flags: has an argument, needs the record."""
+"""A field's name, the function for its value, and two flags. The flags are True if the field is an
+argument, and if the function needs the record."""
 
 
 def _make_post_init(

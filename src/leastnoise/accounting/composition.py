@@ -215,8 +215,8 @@ class Composition:
         return self._by_lattices(wanted, float(enough))
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
-        """Enclose ε(delta) by moments; None if that would take too many nodes."""
-        least_delta = Fraction(1, 10**300)  # the smallest δ that floats represent
+        """Enclose ε(delta) by moment generating functions; None if that takes too many nodes."""
+        least_delta = Fraction(1, 10**300)  # below it, δ nears the end of the floats' range
         if delta < least_delta:
             return None
         inner, outer = (laws_of(self.parts, inner=side) for side in (True, False))

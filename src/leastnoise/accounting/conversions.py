@@ -35,7 +35,7 @@ from leastnoise.numerics.searches import minimise
 
 
 class Nature(StrEnum):
-    """The tightness of a conversion."""
+    """The tightness of a conversion: EXACT or UPPER_BOUND, as the module's docstring defines."""
 
     EXACT = "exact"
     UPPER_BOUND = "upper bound"
@@ -129,9 +129,10 @@ def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
 
 
 def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
-    """The Rényi divergence of `order` α of ε₀-privacy, attained by randomized response.
+    """The largest Rényi divergence τ of `order` α under ε₀-privacy.
 
-    It is log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
+    It is log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀), attained by
+    randomized response.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.

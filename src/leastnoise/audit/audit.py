@@ -241,8 +241,8 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
 def draws_of(mechanism: Mechanism) -> Draw:
     """A function that draws outputs of `mechanism`, many at once if the noise allows.
 
-    If draws are independent coordinates of one longer draw, the code of a release draws and rounds
-    them together.
+    Draws with independent coordinates are parts of one longer draw, which the code of a release
+    draws and rounds.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
     family = registered_family(type(noise))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Distribution = Callable[[float], float]
-"""t ↦ P(X <= t), with an error of at most 1e-9."""
+"""A function t ↦ P(X <= t) of the noise X, with an error of at most 1e-9."""
 
 
 @final
@@ -245,9 +245,9 @@ class Audit:
 
 
 Draw = Callable[[Any, int], Any]
-"""(input, count) ↦ `count` outputs."""
+"""A function (input, count) ↦ `count` outputs of the mechanism."""
 DrawPair = Callable[[Any, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
-"""(input, count) ↦ the outputs of two processes that run at the same time."""
+"""A function (input, count) ↦ `count` outputs of each of two simultaneous processes."""
 
 
 @final
@@ -283,13 +283,13 @@ class Subject:
 
     @property
     def first(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The half of the outputs on which events are chosen."""
+        """The first half of the outputs on each input, on which events are chosen."""
         half = self.draws // 2
         return self.outputs[0][:half], self.outputs[1][:half]
 
     @property
     def second(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The half of the outputs on which events are tested."""
+        """The second half of the outputs on each input, on which events are tested."""
         half = self.draws // 2
         return self.outputs[0][half:], self.outputs[1][half:]
 

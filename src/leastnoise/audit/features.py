@@ -137,7 +137,7 @@ def detect_precision(subject: Subject) -> Finding:
 
 
 def _finest_power(index: int) -> Feature:
-    """The largest j for which the output is a multiple of 2^j."""
+    """Label an output by the largest j for which it is a multiple of 2^j."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         exponent, zeros = _significand(outputs[:, index])
@@ -149,7 +149,7 @@ def _finest_power(index: int) -> Feature:
 
 
 def _bits_left(index: int, subject: Subject) -> Feature:
-    """The output's binade, with the number of trailing zeros of its significand."""
+    """Label an output by its binade and the number of trailing zeros of its significand."""
     sizes = np.concatenate([np.abs(outputs[:, index]) for outputs in subject.first])
     sizes = sizes[np.isfinite(sizes)]
     top = int(np.frexp(sizes.max())[1]) if sizes.size else 0
@@ -164,9 +164,9 @@ def _bits_left(index: int, subject: Subject) -> Feature:
 
 
 def _significand(x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The e and t with x = ±M·2^(e−53), 2^52 <= M < 2^53; 2^t is the largest power dividing M.
+    """The exponent e of x = ±M·2^(e−53), 2^52 <= M < 2^53, and the number of trailing zeros of M.
 
-    t is 53 for 0, NaN and ±inf.
+    The number is 53 for 0, NaN and ±inf.
     """
     part, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     whole = np.abs(np.ldexp(part, _SIGNIFICAND)).astype(np.int64)
@@ -240,7 +240,7 @@ def detect_reachability(subject: Subject) -> Finding:
 
 
 def _kind(index: int) -> Feature:
-    """The kind of output: NaN, −inf, inf, whole, or another number."""
+    """Label an output by its kind: NaN, −inf, inf, whole, or another number."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         x = outputs[:, index]
@@ -251,7 +251,7 @@ def _kind(index: int) -> Feature:
 
 
 def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
-    """The position of the output relative to the smallest and largest output on either input."""
+    """Label an output by its position relative to the extreme outputs on either input."""
     finite = [outputs[np.isfinite(outputs)] for outputs in seen]
     ends = [end for part in finite if part.size for end in (part.min(), part.max())]
     cuts = np.unique(np.array(ends))
@@ -284,7 +284,7 @@ def _steps(seen: list[NDArray[np.float64]]) -> list[float]:
 
 
 def _phase(index: int, step: float) -> Feature:
-    """y/step modulo 1, in 32nds, with a separate label for exactly 0."""
+    """Label an output y by y/step modulo 1, in 32nds, with a separate label for exactly 0."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         y = outputs[:, index] / step

@@ -49,7 +49,7 @@ MANY = 0.01  # a value that at least this share of the outputs has gets threshol
 
 
 class ClaimedLaw(ABC):
-    """P(X <= t) for one coordinate of the claimed noise."""
+    """The distribution function P(X <= t) of a coordinate X of the claimed noise, enclosed."""
 
     whole: bool = False
     """True if the noise is only added to whole numbers."""
@@ -128,7 +128,7 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
 
 @final
 class _KnownLaw(ClaimedLaw):
-    """Noise of a known family: P(X <= t) from the enclosed P(X > t), or else from quantiles.
+    """The law of a known family: P(X <= t) from the enclosed P(X > t), or else from quantiles.
 
     notation: Q(p) the quantile of |X|; for symmetric noise P(|X| <= t) is the largest p with Q(p)
     <= t.
@@ -145,7 +145,7 @@ class _KnownLaw(ClaimedLaw):
 
     @property
     def beside(self) -> float:
-        """Half a step on a lattice."""
+        """The largest distance of a threshold: half a lattice step for noise on a lattice."""
         return super().beside if self._step is None else float(self._step) / 2
 
     def _enclose(self, t: float) -> tuple[float, float]:
@@ -183,7 +183,7 @@ class _UserLaw(ClaimedLaw):
         self.spread = max(self.quantile(0.75) - self.quantile(0.25), 1e-300)
 
     def quantile(self, probability: float) -> float:
-        """Bisect, first for the magnitude, then for the point."""
+        """Find the quantile by bisection: first a range that contains it, then the point."""
         if not _MARGIN < probability < 1 - _MARGIN:
             return math.copysign(math.inf, probability - 0.5)
         high = self.spread

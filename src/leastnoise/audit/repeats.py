@@ -233,7 +233,7 @@ def _test_differences(subject: Subject) -> Finding | None:
 
 
 def _difference(i: int, j: int, subject: Subject) -> Feature:
-    """The difference of two coordinates, by its most frequent values."""
+    """Label an output by the difference of two coordinates, if that is a frequent value."""
     seen = [_most_frequent(outputs[:, i] - outputs[:, j]) for outputs in subject.first]
     values = np.unique(np.concatenate(seen))
 

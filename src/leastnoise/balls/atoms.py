@@ -106,7 +106,7 @@ def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floa
 
 
 Point = tuple[Fraction, arb]
-"""ε, and an upper bound on δ(ε)."""
+"""A pair (ε, upper bound on δ(ε))."""
 
 
 def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:

@@ -77,7 +77,7 @@ def ball(number: Fraction | int) -> arb:
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """The predicate "f is below 0" for a search; None if the enclosure contains 0."""
+    """The predicate "f(x) is below 0" for a search; None if the enclosure of f(x) contains 0."""
 
     def below(x: arb) -> bool | None:
         value = f(x)

@@ -46,7 +46,7 @@ class Choice:
 
     @property
     def weight(self) -> Fraction:
-        """The largest change of the score by one row that is added or removed: max(a, 1 − a)."""
+        """The largest change of a score at level a by an added or removed row: max(a, 1 − a)."""
         return max(self.level, 1 - self.level)
 
 

@@ -400,7 +400,7 @@ def _bound_on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bit
 
 
 def _loss(p: int, q: int, bits: int, most: int) -> int:
-    """ln(p/q) in steps of the lattice, rounded up, at most `most`; `most` for q = 0."""
+    """The loss ln(p/q) in steps of the lattice, rounded up, at most `most`; `most` for q = 0."""
     if not q:
         return most
     with precision(PLAIN_BITS):

@@ -187,7 +187,7 @@ class SumsOfCells(Sensitivity):
     def of(
         cls, strategy: StrategyMatrix, norm: StrategyNorm, neighbours: Neighbours, max_rows: int
     ) -> SumsOfCells:
-        """The shifts of the sums of a strategy."""
+        """The sensitivity of the sums of a strategy."""
         rows = [" ".join(map(str, row)) for row in strategy.numerators.tolist()]
         return cls(rows=rows, norm=norm, max_rows=max_rows, neighbours=neighbours)
 

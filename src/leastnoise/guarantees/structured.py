@@ -91,7 +91,7 @@ class Linf(Sensitivity):
     whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """√k·bound in l2, k = min(l0, dimension)."""
+        """The radius: √k·bound in l2, k = min(l0, dimension); in l1 it is known for k = 1 only."""
         moved = min(self.l0, dimension)
         if norm == "integer":
             return self.bound if self.whole and dimension == 1 else None

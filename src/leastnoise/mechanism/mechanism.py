@@ -372,7 +372,7 @@ class Mechanism:
         return Converted(value=Interval(lower, upper), nature=nature)
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
-        """μ² with the sensitivity's roots rounded down and up."""
+        """The pair of μ² with the sensitivity's root rounded down, and with it rounded up."""
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"

@@ -297,7 +297,7 @@ def _halve_towards(
 def raise_shares(
     proportions: NDArray[np.float64], least: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
+    """The shares u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
 
     They maximise Σ proportions_i·ln u_i over all u_i >= least_i. None if the lower bounds sum to
     more than 1.

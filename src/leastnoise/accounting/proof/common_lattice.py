@@ -1,4 +1,4 @@
-"""A common lattice for the losses of several releases: its step and range, from both sides.
+"""A common lattice for the losses of several releases, for bounds from above and from below.
 
 The lattice of most laws follows from their profile δ(ε) (`balls.losses`); some families compute
 their own. Lattices of samples are derived from the lattice of the whole data (`sampled`).
@@ -49,8 +49,8 @@ _MOST_OF_ALL = 1 << 17  # with more points, the window of a sum leaves out too m
 _LARGEST_LOSS = 2**17  # largest loss of a release; it exceeds 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
-_ROUGHLY = Bisection(halvings=6)  # accuracy of the largest loss in a tail
-_EDGE = Bisection(halvings=42)
+_ROUGHLY = Bisection(halvings=6)  # for a largest loss in a negligible tail
+_EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bounded law
 
 
 def make_upper_parts(

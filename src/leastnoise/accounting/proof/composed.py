@@ -159,7 +159,8 @@ def is_gaussian(parts: Sequence[Releases]) -> bool:
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
     """Σk(Δ/σ)² of `parts`: μ² of Gaussian noise, and an upper bound for mixtures of Gaussians.
 
-    Raises NotApplicable for other noise.
+    Shifts are the inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for
+    other noise.
     """
     total = Fraction(0)
     for part in parts:

@@ -111,14 +111,14 @@ class MomentSum:
     def near(
         cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
-        """The nodes for ε near `epsilon`; None if there would be too many."""
+        """Choose the nodes for ε near `epsilon`; None if there would be too many."""
         with precision():
             point = _saddle(laws, float(epsilon))
             return cls._at(laws, point, epsilon, closest) if point else None
 
     @classmethod
     def for_delta(cls, laws: Sequence[LossMoments], delta: float) -> tuple[Self, float] | None:
-        """The nodes for δ near `delta`, and the approximate ε >= 0; None like `near`."""
+        """Choose the nodes for δ near `delta`, and approximate the ε >= 0; None as in `near`."""
         with precision():
             point = _saddle_of(laws, math.log(delta))
         epsilon = max(0.0, point.epsilon) if point else 0.0

@@ -37,7 +37,7 @@ _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / th
 def enclose_sampled(
     profile: Profile, sampling_rate: Fraction, epsilon: Fraction, *, removed: bool
 ) -> arb:
-    """Enclose H_α at α = e^epsilon of the pair for a removed record, or else for an added one.
+    """Enclose H_α, α = e^epsilon, of the pair for a removed record, or for an added record.
 
     `profile` is only called at ε >= 0. It may be a supremum over shifts if `epsilon` >= 0.
     """

@@ -1,4 +1,7 @@
-"""The base of all bodies: gauge, volume, and the moments of the uniform law."""
+"""The base of all bodies: gauge, volume, and the moments of the uniform law.
+
+notation: K a body, N its gauge: N(x) is the smallest t >= 0 for which x lies in t·K.
+"""
 
 from __future__ import annotations
 

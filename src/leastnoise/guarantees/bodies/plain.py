@@ -103,7 +103,7 @@ class _Intervals(Body):
 @final
 @record()
 class Segment(_Intervals):
-    """[−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
+    """The interval [−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
 
     >>> Segment(bound=2).gauge(["-0.5"])
     Fraction(1, 4)
