@@ -68,7 +68,7 @@ class Projections:
 
     @property
     def is_attained(self) -> bool:
-        """True if some noise attains the lower bound for all numbers together: the bound is best."""
+        """True if some noise attains the lower bound for all numbers together."""
         return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
