@@ -164,7 +164,9 @@ class LimitCertificate(TableCertificate):
 
         records = require_type(value, list, where=where)
         if len(records) > MOST_CANDIDATES or any(map(_chooses_limit, records)):
-            raise CertificateRejected("Expected few plans, none of which chooses a limit again.")
+            raise CertificateRejected(
+                f"Expected at most {MOST_CANDIDATES} plans, none of which chooses a limit again."
+            )
         return tuple(PlanCertificate.from_record(plan) for plan in records)
 
 

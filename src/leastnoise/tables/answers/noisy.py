@@ -50,8 +50,9 @@ PARTS_NOTE = (
 )
 SELECTED_NOTE = (
     "If min_count or top chooses groups, their published counts alone decide, which costs no "
-    "budget. Counts of published groups are biased upwards. Each group's interval holds with 95 %, "
-    "whether the group is published or not. Among published groups alone, fewer may hold."
+    "budget. Counts of published groups are biased upwards. Each group's interval holds with "
+    "probability 95 %, whether the group is published or not. Among published groups alone, fewer "
+    "intervals may hold."
 )
 SELECTED_CHECKED = (
     "Groups that min_count or top leaves out are not in the table, so that nobody can check that "
@@ -62,7 +63,7 @@ SUPPRESSED_NOTE = (
     "rows are suppressed so that sums of shown numbers give no suppressed number. Suppressed "
     "numbers can still be bounded, now and then exactly: shown numbers give sums of them, and a "
     "primary count is below the limit. Shown counts are biased upwards a little. Each interval "
-    "holds with 95 %, whether its row is shown or not."
+    "holds with probability 95 %, whether its row is shown or not."
 )
 SUPPRESSED_CHECKED = (
     "Suppressed numbers are not in the tables, so that nobody can check that they were small. "

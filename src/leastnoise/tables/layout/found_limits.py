@@ -127,7 +127,7 @@ def describe(spec: Spec) -> Iterator[str]:
         )
         others = _words.count_noun(units_of_choice(spec, finder), spec.privacy.person)
         yield (
-            f"With 95 % probability, the choice is as good as with {others} more or fewer above "
+            f"With probability 95 %, the choice is as good as with {others} more or fewer above "
             "the limit. If that is a large part of your data, give the choice a larger share."
         )
         return

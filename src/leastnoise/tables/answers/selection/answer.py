@@ -57,14 +57,14 @@ _MISSED = 0.05
 
 _ROUNDS = (
     "Permute-and-flip selects {top:,} of the {groups:,} groups of {name}, with ε = {each} for "
-    "each, whatever number of groups a {person} is in. With 95 %, no group left out has a count "
-    "more than {gap:,} above a selected one. So the {top:,} largest are selected if the next count "
-    "is lower by more than {gap:,}."
+    "each, whatever number of groups a {person} is in. With probability 95 %, no group left out "
+    "has a count more than {gap:,} above the count of a selected group. So the {top:,} largest are "
+    "selected if the next count is lower by more than {gap:,}."
 )
 _FRESH = (
     "The counts of selected groups have noise that was drawn after the selection, for half of the "
-    "query's ε. So the selection doesn't bias them, and each interval holds with 95 % for each "
-    "group that is selected."
+    "query's ε. So the selection doesn't bias them, and each interval holds with probability 95 % "
+    "for each group that is selected."
 )
 _CHECKED = (
     "Groups that selection leaves out are not in the table, so that nobody can check that their "
@@ -127,7 +127,9 @@ class Selection(OfOneQuery):
                 neighbours=layout.neighbours,
             )
         except InvalidArgument as error:
-            raise Refused(f"The query {self.label!r} selects by its part of ε. {error}") from None
+            raise Refused(
+                f"The query {self.label!r} can't select groups with its part of ε. {error}"
+            ) from None
 
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
@@ -197,7 +199,7 @@ class Selected(NoisyAnswer):
 
     @property
     def gap(self) -> int:
-        """With 95 % probability, no omitted count exceeds a selected count by more than this."""
+        """With probability 95 %, no omitted count exceeds a selected count by more than this."""
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4
         return math.floor(math.log(pairs / _MISSED) / float(claim.rate)) + 1
@@ -296,6 +298,6 @@ def _on_page(answered: Selected) -> str:
     claim = answered.selection
     return (
         f"These groups were selected among {claim.candidates:,} by chance, most likely the "
-        "largest. With 95 % probability, no group that isn't shown has a count more than "
+        "largest. With probability 95 %, no group that isn't shown has a count more than "
         f"{answered.gap:,} above a shown group's. The noise of their counts was drawn afterwards."
     )

@@ -122,7 +122,7 @@ def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
     for order in permutations(range(len(cells.axes))):
         if draw_name(cells, order) == name:
             return Chain(order=order, noise=trees_along(cells, (order,)).read(claim, share))
-    raise CertificateRejected(f"Query {name!r}: it names no order of all columns.")
+    raise CertificateRejected(f"Query {name!r}: its name doesn't list all columns in some order.")
 
 
 def find_chain(

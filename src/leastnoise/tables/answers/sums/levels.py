@@ -173,7 +173,7 @@ class Levels(TreeSums):
             _DRAWN.format(column=column, on=on),
             *([_UNLIKE] if any(error.rows is not None for error in self.errors) else []),
             *([FOR_THE_LARGEST] if largest else []),
-            Compared(own=std, **self.others).in_words("The", largest=largest),
+            Compared(own=std, **self.others).in_words("", largest=largest),
             *([] if self.whole_counts is None else self.whole_counts.in_words()),
         ]
 

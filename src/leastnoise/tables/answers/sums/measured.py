@@ -80,7 +80,7 @@ _LEAST_PART = 2e-6
 _MOST_EPSILON = 400  # for geometric noise, whose variance is e^-400 at this ε
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
-    "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}. With a share of "
+    "{subject} is {own:.4g}. With noise in the cells alone it is {cells:.4g}. With a share of "
     "the budget for each table it is {apart:.4g}, but the tables don't add up."
 )
 _NOT_PROVED = (
@@ -106,11 +106,12 @@ class Compared:
     apart: float
     bound: float | None
 
-    def in_words(self, subject: str, *, largest: bool) -> str:
-        """The comparison in sentences that begin with the `subject`."""
+    def in_words(self, statistic: str, *, largest: bool) -> str:
+        """The comparison in sentences; an empty `statistic` isn't named."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
+        subject = f"The {what} of {statistic}" if statistic else f"The {what}"
         text = _COMPARED if self.bound is None else _COMPARED + _BOUND
-        return text.format(of=subject, what=what, **vars(self))
+        return text.format(subject=subject, **vars(self))
 
 
 def pure_family(cells: Layout) -> str:

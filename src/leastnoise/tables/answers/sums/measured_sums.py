@@ -121,7 +121,7 @@ class MeasuredSums(Summed):
             *self.remarks(),
             *([FOR_THE_LARGEST] if largest else []),
             *(
-                compared.in_words(f"Of {label} the" if several else "The", largest=largest)
+                compared.in_words(label if several else "", largest=largest)
                 for label, compared in self.compared.items()
             ),
             *([] if self.whole_counts is None else self.whole_counts.in_words()),

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
 
 WHOLE_NOTE = (
-    "Counts are changed so that they are whole, at least 0 and add up. What small counts gain by "
-    "this, larger counts of the same total lose; how much depends on the counts. Standard "
+    "Counts are changed so that they are whole, at least 0 and add up. This raises small "
+    "counts, and lowers larger counts of the same total; how much depends on the counts. Standard "
     "deviations and intervals describe the noisy counts before this step. So a count may lie "
     "outside its interval."
 )

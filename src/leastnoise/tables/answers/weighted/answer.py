@@ -220,7 +220,7 @@ class AnsweredSums(NoisyAnswer):
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
-            f"The noise of {name} ({noise}) is in {self.noisy_numbers}. All sums are computed "
+            f"For {name}, {noise} noise is added to {self.noisy_numbers}. All sums are computed "
             "from one noisy estimate of the cells, so they are consistent. The root mean square of "
             f"their standard deviations is {error.std:.4g}, the largest is {largest:.4g}; "
             "the ± is the largest. "

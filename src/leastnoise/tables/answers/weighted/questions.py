@@ -160,7 +160,7 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     """
     listed = tuple(axis for axis in axes if isinstance(axis, KeyColumn | Bins))
     if len(listed) < len(axes):
-        raise TypeError("Sums are of listed keys and of bands.")
+        raise TypeError("Named sums need groups by listed keys or by bands.")
     lines = _LINE_END.split(text)
     if not lines[-1]:  # after the end of the last line
         lines.pop()
@@ -245,7 +245,7 @@ def _check_heads(heads: Sequence[str], axes: Sequence[KeyColumn | Bins]) -> None
         raise ValueError(f"Expected a first line with the columns {', '.join(known)}.")
     if len(set(heads)) < len(heads) or not set(heads) <= set(known):
         why = "Expected columns, each once, among"
-        raise ValueError(f"{why} {', '.join(known)}. The first line has others.")
+        raise ValueError(f"{why} {', '.join(known)}. The first line has other columns.")
 
 
 def _name(field: str) -> str:

@@ -135,7 +135,7 @@ class CsvFile(Input):
     def rehearse(self, folder: Path) -> None:
         """Create a pipe; refuse a folder whose name DuckDB takes for a pattern."""
         if parquet_rows.escape_pattern(folder) != folder.absolute().as_posix():
-            raise OSError(f"DuckDB reads no pipe in {folder}, for the letters in its name.")
+            raise OSError(f"DuckDB can't read a pipe in {folder}: its name has pattern letters.")
         pipe.make_pipe(folder / "rehearsal")
 
 
