@@ -56,7 +56,7 @@ class Total(ColumnStatistic):
 
     @final
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
-        """The weighted sum of the numbers, ± the half-width of its noise."""
+        """The weighted sum, its standard deviation, and the sum ± the half-width of its noise."""
         first, *others = (
             weight * number
             for weight, number in zip(self.weights(ingredients), numbers, strict=True)

@@ -65,7 +65,7 @@ class Sheet(Input):
                 yield self._choose(book).iter_rows()
 
     def _choose(self, book: Any) -> Any:
-        """The sheet to read of an open workbook. Its stated size, which may be wrong, is dropped."""
+        """The sheet to read of an open workbook. Its stated size, which may be wrong, is reset."""
         sheets = {sheet.title: sheet for sheet in book.worksheets}
         if self.sheet is None and len(sheets) != 1:
             names = ", ".join(map(repr, sheets))
