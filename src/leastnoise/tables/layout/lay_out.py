@@ -144,7 +144,7 @@ def reads_tree(spec: Spec, query: Query) -> bool:
 
 
 def tree_count(spec: Spec, query: Query) -> Count | None:
-    """The count from a tree of quantiles, if it decides which groups are published.
+    """The count from a tree of quantiles that decides which groups are published; else None.
 
     It decides if quantiles use a tree and the query has no count. With quantiles of several
     columns, the tree of the first column decides.
