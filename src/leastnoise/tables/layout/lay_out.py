@@ -64,6 +64,7 @@ def lay_out_tree(
     The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
     the bounding, or the reason why no bounding fits. With `whole` the rows of a person over a limit
     count as whole rows, rounded towards 0 in each cell, so that noise in whole numbers hides them.
+    Raises LayoutError without a bounding, or if sums can't be exact.
     """
     ((position, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (position,), [needs], needs, part="")
@@ -143,7 +144,7 @@ def reads_tree(spec: Spec, query: Query) -> bool:
 
 
 def tree_count(spec: Spec, query: Query) -> Count | None:
-    """The count from a tree of quantiles, if it decides which groups are published.
+    """The count from a tree of quantiles that decides which groups are published; else None.
 
     It decides if quantiles use a tree and the query has no count. With quantiles of several
     columns, the tree of the first column decides.
@@ -217,7 +218,7 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
 
     A person is over a limit if ΣI² (in a ball), or the sum of the cells' largest |I|, exceeds it.
     Clamped coordinates keep both sums below 2^53, where float64 adds whole numbers without
-    rounding, and totals of 2^34 persons below 2^63.
+    rounding, and totals of 2^34 persons below 2^63. Raises LayoutError for too few bits.
     """
     if isinstance(bounding, FirstCells):
         return 0
