@@ -324,7 +324,7 @@ DIMENSION = takes(dimension_of, of_record=True)
 def points_of(x: ArrayLike, *, dimension: int) -> NDArray[np.float64]:
     """Points of shape (..., dimension) as floats.
 
-    The values are never refused: a density has a value everywhere.
+    The values aren't checked, since a density has a value everywhere.
 
     Args:
         x: The points.

@@ -298,7 +298,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """Lower bounds on P and upper bounds on Q, for parts of items."""
+    """Lower bounds on the masses of P and upper bounds on the masses of Q, by parts of items."""
     table = _table(law, shift, beyond=14)
     row = table.row(shift)
     pieces = QuinticSums(table=table, still=table.row(Fraction(0)))

@@ -181,7 +181,7 @@ def truncated_k_staircase_sampler(
 
 
 def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
-    """An integer k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
+    """Draw an integer k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
 
     def weights_of_steps() -> Callable[[int], arb]:
         a, slope = ball(first), ball(-decay)
