@@ -107,7 +107,7 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """A table that covers P, except for a mass of 1e-38."""
+    """A table of the density f(y + φ) that covers all of its mass, except for 1e-38."""
     far = math.ceil(14 + longest)
     return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
 

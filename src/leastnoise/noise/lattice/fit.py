@@ -120,9 +120,9 @@ class Program:
         )
 
     def _move(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
-        """The point after a part of the step in which positive numbers stay positive, and the part.
+        """Move by a part of the step in which positive numbers stay positive; return both.
 
-        The part is at most 1, the whole step.
+        The part is at most 1, which is the whole step.
         """
         relative = (
             step.masses,

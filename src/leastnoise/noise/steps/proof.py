@@ -111,7 +111,7 @@ def geometric_beyond(noise: Geometric, t: Fraction, coordinate: int = 0) -> arb:
 
 
 def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
-    """The largest loss, as for a staircase, under integer shifts."""
+    """The largest loss under integer shifts up to `shift`, as for a staircase."""
     return noise.decay * math.ceil(math.floor(shift) / noise.scale)
 
 

@@ -359,7 +359,7 @@ def difference_quantile(
 def _tail_of_two(
     noise: BodyNoise, coordinates: tuple[int, int], boxes: tuple[BoxIn, BoxIn], ratio: float
 ) -> Callable[[float], float] | None:
-    """The function t ↦ P(|X_i − ratio·X_j| > t·scale), both of one block; None if unknown."""
+    """The function t ↦ P(|X_i − ratio·X_j| > t·scale) for numbers of one block; None if unknown."""
     box, second = boxes
     bound, second_bound = box.bound, ratio * second.bound
     if coordinates[0] == coordinates[1]:

@@ -234,7 +234,7 @@ class Gathered(Reals):
 
 
 def scale_by(unit: Fraction, reals: Reals) -> Reals:
-    """The numbers unit·x."""
+    """The numbers unit·x for each x in `reals`."""
     return Affine(parts=reals, centre=Fraction(0), half=unit)
 
 

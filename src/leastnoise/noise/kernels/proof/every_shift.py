@@ -117,7 +117,7 @@ class _ShiftSearch:
         return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
 
     def _examine(self, shift: Fraction) -> ShiftValues:
-        """The bounds at one shift, in closed form where possible; `best` rises to H if lower."""
+        """The bounds at one shift, in closed form where possible; they may raise `best`."""
         look = self._divergence.look(shift)
         exact = self._closed_form(shift)
         if exact is not None:

@@ -70,7 +70,7 @@ class Divergence:
         return self.table.row(Fraction(0))
 
     def look(self, shift: Fraction) -> ShiftValues:
-        """The bounds at `shift`, 0 <= shift <= longest."""
+        """The bounds on H and D at `shift`, 0 <= shift <= longest."""
         row = self.table.row(shift)
         quintics = self._pieces.of(shift, row, 1.0, -self.c)
         errors = quintics.errors + LEFT_OUT
