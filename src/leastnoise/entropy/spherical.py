@@ -62,7 +62,7 @@ class _RadiusPart(LazyReal):
 
 @final
 class SphericalSampler(Sampler):
-    """Draws of all coordinates at once, which come in order: pairs, then the odd coordinate."""
+    """A sampler of R·D. The coordinates of the pairs come first, in order, and an odd one last."""
 
     def __init__(self, radius: LazyReal, dimension: int, entropy: Entropy) -> None:
         pairs = dimension // 2

@@ -219,7 +219,7 @@ class StepAccountant:
     def more_steps(self, *, epsilon: Exact, delta: Exact) -> int:
         """The number of further steps that fit a budget for all steps together.
 
-        The returned number is proved to fit; one more isn't. At most 10⁷ steps are counted.
+        The returned number is proved to fit; one more step isn't. At most 10⁷ steps are counted.
 
         Args:
             epsilon: Privacy budget ε of all steps.

@@ -70,7 +70,10 @@ class TreeOffer:
         return [[law.variance for law in level] for level in node_laws(noise)]
 
     def logs(self, branches: tuple[int, ...], nodes: ByPosition, *, largest: bool) -> list[float]:
-        """The ln of the mean variance of each table, or of every variance if `largest` is true."""
+        """For each table the ln of its mean variance, times its weight.
+
+        If `largest` is true, the ln of every variance in every table instead.
+        """
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
         logs = np.log(np.maximum(weighed, LEAST_VARIANCE))

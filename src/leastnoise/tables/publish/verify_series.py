@@ -36,7 +36,7 @@ def numbered_folders(path: Path) -> list[Path]:
 def verify_series(
     path: str | Path, *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> list[VerifiedRelease]:
-    """Verify every release in the output folder of a series, and that they fit each other.
+    """Verify every release in the output folder of a series, and check that releases fit together.
 
     All releases have the same certificate and plan. Each running total is exactly the previous
     total plus the count, and each release has the digest of the previous one. A release may be
