@@ -5,9 +5,8 @@
 >>> best.noise.name, round(best.mse, 3)
 ('generalized-gamma', 48.492)
 
-What `__init__.pyi` lists is all that is public: noise families are in `leastnoise.noise`, errors in
-`leastnoise.errors`. Each is imported when it is first used, so that importing leastnoise costs
-nothing.
+`__init__.pyi` lists all public names. Noise families are in `leastnoise.noise`, and errors in
+`leastnoise.errors`. Each name is imported on its first use, so that `import leastnoise` is fast.
 """
 
 import lazy_loader

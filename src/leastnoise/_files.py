@@ -102,10 +102,10 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def try_file(path: Path) -> None:
-    """Raise InvalidInput if the missing file `path` can't be written. Leaves no trial file.
+    """Raise InvalidInput if `path`, which doesn't exist yet, can't be written.
 
-    If the folder is missing, too, the trial file is written to the nearest existing folder above
-    it.
+    The trial file is removed. If the folder is missing, too, the trial is in the nearest existing
+    folder above it.
     """
     folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     trial = folder / path.name

@@ -50,8 +50,8 @@ _CONVERTER, _DERIVED, _SCALES, _FIRST = "converter", "derived", "scales", "first
 class Converter(Generic[Given, Kept]):
     """The conversion of a field's argument by `function(argument, name=…, **options)`.
 
-    With `of_record`, the function also receives `record=…`. Converters are never called with an
-    argument alone: type checkers read the accepted type from that signature.
+    With `of_record`, the function also receives `record=…`. `__call__` only serves type checkers,
+    which read the accepted type from its signature.
     """
 
     function: Callable[..., Kept]
@@ -193,7 +193,8 @@ def record(
 
 
 _Step = tuple[str, Callable[..., Any], bool, bool]
-"""A field's name, the function for its value, and two flags: has an argument, needs the record."""
+"""A field's name, the function for its value, and two flags. The flags are True if the field is an
+argument, and if the function needs the record."""
 
 
 def _make_post_init(

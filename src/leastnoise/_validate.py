@@ -34,8 +34,8 @@ from leastnoise.errors import MOST_SHOWN, InvalidArgument, is_short, show_value
 
 MAX_DIMENSION = 10**9
 MAX_COUNT = 2**53
-"""The most releases that are composed: floats are exact for whole numbers up to here, and proofs
-use the count as an exponent."""
+"""The largest number of releases that are composed: floats are exact for whole numbers up to here,
+and proofs use the count as an exponent."""
 
 NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
@@ -257,7 +257,7 @@ def instance(
 ) -> T:
     """Return `value` if it is an instance of `kind`.
 
-    `like` names the kind in the error: "a Budget".
+    Raises InvalidArgument otherwise; `like` names the kind in the error: "a Budget".
     """
     if isinstance(value, kind):
         return value

@@ -146,7 +146,7 @@ def round_down(value: Fraction | float) -> str:
 
 
 def format_guarantee(epsilon: Fraction, delta: Fraction, rho: Fraction | None = None) -> str:
-    """Format the guarantee of ε and δ as people write it, rounded up, and of ρ if it has one.
+    """Format the guarantee (ε, δ) as people write it, rounded up; ρ comes first if it is given.
 
     >>> format_guarantee(Fraction(1), Fraction(1, 10**8))
     '(1, 1e-8)-DP'

@@ -153,7 +153,7 @@ def _scale(least: Noise, widening: Fraction) -> Noise:
 
 
 def find_law_for_several(family: type[Noise], question: Question, search: Search | None) -> Noise:
-    """Find the law of `family` for a worst shift of 1 if all compositions are accounted for.
+    """Find the law of `family` that meets the budget of several releases, for a worst shift of 1.
 
     `search` finds the law for one release for families whose registration has no search. Raises
     NotApplicable if the family can't serve several releases, Refused if sampling alone meets the
@@ -188,7 +188,7 @@ def find_log_delta_gap(
 
 
 def find_gaussian(budget: Budget) -> Noise:
-    """Find the smallest Gaussian noise for one number and a shift of 1, to compare others with."""
+    """Find the smallest Gaussian noise for one number and a shift of 1, as a yardstick."""
     return part_of(family_named("gaussian"), "fit")(Question(budget=budget))
 
 
@@ -245,7 +245,7 @@ class ProvedSeveral(SeveralReleases):
 # Scale the noise of several queries by one factor, so that together they just meet a budget.
 
 
-_COARSE = 32  # lattice steps in a standard deviation: these bounds are proved too, 0.03 % above
+_COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % larger
 _RELATIVE = 1e-4  # relative accuracy of the factor
 
 

@@ -40,7 +40,7 @@ from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.question import ProvedDelta, Releases
 
 ACCURACY = "1e-5"
-"""Default for the width of an interval around ε, relative to ε."""
+"""The default of `accuracy`: the width of an interval around ε, relative to ε."""
 _SAME_TILT = 0.2  # tilts this close (relative) give nearly the same bound
 _ROOT_WIDTH = 1e-13  # accuracy of a root: relative in ε, or absolute in ln δ
 
@@ -131,7 +131,7 @@ class Composition:
 
         A test decides from the outputs if a record is in the data. The two hypotheses give
         different curves for Poisson samples only. The intervals get narrower with more `epsilons`
-        near −T′(α) = e^ε; `accounting.curves` has the formulas.
+        near the ε with e^ε = −T′(α); `accounting.curves` has the formulas.
 
         Args:
             alphas: Type I errors: largest probabilities, in [0, 1], of rejecting a true null
@@ -184,8 +184,8 @@ class Composition:
 
         Args:
             delta: Privacy budget δ, 0 ≤ δ < 1, as an exact decimal or a float.
-            accuracy: The work ends once the interval is narrower than this, relative to ε, or at
-                the lattice of `points_per_std`. With 0 that lattice is always used.
+            accuracy: The search ends once the width of the interval, relative to ε, is at most
+                this, or at the lattice of `points_per_std`. With 0 that lattice is always used.
 
         Returns:
             An interval that contains ε(delta); `upper` is guaranteed.
@@ -215,8 +215,8 @@ class Composition:
         return self._by_lattices(wanted, float(enough))
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
-        """Enclose ε(delta) by moments; None if that would take too many nodes."""
-        least_delta = Fraction(1, 10**300)  # the smallest δ that floats represent
+        """Enclose ε(delta) by moment generating functions; None if that takes too many nodes."""
+        least_delta = Fraction(1, 10**300)  # below it, δ nears the end of the floats' range
         if delta < least_delta:
             return None
         inner, outer = (laws_of(self.parts, inner=side) for side in (True, False))
@@ -241,7 +241,7 @@ class Composition:
             coarser = coarser if coarser >= 1.5 else 1.0
 
     def _enclose_direction(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
-        """Enclose ε(delta) of one pair of neighbours: a record is `removed`, or else added."""
+        """Enclose ε(delta) for a record that is removed, or added if `removed` is False."""
         points = self.points_per_std
         upper = make_upper_parts(
             self.parts, points_per_std=points, removed=removed, coarser=coarser

@@ -3,9 +3,10 @@
 notation (theory/accounting.md §5): pure ε₀; ρ-zCDP; (α, τ)-RDP; μ-GDP; (ε, δ). All statements are
 about the same neighbours as before, add-remove or replace-one.
 
-Every result states its nature. EXACT: some mechanism with the first guarantee needs that much, so
-nothing smaller holds for all. UPPER_BOUND: it holds for all, but may not be the smallest. There is
-no approximation by a limit theorem here, and no ρ-zCDP ⇒ √(2ρ)-GDP, which is false.
+Every result states its nature. EXACT: some mechanism with the given guarantee attains the number,
+so no smaller number holds for all such mechanisms. UPPER_BOUND: the number holds for all, but a
+smaller one may hold too. There is no approximation by a limit theorem here, and no ρ-zCDP ⇒
+√(2ρ)-GDP, which is false.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from leastnoise.numerics.searches import minimise
 
 
 class Nature(StrEnum):
-    """The tightness of a conversion."""
+    """The tightness of a conversion: EXACT or UPPER_BOUND, as the module's docstring defines."""
 
     EXACT = "exact"
     UPPER_BOUND = "upper bound"
@@ -128,9 +129,10 @@ def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
 
 
 def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
-    """The Rényi divergence of `order` α of ε₀-privacy, attained by randomized response.
+    """The largest Rényi divergence τ of `order` α under ε₀-privacy.
 
-    It is log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
+    It is log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀), attained by
+    randomized response.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -152,7 +154,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
 
 
 def zcdp_of_pure(pure: Exact) -> Converted:
-    """ρ = ε₀²/2 of ε₀-privacy.
+    """The ρ = ε₀²/2 of zCDP that ε₀-privacy implies.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -173,7 +175,9 @@ def zcdp_of_pure(pure: Exact) -> Converted:
 
 
 def gdp_of_pure(pure: Exact) -> Converted:
-    """μ = −2Φ⁻¹(1/(1 + e^ε₀)) of ε₀-privacy: the sign of N(±μ/2, 1) is randomized response.
+    """The μ = −2Φ⁻¹(1/(1 + e^ε₀)) that ε₀-privacy implies.
+
+    Randomized response attains it, as the sign of N(±μ/2, 1).
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -242,7 +246,7 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 
 
 def zcdp_of_gdp(mu: Exact) -> Converted:
-    """ρ = μ²/2 of μ-GDP, attained by N(μ, 1) against N(0, 1).
+    """The ρ = μ²/2 of zCDP that μ-GDP implies, attained by N(μ, 1) against N(0, 1).
 
     Args:
         mu: μ, 0 < μ <= 700.
@@ -260,7 +264,7 @@ def zcdp_of_gdp(mu: Exact) -> Converted:
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
-    """τ = αρ of ρ-zCDP at `order` α, attained by N(μ, 1) with μ²/2 = ρ.
+    """The τ = αρ that ρ-zCDP implies at `order` α, attained by Gaussian noise.
 
     Args:
         rho: ρ, 0 < ρ <= 700.
@@ -300,7 +304,7 @@ def delta_of_rdp(tau: Exact, *, order: Exact, epsilon: Exact) -> Converted:
 
 
 def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
-    """The ε at which `delta_of_rdp` gives `delta`, or 0.
+    """The ε at which `delta_of_rdp` gives `delta`, or 0 if that ε is negative.
 
     Args:
         tau: τ, 0 < τ <= 700.
@@ -320,7 +324,7 @@ def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
 def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
     """The smallest `delta_of_rdp` over orders α with τ = αρ.
 
-    The best order is searched in floats; any order is right.
+    The best order is searched in floats; the bound holds for any order.
 
     Args:
         rho: ρ, 0 < ρ <= 700.
@@ -339,7 +343,7 @@ def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
 def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
     """The smallest `epsilon_of_rdp` over orders α with τ = αρ.
 
-    The best order is searched in floats; any order is right.
+    The best order is searched in floats; the bound holds for any order.
 
     Args:
         rho: ρ, 0 < ρ <= 700.

@@ -35,7 +35,7 @@ _FAR = -LOG_ZERO  # stands for ln 0 and ln ∞, beyond the logarithm of every va
 _HARDLY = 1e-300  # stands for an undecided comparison whose floats are equal
 
 Proved = Callable[[Fraction], ProvedDelta]
-"""The proved bounds on δ at an ε."""
+"""ε ↦ the proved bounds on δ(ε)."""
 
 
 def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval:
@@ -96,7 +96,7 @@ def no_epsilon() -> NotApplicable:
 
 
 def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
-    """The largest ε, searched from `near`, at which δ is proved to be above `delta`; or 0."""
+    """The largest ε, searched from `near`, with δ proved to be above `delta`; 0 without such ε."""
     if near < _LEAST_EPSILON:
         return 0.0
 
@@ -115,7 +115,7 @@ def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
 
 
 def _log_ratio(bounds: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
-    """Approximate ln of a bound on δ over `delta`, which guides the search."""
+    """Approximate ln(bound/`delta`) for one of the bounds on δ, which guides the search."""
     bound = bounds.upper if upper else bounds.lower
     if not bound.is_finite():
         return _FAR if upper else -_FAR
@@ -145,7 +145,10 @@ def _log_ratio(bounds: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
 
 
 class Null(StrEnum):
-    """The null hypothesis of a test: the record is in the data, or isn't, or the worse."""
+    """The null hypothesis of a test: the record is in the data, or it isn't, or either of the two.
+
+    With EITHER, the hypothesis with the smaller type II error counts.
+    """
 
     WITH = "with"
     WITHOUT = "without"

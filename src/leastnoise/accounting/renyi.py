@@ -41,7 +41,7 @@ def rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
 
 
 def rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
-    """The ε at which `rdp_delta` gives `delta`, or 0."""
+    """The ε at which `rdp_delta` gives `delta`, or 0 if that ε is negative."""
     with precision(AMPLE_BITS):
         epsilon = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
         return epsilon.max(arb(0))

@@ -13,7 +13,7 @@ from leastnoise.noise.question import Releases
 
 
 def budget_of_rho(rho: Fraction, delta: Fraction) -> Budget:
-    """The smallest ε, rounded up to six digits, at which Gaussian noise with this ρ has `delta`.
+    """The budget (ε, `delta`) that Gaussian noise with this ρ needs; ε is rounded up to six digits.
 
     Draws of Gaussian noise with ρᵢ = Δᵢ²/2σᵢ² compose to one Gaussian with Δ²/σ² = 2Σρᵢ, whose
     profile is known exactly (Balle & Wang 2018, Theorem 8). Raises InvalidArgument for an ε above

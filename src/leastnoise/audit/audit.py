@@ -64,12 +64,12 @@ def audit_mechanism(
     | `noise` | the claimed law of the noise, by P(Y > u) at fixed u |
     | `sensitivity` | the claimed sensitivity, by the centres of the outputs |
     | `precision` | (ε, δ), by the last bits of floats |
-    | `reachability` | (ε, δ), by outputs that only one input has |
+    | `reachability` | (ε, δ), by outputs that only one input can produce |
     | `repeats` | independent draws, in calls, forks, threads, processes and coordinates |
 
     A mechanism without findings isn't proved private (docs/audit.md). All randomness is the
-    mechanism's own. For forks, this process is forked; exceptions of the mechanism in a fork aren't
-    caught.
+    mechanism's own. To test forks, this process is forked; a fork in which the mechanism raises an
+    exception is left out.
 
     Args:
         mechanism: `mechanism(input, count)` returns `count` independent outputs, shape (count,) or
@@ -155,7 +155,7 @@ def examine(
     score: Callable[[Any], Any] | None = None,
     draw_pair: DrawPair | None = None,
 ) -> Audit:
-    """Draw on both inputs, and run the detectors."""
+    """Draw outputs on both inputs, and run the detectors; `draw_pair` is as in `Subject`."""
     first, second = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
     if first.shape != second.shape:
         raise InvalidArgument(
@@ -241,8 +241,8 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
 def draws_of(mechanism: Mechanism) -> Draw:
     """A function that draws outputs of `mechanism`, many at once if the noise allows.
 
-    Independent draws of noise for one number, and draws with independent coordinates, are
-    coordinates of one longer draw, by the code and rounding of a release.
+    Draws with independent coordinates are parts of one longer draw, which the code of a release
+    draws and rounds.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
     family = registered_family(type(noise))
@@ -268,12 +268,15 @@ def _as_one_vector(mechanism: Mechanism, value: Any, count: int) -> NDArray[np.f
 
 
 def draw_one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
-    """A function that draws many outputs from a mechanism that returns one."""
+    """A function that draws many outputs from a mechanism that returns one output per call."""
     return lambda value, count: np.array([mechanism(value) for _ in range(count)])
 
 
 def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
-    """0 and Δ, or vectors that differ by Δ in one coordinate; None if Δ isn't known."""
+    """Two default inputs, 0 and the claimed sensitivity Δ; None if Δ isn't known.
+
+    In more dimensions they are vectors that differ by Δ in one coordinate.
+    """
     bound = getattr(claim.sensitivity, "bound", None)
     if bound is None:
         return None

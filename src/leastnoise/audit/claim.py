@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Distribution = Callable[[float], float]
-"""t ↦ P(X <= t), with an error of at most 1e-9."""
+"""A function t ↦ P(X <= t) of the noise X, with an error of at most 1e-9."""
 
 
 @final
@@ -128,7 +128,7 @@ class Finding:
         verdict: "violation", "nothing found" or "not tried".
         claim: The tested claim, as text; a violation refutes it.
         statement: The evidence, as a sentence.
-        error: Largest probability of a violation for a mechanism that keeps its claims.
+        error: Largest probability of the verdict "violation" for a mechanism that keeps its claims.
         would_detect: A sentence on the size of a violation that would have been found with
             probability >= 99 %, by the same bounds and events.
         epsilon_lower: Lower bound on the mechanism's ε at the claimed δ; None if not tested.
@@ -245,15 +245,15 @@ class Audit:
 
 
 Draw = Callable[[Any, int], Any]
-"""(input, count) ↦ `count` outputs."""
+"""A function (input, count) ↦ `count` outputs of the mechanism."""
 DrawPair = Callable[[Any, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
-"""(input, count) ↦ the outputs of two processes that run at the same time."""
+"""A function (input, count) ↦ `count` outputs of each of two simultaneous processes."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """The input of every detector.
+    """The input of every detector: the claim, two neighbouring inputs and the outputs on them.
 
     `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `error` is the
     detector's error level. `draw_pair` is set for a mechanism that is a command.
@@ -283,13 +283,13 @@ class Subject:
 
     @property
     def first(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The half of the outputs on which events are chosen."""
+        """The first half of the outputs on each input, on which events are chosen."""
         half = self.draws // 2
         return self.outputs[0][:half], self.outputs[1][:half]
 
     @property
     def second(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The half of the outputs on which events are tested."""
+        """The second half of the outputs on each input, on which events are tested."""
         half = self.draws // 2
         return self.outputs[0][half:], self.outputs[1][half:]
 

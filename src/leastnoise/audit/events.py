@@ -55,9 +55,9 @@ class Feature:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """The event S: the output's label is one of the `chosen`. It is likelier on input `likely`.
+    """The event S that the label of the output is in `chosen`, a mask over all labels.
 
-    `likely` is the index of the input, 0 or 1.
+    `likely` is the index, 0 or 1, of the input on which S is likelier in the first half.
     """
 
     feature: Feature
@@ -71,11 +71,11 @@ class Event:
 
 
 def choose(features: Sequence[Feature], subject: Subject) -> tuple[Event, ...]:
-    """Choose the most promising events on the first half, at most ten.
+    """Choose at most ten events by the first half of the outputs: the most promising ones.
 
     For each input these are the best events at a fixed grid of ε (0, ε/2, ε, 2ε), and the event
-    with the largest ratio. The promise predicts, in floats, the bounds on the second half; it
-    proves nothing.
+    with the largest ratio. The promise of an event is a float that predicts its bounds on the
+    second half; it proves nothing.
     """
     best: dict[tuple[int, int], tuple[float, Event]] = {}
     for feature in features:
@@ -93,7 +93,10 @@ def choose(features: Sequence[Feature], subject: Subject) -> tuple[Event, ...]:
 def _find_best(
     likely: NDArray[np.int64], other: NDArray[np.int64], feature: Feature, subject: Subject
 ) -> list[tuple[int, tuple[float, NDArray[np.bool_]]]]:
-    """The best union of labels for each aim, as (aim, (promise, chosen labels))."""
+    """The best union of labels for each aim, as (aim, (promise, chosen labels)).
+
+    The aims 0 to 3 are the values of ε that `choose` lists; aim 4 is the ratio.
+    """
     from scipy.special import ndtri  # noqa: PLC0415 (so that `leastnoise --help` stays fast)
 
     z = -float(ndtri(float(subject.error) / 40))
@@ -117,7 +120,10 @@ def _find_best(
 def _orders(
     likely: NDArray[np.int64], other: NDArray[np.int64], *, ordered: bool
 ) -> list[NDArray[np.intp]]:
-    """The orders in which labels are merged: by ratio, and from either end."""
+    """The orders in which labels are merged: by ratio, and for ordered labels along the line.
+
+    Along the line means from either end, from the middle, and from both ends at once.
+    """
     orders = [np.argsort(-(likely + 0.5) / (other + 0.5), kind="stable")]
     if ordered:
         every = np.arange(likely.size)
@@ -129,7 +135,7 @@ def _orders(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """A tested event: `likely` is p₋ and `other` is q₊; the lower bounds on ε and δ follow."""
+    """A tested event: `likely` is p₋, `other` is q₊, and the bounds on ε and δ follow from them."""
 
     event: Event
     likely: float

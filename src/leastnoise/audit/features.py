@@ -14,10 +14,10 @@ two tests:
 - Textbook Laplace noise is ±b·ln(k/2^53) for a whole k. The test looks for a k that gives exactly
   the output y from the input x.
 
-**reachability**: outputs that one input can have and the other can't. Features are the kind of
+**reachability**: outputs that one input can produce and the other can't. Features are the kind of
 number (NaN, ±inf, whole), the position relative to the range on the other input, and the position
 between neighbouring multiples of a step. Steps are powers of two below the outputs' spread, and a
-step that the outputs show. The last finds a grid that moves with the data.
+step that the outputs show. The outputs' own step reveals a grid that moves with the data.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _check_results(score: Callable[[NDArray[np.float64]], object]) -> Score:
 
 
 def _cut(name: str, score: Score, subject: Subject) -> Feature:
-    """The intervals between quantiles of the score, and an extra cell for NaN."""
+    """Cut the range of the score into cells at quantiles, with an extra cell for NaN."""
     edges: list[NDArray[np.float64]] = []
     for outputs in subject.first:
         scores = score(outputs)
@@ -117,7 +117,7 @@ def _cut(name: str, score: Score, subject: Subject) -> Feature:
 
 
 def _quantile_indices(size: int) -> NDArray[np.intp]:
-    """Indices at equal distances, and 0, 1, 2, 4, … from either end."""
+    """Indices of sorted scores: at equal distances, and 0, 1, 3, 7, … from either end."""
     middle = np.linspace(0, size - 1, 200).astype(np.intp)
     ends = (1 << np.arange(max(1, size.bit_length() - 1))) - 1
     ends = ends[ends < size]
@@ -137,7 +137,7 @@ def detect_precision(subject: Subject) -> Finding:
 
 
 def _finest_power(index: int) -> Feature:
-    """The largest j for which the output is a multiple of 2^j."""
+    """Label an output by the largest j for which it is a multiple of 2^j."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         exponent, zeros = _significand(outputs[:, index])
@@ -149,7 +149,7 @@ def _finest_power(index: int) -> Feature:
 
 
 def _bits_left(index: int, subject: Subject) -> Feature:
-    """The output's binade, with the number of trailing zeros of its significand."""
+    """Label an output by its binade and the number of trailing zeros of its significand."""
     sizes = np.concatenate([np.abs(outputs[:, index]) for outputs in subject.first])
     sizes = sizes[np.isfinite(sizes)]
     top = int(np.frexp(sizes.max())[1]) if sizes.size else 0
@@ -164,9 +164,9 @@ def _bits_left(index: int, subject: Subject) -> Feature:
 
 
 def _significand(x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The e and t with x = ±M·2^(e−53), 2^52 <= M < 2^53; 2^t is the largest power dividing M.
+    """The exponent e of x = ±M·2^(e−53), 2^52 <= M < 2^53, and the number of trailing zeros of M.
 
-    t is 53 for 0, NaN and ±inf.
+    The number is 53 for 0, NaN and ±inf.
     """
     part, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     whole = np.abs(np.ldexp(part, _SIGNIFICAND)).astype(np.int64)
@@ -176,9 +176,10 @@ def _significand(x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def _laplace_inversion(subject: Subject) -> Feature | None:
-    """The inputs from which textbook Laplace noise can reach the output; None if unknown.
+    """Label an output by the inputs from which textbook Laplace noise can reach it.
 
-    The scale is the claimed noise's, or Δ/ε.
+    The scale is the claimed noise's, or Δ/ε. None for vectors, or if the inputs or the scale aren't
+    known.
     """
     centres, claimed = subject.centres, _laplace_scale(subject)
     if centres is None or claimed is None or subject.dimension != 1:
@@ -239,7 +240,7 @@ def detect_reachability(subject: Subject) -> Finding:
 
 
 def _kind(index: int) -> Feature:
-    """The kind of output: NaN, −inf, inf, whole, or another number."""
+    """Label an output by its kind: NaN, −inf, inf, whole, or another number."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         x = outputs[:, index]
@@ -250,7 +251,7 @@ def _kind(index: int) -> Feature:
 
 
 def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
-    """The position of the output relative to the smallest and largest on either input."""
+    """Label an output by its position relative to the extreme outputs on either input."""
     finite = [outputs[np.isfinite(outputs)] for outputs in seen]
     ends = [end for part in finite if part.size for end in (part.min(), part.max())]
     cuts = np.unique(np.array(ends))
@@ -283,7 +284,7 @@ def _steps(seen: list[NDArray[np.float64]]) -> list[float]:
 
 
 def _phase(index: int, step: float) -> Feature:
-    """y/step modulo 1, in 32nds, with a separate label for exactly 0."""
+    """Label an output y by y/step modulo 1, in 32nds, with a separate label for exactly 0."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         y = outputs[:, index] / step

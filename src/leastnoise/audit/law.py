@@ -4,8 +4,8 @@ It is computed in balls for families that provide P(X > t). For other families i
 their quantiles, which are floats accurate to about 1e-10, and a user's distribution is called. In
 both cases 1e-9 is added on either side.
 
-Noise counts as the claimed noise if it differs from it by at most 2^-20 of its spread, for any
-reason, such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
+A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread, for any reason,
+such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
 
 A number near the middle of the outputs is subtracted first, so that thresholds and centres are near
 0, where floats are dense: near 1e17 no float lies between two neighbouring outputs.
@@ -49,12 +49,12 @@ MANY = 0.01  # a value that at least this share of the outputs has gets threshol
 
 
 class ClaimedLaw(ABC):
-    """P(X <= t) for one coordinate of the claimed noise."""
+    """The distribution function P(X <= t) of a coordinate X of the claimed noise, enclosed."""
 
     whole: bool = False
     """True if the noise is only added to whole numbers."""
     on_whole_numbers: bool = False
-    """True if its outputs are whole numbers, too."""
+    """True if the noise itself is a whole number, too."""
     spread: float
     """The approximate standard deviation."""
 
@@ -128,7 +128,7 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
 
 @final
 class _KnownLaw(ClaimedLaw):
-    """Noise of a known family: P(X <= t) from the enclosed P(X > t), or else from quantiles.
+    """The law of a known family: P(X <= t) from the enclosed P(X > t), or else from quantiles.
 
     notation: Q(p) the quantile of |X|; for symmetric noise P(|X| <= t) is the largest p with Q(p)
     <= t.
@@ -145,7 +145,7 @@ class _KnownLaw(ClaimedLaw):
 
     @property
     def beside(self) -> float:
-        """Half a step on a lattice."""
+        """The largest distance of a threshold: half a lattice step for noise on a lattice."""
         return super().beside if self._step is None else float(self._step) / 2
 
     def _enclose(self, t: float) -> tuple[float, float]:
@@ -183,7 +183,7 @@ class _UserLaw(ClaimedLaw):
         self.spread = max(self.quantile(0.75) - self.quantile(0.25), 1e-300)
 
     def quantile(self, probability: float) -> float:
-        """Bisect, first for the magnitude, then for the point."""
+        """Find the quantile by bisection: first a range that contains it, then the point."""
         if not _MARGIN < probability < 1 - _MARGIN:
             return math.copysign(math.inf, probability - 0.5)
         high = self.spread
@@ -213,8 +213,9 @@ class _UserLaw(ClaimedLaw):
 class Sample:
     """Outputs of one coordinate minus `anchor`, in two parts.
 
-    `chosen` are the outputs that choose thresholds, and `counted` the others. `strange` of all
-    `size` outputs aren't values of the noise: NaN, ±inf, and fractions for noise on whole numbers.
+    `chosen` are the outputs that choose thresholds, and `counted` the others. `strange` counts the
+    outputs, of `size` in all, that the noise can't produce: NaN, ±inf, and fractions for noise on
+    whole numbers.
     """
 
     anchor: float
@@ -225,7 +226,7 @@ class Sample:
 
     @classmethod
     def of(cls, outputs: NDArray[np.float64], law: ClaimedLaw) -> Sample:
-        """The sample, whose first tenth chooses thresholds."""
+        """Split the outputs into a first tenth, which chooses thresholds, and the others."""
         tenth = outputs.size // 10
         finite = np.isfinite(outputs)
         known = outputs[:tenth][finite[:tenth]]

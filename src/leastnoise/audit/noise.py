@@ -94,7 +94,10 @@ class _Threshold:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tested:
-    """The counts for a sample; each bound is wrong with probability at most `level`."""
+    """A tested sample: its centre, and its counts above the thresholds.
+
+    Each bound is wrong with probability at most `level`.
+    """
 
     sample: Sample
     centre: Centre
@@ -103,7 +106,7 @@ class _Tested:
 
     @classmethod
     def of(cls, law: ClaimedLaw, sample: Sample, error: Fraction) -> _Tested:
-        """Count the outputs above each threshold; any bound is wrong with probability `error`."""
+        """Count the outputs above each threshold; with probability `error` some bound is wrong."""
         points = cut_points(sample.chosen, _PROBABILITIES, law.beside)
         level = _level(error, len(points))
         centre = centre_of(law, sample, 2 * level)
@@ -143,7 +146,7 @@ class _Tested:
 
 
 def _level(error: Fraction, points: int) -> Fraction:
-    """The level of each bound: there are two per point, two for c, and one for `strange`."""
+    """The level of each bound: two bounds are per point, two on c, and one is for `strange`."""
     return error / (2 * points + 3)
 
 
@@ -260,8 +263,8 @@ def _gap(first: tuple[float, Centre], second: tuple[float, Centre]) -> Fraction 
 def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
     """A sentence on the smallest distance beyond Δ that is found with a probability of 99 %.
 
-    In each coordinate, both bounds on c are taken at their worst, except for an equal share of the
-    1 %. The distance is computed in floats, for the report only.
+    In each coordinate, both bounds on c are taken at their worst, outside which each lies with an
+    equal share of the remaining 1 %. The distance is computed in floats, for the report only.
     """
     tenth, count = subject.draws // 10, subject.dimension
     reach = sum(

@@ -1,16 +1,17 @@
 """The power of tests by Clopper–Pearson bounds: the size of violations that would be found.
 
 The numbers are computed in floats, from the laws of the counts, for the report only: no verdict
-depends on them. Quantities that vary between audits are taken at their worst, except for a share of
-the 1 %: the thresholds, which are quantiles of outputs, and the counts at them.
+depends on them. A violation counts as found if the probability is at least 99 %. Thresholds are
+quantiles of outputs, so they and the counts at them vary between audits. Each is taken at its
+worst, outside which it lies with a share of the remaining 1 %.
 
 Noise on whole numbers can't be scaled slightly, because it would leave the whole numbers. The
 report states which thinner tail would be found instead. notation: F the claimed P(X <= t), about
 the centre of the noise; u a point above the centre, s = 1 − F(u), r the share of the outputs above
 u that are drawn again from those below, m = r·s, G the resulting P(Y <= t): F·(1 + m/F(u)) up to u,
 and 1 − (1 − r)(1 − F) above. The missing outputs lie below u and move the median, which encloses
-the centre. So everything is computed from G, the enclosure and the thresholds, each at its worst
-except for a share of the 1 %.
+the centre. So everything is computed from G, the enclosure and the thresholds, each at its worst as
+above.
 """
 
 from __future__ import annotations
@@ -134,9 +135,9 @@ def least_scale(
 
 
 def order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
-    """The distribution function at an empirical quantile of `size` outputs: its range and middle.
+    """Bounds on F at the empirical quantile of `size` outputs at `probability`.
 
-    Returns (least, middle, most). The value lies outside [least, most] with probability `share`.
+    Returns (least, probability, most). F lies outside [least, most] with probability `share`.
     """
     from scipy.stats import beta  # noqa: PLC0415 (it takes half a second to import)
 
@@ -190,7 +191,7 @@ def least_thinning(test: TailTest) -> Thinned | None:
 
 
 def _is_found(test: TailTest, thinned: Thinned) -> bool:
-    """True if some threshold shows the change, at any position except for a share of the 1 %."""
+    """True if some threshold shows the change wherever it lies, except with a share of the 1 %."""
     law, outputs = test.law, _Outputs(law=test.law, thinned=thinned)
     if not outputs.moved:
         return False
@@ -214,7 +215,7 @@ def _shows(test: TailTest, outputs: _Outputs, point: float, *, reach: float, mis
 
 
 def _reach(test: TailTest, outputs: _Outputs, miss: float) -> float:
-    """The whole number by which the enclosure reaches below the centre, at its worst; or inf."""
+    """The whole number by which the bounds on the centre reach below it, at their worst; or inf."""
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     law, counted = test.law, test.sizes[1]

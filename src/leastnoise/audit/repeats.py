@@ -42,7 +42,10 @@ _COMPARED_COORDINATES = 6
 
 
 def detect_repeats(subject: Subject) -> Finding:
-    """Test for repeated randomness; each of two parts has half of the error level."""
+    """Test for repeated randomness.
+
+    Half of the error level is for repetitions and signs, half for differences of coordinates.
+    """
     half = subject.error / 2
     with np.errstate(all="ignore"):  # outputs may be inf or NaN
         tests = [*_repeats(subject), *_signs(subject)]
@@ -230,7 +233,7 @@ def _test_differences(subject: Subject) -> Finding | None:
 
 
 def _difference(i: int, j: int, subject: Subject) -> Feature:
-    """The difference of two coordinates, by its most frequent values."""
+    """Label an output by the difference of two coordinates, if that is a frequent value."""
     seen = [_most_frequent(outputs[:, i] - outputs[:, j]) for outputs in subject.first]
     values = np.unique(np.concatenate(seen))
 

@@ -7,8 +7,8 @@
 | two threads | a generator for each thread with the same seed |
 | two processes | a seed at the module's import, or the clock |
 
-`python -m leastnoise.audit.twice` is such a process: it reads (sys.path, module, name, input,
-count), pickled, and writes the outputs as a .npy file.
+`python -m leastnoise.audit.twice` is one of the two processes: it reads (sys.path, module, name,
+input, count), pickled, and writes the outputs as a .npy file.
 """
 
 from __future__ import annotations

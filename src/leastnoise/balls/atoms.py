@@ -37,7 +37,7 @@ class SortedAtoms:
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """The sums of atoms; p > 0 is at least an atom's mass of P, q ≥ 0 at most its mass of Q."""
+        """Sum atoms with masses of P of at most p > 0 and masses of Q of at least q ≥ 0."""
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
         order = np.argsort(quotients)
@@ -64,11 +64,11 @@ class SortedAtoms:
 def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
     """Merge atoms so that the merged atoms lie at the lattice points −size·step … size·step.
 
-    p > 0 is at most an atom's mass of P, and q > 0 at least its mass of Q; the same holds for the
-    returned sums, by lattice point. Atoms are added in order of decreasing loss until the sum's p/q
-    has fallen to e^loss of a lattice point; the last atom is added in part. So no loss is rounded
-    down to a lattice point, which would cost half a step for each release. Any share of an atom is
-    an atom, too, so the shares need not be exact.
+    p > 0 bounds the atoms' masses of P from below, and q > 0 their masses of Q from above. So do
+    the returned sums, one per lattice point. Atoms are added in order of decreasing loss until the
+    sum's p/q has fallen to e^loss of a lattice point; the last atom is added in part. So no loss is
+    rounded down to a lattice point, which would cost half a step for each release. Any share of an
+    atom is an atom, too, so the shares need not be exact.
     """
     q = np.maximum(q, p * PRECISE)  # keeps losses below ln(1/PRECISE), so that e^loss is a float
     order = np.argsort(-(p / q))
@@ -80,7 +80,10 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
 
 
 def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floats:
-    """The masses of P and of Q and the number of summands, by lattice point."""
+    """The masses of P, the masses of Q and the numbers of summands, in rows of one array.
+
+    Each row has an entry per lattice point.
+    """
     sums = np.zeros((3, 2 * size + 1))
     n, rest = 0, 1.0
     while n < len(p):
@@ -103,7 +106,7 @@ def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floa
 
 
 Point = tuple[Fraction, arb]
-"""ε, and an upper bound on δ(ε)."""
+"""A pair (ε, upper bound on δ(ε))."""
 
 
 def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:

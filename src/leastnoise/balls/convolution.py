@@ -65,7 +65,7 @@ class Convolution:
 
     @classmethod
     def of(cls, parts: Sequence[Part], tilt: Fraction) -> Convolution:
-        """Convolve; raises InvalidArgument unless all lattices have one step."""
+        """Convolve the tilted losses; raises InvalidArgument unless all lattices have one step."""
         step = parts[0][0].step
         if any(lattice.step != step for lattice, _ in parts):
             raise InvalidArgument(name="parts", value="several", expected="lattices of one step")
@@ -85,7 +85,7 @@ class Convolution:
             )
 
     def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Balls below and above δ(ε) of the composed lattices."""
+        """A lower and an upper bound, as balls, on δ(epsilon) of the composed lattices."""
         with precision(PLAIN_BITS):
             low, high = self._expectation(epsilon)
             scale = self._log_scale(epsilon).exp()
@@ -111,7 +111,7 @@ class Convolution:
 
     @property
     def _start(self) -> Fraction:
-        """The loss at which every release has its lattice's first point."""
+        """The sum of the losses if each loss is the first point of its lattice."""
         return sum(
             (law.count * law.lattice.point(0) for law in self.laws),
             Fraction(0),
@@ -143,7 +143,7 @@ class Convolution:
 
 
 def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
-    """e^(c·gap)·φ at gap + i·step for i < count, while it is above 2^-200.
+    """The values of e^(c·gap)·φ at gap + i·step for i < count, while they are above 2^-200.
 
     Each has a relative error of at most 8u. As 1 − e^(−(x+y)) is (1 − e^(−x)) + e^(−x)(1 − e^(−y))
     for a block that begins at x, nothing is subtracted.
@@ -161,7 +161,7 @@ def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
 
 
 def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
-    """Σφy for φ with a relative error of 8u, and a bound on the error.
+    """The sum Σφy and a bound on its error; φ has a relative error of 8u.
 
     Rows of BLOCK products are summed in any order, with an error of BLOCK·u of the absolute values;
     the rows' sums are added exactly and rounded once.
@@ -186,7 +186,7 @@ def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -
 
 
 def _mass_at_infinity(parts: Sequence[Part]) -> arb:
-    """Π totals − Π finite totals = Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
+    """The probability of an infinite sum: Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
     finite, log_ratio = arb(1), arb(0)
     for lattice, count in parts:
         # exactly added and rounded once
@@ -203,7 +203,7 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
 
 
 def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
-    """Approximate the ε at which finite losses leave `delta`, and the best tilt there.
+    """Approximate the best tilt and the ε at which the finite losses have δ(ε) = `delta`.
 
     δ(ε) is about e^(L(c) − cε)/(c(c + 1)), with L of all parts; ε is the smallest over all c.
     """
@@ -259,12 +259,10 @@ def _points(lattice: LossLattice) -> Floats:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Window:
-    """A window of the sum's lattice indices, first … first + size − 1.
+    """A window of lattice indices of the sum, first … first + size − 1.
 
-    Other indices wrap around into it.
-
-    Indices count from the sum of the laws' first points. `outside` bounds the probability of the
-    other indices.
+    Other indices wrap around into it; `outside` bounds their probability. Index 0 is the sum of the
+    laws' first points.
     """
 
     first: int
@@ -375,7 +373,7 @@ def _convolve(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
 
 
 def _wrap(weights: Floats, size: int) -> Floats:
-    """Σ weights[i + j·size] for i < size."""
+    """Wrap the weights into `size` entries: entry i is Σ_j weights[i + j·size]."""
     padded = np.append(weights, np.zeros(-len(weights) % size))
     return padded.reshape(-1, size).sum(axis=0)
 

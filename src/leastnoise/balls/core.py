@@ -1,4 +1,4 @@
-"""Balls of python-flint: precision, exact numbers in, outward floats out, and missing functions."""
+"""Helpers for python-flint's balls: precision, conversions, and functions that it lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN_BITS = 128
 AMPLE_BITS = 2 * PLAIN_BITS
 """The precision of closed forms in which half of the bits may cancel."""
 POINTS_PER_STD = 64
-"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
+"""Lattice steps in a standard deviation of the loss; errors fall with the square of this number."""
 PRECISE = 2.0**-960
 """Floats above it have full precision, even after a few products."""
 
@@ -77,7 +77,7 @@ def ball(number: Fraction | int) -> arb:
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """The predicate "f is below 0" for a search; None if the enclosure contains 0."""
+    """The predicate "f(x) is below 0" for a search; None if the enclosure of f(x) contains 0."""
 
     def below(x: arb) -> bool | None:
         value = f(x)
@@ -154,7 +154,8 @@ def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: i
 
 
 FACTOR_BITS = 128
-"""Bits of e^ε as an integer, in designs and their proofs; rounding costs a relative 2^-120."""
+"""Designs and their proofs round e^ε·2^FACTOR_BITS to an integer, at a cost of a relative
+2^-120."""
 
 
 def exponential_between(epsilon: Fraction, *, bits: int) -> tuple[int, int]:

@@ -5,8 +5,8 @@ and δ(ε) = E_P(1 − e^(ε−Z))₊, which is convex in α and decreasing. A l
 origin + (first + i)·step, and a mass at +∞.
 
 Everything is computed from δ(ε), in balls. The second differences of δ are the masses of the upper
-lattice; its slopes are the tails Q(Z > ε) = −dδ/dα, from which the lower lattice is made. So it
-holds for every law whose worst shift is the same at every ε, and whose pair is its own mirror
+lattice; its slopes are the tails Q(Z > ε) = −dδ/dα, from which the lower lattice is made. So all
+this holds for every law whose worst shift is the same at every ε, and whose pair is its own mirror
 image, as for symmetric noise: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
 """
 
@@ -39,7 +39,7 @@ Profile = Callable[[Fraction], arb]
 Tails = Callable[[Fraction], tuple[arb, arb]]
 """b ↦ enclosures of P(Z > b) and Q(Z > b), for a law without atoms."""
 
-BITS = 192
+BITS = 192  # working precision of lattices
 LONGEST_LOSS = 700.0
 """The largest loss in floats: e^700 and e^−700 are floats."""
 COARSE_POINTS = 48
@@ -56,7 +56,7 @@ NUDGE = 2**38  # slopes come from chords over step/2^38; errors of the cells' ma
 class LossLattice:
     """Masses at origin + (first + i)·step, shape (n,), and at +∞.
 
-    `step` is a float with few bits, so that all lattice points are exact.
+    `step` and `origin` are Fractions, so that all lattice points are exact.
     """
 
     step: Fraction
@@ -136,7 +136,7 @@ def chord_lattice(
 @final
 @dataclass(frozen=True, kw_only=True)
 class LowerCells:
-    """Merged atoms (loss, mass of P), whose composition has nowhere a larger δ than the true one.
+    """Merged atoms (loss, mass of P) whose composition has nowhere a larger δ than the true law's.
 
     `atoms` belong to the points origin + (first + i)·step, and lie near them.
     """
@@ -285,7 +285,11 @@ def _on_lattice(
 
 
 def _mean(lattice: LossLattice) -> float:
-    """Approximate the mean of the finite losses under P, the divergence of the merged outputs."""
+    """Approximate the mean of the finite losses under P, by which lattices are compared.
+
+    It is the Kullback–Leibler divergence of the merged outputs: the larger, the tighter the lower
+    bound.
+    """
     points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
     return float(points @ lattice.masses)
 
@@ -344,7 +348,7 @@ def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
 def merge(p: arb, q: arb) -> tuple[float, float]:
     """The loss log(p/q) and the mass p of merged outputs, both rounded down.
 
-    The outputs have together the masses `p` and `q` under the two inputs.
+    Together, the outputs have the masses `p` and `q` under the two inputs.
     """
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:

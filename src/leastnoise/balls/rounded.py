@@ -50,7 +50,10 @@ def relative_error(size: int) -> float:
 
 
 def transform(values: Floats) -> Complexes:
-    """Σⱼ xⱼ e^(−2πi jk/N) of N real numbers, for k = 0 … N/2; N is a power of two, >= 4."""
+    """The Fourier transform Σⱼ xⱼ e^(−2πi jk/N) of N real numbers, for k = 0 … N/2.
+
+    N is a power of two, >= 4.
+    """
     half = len(values) // 2
     factors = _twiddles(2 * half)
     mixed = _run_passes(values[::2] + 1j * values[1::2], factors[::2])
@@ -63,7 +66,7 @@ def transform(values: Floats) -> Complexes:
 
 
 def inverse(values: Complexes) -> Floats:
-    """The N real numbers whose `transform` is given, for k = 0 … N/2."""
+    """The N real numbers whose `transform` is `values`, given for k = 0 … N/2."""
     half = len(values) - 1
     factors = _twiddles(2 * half).conj()
     mirror = values[::-1].conj()
@@ -96,7 +99,7 @@ def _run_passes(values: Complexes, factors: Complexes) -> Complexes:
 
 @lru_cache(maxsize=4)
 def _twiddles(size: int) -> Complexes:
-    """e^(−2πi j/size) for j < size/2, as products of two numbers rounded from balls."""
+    """The factors e^(−2πi j/size), j < size/2, as products of two numbers rounded from balls."""
     if size < 4 or size & (size - 1):
         raise InvalidArgument(name="size", value=size, expected="a power of two, 4 at least")
     count = size // 2
@@ -107,13 +110,13 @@ def _twiddles(size: int) -> Complexes:
 
 
 def _roots_of_unity(size: int, count: int) -> Complexes:
-    """e^(−2πi j/size) for j < count, each part the float nearest to a ball's centre."""
+    """The roots e^(−2πi j/size), j < count, each part the float nearest to a ball's centre."""
     with precision(80):
         pairs = [(arb(-2 * j) / size).sin_cos_pi() for j in range(count)]
     return np.array([complex(float(cosine), float(sine)) for sine, cosine in pairs])
 
 
-BLOCK = 256
+BLOCK = 256  # terms of the shorter progression, and products that are summed at a time
 
 
 @final
@@ -147,7 +150,7 @@ def log_moment_above(weights: Floats, t: arb) -> arb:
 
 
 def geometric(log_ratio: arb, count: int) -> tuple[Floats, Exponents]:
-    """e^(log_ratio·i) for i < count as mantissas, within a relative 3u, and exponents."""
+    """The terms e^(log_ratio·i), i < count: mantissas, within a relative 3u, and exponents."""
     rows = -(-count // BLOCK)
     far, far_exponents = progression(arb(1), (log_ratio * BLOCK).exp(), rows)
     near, near_exponents = progression(arb(1), log_ratio.exp(), min(count, BLOCK))
@@ -156,14 +159,14 @@ def geometric(log_ratio: arb, count: int) -> tuple[Floats, Exponents]:
 
 
 def exponentials(first: arb, step: arb, count: int) -> tuple[Floats, Exponents]:
-    """e^(first + i·step) for i < count as mantissas, within a relative 5u, and exponents."""
+    """The terms e^(first + i·step), i < count: mantissas, within a relative 5u, and exponents."""
     (start,), (exponent,) = progression(first.exp(), arb(1), 1)
     mantissas, exponents = geometric(step, count)
     return mantissas * start, exponents + exponent
 
 
 def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
-    """first·ratio^i for i < count, each rounded to the nearest float."""
+    """The terms first·ratio^i, i < count, rounded to the nearest floats: mantissas, exponents."""
     terms: list[tuple[float, int]] = []
     for _ in range(count):
         terms.append(_split(first))

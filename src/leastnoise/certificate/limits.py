@@ -116,7 +116,7 @@ class LimitCertificate(TableCertificate):
         return 2 * SENSITIVITY * self.rate
 
     def scores(self, cut_off: Sequence[int]) -> list[Fraction]:
-        """The score s(j) of each candidate; `cut_off` has Σ_u max(0, n_u − c_j) of each."""
+        """The score s(j) of each candidate; `cut_off` lists Σ_u max(0, n_u − c_j) for each."""
         totals = [noise + beyond for noise, beyond in zip(self.noise, cut_off, strict=True)]
         pairs = list(zip(self.candidates, totals, strict=True))
         return [
@@ -128,7 +128,7 @@ class LimitCertificate(TableCertificate):
         ]
 
     def _delta(self) -> tuple[float, str]:
-        """The largest δ of a plan; the reason if a plan and the choice don't meet the budget."""
+        """The largest δ of a plan; or 1 and the reason if a plan and choice exceed the budget."""
         worst = 0.0
         for most, plan in zip(self.candidates, self.plans, strict=True):
             where = f"The plan of the limit {decimal_text(most)}"
@@ -164,7 +164,9 @@ class LimitCertificate(TableCertificate):
 
         records = require_type(value, list, where=where)
         if len(records) > MOST_CANDIDATES or any(map(_chooses_limit, records)):
-            raise CertificateRejected("Expected few plans, none of which chooses a limit again.")
+            raise CertificateRejected(
+                f"Expected at most {MOST_CANDIDATES} plans, none of which chooses a limit again."
+            )
         return tuple(PlanCertificate.from_record(plan) for plan in records)
 
 

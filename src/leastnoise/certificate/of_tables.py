@@ -1,7 +1,7 @@
-"""The common base of certificates about tables: for unlisted groups, and for chosen quantiles.
+"""The common base of certificates about tables, such as those for unlisted groups and quantiles.
 
-Each states that a step of a release of whole tables meets a budget. As JSON it has its kind, its
-budget, its fields by their types, and the assumption on which it rests.
+Each certificate states that a step of a release of whole tables meets a budget. Its JSON object has
+the kind, the budget, the fields by their types, and the assumption on which the statement rests.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class PlanCertificate:
 
     There are two rules. RULE is basic composition: Σεᵢ <= ε and Σδᵢ <= δ, in exact fractions. With
     COMPOSED the queries' budgets may add up to more, but the laws of all draws together have δ(ε)
-    <= δ. Certificates for unlisted groups, keys, chosen quantiles and selected groups have no such
+    <= δ. Certificates for unlisted groups, keys, quantiles, limits and selected groups have no such
     law: they always count with their own budgets, and the other draws together meet the rest.
 
     In a series, the certificate of a draw covers all `releases`, and so does its budget. The
@@ -217,7 +217,10 @@ class PlanCertificate:
         return self._verify_composed()
 
     def _verify_composed(self) -> Interval:
-        """Prove the draws together. Raises CertificateRejected if they need more than the rest."""
+        """Prove all draws that have a law together, for the remaining budget.
+
+        Raises CertificateRejected if they exceed it.
+        """
         try:
             rest = _remaining_budget(self)
             proved = prove_composed(_laws(self.draws), rest.epsilon)
@@ -260,10 +263,10 @@ class PlanCertificate:
         return ""
 
     def _why_not_sums(self) -> str:
-        """The reason why budgets don't add up to the plan's; "" if they do.
+        """The reason why RULE doesn't prove the plan; "" if it does.
 
-        For several draws from one sample they never do: an earlier output may reveal who is in the
-        sample.
+        RULE never holds for several draws from one sample: an earlier output may reveal who is in
+        the sample.
         """
         several = len(self.draws) > 1
         if several and any(claim.sampling_rate != 1 for _, claim in self.draws):

@@ -1,7 +1,8 @@
 """A certificate for quantiles that permute-and-flip chooses among public candidates.
 
-Nothing gets noise added. The published candidate has the best score after subtracting a random
-exponential from each (McKenna & Sheldon 2020; theory/release.md §10).
+No noise is added to any number. A candidate's score is the number of rows by which it misses the
+quantile. The candidate with the smallest score, minus a random exponential, is published (McKenna &
+Sheldon 2020; theory/release.md §10).
 """
 
 from __future__ import annotations
@@ -45,12 +46,15 @@ class Choice:
 
     @property
     def weight(self) -> Fraction:
-        """The largest change of the score by one row that is added or removed: max(a, 1 − a)."""
+        """The largest change of a score at level a by an added or removed row: max(a, 1 − a)."""
         return max(self.level, 1 - self.level)
 
 
 def list_choices(levels: tuple[Fraction, ...], *, nested: bool) -> tuple[Choice, ...]:
-    """The draw of each level; `nested` draws halve the rows (Kaplan et al. 2022)."""
+    """The draw of each level; `nested` draws split the rows at earlier quantiles.
+
+    See Kaplan et al. (2022).
+    """
     if not nested:
         return tuple(Choice(level=level) for level in levels)
     ends = (Fraction(0), *levels, Fraction(1))
@@ -86,8 +90,8 @@ class QuantileCertificate(TableCertificate):
 
     Each of `candidates` is cut into `parts`. The quantile is the candidate with the largest Exp(1)
     − λs. λ are the `rates`, one per level, and s(g) = max(0, L − an, an − L − E) counts the rows by
-    which part g is off: of n rows, L are below g and E in it. Rows may have any weight; all that
-    one unit adds to all cells of all groups is at least 0, and at most `reach` = R.
+    which part g misses level a: of n rows, L are below g and E in it. Rows may have any weight; all
+    that one unit adds to all cells of all groups is at least 0, and at most `reach` = R.
 
     If a unit is added or removed, a score moves by at most Δ = R·max(a, 1 − a). If a unit replaces
     another, it moves by at most R within one group, and otherwise by 2R·max(a, 1 − a) over all
@@ -173,7 +177,7 @@ class QuantileCertificate(TableCertificate):
         return sum(worst.values(), Fraction(0))
 
     def _delta(self) -> tuple[float, str]:
-        """Purely private draws: δ = 0."""
+        """The bound 0 on δ; or 1 and the reason if the ε of the draws is above the budget's."""
         if self.spent <= self.budget.epsilon:
             return 0.0, ""
         return 1.0, (
@@ -183,7 +187,7 @@ class QuantileCertificate(TableCertificate):
 
 
 def _sensitivity(choice: Choice, reach: Fraction, groups: int, neighbours: Neighbours) -> Fraction:
-    """Δ: the change of the scores by one unit, summed over groups and draws of one depth."""
+    """Δ: the largest change of scores by one unit, summed over groups and draws of one depth."""
     if neighbours == "add-remove":
         return reach * choice.weight
     if groups == 1 and choice.depth == 0:  # two units move L − an by at most (1 − a)r and a·r′

@@ -145,7 +145,7 @@ class _Kinds:
     """
 
     paths: Mapping[str, str]
-    """"module:class", the module within `guarantees`."""
+    """For each name "module:class", with the module in `guarantees`."""
     spell: Callable[[Fraction], str]
 
     def class_named(self, name: str) -> type[Any]:
@@ -267,7 +267,7 @@ def _write(value: Any, spell: Callable[[Fraction], str]) -> Any:
 
 
 def _value(value: object, kind: Any, *, where: str, depth: int) -> Any:
-    """The value of type `kind` that `_write` turned into the JSON value `value`."""
+    """Read a value of type `kind` from the JSON value that `_write` wrote for it."""
     if kind in KINDS:
         return _read(value, KINDS[kind], where=where, depth=depth)
     if kind is Fraction:

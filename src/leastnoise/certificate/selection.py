@@ -1,7 +1,7 @@
 """A certificate for the largest groups, which permute-and-flip selects round by round.
 
-Nothing gets noise added. Each round publishes the remaining group with the largest score plus a
-fresh random exponential (McKenna & Sheldon 2020; theory/release.md §12).
+No noise is added to any number. Each round publishes the remaining group with the largest score
+plus a fresh random exponential (McKenna & Sheldon 2020; theory/release.md §12).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SelectionCertificate(TableCertificate):
         return self.rounds * self.rate * _largest_change(self.neighbours)
 
     def _delta(self) -> tuple[float, str]:
-        """Purely private rounds: δ = 0."""
+        """The bound 0 on δ; or 1 and the reason if the ε of the rounds is above the budget's."""
         if self.spent <= self.budget.epsilon:
             return 0.0, ""
         return 1.0, (

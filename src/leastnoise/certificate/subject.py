@@ -50,7 +50,10 @@ def _check_dimension(noise: Noise, geometry: Geometry) -> None:
 def one_release(
     noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
 ) -> Releases:
-    """The draws of noise that one person affects in one release. Raises NotApplicable."""
+    """The draws of noise that one person affects in one release.
+
+    Raises NotApplicable like `check_sampling` and `shifts_of`.
+    """
     check_sampling(type(noise), sensitivity, geometry, rate)
     shifts = shifts_of(type(noise), sensitivity, geometry)
     draws = geometry.draws(sensitivity) if geometry else 1
@@ -126,7 +129,7 @@ def line_of(certificate: Certificate) -> str:
 
 
 def noise_of(certificate: Certificate) -> str:
-    """The noise, with the geometry if there is one: "l2 (ellipse)"."""
+    """The name of the noise, with the name of the geometry if it has one: "l2 (ellipse)"."""
     name, geometry = certificate.noise.name, certificate.geometry
     return name if geometry is None else f"{name} ({geometry.kind})"
 

@@ -52,14 +52,14 @@ class ThresholdCertificate(TableCertificate):
     number at `coordinate`, rounded to the noise's grid, is at least `threshold`. If `coordinate` is
     None, the sum of all numbers in the row decides. If the deciding number is one grid step below
     the threshold, the row is published with probability `chance_below`, by a fresh coin. The
-    certificate `noise` has as many `compositions` as a unit may have groups. It is about adding or
-    removing a unit in a row, which changes the deciding number by at most `reach`.
+    certificate `noise` has as many `compositions` as a unit may have groups. That certificate is
+    about adding or removing a unit in a row, which changes the deciding number by at most `reach`.
 
-    notation: k groups; p₁ the probability to publish the row of a group with this unit alone; p_j =
-    1 − (1 − p₁)^j; δ_m(ε) of m draws. If j of a unit's groups have no other unit, the other k − j
-    draws are noise with post-processing. So δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε), with add-remove
-    `neighbours`. With replace-one neighbours it is shown at ε/2 and δ/(1 + e^(ε/2)), through the
-    table without either unit.
+    notation: k groups; p₁ the probability that the row of a group with this unit alone is
+    published; p_j = 1 − (1 − p₁)^j; δ_m(ε) of m draws. If j of a unit's groups have no other unit,
+    the other k − j draws are noise with post-processing. So δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε),
+    with add-remove `neighbours`. With replace-one neighbours one unit is removed, and then another
+    is added: δ is (1 + e^(ε/2)) times that bound at ε/2.
     """
 
     kind: ClassVar[str] = "threshold-certificate"
@@ -246,6 +246,7 @@ CERTAIN_BITS = 52
 CERTAIN = 2**CERTAIN_BITS
 """Chances are multiples of 1/CERTAIN, so that they and 1 − chance are floats without rounding."""
 MOST_UNITS, MOST_GROUPS, FINEST = 2**14, 2**8, 14
+"""The largest number of chances, of groups, and of `bits`."""
 _MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products in a proof (some seconds); lattice points
 _TOP, _BOTTOM = 8, 4  # the lattice reaches from −_BOTTOM to ε + _TOP
 
@@ -272,12 +273,12 @@ class KeysCertificate(TableCertificate):
     unit has at most as many keys as there are `groups`. Losses are rounded up to multiples of
     2^−`bits`.
 
-    notation: π(n) the probability for n units, k groups, P and Q the probabilities of one bit with
-    and without a unit. V_0(x) = (1 − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and Σ
-    P(o)·V_(j−1)(x + ln(P(o)/Q(o))), where o says if the key is published. δ = V_k(0), the larger
-    one for adding and removing a unit. By basic composition it is also at most k·δ_1(ε/k), with δ_1
-    the δ of one key. With replace-one `neighbours` it is shown at ε/2 and δ/(1 + e^(ε/2)), through
-    the table without either unit.
+    notation: π(n) the probability for n units, k groups, P and Q the probabilities of an outcome o
+    with and without a unit: the key is published, or isn't; x the privacy loss so far. V_0(x) = (1
+    − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and Σ P(o)·V_(j−1)(x + ln(P(o)/Q(o))). δ =
+    V_k(0), the larger one for adding and removing a unit. By basic composition it is also at most
+    k·δ_1(ε/k), with δ_1 the δ of one key. With replace-one `neighbours` one unit is removed, and
+    then another is added: δ is (1 + e^(ε/2)) times that bound at ε/2.
     """
 
     kind: ClassVar[str] = "keys-certificate"
@@ -323,7 +324,7 @@ class KeysCertificate(TableCertificate):
 
 
 def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:
-    """An upper bound on δ(ε) if units are added or removed.
+    """An upper bound on δ(ε) of publishing keys, if units are added or removed.
 
     `chances` are π(1), π(2), … as multiples of 2^−52, the last of them 1.
     """
@@ -350,7 +351,7 @@ Pair = tuple[int, int]
 
 
 def _distinct_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
-    """The pairs without duplicates; the pair for an unpublished key is equivalent."""
+    """The pairs without duplicates; a pair and the pair of the complements are equivalent."""
     return frozenset(min((p, q), (CERTAIN - p, CERTAIN - q)) for p, q in pairs)
 
 
@@ -399,7 +400,7 @@ def _bound_on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bit
 
 
 def _loss(p: int, q: int, bits: int, most: int) -> int:
-    """ln(p/q) in steps of the lattice, rounded up, at most `most`; `most` for q = 0."""
+    """The loss ln(p/q) in steps of the lattice, rounded up, at most `most`; `most` for q = 0."""
     if not q:
         return most
     with precision(PLAIN_BITS):

@@ -202,7 +202,7 @@ _shapes = options_of(
 search = options_of(
     SEARCH,
     ("--loss", among("mse", "mae"), "Error to minimise: mse is E‖X‖₂², mae is E‖X‖₁.", "mse"),
-    ("--gap", REAL, "Refine designed noise to this gap to the best possible: 0.001."),
+    ("--gap", REAL, "Largest excess of designed noise over the least error: 0.001 if left out."),
     ("--time-limit", SECONDS, "Limit the search by time, not by a fixed amount of work."),
 )
 _param = option(

@@ -115,7 +115,9 @@ def nearest_word(probability: arb) -> int:
     words = probability * arb((1, WORD_BITS))
     nearest = (words.mid() + arb(0.5)).floor().unique_fmpz()
     if nearest is None or not abs(words - arb(nearest)) <= 1:
-        raise RandomnessError("A probability is known too vaguely; nothing was published.")
+        raise RandomnessError(
+            "A probability could not be computed exactly enough; nothing was published."
+        )
     return int(nearest)
 
 

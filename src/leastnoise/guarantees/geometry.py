@@ -58,8 +58,8 @@ class Geometry(ABC):
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """The shifts that X must hide; None if the geometry isn't for this sensitivity."""
 
-    def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (only Cells uses it)
-        """The number of independent draws of X that one person affects, each by `shifts`."""
+    def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (only CellGeometry uses it)
+        """The number of independent draws of X that one person moves, each within `shifts`."""
         return 1
 
     @property

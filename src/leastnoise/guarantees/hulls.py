@@ -24,7 +24,7 @@ from leastnoise.guarantees.bodies.signed import Differences, Signed
 
 
 def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
-    """The hull of all x with at most `most` nonzero entries, |x_i| <= bound."""
+    """The hull of all x with at most `most` nonzero entries, |x_i| <= bound; None if too large."""
     segment = Segment(bound=bound)
     if cells == 1:
         return segment
@@ -38,7 +38,7 @@ def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
 def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> OneSided | None:
     """The hull of 0 and all x ∈ [0, bound]^queries with at most `most` nonzero entries.
 
-    If `counted`, each x is followed by 1.
+    If `counted`, each x is followed by 1. None if the hull is too large for a body.
     """
     counts = _counts(bound=bound, most=most, queries=queries)
     return Counted(of=counts, bound=1) if counts is not None and counted else counts

@@ -68,18 +68,18 @@ class Projections:
 
     @property
     def is_attained(self) -> bool:
-        """True if some noise attains the bound from all numbers at once, so no bound is larger."""
+        """True if some noise attains the lower bound for all numbers together."""
         return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
-        """The volume of the moves of j = `coordinates` numbers, n = `times` times."""
+        """The volume of the moves of j = `coordinates` numbers by n = `times` units in turn."""
         size = ball(self.bound) ** coordinates
         if self.shape is MoveShape.BALL:
             return size * times**coordinates * unit_ball(coordinates)
         return size * ball(_VOLUMES[self.shape](coordinates, times, self.nonzero))
 
     def radius(self, coordinates: int, *, times: int = 1) -> arb:
-        """The radius of the ball of R^j with this volume."""
+        """The radius of the ball of R^j with the same volume as the moves in `volume`."""
         if self.shape is MoveShape.BALL:
             return ball(self.bound * times)
         relative = self.volume(coordinates, times=times) / unit_ball(coordinates)
@@ -183,4 +183,4 @@ _VOLUMES: dict[MoveShape, Callable[[int, int, int], Fraction | int]] = {
     MoveShape.ADDED: _added_volume,
     MoveShape.REPLACED: _replaced_volume,
 }
-"""Volumes for b = 1, by j, n and k."""
+"""For each shape, the function of j, n and k that computes the volume for b = 1."""

@@ -29,10 +29,11 @@ from leastnoise.guarantees.fields import FractionField
 @final
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """A unit moves integers, one in each of disjoint cells, by at most `most` single moves.
+    """The moves of a unit with rows in disjoint cells: at most `most` single moves.
 
-    A move raises or lowers one cell by 1. With `replaced` it may instead lower one cell and raise
-    another, as a row does that is replaced by a row of another cell.
+    Each cell has one integer, which a single move raises or lowers by 1. With `replaced`, a single
+    move may instead lower one cell and raise another, as a row does that is replaced by a row of
+    another cell.
     """
 
     most: int
@@ -62,8 +63,9 @@ def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
 
 
 Norm = Literal["l1", "l2", "integer", "body"]
-"""The ball of shifts that a noise hides. "integer": only integers up to the radius. "body": the set
-on which the noise is built, which has no radius (`Sensitivity.body`, `Sensitivity.additions`)."""
+"""The norm of the ball of shifts that a noise hides. "integer": only integers up to the radius.
+"body": the set on which the noise is built, which has no radius (`Sensitivity.body`,
+`Sensitivity.additions`)."""
 NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
 
@@ -129,7 +131,7 @@ class Sensitivity(ABC):
     def additions(self, *, dimension: int) -> OneSided | None:
         """A set T such that every shift lies in T or in −T: one unit is added or removed.
 
-        T ∪ −T is less than its hull, which `body` returns.
+        T ∪ −T is smaller than its hull, which `body` returns.
 
         Args:
             dimension: Number of coordinates of the query.
@@ -308,11 +310,11 @@ class Integer(Sensitivity):
 BALLS: dict[str, type[L1] | type[L2] | type[Integer]] = {
     kind.kind: kind for kind in (L2, L1, Integer)
 }
-"""The balls by their names on the command line and in certificates."""
+"""The sensitivities that are balls, by their names on the command line and in certificates."""
 
 
 def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
-    """The ball called `kind`; raises InvalidArgument for an unknown name."""
+    """The ball with this bound in the norm `kind`; raises InvalidArgument for an unknown name."""
     return BALLS[_validate.one_of(kind, tuple(BALLS), name="norm")](bound)
 
 
@@ -330,7 +332,7 @@ A_SENSITIVITY: Converter[Sensitivity, Sensitivity] = takes(check_sensitivity)
 @final
 @dataclass(frozen=True, kw_only=True)
 class ShiftBounds:
-    """Bounds on the shifts that X must hide.
+    """Bounds on the shifts that the noise must hide.
 
     All shifts lie in `outer`, and the longest shift is at least as long as any shift in `inner`.
 
@@ -352,7 +354,7 @@ class ShiftBounds:
 
     @classmethod
     def of_length(cls, square: Fraction) -> ShiftBounds:
-        """The l2 balls just below and just above the radius √square."""
+        """Bounds on shifts of length √square: the l2 balls just below and just above it."""
         outer = float_at_least(root_above(square))
         inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer
         return cls(inner=L2(Fraction(float(inner))), outer=L2(Fraction(outer)))

@@ -1,4 +1,4 @@
-"""Matrices of sums of cells that get noise, and how far a unit moves these sums.
+"""Strategy matrices: sums of cells to which noise is added, and how far a unit moves the sums.
 
 notation: A, shape (p, n), the strategy; x the n cells; a unit adds 1 to at most one cell, or R
 times if it has R rows; a_j the columns of A. Noise is added to A x. A unit that is added or removed
@@ -40,7 +40,7 @@ MOST_SUMS = 1 << 11
 MOST_CELLS = 1000
 MOST_QUESTIONS = 10_000
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
-"""The range of weights in questions; products of their squares stay in range."""
+"""The range of a question's weights; products of their squares stay in the range of floats."""
 
 StrategyNorm = Literal["l1", "l2"]
 STRATEGY_NORMS: tuple[StrategyNorm, ...] = ("l1", "l2")
@@ -187,7 +187,7 @@ class SumsOfCells(Sensitivity):
     def of(
         cls, strategy: StrategyMatrix, norm: StrategyNorm, neighbours: Neighbours, max_rows: int
     ) -> SumsOfCells:
-        """The shifts of the sums of a strategy."""
+        """The sensitivity of the sums of a strategy."""
         rows = [" ".join(map(str, row)) for row in strategy.numerators.tolist()]
         return cls(rows=rows, norm=norm, max_rows=max_rows, neighbours=neighbours)
 

@@ -91,7 +91,7 @@ class Linf(Sensitivity):
     whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """√k·bound in l2, k = min(l0, dimension)."""
+        """The radius: √k·bound in l2, k = min(l0, dimension); in l1 it is known for k = 1 only."""
         moved = min(self.l0, dimension)
         if norm == "integer":
             return self.bound if self.whole and dimension == 1 else None
@@ -351,10 +351,11 @@ class Groups(Sensitivity):
         )
 
     def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
-        """The largest form for each possible change: a record added, or replaced within a group.
+        """The largest value of a form for each possible change of the groups by one unit.
 
-        A replaced record that leaves its group is an addition in one group and a removal in
-        another.
+        `added` is the value for a record that is added, `replaced` for a record that is replaced
+        within its group. A replaced record that leaves its group is an addition in one group and a
+        removal in another.
         """
         if self.neighbours == "add-remove":
             return (added,)

@@ -1,4 +1,4 @@
-"""Sensitivities of one unit with several rows: counts of disjoint cells, and additions only."""
+"""Sensitivities of a unit with several rows: `RowCounts` for disjoint cells, and `Added`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RowCounts(Sensitivity):
 class Added(Sensitivity):
     """All shifts in T and in −T, T = of: one unit is added, or one unit is removed.
 
-    This is less than the hull of both, which `Within(Signed(of=T))` states.
+    This set is smaller than its hull, which `Within(Signed(of=T))` states.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Added(Counts(queries=3)).coordinates

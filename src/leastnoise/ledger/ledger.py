@@ -405,7 +405,7 @@ class Ledger(Framed, Shown):
             account = books.account(dataset)
             account.check_statement(release, unit=unit, neighbours=neighbours)
             if books.plans.get(plan) != account.dataset:
-                raise Refused(f"The plan {plan} is not one for {account.dataset!r}.")
+                raise Refused(f"The plan {plan} is about another dataset than {account.dataset!r}.")
             count = planned.releases[index][1]
             if books.uses.get((plan, index), 0) >= count:
                 raise Refused(

@@ -239,13 +239,13 @@ def read_state(connection: sqlite3.Connection, name: str) -> State:
     """The state in an attached file. Raises CertificateRejected without a state."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
     if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _STATE_APPLICATION:
-        raise CertificateRejected("It is no state.")
+        raise CertificateRejected("It is not the state of a series.")
     objects = connection.execute(f"SELECT sql FROM {name}.sqlite_master").fetchall()  # noqa: S608
     if objects != [(_SCHEMA,)]:
-        raise CertificateRejected("It is no state.")
+        raise CertificateRejected("It is not the state of a series.")
     rows = connection.execute(f"SELECT body FROM {name}.state").fetchall()  # noqa: S608
     if len(rows) != 1:
-        raise CertificateRejected("It is no state.")
+        raise CertificateRejected("It is not the state of a series.")
     return State.from_json(str(rows[0][0]))
 
 

@@ -54,7 +54,7 @@ _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
 
 def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
-    """The standard deviation of a coordinate's error."""
+    """The standard deviation of a coordinate's error, with rounding."""
     noise, added = certificate.noise, _rounding_grid(certificate)
     factor, spread = _map_factors(certificate, coordinate)
     variance = noise.variance_at(coordinate)
@@ -81,9 +81,9 @@ def half_width(certificate: Certificate, probability: float, coordinate: int = 0
 def half_width_of_quotient(
     certificate: Certificate, probability: float, coordinates: tuple[int, int], ratio: float
 ) -> float | None:
-    """The t with P(|E_i − ratio·E_j| <= t) >= probability, for two errors of one draw; ratio >= 0.
+    """The t with P(|E_i − ratio·E_j| <= t) >= probability, for the errors E of one draw.
 
-    None if their joint law isn't known.
+    `coordinates` are i and j, and ratio >= 0. None if the joint law of the errors isn't known.
     """
     if certificate.geometry is not None:
         return None
@@ -97,9 +97,10 @@ def half_width_of_three(
     coordinates: tuple[int, int, int],
     weights: tuple[float, float, float],
 ) -> float | None:
-    """The t with P(|Σ w_j E_j| <= t) >= probability, for three errors of one draw; weights >= 0.
+    """The t with P(|Σ w_j E_j| <= t) >= probability, for the errors E of one draw.
 
-    None if their joint law isn't known.
+    The three `coordinates` are the j, and `weights` the w_j >= 0. None if the joint law of the
+    errors isn't known.
     """
     if certificate.geometry is not None:
         return None
@@ -262,7 +263,7 @@ def _rounding_grid(certificate: Certificate) -> float:
 
 
 def _map_factors(certificate: Certificate, coordinate: int) -> tuple[float, float]:
-    """The factors by which W⁻¹ multiplies a coordinate's noise, and an upper bound for rounding."""
+    """The factor by which W⁻¹ multiplies a coordinate's noise, and √d, a bound for its rounding."""
     if certificate.geometry is None:
         return 1.0, 1.0
     deviation = float(certificate.geometry.deviations[coordinate])

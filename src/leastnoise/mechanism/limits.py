@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def choose_limit(
     claim: LimitCertificate, cut_off: Sequence[int], *, entropy: Entropy | None = None
 ) -> int:
-    """The index of the chosen candidate.
+    """Choose a limit; the result is the index of the chosen candidate.
 
     `cut_off` has the number of rows or groups that each candidate cuts off, over all units.
     `entropy` is for tests.

@@ -119,7 +119,7 @@ class Mechanism:
     @property
     def grid(self) -> Fraction:
         """The spacing g of released values, a power of two that depends on public numbers only."""
-        assert self.certificate.grid is not None  # set in __post_init__  # noqa: S101
+        assert self.certificate.grid is not None  # set by the converter  # noqa: S101
         return self.certificate.grid
 
     @property
@@ -372,7 +372,7 @@ class Mechanism:
         return Converted(value=Interval(lower, upper), nature=nature)
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
-        """μ² with the sensitivity's roots rounded down and up."""
+        """The pair of μ² with the sensitivity's root rounded down, and with it rounded up."""
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"
@@ -384,9 +384,9 @@ class Mechanism:
 
         Nothing about the values can raise an error, since such an error would be an output: NaN
         becomes 0, and ±inf becomes ±2^61 grid steps. For the same reason values are rounded to
-        integers, halves up, before noise on the integers is added (discrete-staircase). Results are
-        clipped at ±2^62 grid steps after the noise. Equal running time for all values is not
-        promised.
+        integers, halves up, before noise on the integers, such as discrete-staircase, is added.
+        Results are clipped at ±2^62 grid steps after the noise. Equal running time for all values
+        is not promised.
 
         Args:
             values: A query whose sensitivity really is the certificate's, shape (dimension,), or a

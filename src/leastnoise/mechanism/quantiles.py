@@ -56,7 +56,7 @@ def choose_quantiles(
 
 
 def scores(masses: Sequence[int], level: Fraction) -> list[int]:
-    """The score q·max(0, L − an, an − L − E) of each part."""
+    """The score q·max(0, L − an, an − L − E) of each part; `masses` has the rows in each part."""
     p, q = level.numerator, level.denominator
     wanted = p * sum(masses)
     return [

@@ -132,7 +132,7 @@ def add_noise(
     geometry: Geometry | None = None,
     entropy: Entropy | None = None,
 ) -> NDArray[np.float64]:
-    """g·round((values + X)/g), X a fresh draw of `noise`, in the shape of `values`.
+    """Add noise to values on a grid: g·round((values + X)/g), X a fresh draw of `noise`.
 
     With a `geometry`, W·values takes the place of the values, exactly, and the result is mapped
     back by W⁻¹ in floats: post-processing of a private output.
@@ -203,7 +203,7 @@ class VectorDraw:
 
 
 def _add_on_grid(sampler: Sampler, exponent: int, values: ExactValues) -> NDArray[np.float64]:
-    """g·round((values + X)/g), flat, X the next coordinates of the sampler's draw."""
+    """Add the next coordinates X of the sampler's draw: g·round((values + X)/g), flat."""
     steps = round_sums(sampler, exponent, values)
     return np.ldexp(steps.astype(np.float64), exponent)
 
@@ -295,7 +295,7 @@ _INDEPENDENT = frozenset({"discrete-staircase", "gaussian", "geometric", "laplac
 def add_noise_to_rows(
     noise: Noise, grid: Fraction, rows: ScaledIntegers, *, entropy: Entropy | None = None
 ) -> NDArray[np.float64]:
-    """g·round((row + X)/g) for every row, each X a fresh draw of `noise`, in their shape.
+    """Add noise to every row on a grid: g·round((row + X)/g), each X a fresh draw of `noise`.
 
     `rows` has shape (rows, dimension). Exact, like `add_noise`; time and memory grow with the
     number of rows. Raises InvalidArgument for another shape or a grid that `check_grid` refuses.

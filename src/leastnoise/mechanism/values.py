@@ -139,7 +139,7 @@ def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
 
 
 def _shift_up(numerators: NDArray[np.int64], places: int) -> NDArray[np.int64]:
-    """numerators·2^places, clipped at ±2^61."""
+    """Multiply the numerators by 2^places; the products are clipped at ±2^61."""
     if places > 61:
         return np.sign(numerators) * LARGEST_STEPS
     largest = LARGEST_STEPS >> places
@@ -219,7 +219,7 @@ def _whole_item(item: object) -> object:
 
 
 def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
-    """⌊n·2^(−bits) + 1/2⌋, without n + 2^(bits−1), which may overflow."""
+    """The integers ⌊n·2^(−bits) + 1/2⌋, computed without n + 2^(bits−1), which may overflow."""
     numerators, bits = values.numerators, values.bits
     if bits <= 0:
         return numerators
@@ -230,14 +230,14 @@ def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
 
 
 def steps_of(item: object, exponent: int) -> Fraction:
-    """item/2^exponent; NaN counts as 0, and ±inf as ±2^61."""
+    """The quotient item/2^exponent; NaN counts as 0, and ±inf as ±2^61."""
     if isinstance(item, _FLOATS) and math.isinf(cast("float", item)):
         return Fraction(LARGEST_STEPS if cast("float", item) > 0 else -LARGEST_STEPS)
     return _fraction_of(item) / Fraction(2) ** exponent
 
 
 def all_steps(values: Plain, exponent: int) -> list[Fraction]:
-    """v/2^exponent for all values, shape (d,), as in `steps_of`."""
+    """The quotients v/2^exponent of all values, shape (d,), as in `steps_of`."""
     if isinstance(values, ScaledIntegers):
         return [value / Fraction(2) ** exponent for value in fractions_of(values)]
     return [steps_of(item, exponent) for item in flat(values).reshape(-1).tolist()]

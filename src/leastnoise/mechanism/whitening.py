@@ -33,7 +33,7 @@ _ROOM = BLOCK.bit_length()  # 2^_ROOM >= BLOCK + 2
 
 
 def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
-    """W·values, to be rounded on the grid 2^exponent.
+    """The vector W·values, to be rounded on the grid 2^exponent.
 
     Values beyond ±2^61 steps, where the fast sums end, are computed one by one.
     """
@@ -83,7 +83,7 @@ def _shift_exactly(values: Plain, exponent: int, *, groups: int, block: CountEll
 
 
 def total_steps(values: Plain, exponent: int, here: slice = slice(None)) -> Fraction:
-    """Σ v/2^exponent over `here`, each term clipped at ±2^61; exact. NaN counts as 0."""
+    """The exact sum Σ v/2^exponent over `here`, each term clipped at ±2^61. NaN counts as 0."""
     if isinstance(values, Rationals):
         return sum((steps_of(item, exponent) for item in values.values[here]), Fraction(0))
     if isinstance(values, ScaledIntegers):
@@ -92,7 +92,7 @@ def total_steps(values: Plain, exponent: int, here: slice = slice(None)) -> Frac
 
 
 def _sum_of_integers(numerators: NDArray[np.int64], shift: int) -> Fraction:
-    """Σ n·2^(−shift), each term clipped."""
+    """The exact sum Σ n·2^(−shift), each term clipped at ±2^61."""
     if shift < -61:  # every n but 0 is beyond
         return Fraction(_whole_sum(np.sign(numerators)) * LARGEST_STEPS)
     largest = LARGEST_STEPS << shift if shift >= 0 else LARGEST_STEPS >> -shift
@@ -102,7 +102,7 @@ def _sum_of_integers(numerators: NDArray[np.int64], shift: int) -> Fraction:
 
 
 def _whole_sum(values: NDArray[np.int64]) -> int:
-    """Σ values, which may not fit an int64: high and low halves are summed separately if needed."""
+    """The sum of int64 values as an int: high and low halves are summed separately if needed."""
     total = 0
     for start in range(0, len(values), BLOCK):
         part = values[start : start + BLOCK]
@@ -114,12 +114,12 @@ def _whole_sum(values: NDArray[np.int64]) -> int:
 
 
 def _divide_by_power(number: int, shift: int) -> Fraction:
-    """The number number·2^(−shift), exactly."""
+    """The quotient number/2^shift, exactly."""
     return Fraction(number, 1 << shift) if shift >= 0 else Fraction(number << -shift)
 
 
 def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
-    """Σ v·2^(−exponent), each term clipped."""
+    """The exact sum Σ v·2^(−exponent), each term clipped at ±2^61."""
     limit = math.ldexp(float(LARGEST_STEPS), exponent) if exponent < 963 else sys.float_info.max
     parts: list[float] = []
     beyond = 0  # the number of values above the limit minus the number below its negative
@@ -158,5 +158,5 @@ def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
 
 
 def _largest(values: NDArray[np.float64]) -> float:
-    """Max |v|; NaN if any value is NaN."""
+    """The largest |v|; NaN if any value is NaN."""
     return max(-float(np.minimum.reduce(values)), float(np.maximum.reduce(values)))

@@ -1,4 +1,4 @@
-"""The table of our noise families: the law of each family, and the functions that it needs.
+"""The table of the built-in noise families: for each family its law, functions and properties.
 
 Functions are named like entry points, "module:name", and imported at first use: a user of Gaussian
 noise never imports the proofs of staircases.

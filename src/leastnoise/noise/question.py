@@ -189,7 +189,7 @@ class Question:
         return self.compositions == 1 and self.sampling_rate == 1
 
     def radius(self, norm: Norm) -> Fraction | None:
-        """The radius of the smallest ball in that norm; None if it isn't known."""
+        """The radius of the smallest ball in that norm that has all shifts; None if unknown."""
         radii = (
             sensitivity.radius(norm, dimension=self.dimension) for sensitivity in self.sensitivities
         )
@@ -214,8 +214,8 @@ class Question:
     def one_at(self, budget: Budget) -> Question:
         """The question for one release of all rows that meets `budget` on a sample of them.
 
-        If δ is so large that one sample needs no noise but `compositions` samples do, it is a
-        budget to start a search from. Raises Refused if all samples need no noise.
+        If δ is so large that one sample needs no noise but `compositions` samples do, the result is
+        only a start for a search. Raises Refused if even all samples together need no noise.
         """
         rate, often = self.sampling_rate, self.compositions
         whole = budget if rate == 1 else amplify(budget, rate, compositions=often)

@@ -1,4 +1,4 @@
-"""Bisection for the point from which on a condition holds, among ints, floats or Fractions.
+"""Bisection for the point from which on a condition holds, in ints, floats, Fractions or balls.
 
 Proofs may use it, too: the condition was evaluated at the returned point itself, and nothing
 depends on the path to it.

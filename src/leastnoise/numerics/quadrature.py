@@ -27,7 +27,7 @@ def _unit_rule(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def gauss_legendre(
     lower: float, upper: float, *, nodes: int = NODES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """xᵢ and wᵢ, each of shape (nodes,), with ∫ f ≈ Σ wᵢ f(xᵢ) over [lower, upper]."""
+    """Nodes xᵢ and weights wᵢ, shape (nodes,) each, with ∫ f ≈ Σ wᵢ f(xᵢ) over [lower, upper]."""
     points, weights = _unit_rule(nodes)
     width = upper - lower
     return lower + width * points, width * weights
@@ -37,7 +37,7 @@ def gauss_legendre(
 def tanh_sinh(
     nodes: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """x, 1 − x and weights, each of shape (nodes,), for ∫₀¹ f.
+    """Nodes x, their 1 − x, and weights, each of shape (nodes,), for ∫₀¹ f.
 
     The double exponential rule of Takahasi & Mori (1974). It handles algebraic singularities and
     boundary layers at both ends; near 1, `1 − x` keeps its precision.
@@ -57,7 +57,7 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """The interval where f exceeds e^−drop times its maximum, to the accuracy of a grid."""
+    """Narrow [low, high] to where f exceeds e^−drop times its maximum, accurate to a grid."""
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)
         values = log_f((edges[1:] + edges[:-1]) / 2)

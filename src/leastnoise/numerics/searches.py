@@ -41,7 +41,7 @@ class IncreasingRoot:
     largest_step: float = 40.0
 
     def find(self, f: Callable[[float], float], *, guess: float) -> float:
-        """The root's safe side.
+        """The root of f, up to `tolerance`, on its side where f <= 0.
 
         Raises Refused if no sign change is met, NumericalFailure if f is NaN.
         """
@@ -55,7 +55,7 @@ class IncreasingRoot:
         return self._close(checked_f, *self._bracket(checked_f, guess))
 
     def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
-        """The root's safe side, given f(safe) <= 0 < f(unsafe), on either side of the root."""
+        """The same root, given f(safe) <= 0 < f(unsafe); `safe` may be on either side of it."""
         return self._close(f, _SearchPoint(safe, f(safe)), _SearchPoint(unsafe, f(unsafe)))
 
     def _bracket(
@@ -297,7 +297,7 @@ def _halve_towards(
 def raise_shares(
     proportions: NDArray[np.float64], least: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
+    """The shares u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
 
     They maximise Σ proportions_i·ln u_i over all u_i >= least_i. None if the lower bounds sum to
     more than 1.

@@ -1,6 +1,6 @@
 """The result of a comparison: ranked candidates, skipped families, and a lower bound.
 
-The bound on the loss of any noise for the question is proved, if there is one.
+The bound, if there is one, is proved for all noise that answers the question.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ BALL = "ball"
 class Construction:
     """A way to fit noise to one of the sensitivities.
 
-    `name` is the name that results show. Without a geometry the noise is added without a map.
+    `name` is the name that results show. Without a `geometry` the noise is added as it is drawn.
     """
 
     sensitivity: Sensitivity

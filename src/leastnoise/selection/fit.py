@@ -27,9 +27,10 @@ def fit_family(
 ) -> list[Candidate]:
     """Calibrate and prove `family` in each of the `constructions` that it can serve; best first.
 
-    Of several plain balls only the smallest in the family's norm is used. Of several bodies only
-    the best candidate whose noise is `usable` is returned. `effort` limits the design of a designed
-    family. Raises Refused, with the last reason, if the family serves no construction.
+    Of several plain balls only the smallest in the family's norm is used. Candidates whose noise
+    isn't `usable` are dropped. Of several bodies only the best remaining candidate is returned.
+    `effort` limits the design of a designed family. Raises Refused, with the last reason, if the
+    family serves no construction.
     """
     candidates: list[Candidate] = []
     reasons: list[Refused] = []

@@ -73,9 +73,9 @@ def calibrate_jointly(
 
     Raises:
         InvalidArgument: There is no release, or a count is below 1.
-        NotApplicable: A mechanism is for samples, in steps (other than cactus) or
-            generalized-gamma; δ = 0 and it is neither laplace nor l2; or the mechanisms are about
-            different neighbours.
+        NotApplicable: A mechanism is for samples, or its noise is generalized-gamma or has a
+            density in steps (other than cactus); δ = 0 and the noise is neither laplace nor l2; or
+            the mechanisms are about different neighbours.
         NotCertified: No proof was found.
 
     Source:

@@ -70,14 +70,14 @@ _SMOOTH = {
 }  # fmt: skip
 _NEAR_THE_GAUSSIAN = {"cactus", "flipped-huber", "gaussian-mixture", "quasi-gaussian"}
 _BETWEEN = {"cactus", "flipped-huber"}  # laws between Laplace and Gaussian noise
-_SEVERAL_FAR_AHEAD = Fraction(3, 5)
-_MOST_GAINED_IN_CELLS = Fraction(3, 4)
-# Slow spherical families reduced the loss by at most 18 % in 36 settings, and from this dimension d
-# on by at most 0.7/d, for ε from 0.1 to 10 and δ up to 0.1.
+_SEVERAL_FAR_AHEAD = Fraction(3, 5)  # a loss below this share of another rules the other out
+_MOST_GAINED_IN_CELLS = Fraction(3, 4)  # least share of the loss of Laplace or Gaussian noise
+# Slow spherical families reduced the loss by at most 18 % in 36 settings, and from `_MANY_NUMBERS`
+# dimensions d on by at most 0.7/d, for ε from 0.1 to 10 and δ up to 0.1.
 _MOST_GAINED_BY_SPHERES = 0.85
 _MANY_NUMBERS = 30
 # Designed noise reduced the loss of a truncated staircase by 9 % for ε from 0.1 to 10 and δ up to
-# this one, and by 47 % for ε = 10 and δ = 0.5.
+# `_LARGEST_SIMPLE_DELTA`, and by 47 % for ε = 10 and δ = 0.5.
 _MOST_GAINED_BY_DESIGN = 0.5
 _LARGEST_SIMPLE_DELTA = Fraction(1, 10)
 _SMALL = Fraction(1, 2)  # up to this ε/k, whole numbers and steps gain at most 2 %
@@ -302,10 +302,10 @@ def _why_cut_off_in_vain(  # noqa: PLR0917 (as `_why_behind`, and a construction
     candidates: Sequence[Candidate],
     least: float,
 ) -> str | None:
-    """The reason why a truncated staircase can't have a loss below `least`; None if it may.
+    """The reason why a truncated or designed staircase can't have a loss below `least`.
 
-    The search is expensive: for several draws it designs a law for each share of the budget; for
-    one draw on many lattice points its program takes up to 700 MB.
+    None if it may. The search is expensive: for several draws it designs a law for each share of
+    the budget; for one draw on many lattice points its program takes up to 700 MB.
     """
     draws = construction.draws
     if family.name == _CUT_OFF_WHOLE and _is_behind_cut_off(

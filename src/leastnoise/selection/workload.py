@@ -152,7 +152,7 @@ class WorkloadNoise:
 
     @cached_property
     def least_squares(self) -> LeastSquares:
-        """The answers as sums of the noisy numbers."""
+        """The least-squares answers, as weighted sums of the noisy numbers."""
         return LeastSquares(queries=self.queries, strategy=self.strategy)
 
     @cached_property
@@ -334,7 +334,10 @@ def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
 
 
 def _as_strategy(queries: Floats) -> StrategyMatrix | None:
-    """W times a power of two, for noise in the answers; None if W has too many digits."""
+    """W times a power of two as a strategy, for noise in the answers.
+
+    None if W's numbers have too many digits, or if W has too many rows.
+    """
     shift = BITS - math.frexp(float(np.abs(queries).max()))[1]
     scaled = np.ldexp(queries, shift)
     if len(queries) > MOST_SUMS or not np.array_equal(scaled, np.rint(scaled)):

@@ -4,8 +4,9 @@ l2 mechanisms, and Gaussian and Laplace noise beside others, are composed throug
 generating functions (`moment_sum`). All others go through loss lattices from both sides
 (`common_lattice`), convolved with a proved allowance for rounding (`balls.convolution`).
 
-With Poisson subsampling, the pair for a removed record and the pair for an added one aren't mirror
-images of each other: each is composed alone, and the larger δ counts.
+Each δ is about a pair of output laws, on two neighbouring inputs. With Poisson subsampling, the
+pair for a removed record and the pair for an added one aren't mirror images of each other: each is
+composed alone, and the larger δ counts.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
 def enclose_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
-    """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
+    """Enclose δ(epsilon) of the pair that `removed` selects, for `composed.prove_pair`."""
     parts = _merge_equal_laws(parts)
     if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
@@ -113,12 +114,15 @@ def _merge_equal_laws(parts: Sequence[Releases]) -> list[Releases]:
 
 
 def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
-    """The pairs to account for: a record removed (True), and one added (False) if that differs."""
+    """The values of `removed` to account for: True, and also False if the two pairs differ."""
     return (True, False) if any(part.sampling_rate != 1 for part in parts) else (True,)
 
 
 def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
-    """Enclose δ of one release of any law: both pairs have their largest δ at the worst shift."""
+    """Enclose δ(epsilon) of one release of any law.
+
+    For a removed and for an added record alike, δ is largest at the worst shift.
+    """
     if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
     removal, addition = (
@@ -129,7 +133,7 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
 
 
 def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
-    """Enclose δ of one release at the worst shift, for a record that is `removed` or else added."""
+    """Enclose δ of one release at the worst shift, for the pair that `removed` selects."""
     if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
 
@@ -145,9 +149,9 @@ def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> Pro
 def _basic_composition(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     """Bound δ by basic composition, Σkᵢδᵢ(εᵢ) with Σkᵢεᵢ = ε: no point of the ball is below it.
 
-    The shares εᵢ are in proportion to the largest losses; any shares would be right. The bound is 0
-    if no part has losses beyond its share, and near that case it is tighter than a lattice. It is 1
-    for laws whose proof takes long.
+    The shares εᵢ are in proportion to the largest losses; any shares give a valid bound. The bound
+    is 0 if no part has losses beyond its share, and near that case it is tighter than a lattice. It
+    is 1 for laws whose proof takes long.
     """
     if any(registered_family(type(part.noise)).lengthy for part in parts):
         return arb(1)

@@ -1,4 +1,4 @@
-"""A common lattice for the losses of several releases: its step and range, from both sides.
+"""A common lattice for the losses of several releases, for bounds from above and from below.
 
 The lattice of most laws follows from their profile δ(ε) (`balls.losses`); some families compute
 their own. Lattices of samples are derived from the lattice of the whole data (`sampled`).
@@ -49,16 +49,17 @@ _MOST_OF_ALL = 1 << 17  # with more points, the window of a sum leaves out too m
 _LARGEST_LOSS = 2**17  # largest loss of a release; it exceeds 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
-_ROUGHLY = Bisection(halvings=6)  # accuracy of the largest loss in a tail
-_EDGE = Bisection(halvings=42)
+_ROUGHLY = Bisection(halvings=6)  # for a largest loss in a negligible tail
+_EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bounded law
 
 
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Upper lattices with a common step, one per law, of the pair for a record `removed` or added.
+    """Make an upper lattice for each part, with the part's number of compositions.
 
-    `coarser` is as in `coarsest_factor`.
+    All lattices have one step. The losses are those for a record that is removed, or added if
+    `removed` is False. `coarser` is as in `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
@@ -67,9 +68,10 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Lower cells with a common step, one per law, of the pair for a record `removed` or added.
+    """Make lower cells for each part, with the part's number of compositions.
 
-    `coarser` is as in `coarsest_factor`.
+    All cells have one step. The losses are those for a record that is removed, or added if
+    `removed` is False. `coarser` is as in `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=False, coarser=coarser)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
@@ -80,7 +82,7 @@ def make_lower_parts(
 
 
 def coarsest_factor(parts: Sequence[Releases], points_per_std: int) -> float:
-    """The factor by which the first lattices may be coarser; 1 if they are coarse anyway.
+    """The factor by which the first lattices tried may be coarser; 1 if the final ones are coarse.
 
     Laws whose δ takes microseconds get many times the points that `points_per_std` asks for. A
     sixteenth of them often suffices, if most outputs have a loss that is a lattice point.
@@ -106,12 +108,14 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 def _step(
     parts: Sequence[Releases], points_per_std: int, *, upper: bool, coarser: float = 1.0
 ) -> Fraction:
-    """The common step: a fraction 1/n of a frequent loss, of the law to which that matters most.
+    """The step h of all lattices: a frequent loss, divided by a whole number.
 
-    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/n², with n =
-    points_per_std. Laws whose δ takes microseconds get a smaller step, as long as the largest loss
-    and the width of the sum don't have too many points. That limit grows with points_per_std beyond
-    the default. If all losses are multiples of one number, it is the step, and nothing is lost.
+    A lattice adds about h² to the variance of each loss. So h² Σk is kept at Σks²/n², for parts
+    with k compositions and a loss with the standard deviation s, and n = points_per_std. The
+    frequent loss comes from the part with the largest k·loss². Laws whose δ takes microseconds get
+    a smaller step, as long as the largest loss and the width of the sum don't have too many points.
+    That limit grows with points_per_std beyond the default. If all losses are multiples of one
+    number, it is the step, and nothing is lost.
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
@@ -163,7 +167,7 @@ def find_frequent_loss(part: Releases) -> Fraction | None:
 
 
 def _even_loss(part: Releases) -> Fraction | None:
-    """A number of which all finite losses, and losses of atoms, are multiples; None if unknown."""
+    """A number of which all finite losses are multiples; None if no such number is known."""
     unit = registered_family(type(part.noise)).loss_unit
     return getattr(part.noise, unit) if unit and part.sampling_rate == 1 else None
 
@@ -240,8 +244,8 @@ def _base(
 ) -> tuple[Fraction, int]:
     """Step and size of the lattice from which subsampling starts, finer than `step`.
 
-    The errors of both lattices add up, each as the square of its step relative to the spread. The
-    largest loss is a lattice point.
+    The errors of the two lattices add up; each is proportional to (step/spread)². The largest loss
+    is a lattice point.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = (
@@ -335,10 +339,10 @@ def check_monotone(noise: Noise) -> None:
 
 
 def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
-    """A bound on all finite losses, attained if the noise is as large as the shift.
+    """An upper bound on all finite losses; None if no such bound is known.
 
-    It holds because norms of x and x − v differ by at most |v|, which contains as many whole steps.
-    None if no such bound is known.
+    It holds because the norms of x and x − v differ by at most |v|. Noise at least as large as the
+    shift attains it.
     """
     known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None

@@ -64,7 +64,10 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
 
 
 def is_attained(noise: Noise, sensitivity: Sensitivity) -> bool:
-    """True only if the proof's ball is δ(ε) itself for all shifts of `sensitivity`."""
+    """True only if the proof encloses δ(ε) itself for all shifts of `sensitivity`.
+
+    Otherwise only the proof's upper end is a bound on δ(ε).
+    """
     known = registered_family(type(noise)).part("attained")
     return known(noise, sensitivity) if known else not isinstance(noise, VectorNoise)
 
@@ -156,7 +159,8 @@ def is_gaussian(parts: Sequence[Releases]) -> bool:
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
     """Σk(Δ/σ)² of `parts`: μ² of Gaussian noise, and an upper bound for mixtures of Gaussians.
 
-    Raises NotApplicable for other noise.
+    Shifts are the inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for
+    other noise.
     """
     total = Fraction(0)
     for part in parts:

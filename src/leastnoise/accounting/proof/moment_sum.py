@@ -97,7 +97,7 @@ def _useful(lower: arb, upper: arb) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MomentSum:
-    """The moments at nodes on one vertical line; they bound δ at every ε, and are best at one ε."""
+    """The moments at nodes on a line Re s = c; they bound δ at every ε, most tightly near one ε."""
 
     tilt: Fraction  # c
     spacing: Fraction  # 2π/Λ, of the nodes
@@ -111,14 +111,14 @@ class MomentSum:
     def near(
         cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
-        """The nodes for ε near `epsilon`; None if there would be too many."""
+        """Choose the nodes for ε near `epsilon`; None if there would be too many."""
         with precision():
             point = _saddle(laws, float(epsilon))
             return cls._at(laws, point, epsilon, closest) if point else None
 
     @classmethod
     def for_delta(cls, laws: Sequence[LossMoments], delta: float) -> tuple[Self, float] | None:
-        """The nodes for δ near `delta`, and the approximate ε >= 0; None like `near`."""
+        """Choose the nodes for δ near `delta`, and approximate the ε >= 0; None as in `near`."""
         with precision():
             point = _saddle_of(laws, math.log(delta))
         epsilon = max(0.0, point.epsilon) if point else 0.0
@@ -321,7 +321,7 @@ def _newton(laws: Sequence[LossMoments], step: Callable[[_Tilt], float], c: floa
 def _spacing(
     laws: Sequence[LossMoments], point: _Tilt, epsilon: Fraction, log_tolerance: float
 ) -> tuple[Fraction, tuple[Fraction, arb]]:
-    """2π/Λ for which both kinds of aliases are small beside δ, and c' with K(c')."""
+    """A spacing 2π/Λ at which both kinds of aliases are small beside δ, and (c', K(c'))."""
     wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
     period, reach = -wanted / float(point.tilt), _reach(laws)
     far = (2 * point.tilt, _log_moments(laws, (2 * point.tilt,))[0])
@@ -342,7 +342,10 @@ def _spacing(
 def _node_count(
     laws: Sequence[LossMoments], point: _Tilt, spacing: Fraction, *, room: float, most: int
 ) -> tuple[int, arb] | None:
-    """The number of nodes beside the first with E/(πU) <= e^room, and E/(πU); None above `most`."""
+    """A number of nodes after the first at which E/(πU) <= e^room, and that E/(πU).
+
+    None if the number exceeds `most`.
+    """
     envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
 
     def dropped(count: int) -> arb:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _SERIES = 128.0  # bits that may cancel in the power series
 _LONG_SERIES = 1024.0  # the same for orders at which Bessel functions have wide enclosures
-_HIGH = 300.0
-_SHIFTS = 16
+_HIGH = 300.0  # from this order on, Bessel functions have wide enclosures
+_SHIFTS = 16  # number of shifts τ that `_overlap` tries
 
 
 class LossMoments(Protocol):
@@ -76,7 +76,7 @@ def is_l2(noise: Noise) -> bool:
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
     """The losses of `parts`: all Gaussians as one law, the other parts grouped by law.
 
-    The shifts are shifts.inner of each part, or else shifts.outer.
+    With `inner`, the shifts of a part are its shifts.inner, otherwise its shifts.outer.
     """
     square, counts = Fraction(0), Counter[tuple[Fraction, int | None]]()
     for part in parts:
@@ -99,7 +99,7 @@ def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class GaussianMoments:
-    """M(s) = e^((s²+s)μ²/2), μ² = `square`: |X(u)| = e^(−u²μ²/2)."""
+    """The moments M(s) = e^((s²+s)μ²/2) of Gaussian noise; |X(u)| = e^(−u²μ²/2), μ² = `square`."""
 
     square: Fraction
     compositions: int = 1
@@ -128,10 +128,11 @@ class GaussianMoments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class LaplaceMoments:
-    """M(s) = ½(A + B + (A − B)/(2s + 1)) of Laplace noise, A = e^(sa), B = e^(−(s+1)a).
+    """The moments M(s) = ½(A + B + (A − B)/(2s + 1)) of Laplace noise.
 
-    The loss is a with probability ½, −a with probability ½e^(−a), and a − 2y for y in (0, a), where
-    y has the density ½e^(−y). Because of its two atoms, |X| doesn't fall to 0.
+    A = e^(sa), and B = e^(−(s+1)a). The loss is a with probability ½, −a with probability ½e^(−a),
+    and a − 2y for y in (0, a), where y has the density ½e^(−y). Because of its two atoms, |X|
+    doesn't fall to 0.
     """
 
     ratio: Fraction  # a
@@ -171,10 +172,10 @@ class LaplaceMoments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class SphericalMoments:
-    """M(s) = G((2s+1)x)/G(x) of the l2 mechanism, G = F_ν + βF_{ν+1}, β = xρ_ν/(2(ν+1)).
+    """The moments M(s) = G((2s+1)x)/G(x) of the l2 mechanism, G = F_ν + βF_{ν+1}.
 
-    theory/accounting.md §3 with I_ν(z) = (z/2)^ν/Γ(ν+1)·F_ν(z); M(0) = 1 fixes the factor that
-    doesn't depend on s. ρ_ν = K_ν(x)/K_{ν+1}(x).
+    β = xρ_ν/(2(ν+1)), and ρ_ν = K_ν(x)/K_{ν+1}(x). See theory/accounting.md §3 with I_ν(z) =
+    (z/2)^ν/Γ(ν+1)·F_ν(z); M(0) = 1 fixes the factor that doesn't depend on s.
     """
 
     ratio: Fraction  # a
@@ -256,13 +257,13 @@ class SphericalMoments:
         return 1.45 * min(2 * math.sqrt(widened), widened / (self.order + 1))
 
     def _by_bessel(self, z: acb) -> acb:
-        """Γ(ν+1)(z/2)^(−ν)·(I_ν(z) + β(ν+1)(2/z)I_(ν+1)(z))."""
+        """G(z) by Bessel functions: Γ(ν+1)(z/2)^(−ν)·(I_ν(z) + β(ν+1)(2/z)I_(ν+1)(z))."""
         nu = arb(self.order)
         first, second = z.bessel_i(acb(nu)), z.bessel_i(acb(nu + 1))
         return (nu + 1).gamma() * (z / 2) ** -nu * (first + self.weight * (nu + 1) * 2 / z * second)
 
     def _by_series(self, points: Sequence[acb], largest: float) -> list[acb]:
-        """Sum Σ tₙ(1 + β(ν+1)/(ν+1+n))qⁿ, q = z²/4, tₙ = 1/(n!·(ν+1)ₙ).
+        """G by its power series Σ tₙ(1 + β(ν+1)/(ν+1+n))qⁿ, q = z²/4, tₙ = 1/(n!·(ν+1)ₙ).
 
         Once |q| <= n(ν+n)/2, each term is at most half the one before, so the rest is at most twice
         the first omitted term.
@@ -325,7 +326,7 @@ class SphericalEnvelope:
         return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
 
     def _by_zeros(self, v: arb) -> arb:
-        """The bound e^(−AV² + BV⁴) for V < V₁, or `_far_up` at V₁ if larger; 1 from V₁ on.
+        """The bound e^(−AV² + BV⁴) on |X| for V < V₁, or `_far_up` at V₁ if larger; 1 from V₁ on.
 
         The exponent falls up to V₁² = A/(2B), and `_far_up` at V₁ covers all larger heights.
         """
@@ -347,7 +348,10 @@ class SphericalEnvelope:
         return a, b, last, self._far_up(last)
 
     def _overlap(self, v: arb) -> arb:
-        """The bound max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))) for the best τ <= π/V."""
+        """The bound max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))) on |X|, at the best τ.
+
+        τ is at most π/V.
+        """
         mass, top = self._minorant
 
         def rho(tau: arb) -> arb:
@@ -364,7 +368,7 @@ class SphericalEnvelope:
         return rho(arb(min((most * j / _SHIFTS for j in range(1, _SHIFTS + 1)), key=roughly)))
 
     def _far_up(self, v: arb) -> arb:
-        """The bound from |I_μ(z)| <= 2cosh(Re z)·min(1, e^|z|K_μ(|z|)/π), μ >= ½."""
+        """The bound on |X| from |I_μ(z)| <= 2cosh(Re z)·min(1, e^|z|K_μ(|z|)/π), μ >= ½."""
         nu = arb(self.law.order)
         size = (self._kappa * self._kappa + v * v).sqrt()
 
@@ -403,7 +407,7 @@ def _highest(kappa: arb, power: arb) -> arb:
 
 
 def _scaled_k(n: int, r: arb) -> arb:
-    """e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j); lower orders are smaller."""
+    """e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j); it grows with n."""
     term, total = arb(1), arb(1)
     for j in range(1, n + 1):
         term *= (n + j) * (n - j + 1) / (2 * j * r)

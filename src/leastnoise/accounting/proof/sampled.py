@@ -37,7 +37,7 @@ _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / th
 def enclose_sampled(
     profile: Profile, sampling_rate: Fraction, epsilon: Fraction, *, removed: bool
 ) -> arb:
-    """Enclose H_α at α = e^epsilon of the pair for a removed record, or else for an added one.
+    """Enclose H_α, α = e^epsilon, of the pair for a removed record, or for an added record.
 
     `profile` is only called at ε >= 0. It may be a supremum over shifts if `epsilon` >= 0.
     """
@@ -59,7 +59,7 @@ def enclose_sampled(
 
 
 def _divergence(profile: Profile, base: arb, log_base: arb) -> arb:
-    """Enclose H_a(P‖Q) at a = `base`; its logarithm is given as a very small ball.
+    """Enclose H_a(P‖Q) at a = `base`; `log_base` is ln a, as a very narrow ball.
 
     The slack uses that δ falls in ε, by at most the increase of ε.
     """
@@ -176,7 +176,7 @@ def sample_lower(
 def _points(
     ends: tuple[Fraction, Fraction], step: Fraction, *, removed: bool
 ) -> tuple[Fraction, int]:
-    """The first lattice point, and the number of steps to the last, which is an end."""
+    """The first lattice point, and the number of steps to the last, the upper end of the range."""
     low, high = ends if removed else (-ends[1], -ends[0])
     size = math.ceil((high - low) / step)
     return high - size * step, size

@@ -362,12 +362,14 @@ def _prove(bound: LowerBound) -> Fraction:
     if isinstance(witness, BodyWitness):
         if delta or scope != "real":
             raise CertificateRejected(
-                "A bound from a volume must be about delta = 0 and real noise."
+                "A bound from a volume must be about real-valued noise at delta = 0."
             )
         return witness.bound(epsilon=epsilon, power=power_of(loss))
     if isinstance(witness, RadialWitness):
         if loss is not Loss.MSE or scope != "real":
-            raise CertificateRejected("A bound for vectors must be about mse and real noise.")
+            raise CertificateRejected(
+                "A bound for vectors must be about the mse of real-valued noise."
+            )
         return witness.bound(epsilon=epsilon, delta=delta)
     proved = witness.bound(epsilon=epsilon, delta=delta, power=power_of(loss))
     if scope == "real" and loss is Loss.MSE:

@@ -13,11 +13,11 @@ every shift in K; the only thing to prove is N(s) <= 1 (theory/bodies.md §1).
 | `Cells(bodies, copies)` | Σ N_i(x_i) | move one of the cells alone |
 | `AtMost(most=k, cells=m, of=B)` | max(max N_B(x_j), Σ N_B(x_j)/k) | move at most k of m cells |
 | `Together(bodies, radii, exponent=p)` | (Σ (N_i(x_i)/r_i)^p)^(1/p) | move all blocks at once |
-| `Signed(of=T)` | P(x) + Q(x) | be added, which is in T, or removed, in −T |
-| `Differences(of=T)` | max(P(x), Q(x)) | be replaced by another: T − T |
+| `Signed(of=T)` | P(x) + Q(x) | be added (a move in T) or removed (a move in −T) |
+| `Differences(of=T)` | max(P(x), Q(x)) | be replaced by another (a move in T − T) |
 
-The last two are built on a set T of all that can be *added* (`OneSided`). P(x) and Q(x) are the
-smallest amounts that must be added and removed to move by x:
+The last two are built on the set T of all moves of a unit that is *added* (`OneSided`). P(x) and
+Q(x) are the smallest multiples of T that must be added and removed to move by x:
 
 | API | T |
 |---|---|

@@ -1,4 +1,7 @@
-"""The base of all bodies: gauge, volume, and the moments of the uniform law."""
+"""The base of all bodies: gauge, volume, and the moments of the uniform law.
+
+notation: K a body, N its gauge: N(x) is the smallest t >= 0 for which x lies in t·K.
+"""
 
 from __future__ import annotations
 
@@ -205,7 +208,7 @@ def decide_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
 
 
 def check_parts(values: Sequence[Part], kind: type[Part], *, name: str) -> tuple[Part, ...]:
-    """1 to 1,000 values, each a `kind`; raises InvalidArgument for others."""
+    """The values as a tuple, each a `kind`; raises InvalidArgument unless there are 1 to 1,000."""
     like = f"1 to {MOST_PARTS:,} {name}, as a list"
     listed = _validate.items(values, name=name, like=like)
     if not 1 <= len(listed) <= MOST_PARTS:

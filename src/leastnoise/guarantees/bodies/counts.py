@@ -338,7 +338,7 @@ class CountedSums(OneSided):
         return VolumeSplit(weights=weights, layout=((cell, self.cells),))
 
     def _one_cell(self) -> VolumeSplit:
-        """The volume split of one cell; its weights ½, 1, …, 1, ½ times (q − 1)!·Π 2b."""
+        """The volume split of one cell; the weights are ½, 1, …, 1, ½ times (q − 1)!·Π 2b."""
         q = len(self.bounds)
         unit = ball(factorial(q - 1) * prod(2 * bound for bound in self.bounds))
         weights = (unit / 2, *(unit for _ in range(q - 1)), unit / 2)

@@ -1,4 +1,4 @@
-"""One-sided sets T, all that can be added; `Signed` and `Differences` are built on them.
+"""One-sided sets T, the moves of an added unit; `Signed` and `Differences` are built on them.
 
 T is convex, contains 0 and spans a cone C. Every x = a − b with a, b ∈ C has a smallest a and a
 smallest b, both at once. For counts C is the nonnegative orthant, a = x⁺ and b = x⁻. With g the
@@ -84,7 +84,7 @@ class VolumeSplit:
 
 
 class OneSided(ConvexSet):
-    """A set T of all that can be added: the hull of 0 and its corners, which are not 0."""
+    """The set T of all moves of a unit that is added: the hull of 0 and corners that aren't 0."""
 
     @abstractmethod
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:

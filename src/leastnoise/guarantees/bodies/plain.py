@@ -37,7 +37,7 @@ MOST_BOUNDS = 10_000
 
 
 def positive_bounds(bounds: Sequence[Exact], *, name: str = "bounds") -> tuple[Fraction, ...]:
-    """1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
+    """The bounds as Fractions; raises InvalidArgument unless there are 1 to 10,000, each > 0."""
     given = _validate.items(bounds, name=name, like=NUMBERS)
     if not 1 <= len(given) <= MOST_BOUNDS:
         raise InvalidArgument(
@@ -103,7 +103,7 @@ class _Intervals(Body):
 @final
 @record()
 class Segment(_Intervals):
-    """[−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
+    """The interval [−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
 
     >>> Segment(bound=2).gauge(["-0.5"])
     Fraction(1, 4)

@@ -37,8 +37,8 @@ MOST_WORK = 1_000_000
 class CappedCubes:
     """The sets T_p = {y ∈ [0, 1]^p : Σy <= k} for p = 0 … largest.
 
-    `volumes[p]` is V_p; `firsts[p]` and `seconds[p]` are E y_1 and E y_1² of the uniform law of
-    T_p, 0 for p = 0.
+    `volumes[p]` is the volume V_p of T_p; `firsts[p]` and `seconds[p]` are E y_1 and E y_1² of the
+    uniform law of T_p, 0 for p = 0.
     """
 
     volumes: tuple[arb, ...]

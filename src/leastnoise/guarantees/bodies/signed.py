@@ -57,7 +57,7 @@ class _OfOneSided(Body):
 
     @abstractmethod
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
-        """The uniform law at the current precision."""
+        """The moments of P and Q under the uniform law of the body, at the current precision."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""The types that fields keep, by the names in `for_mypy`."""
+"""The types that fields store, by the names in `for_mypy`."""
 
 from fractions import Fraction
 

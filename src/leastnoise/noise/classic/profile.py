@@ -135,9 +135,9 @@ def laplace_difference(
 
 
 def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
-    """Ln δ(ε), to about 2e-15; 0 if the shift leaves the range (t >= 2a).
+    """Ln δ(ε), to about 2e-15; 0 if no output is possible with and without the shift (t >= 2a).
 
-    It takes `excess` = t − ε in addition to t = shift_ratio, since either may hold the digits of δ.
+    `excess` = t − ε is given in addition to t = shift_ratio, since either may hold the digits of δ.
     """
     t, a = shift_ratio, radius
     if t >= 2 * a:
@@ -156,7 +156,7 @@ def truncated_laplace_quantile(noise: TruncatedLaplace, outside: float) -> float
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
 
 
-_GRADING = 4.0 ** -np.arange(9)  # parts shrink by 4 towards both ends, which may be steep
+_GRADING = 4.0 ** -np.arange(9)  # parts shrink by 4 towards both ends, where f may be steep
 
 
 @final
@@ -192,7 +192,7 @@ class _FloatForm:
 
 
 def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
-    """Ln δ(ε), to about 1e-13. notation: u = corner, t = shift_ratio."""
+    """Ln δ(ε) of flipped Huber noise, to about 1e-13. notation: u = corner, t = shift_ratio."""
     u, t = corner, shift_ratio
     excess = _Excess(corner=u, shift=t, epsilon=epsilon)
     kinks = sorted({-u, 0.0, u, t - u, t, t + u})

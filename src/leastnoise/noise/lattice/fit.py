@@ -105,6 +105,7 @@ class Program:
         return -falls * np.expm1(-falls) / math.expm1(self.fall)
 
     def _begin(self, start: Floats) -> _LatticePoint:
+        """The first point, with masses proportional to `start`."""
         masses = start / float(self.counts @ start)
         divergence = self._divergence(masses)
         largest = 1.1 * float(divergence.values.max())
@@ -119,7 +120,7 @@ class Program:
         )
 
     def _move(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
-        """Move along the step while all positive numbers stay positive; return its length, too."""
+        """The point after the step, cut so that positive numbers stay so, and the step's length."""
         relative = (
             step.masses,
             step.slack / point.slack,
@@ -142,6 +143,7 @@ class Program:
         return moved, length
 
     def _divergence(self, masses: Floats) -> _Divergence:
+        """Compute all D_k for these masses, and their derivatives."""
         (index, other, row), n, m = self._pairs, self.reach, self.cells
         beyond = masses[-1] * np.exp(-self.fall * np.arange(1, m + 1))
         longer = np.concatenate([masses, beyond])
@@ -303,7 +305,7 @@ _LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 
 
 def search(question: Question) -> Cactus:
-    """Return the cactus law that just meets the budget, on a lattice of about 320 cells.
+    """Return the cactus law that just meets the budget, with about 320 cells on each side of 0.
 
     The search is over the price of loss in units of divergence, to 1e-6; each price corresponds to
     a bound on the loss. Raises NotApplicable if the range is too long for the lattice or ε is too

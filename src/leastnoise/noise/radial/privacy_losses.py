@@ -51,7 +51,7 @@ _DROPPED = 110.0  # a density is cut off e^-110 below its peak
 _LEAST = -85.0  # ln P(Z > z) at the last loss of the grid, if losses are unbounded
 _LEAST_BELOW_TOP = -36.0  # the same if losses are bounded; near the bound proofs take seconds
 _CELLS = 256
-_TEMPER = 0.25
+_TEMPER = 0.25  # the power of the density in `loss_grid`
 
 
 @final

@@ -8,7 +8,7 @@ r₂² = r² + 2rs cos θ + s² the squared radius after it. The privacy loss is
 
 where L = ε at θ*, clipped to [0, π] (theory/noise.md §7). Nothing cancels: L − ε is integrated from
 its zero. θ* = π for r < r₁, and θ* = 0 on a gap [a, b] (which may be empty or unbounded). The
-integrand is singular at these radii, and the rule between them is tanh-sinh.
+integrand has half powers at these radii, so the rule between them is `half_powers`.
 """
 
 from __future__ import annotations

@@ -115,6 +115,7 @@ def delta(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
 
 
 def _delta_at(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
+    """The integral of `delta` at one shift."""
     heights = steps.masses / (steps.float_edges[1:] - steps.float_edges[:-1]) / 2
     terms: list[float] = []
     for width, here, there in steps.overlay(shift):

@@ -56,7 +56,7 @@ def _end(s: Fraction, gamma: Fraction, j: int) -> Fraction:
 
 
 class _StepMasses:
-    """Masses of |X|/scale in units of the peak of the density; `half` is P(X > 0)."""
+    """Masses of X/scale for a density whose peak is 1; `half` is the mass of {X > 0}."""
 
     def __init__(self, law: Staircase) -> None:
         self._gamma, self._decay = law.gamma, law.decay

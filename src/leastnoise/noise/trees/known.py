@@ -1,4 +1,4 @@
-"""Arrays of numbers modulo a window, with error bounds that products and convolutions propagate.
+"""Arrays with indices modulo a window, and error bounds for their products and convolutions.
 
 Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
 """

@@ -169,7 +169,7 @@ def _work_at_each(branches: Sequence[int]) -> int:
 
 
 def find_window(noise: Agreeing) -> int:
-    """A power of two above 2bM, where any node exceeds M with probability at most 1e-12."""
+    """A power of two above 2bM, where some node's sum reaches ±M with probability <= 1e-12."""
     laws = level_laws(noise)
     longest = max(len(law.probabilities) for law in laws)
     beyond = np.zeros(longest + 1)

@@ -85,7 +85,7 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 
 
 def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Problems of the selection, or of the tables that add up, for which a query asks."""
+    """Problems of the tables of sums for which a query asks, and of a kind that excludes them."""
     kind_of_query = kind_of(spec, query)
     first = (kind_of_query,) if kind_of_query.why_no_sums else ()
     sums = [*kinds_of_sums(query)]

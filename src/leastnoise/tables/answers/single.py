@@ -35,7 +35,7 @@ class OfOneQuery(ABC):
 
     @property
     def layout(self) -> Layout:
-        """The layout of the query, which has only one bounding of a unit."""
+        """The query's first layout. If it has more layouts, they bound a unit in other ways."""
         return self.query.layouts[0]
 
     @property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Numbers:
     """The numbers of a query: `cells` cells, with `each` numbers in each cell.
 
-    `counts` is True if all are counts, which no row lowers and which move by whole numbers.
+    `counts` is True if all are counts, which no row lowers, and which move by whole numbers.
     `persons` is True if a cell has one number, which is 1 for a person in it, whatever their rows.
     Otherwise `lowered` has the positions of numbers in a cell that a row may lower, and `rows` is
     True if a number counts the rows. For each column with a count of its values, `values` has how
@@ -58,7 +58,7 @@ class Numbers:
 
     @property
     def at_once(self) -> int:
-        """The largest number of a cell's components that one row moves."""
+        """The number of a cell's numbers that one row can move at the same time."""
         return self.each - 1 if self.without else self.each
 
 
@@ -72,7 +72,8 @@ CHOSEN = ", which chance chooses"
 class FirstCells:
     """A person adds 1 to `most` of the cells that they are in, and 0 to the others.
 
-    A fresh salt chooses these cells. If a row is a unit, they are its first cells.
+    These cells have the smallest hashes with a fresh random salt. If a row is a unit, they are its
+    first cells.
     """
 
     most: int
@@ -82,7 +83,7 @@ class FirstCells:
         return {"kind": "first-cells", "most": self.most}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else IN_ONE_CELL
@@ -104,10 +105,10 @@ class FirstCells:
         return (counting, Linf(1, l0=most, whole=True), L1(most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body most·(hull of the cells' intervals), and the box if all cells may move.
+        """Bodies of every shift: most·(hull of the cells' intervals), a box if all cells may move.
 
-        A draw for several such cells alone uses `additions` instead, which know the signs of
-        shifts.
+        A draw for this query alone, with several cells, uses `additions` instead, which know the
+        signs of shifts.
         """
         most = min(self.most, numbers.cells)
         hull = Cells(bodies=[Box(bounds=[most])], copies=[numbers.cells])
@@ -125,9 +126,9 @@ class FirstCells:
 class InCells:
     """All numbers of a person are shrunk by the same factor until their limits hold.
 
-    The limits are M_j <= per_cell and Σ M_j <= total.
-    With `first` = k, a person counts in only k of their cells, which a fresh salt chooses. With
-    `by_number` each number is treated as a cell of its own.
+    The limits are M_j <= per_cell and Σ M_j <= total. With `first` = k, a person counts in only k
+    of their cells: those with the smallest hashes, with a fresh random salt. With `by_number` each
+    number is treated as a cell of its own.
     """
 
     per_cell: Fraction
@@ -145,7 +146,7 @@ class InCells:
         }
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         if self.by_number:
             return f"adds at most {_short(self.total)} in l1 norm"
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
@@ -163,7 +164,7 @@ class InCells:
         return numbers.at_once * min(self.total, self.per_cell * moved)
 
     def moved(self, numbers: Numbers) -> int:
-        """The number of cells that one person can move."""
+        """The most cells in which one person can move a number."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells if self.first is None else min(self.first, cells)
 
@@ -177,7 +178,10 @@ class InCells:
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """A bound on ‖x‖²: r·R for each number of a cell that one row moves."""
+        """A bound on ‖x‖² for a person's numbers x.
+
+        It is `most` times `all_cells`, once for each number of a cell that a row can move.
+        """
         return (1 if self.by_number else numbers.at_once) * self.most * self.all_cells(numbers)
 
     def shrinks(self, numbers: Numbers) -> bool:
@@ -211,9 +215,10 @@ class InCells:
         return (*facts, L1(total), ball)
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body total·(hull of the cells' boxes), and the box of all numbers if they fill it.
+        """Bodies of every shift: total·(hull of the cells' boxes), and a box if shifts fill it.
 
-        Empty where signs give smaller bodies: counts that one person moves by the same amount.
+        Empty for counts in several cells that a person moves by at most the same amount: signs give
+        smaller bodies then.
         """
         most, moved = self.most, self.moved(numbers)
         each, cells = (1, numbers.all) if self.by_number else (numbers.each, numbers.cells)
@@ -232,9 +237,9 @@ class InCells:
         return (hull,)
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Alternative sets that hold every shift by one added unit.
+        """Alternative sets, each of which holds every shift by one added unit.
 
-        None unless all numbers are counts.
+        Empty unless all numbers are counts, and each is a cell by itself.
         """
         if not numbers.counts or (numbers.each > 1 and not self.by_number):
             return ()
@@ -253,12 +258,12 @@ class InBall:
         return {"kind": "ball", "squared": decimal_text(self.squared)}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         del numbers
         return f"adds at most {_short(root_above(self.squared))} in l2 norm"
 
     def l1(self, numbers: Numbers) -> Fraction:
-        """The largest l1 norm of a shift by one added unit."""
+        """A bound on the l1 norm of every shift by one added unit."""
         return root_above(self.squared * numbers.all)
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
@@ -291,7 +296,7 @@ class FewGroups:
         return {"kind": "groups", "groups": self.groups, "per_group": self.per_group}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
         if len(numbers.units) == numbers.each:
             return words
@@ -330,7 +335,7 @@ CellBounding = FirstCells | InCells | InBall
 """The boundings of a unit in listed cells."""
 Bounding = CellBounding | FewGroups
 ONE_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
-"""The bounding that every row meets by itself."""
+"""The limit that each single row meets without any bounding."""
 
 
 def _added_counts(most: Fraction, total: Fraction, cells: int) -> tuple[Counts, ...]:

@@ -75,7 +75,7 @@ def lay_out_tree(
     return ((replace(shape, bounding=bounding, bits=bits),),)
 
 
-def shape_of(  # noqa: PLR0917 (five calls of its own)
+def shape_of(  # noqa: PLR0917 (five calls)
     spec: Spec,
     query: Query,
     statistics: tuple[Statistic, ...],
@@ -157,7 +157,7 @@ def tree_count(spec: Spec, query: Query) -> Count | None:
 
 
 def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
-    """List the boundings of a unit that the spec allows for these numbers."""
+    """List the boundings of a unit that the spec allows for the numbers of `shape`."""
     if query.conditions:
         return (FirstCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:

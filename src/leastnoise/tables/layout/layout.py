@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 MAX_BITS = 28
 MAX_DIMENSION = 10**7
 
-# Public caps, on the record of every plan. Row sums are at most 2^34 · 2^28 < 2^63, and totals at
-# most 2^34 times the largest integer of one person, which `find_bits` keeps below 2^29: no int64
-# wraps.
+# Public caps, which every plan states. Sums over rows are at most 2^34 · 2^28 < 2^63, and totals at
+# most 2^34 times the largest integer of one person, which `find_bits` keeps below 2^29. So no int64
+# wraps around.
 MAX_ROWS = 2**34
 MAX_UNITS = 2**34
 EXACT_SUMS = 2**53
@@ -58,7 +58,7 @@ INT64_END = 2**63
 ASSUMED = (100, 1_000, 10_000)
 """Sizes of a group for which a plan shows the error of a mean, if the spec gives none."""
 PERSON_COUNTS = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
-"""The components of a part that counts each person once, whatever their rows."""
+"""The components of parts of queries that count each person once, whatever their rows."""
 
 
 class LayoutError(ValueError):
@@ -68,32 +68,33 @@ class LayoutError(ValueError):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Layout(TableShape):
-    """The public shape of a query, or of one of its two parts: its integers and its bounding.
+    """The public shape of a query, or of one of its two parts: its integers and their bounding.
 
     A query that counts both persons and rows has two parts with separate noise, because a person
     adds at most 1 to a cell's `count_units`, and up to `max_rows` to the other numbers.
 
     The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
-    for I·2^(−bits). `uses` has the positions of each statistic's components: for a mean the value
-    and then the count that divides it; for a variance the square between these two. With `by_row`
-    nothing needs bounding, since every row is within `bounding`.
+    for I·2^(−bits). `uses` has, for each statistic, the positions of its components: for a mean the
+    value and then the count that divides it; for a variance the square between these two. With
+    `by_row` nothing needs bounding, since every row is within `bounding`.
 
     With `unlisted` columns the number of groups isn't public. The layout is then the shape of one
     group's row, whatever public keys there are, and the number at `counted` decides whether the
     group is published. With `accurate`, noise is chosen for small errors rather than for publishing
     small groups.
 
-    `margins` lists tables of sums of cells that are published; noise is added to sums of the
-    `measured` components, from which all others follow: see `margins`. With `projected`, all
-    numbers of tables that add up are fitted together, whole and never below 0: see `publish_sums`.
-    With `largest`, noise is chosen to make the largest of the standard deviations small.
+    `margins` lists the published tables of sums of cells, each as a bit mask of the axes. Noise is
+    added to sums of the `measured` components, from which all other sums follow: see
+    `answers.sums.margins`. With `projected`, all numbers of tables that add up are fitted together,
+    whole and never below 0: see `answers.sums.publish_sums`. With `largest`, noise is chosen to
+    make the largest of the standard deviations small.
 
     With `conditions` a unit may be in several cells. Noisy numbers are rounded to a `multiple`, and
     `clamp` raises negative ones to 0: see `results`. `accuracy` is the error that the spec asks
-    for, for means in groups of `assumed` values. `within` has the axes by which rows are grouped
-    if the result has fewer `axes`, or one row for all groups together. By construction a unit is in
-    at most `groups_of_unit` groups; None without such a bound. `periods` are the releases
-    of a series whose running totals are published.
+    for; for means it is about groups of `assumed` values. `within` has the axes by which rows are
+    grouped if the result has fewer `axes`, or one row for all groups together. By construction a
+    unit is in at most `groups_of_unit` groups; None without such a bound. `periods` are the
+    releases of a series whose running totals are published.
     """
 
     statistics: tuple[Statistic, ...]
@@ -117,7 +118,7 @@ class Layout(TableShape):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
         bounding, numbers = self.bounding, self.numbers
@@ -134,7 +135,7 @@ class Layout(TableShape):
 
     @property
     def _all_count(self) -> bool:
-        """True if a unit counts in every group that it can be in by construction."""
+        """True if the bounding never drops a unit from a group, by the columns' construction."""
         bounding, known = self.bounding, self.groups_of_unit
         if known is None or isinstance(bounding, InBall):
             return False
@@ -202,7 +203,7 @@ class Layout(TableShape):
         )
 
     def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
-        """For each statistic: its components, their errors and the rounding of the rows.
+        """For each statistic: its components, their errors, and the rounding of published numbers.
 
         `noise` has the error of each component.
         """
@@ -230,7 +231,7 @@ class Layout(TableShape):
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """Bodies that hold every shift by one unit, apart from those that signs give."""
+        """Bodies that hold every shift by one unit; `additions` also uses the signs of shifts."""
         bounding = self.bounding
         if self.neighbours == "replace-one" and not isinstance(bounding, FewGroups):
             return replaced.bodies(bounding, self.numbers)
@@ -278,7 +279,10 @@ class SpecLayout:
     quantiles: tuple[tuple[QuantileLayout, ...], ...]
 
     def at_release(self, number: int, *, first: int) -> SpecLayout:
-        """The layout of one release of a series with running totals, on the tree since `first`."""
+        """The layout of one release of a series with running totals.
+
+        The tree of its noise begins at the release `first`.
+        """
         queries = tuple(
             tuple(
                 tuple(

@@ -95,7 +95,7 @@ class TableShape(ABC):
     @property
     @abstractmethod
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
 
     @property
     def leaves_out(self) -> bool:

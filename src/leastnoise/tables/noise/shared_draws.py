@@ -55,7 +55,7 @@ MOST_QUERIES = 8  # queries of one kind: 255 groups to compare
 MOST_EPSILON = 30  # above this ε there is hardly any noise
 MOST_PERSONS = 30  # numbers together; above it spherical noise is nearly as good
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
-_RADIUS_UNITS = 10**6  # units of a radius, which is rounded up
+_RADIUS_UNITS = 10**6  # radii are rounded up to whole multiples of one over this number
 _ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the errors of floats
 
 
@@ -233,7 +233,7 @@ def _best_groups(
 ) -> tuple[list[DrawGroup], float]:
     """The best groups of two or more queries, and their total gain in Σ share·ln(variance).
 
-    Found by dynamic programming over subsets, because the gains of groups are independent.
+    The search is dynamic programming over subsets, because the gains of groups are independent.
     """
     size = len(queries)
     gains = dict[int, tuple[float, DrawGroup]]()
@@ -387,7 +387,7 @@ def _cost_of_bodies(
 
 
 def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
-    """The value of ln E S^(2/p) for each query."""
+    """The value of ln E S^(2/p) for each query, S as in `_cost_of_bodies`."""
     whole = math.lgamma(d / p) - math.lgamma((d + 2) / p)
     parts = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
     return np.array(parts) + whole

@@ -53,7 +53,7 @@ def read(
 
     Args:
         path: The file.
-        assume: The size of groups for the errors of means, instead of that in the spec.
+        assume: The size of groups for the errors of means, instead of the spec's own.
         engine: The engine, instead of the spec's own.
         sql: The only query, for a spec without queries.
 

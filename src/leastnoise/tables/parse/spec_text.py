@@ -140,7 +140,7 @@ def _would_move(group_by: object) -> bool:
 
 
 def _in_order(group_by: Mapping[str, Any]) -> list[str]:
-    """The lines of the section, where tables are written as keys with dots."""
+    """The lines of a group_by section in its order; tables are written as keys with dots."""
     lines: list[str] = []
     for name, value in group_by.items():
         if isinstance(value, dict):

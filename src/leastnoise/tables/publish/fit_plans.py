@@ -71,5 +71,5 @@ def fit_plans(
 
     Bisection().around(exceeds, 0, fails=-most, most=most)
     if not met:
-        raise Refused("These releases meet the budget at no epsilon. Give the specs less delta.")
+        raise Refused("No epsilon makes these releases meet the budget. Give the specs less delta.")
     return met[max(met)]

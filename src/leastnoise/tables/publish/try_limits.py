@@ -133,10 +133,10 @@ def try_limits(
     for value in values:
         spec_layout = spec_file.lay_out(_change_limit(raw, name, value), folder=spec.parent)
         for column in found_bounds.columns_by_query(spec_layout.spec).values():
-            why = "are found anew by each release, and decide its errors. Give bounds, to compare."
+            why = "are found anew by each release, and decide its errors. Give bounds to compare."
             raise Refused(f"columns.{column}.bounds {why}")
         for key, _ in found_limits.list_finders(spec_layout.spec):
-            raise Refused(f"{key} is found anew by each release. Give a number, to compare.")
+            raise Refused(f"{key} is found anew by each release. Give a number to compare.")
         progress(f"Planning with {name} = {value}")
         plans[value] = least_epsilon.find_plan(spec_layout, None)
     first = next(iter(plans.values()))[0].spec
@@ -266,7 +266,8 @@ def _root_mean_square(values: NDArray[np.float64]) -> float:
 def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
     """Yield the errors by statistic, in the order of the values, with the smallest ones marked.
 
-    An error that is nearly the smallest of its statistic is marked, too. None is if all are alike.
+    An error that is nearly the smallest of its statistic is marked, too. If all errors of a
+    statistic are alike, no error is marked.
     """
     by_statistic: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:

@@ -36,7 +36,7 @@ def numbered_folders(path: Path) -> list[Path]:
 def verify_series(
     path: str | Path, *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> list[VerifiedRelease]:
-    """Verify every release in the output folder of a series, and that they fit each other.
+    """Verify every release in the output folder of a series, and check that releases fit together.
 
     All releases have the same certificate and plan. Each running total is exactly the previous
     total plus the count, and each release has the digest of the previous one. A release may be
@@ -156,16 +156,16 @@ def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
     if before.link is None or after.link is None:
         raise CertificateRejected(f"{where} are of no series with running totals.")
     if before.certificate != after.certificate:
-        raise CertificateRejected(f"{where} have unlike certificates.")
+        raise CertificateRejected(f"{where} have different certificates.")
     if _plan_of(before) != _plan_of(after):
-        raise CertificateRejected(f"{where} have unlike plans.")
+        raise CertificateRejected(f"{where} have different plans.")
     restarted = after.link.first == second
     if second == first:
         raise CertificateRejected(f"Release {first:,} has two folders.")
     if second != first + 1 and not restarted:
         raise CertificateRejected(f"{where} follow each other, but releases between are missing.")
     if not restarted and after.link.first != before.link.first:
-        raise CertificateRejected(f"{where} have totals that begin with unlike releases.")
+        raise CertificateRejected(f"{where} have totals that begin with different releases.")
     if second == first + 1 and after.link.before != before.link.digest:
         raise CertificateRejected(
             f"{where} don't follow each other: one of them was replaced, or is another version."

@@ -1,4 +1,4 @@
-"""Count units in conditions; each unit counts in a few of the conditions that it satisfies."""
+"""Count units in conditions; limits keep each unit in a few of those that it satisfies."""
 
 from __future__ import annotations
 

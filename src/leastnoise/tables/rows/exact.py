@@ -80,7 +80,7 @@ def _totals(
 def _limit_rows_per_group(
     layout: Layout, limits: FewGroups, entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """The entries, with the rows of a person in a group limited."""
+    """The entries, with a person's integers in each group shrunk to the limit on rows."""
     names, numbers = integer_names(layout), layout.numbers
     counted = [name for position, name in enumerate(names) if position not in numbers.units]
     most, _ = integer_limits(limits, bits=layout.bits)
@@ -92,7 +92,7 @@ def _limit_rows_per_group(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExactTotals:
-    """The exact totals that the draws of noise hide. `tell` is called with each reading's name."""
+    """The exact totals that noise hides. `tell` gets a message before each reading of the rows."""
 
     rows: Source
     spec: Spec
@@ -110,7 +110,7 @@ class ExactTotals:
         return vector
 
     def vectors(self, layouts: Sequence[Layout]) -> list[NDArray[np.int64]]:
-        """The exact integers of several queries, all from one scan of the rows."""
+        """The exact integers of several queries; all read the source in one opening."""
         if not layouts:
             return []
         names = dict.fromkeys(layout.name for layout in layouts)

@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 LEFT_OUT = {(OVER_LIMITS,), (IN_NO_GROUP,)}
-"""The components of layouts for which this module counts the only number."""
+"""The components of the layouts whose single number this module counts."""
 
 
 def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
-    """Count persons, or rows if a row is a unit; a vector of one integer, before noise."""
+    """Count the persons (or rows that are units) over a limit or in no group, before noise.
+
+    The result is a vector of one integer.
+    """
     no_group = layout.components == (IN_NO_GROUP,)
     count = rows_in_no_cell if no_group else _over_limits
     units = count(engine, spec, layout)

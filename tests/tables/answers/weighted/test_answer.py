@@ -355,7 +355,7 @@ def test_other_sums_of_the_same_names_are_another_table() -> None:
 def test_what_is_said_of_it() -> None:
     built = plan(laid_of(GROUPS))
     text = str(built)
-    assert "The noise of q (geometric) is in 2 cells." in text
+    assert "For q, geometric noise is added to 2 cells." in text
     assert "No additive noise has a root mean square below" in text
     for part, spec in itertools.product(built.parts, [built.spec]):
         (listing,) = part.listings(spec)

@@ -1,7 +1,7 @@
 """The characteristic function of noise e^(−N), N the gauge of a box or of cells of boxes.
 
-notation: one cell of q numbers, X_j = b_j R U_j, R ~ Gamma(q + 1), U uniform in [−1, 1]^q, all
-scales in b. Cells are independent. With w(x) = 1/(1 − ix) and Σ over k < q − 1
+notation: one cell of q numbers, X_j = b_j R U_j, R ~ Gamma(q + 1), U uniform in [−1, 1]^q; b_j is
+the bound times the scale. Cells are independent. With w(x) = 1/(1 − ix) and Σ over k < q − 1
 
     E cos(αX₁/b₁) = Im w(α)^q/(qα),
     E cos(αX₁/b₁ + βX₂/b₂) = Im Σ w(α − β)^(k+1) w(α + β)^(q−1−k)/(αq(q − 1)).

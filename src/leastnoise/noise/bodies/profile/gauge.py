@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell of q = `each` numbers; `moment` maps k < q and x to M_k(x)."""
+    """The law of a cell of q = `each` numbers, by the truncated moments of its gauge G.
+
+    `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x].
+    """
 
     each: int
     moment: Callable[[int, float], float]
@@ -78,7 +81,6 @@ class CellLaw:
         """The probability P(|X + Y| > c·b) for X in a cell of q − 1 numbers, Y alone in a cell.
 
         Both numbers have the bound b.
-
 
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
         Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
@@ -169,7 +171,10 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
 
 
 def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
-    """The box of a coordinate in its block, and the index of the block's first number; or None."""
+    """The box of a coordinate in its block, and the index of the block's first number.
+
+    None if the block is neither a box nor cells of boxes.
+    """
     body, index_in_block = noise.body, coordinate
     if isinstance(body, Together):
         firsts = [0, *itertools.accumulate(block.dimension for block in body.bodies)]
@@ -200,6 +205,7 @@ def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
+    """As `tail_of`, for a body of differences T − T; None unless T is a simplex."""
     if not isinstance(of, Counts) or of.most > 1:
         return None
     d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
@@ -320,7 +326,7 @@ def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
 
 
 def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
-    """A coordinate's quantile, by inverting its tail; raises NotApplicable if that isn't known."""
+    """The t with P(|X_i| > t·scale) = outside; raises NotApplicable if the law isn't known."""
     tail = tail_of(noise, coordinate)
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")

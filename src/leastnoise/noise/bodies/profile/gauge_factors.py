@@ -75,7 +75,7 @@ class BlockShare:
 
 
 def block_share(d: int, rest: int, p: float) -> BlockShare:
-    """The law of the share of a block of d numbers beside `rest` other numbers, p < ∞."""
+    """The law of V for a block of d numbers, in a body with `rest` other numbers; p < ∞."""
     from scipy.special import betaincinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
     a, b = d / p, rest / p

@@ -1,4 +1,4 @@
-"""Points of intervals, boxes, balls and polygons."""
+"""Random points of intervals, boxes, balls and polygons."""
 
 from __future__ import annotations
 

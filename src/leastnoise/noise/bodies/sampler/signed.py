@@ -1,4 +1,4 @@
-"""Points of one-sided sets T of counts and sums, of hulls of T and −T, and of T − T."""
+"""Random points of one-sided sets T of counts and sums, of hulls of T and −T, and of T − T."""
 
 from __future__ import annotations
 
@@ -113,14 +113,15 @@ def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
     """Draw points of density ∝ e^(−N).
 
     Each point has a shape s of its own, and independent gauges P ~ Gamma(s) and Q ~ Gamma(D − s).
-    For `Counts` the point is uniform in the box that gauges of s + 1 and D − s + 1 span, which has
-    the same law.
+    For `Counts` the same law is drawn from P ~ Gamma(s + 1) and Q ~ Gamma(D − s + 1): the point is
+    uniform among the points with at most these gauges.
     """
     of = body.of
     return JoinedReals([_exponential_point(source, of) for _ in range(count)])
 
 
 def _exponential_point(source: PointSource, of: OneSided) -> Reals:
+    """Draw one of the points of `signed_falling`."""
     s = _shape_of_hull(source.entropy, of)
     t = of.dimension - s
     # a uniform point of a cube needs no draw of its gauge
@@ -144,6 +145,7 @@ def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
 
 
 def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
+    """Draw a point whose P, Q and rest are whole·Dirichlet(s, t, extra); no rest if extra = 0."""
     s = _shape_of_hull(source.entropy, of)
     parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
     factor = scalars.divide(whole, scalars.add(parts))

@@ -77,6 +77,8 @@ class _ShiftCell:
 @final
 @dataclass(kw_only=True)
 class _ShiftSearch:
+    """The search for the supremum of H over the shifts, with one table of the density."""
+
     table: DensityTable
     decay: Fraction
     epsilon: Fraction
@@ -115,6 +117,7 @@ class _ShiftSearch:
         return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
 
     def _examine(self, shift: Fraction) -> ShiftValues:
+        """The bounds at one shift, in closed form where possible; `best` rises to H if lower."""
         look = self._divergence.look(shift)
         exact = self._closed_form(shift)
         if exact is not None:
@@ -129,6 +132,7 @@ class _ShiftSearch:
         return look
 
     def _closed_form(self, shift: Fraction) -> arb | None:
+        """Enclose H at shift 0 or a multiple of the spacing; None if no closed form is known."""
         law = self.table.law
         if shift == 0:
             return arb(0)

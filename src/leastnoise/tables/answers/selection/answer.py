@@ -1,8 +1,8 @@
 """The largest groups: permute-and-flip selects them, and then their counts get fresh noise.
 
-notation: k of B groups are selected, λ is the rate of a round. The count of an omitted group
-exceeds the count of a selected group by more than t with probability at most Σ_(r<=k) (B −
-r)/2·e^(−λt): in round r one of B − r groups would have to beat the best (theory/release.md §12).
+notation: k of B groups are selected, λ is the rate of a round. With probability at least
+1 − Σ_(r<=k) (B − r)/2·e^(−λt), no omitted count exceeds a selected count by more than t. The reason
+is that in round r one of B − r groups would have to beat the largest (theory/release.md §12).
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _MISSED = 0.05
 
 _ROUNDS = (
     "Permute-and-flip selects {top:,} of the {groups:,} groups of {name}, with ε = {each} for "
-    "each, whatever number of groups a {person} is in. With 95 %, no group left out has a count "
-    "more than {gap:,} above a selected one. So the {top:,} largest are selected if the next count "
-    "is lower by more than {gap:,}."
+    "each, whatever number of groups a {person} is in. With probability 95 %, no group left out "
+    "has a count more than {gap:,} above the count of a selected group. So the {top:,} largest are "
+    "selected if the next count is lower by more than {gap:,}."
 )
 _FRESH = (
     "The counts of selected groups have noise that was drawn after the selection, for half of the "
-    "query's ε. So the selection doesn't bias them, and each interval holds with 95 % for each "
-    "group that is selected."
+    "query's ε. So the selection doesn't bias them, and each interval holds with probability 95 % "
+    "for each group that is selected."
 )
 _CHECKED = (
     "Groups that selection leaves out are not in the table, so that nobody can check that their "
@@ -85,7 +85,7 @@ class Selection(OfOneQuery):
 
     @property
     def share_of_counts(self) -> Budget:
-        """The share of the budget for the noise in counts, of all releases."""
+        """The share of the budget for the noise in counts, for all releases together."""
         share = self.share
         return Budget(epsilon=share.epsilon * (1 - _SHARE), delta=share.delta)
 
@@ -127,12 +127,17 @@ class Selection(OfOneQuery):
                 neighbours=layout.neighbours,
             )
         except InvalidArgument as error:
-            raise Refused(f"The query {self.label!r} selects by its part of ε. {error}") from None
+            raise Refused(
+                f"The query {self.label!r} can't select groups with its part of ε. {error}"
+            ) from None
 
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Selected:
-        """Read the groups and counts, released as `claims` say; reject any other statement."""
+        """Read the draw from the certificates of the counts' noise and of the selection.
+
+        Raises CertificateRejected if a certificate states something the spec does not imply.
+        """
         where = f"Query {self.label!r}"
         if [name for name, _ in claims] != [self.label, self.name_of_selection]:
             why = "it needs a certificate of its noise, and one of its selection"
@@ -164,11 +169,11 @@ class Selection(OfOneQuery):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Selected(NoisyAnswer):
-    """The selected groups, and their counts with noise.
+    """The plan of a query that selects groups, and then adds noise to their counts.
 
     `certificate` is about the noise in counts, `selection` about the rounds of one release.
-    `budget` is the share of both together. `baselines` are for the counts. `person` is the spec's
-    word for a unit.
+    `budget` is the share of both together. `baselines` are plain noise for the counts. `person` is
+    the spec's word for a unit.
     """
 
     selection: SelectionCertificate
@@ -184,7 +189,7 @@ class Selected(NoisyAnswer):
 
     @cached_property
     def parts(self) -> tuple[NoisyPart]:
-        """The counts of the selected groups."""
+        """The counts of the selected groups, which are the only part."""
         part = SelectedCounts(
             layout=self.layout, budget=self.budget, baselines=self.baselines, answered=self
         )
@@ -192,18 +197,18 @@ class Selected(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The counts of all groups."""
+        """The exact counts of all groups, from which the groups are selected."""
         return Reads(cells=(candidates_of(self.layout),))
 
     @property
     def gap(self) -> int:
-        """With 95 % probability, no omitted count exceeds a selected count by more than this."""
+        """With probability 95 %, no omitted count exceeds a selected count by more than this."""
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4
         return math.floor(math.log(pairs / _MISSED) / float(claim.rate)) + 1
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The table of the selected groups, in the order of their keys."""
+        """Select groups and add noise to their counts; return the table, sorted by keys."""
         ((part,), (counts,)) = self.parts, totals.cells
         selected = sorted(select_largest(self.selection, counts.tolist()))
         exact = ScaledIntegers(numerators=counts[selected], bits=self.layout.bits)
@@ -212,7 +217,7 @@ class Selected(NoisyAnswer):
         return [table_of(self.layout, noisy, part.noise_errors, keys=keys)]
 
     def in_words(self) -> str:
-        """The rounds of the selection, and the largest gap between omitted and selected counts."""
+        """A sentence about the rounds, and about the gap between omitted and selected counts."""
         claim = self.selection
         return _ROUNDS.format(
             top=claim.rounds,
@@ -224,7 +229,7 @@ class Selected(NoisyAnswer):
         )
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The selection, and the noise of the counts after it."""
+        """Sentences about the selection, and about the noise that is drawn after it."""
         yield Sentence(Topic.NOISE, self.in_words())
         yield Sentence(Topic.SELECTED, _FRESH)
         yield Sentence(Topic.CHECKED, _CHECKED)
@@ -246,7 +251,7 @@ class SelectedCounts(NoisyPart):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """The record of the selection in plan.json."""
+        """The field of plan.json about the selection."""
         answered = self.answered
         claim = answered.selection
         record = {
@@ -273,11 +278,11 @@ class SelectedCounts(NoisyPart):
         return f"{selection}{super()._noise_in_words(person)}"
 
     def with_all_groups(self) -> Self:
-        """This part without the smallest count that a group needs to be published."""
+        """This part without the rule `min_count`; the selected groups stay."""
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:
-        """The columns for an empty table without noise, with the longest keys as stand-ins."""
+        """The columns without noise for an empty source, as if the longest keys were selected."""
         columns = key_columns(candidates_of(self.layout))
         lengths = [sum(len(str(key)) for key in keys) for keys in zip(*columns, strict=True)]
         longest = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -296,6 +301,6 @@ def _on_page(answered: Selected) -> str:
     claim = answered.selection
     return (
         f"These groups were selected among {claim.candidates:,} by chance, most likely the "
-        "largest. With 95 % probability, no group that isn't shown has a count more than "
+        "largest. With probability 95 %, no group that isn't shown has a count more than "
         f"{answered.gap:,} above a shown group's. The noise of their counts was drawn afterwards."
     )

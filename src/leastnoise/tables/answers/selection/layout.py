@@ -36,7 +36,7 @@ _TIMES_AS_MANY = 8  # a unit in all selected groups may need less noise than a l
 
 @final
 class SelectionQueries(QueryKind):
-    """Queries with `by = "selection"`."""
+    """Queries with `by = "selection"`, which select the largest groups by chance."""
 
     why_no_sums: ClassVar[str] = (
         'Tables that add up are not used with by = "selection": use another query.'
@@ -64,7 +64,7 @@ class SelectionQueries(QueryKind):
                 yield f"{path}.{name}", 'Not used with by = "selection": use another query.'
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The counts of the selected groups, one layout for each bounding of a person.
+        """The layouts of the counts of the selected groups, one for each bounding of a person.
 
         The rows of these layouts are the selected groups; `candidates_of` gives all groups.
         """

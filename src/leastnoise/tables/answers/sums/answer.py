@@ -45,9 +45,9 @@ FOR_THE_LARGEST = (
 class Summed(NoisyAnswer):
     """The tables of one query, which are sums of the same cells, all from one draw.
 
-    `cells` is the layout of the cells, and `budget` the query's share of the release's budget.
-    `certificate` is about the noise that takes most of this budget. Methods take the index of a
-    table.
+    `cells` is the layout of the cells, and `budget` the query's share of the release's budget. If
+    several tables have noise, `certificate` is about the noise that takes most of this budget. The
+    `index` in methods is the index of a published table.
     """
 
     cells: Layout
@@ -56,19 +56,22 @@ class Summed(NoisyAnswer):
     key: ClassVar[str]
     """The key of a query that asks for these tables, and the key of their record in plan.json."""
     may_be_composed: ClassVar[bool] = False
-    """True if its noise may be proved together with other draws, or without them."""
+    """True if `find` may find noise that has to be accounted for together with other draws.
+
+    Then `find` with `pure` finds noise that doesn't.
+    """
     row_name: ClassVar[str] = "rows"
-    """The word for rows whose errors differ."""
+    """The word for a table's rows, in a note that their errors differ."""
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True if `name` is the name of a certificate of noise in a table of the query."""
+        """True if `name` names a certificate of noise in one table of the query with this label."""
         return False
 
     @classmethod
     @abstractmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """Find and prove the noise. Raises Refused if no noise is proved."""
+        """Find and prove the noise, without δ if `pure`. Raises Refused if no noise is proved."""
 
     @classmethod
     def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
@@ -92,7 +95,7 @@ class Summed(NoisyAnswer):
     @property
     @abstractmethod
     def largest_std(self) -> float:
-        """The largest standard deviation of a number."""
+        """The largest standard deviation of a published number."""
 
     @property
     def whole_counts(self) -> WholeCounts | None:
@@ -105,7 +108,7 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Sensitivities of a table's coordinates to one unit; each of them holds."""
+        """Alternative sets, each of which holds every shift by a unit of a table's coordinates."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -124,7 +127,7 @@ class Summed(NoisyAnswer):
         return self.layouts[index].dimension
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in one table alone, at a share of the budget."""
+        """Plain noise in one table by itself, at this share of the budget."""
         return Baselines.of((self.layouts[index],), share, self.certificate.compositions)
 
     @property
@@ -193,7 +196,7 @@ class SumPart(NoisyPart):
 
     @property
     def has_unlike_rows(self) -> bool:
-        """True if the table's rows have different errors. Then the root mean square is shown."""
+        """True if the table's rows have different errors; a plan shows their root mean square."""
         return self.noise_errors[0].rows is not None
 
     @property
@@ -205,7 +208,7 @@ class SumPart(NoisyPart):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """The record of the noise in plan.json."""
+        """The field of plan.json about the noise of the query's tables."""
         answered = self.answered
         return {answered.key: {**answered.mark(self.index), **answered.to_record()}}
 
@@ -214,7 +217,7 @@ class SumPart(NoisyPart):
         return f", together with {_words.list_names(others)}, with which it adds up"
 
     def own_sentences(self) -> Iterator[Sentence]:
-        """The bias of whole counts, and the largest standard deviation if that is the objective."""
+        """Sentences about the bias of whole counts, and about `objective = "largest"`."""
         if self.too_high is not None:
             yield Sentence(Topic.DETAIL, bias_in_words({self.name: self.too_high}))
             yield Sentence(Topic.PAGE, bias_in_words({"this table": self.too_high}))
@@ -249,6 +252,9 @@ class Sums(OfOneQuery):
         yield Offer(index=self.query.index, claims=find(pure=False), purely=purely)
 
     def read(self, labels: Sequence[str], claims: Named, reading: Reading) -> Summed:
-        """Read the tables, released as `claims` say; reject any other statement."""
+        """Read the tables with the noise that `claims` state.
+
+        Raises CertificateRejected if a claim states something the spec does not imply.
+        """
         composed = reading.certificate.rule == COMPOSED
         return self.kind.read(self.layout, self.share, claims, composed=composed)

@@ -119,7 +119,7 @@ def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
 
 
 def _advance(name: str, positions: Collection[int], pattern: Sequence[str]) -> set[int]:
-    """The positions in `pattern` after a folder or file of this name; none if it is hidden."""
+    """The positions in `pattern` that a folder or file of this name reaches; none if hidden."""
     if name.startswith((".", "_")):
         return set()
     parts = [(position, pattern[position]) for position in positions if position < len(pattern)]
