@@ -41,7 +41,7 @@ from leastnoise.tables.answers.unlisted.groups import (
     groups_on_page,
 )
 from leastnoise.tables.answers.unlisted.search import GroupSizes, split_budget
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.noise.trees import find_tree, measure_table, tree_in_words, tree_to_record
 from leastnoise.tables.results.table import join_parts, table_of

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.layout.boundings import FirstCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.choices import list_cell_boundings
 from leastnoise.tables.layout.lay_out import shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError

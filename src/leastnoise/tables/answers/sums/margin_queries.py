@@ -29,7 +29,10 @@ from leastnoise.tables.answers.sums.problems import (
     name_problems,
 )
 from leastnoise.tables.layout.axes import Bins
-from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InBall, InCells
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.unit_groups import groups_of_unit
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -276,7 +279,7 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
     With several numbers in a cell, the first set is a hull of boxes and the last a ball. With M_j
     as in `layout.boundings`, Σ_j M_j over a table's numbers is at most Σ_j M_j over the cells, of
-    which they are sums. So the sensitivities of `boundings` and `replaced` hold for every table.
+    which they are sums. So the sensitivities of `boundings` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities

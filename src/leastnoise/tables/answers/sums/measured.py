@@ -32,7 +32,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
     table_reaches,
     table_sensitivities,
 )
-from leastnoise.tables.layout.boundings import InCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.layout import MAX_DIMENSION
 from leastnoise.tables.noise.joint_budget import scale_together
 from leastnoise.workloads.marginal import (

@@ -26,7 +26,7 @@ from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import noise_errors
 from leastnoise.tables.noise.shared_draws import find_layouts
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.answers.base import Columns, Reading, Totals
     from leastnoise.tables.answers.unlisted.search import GroupSizes
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec

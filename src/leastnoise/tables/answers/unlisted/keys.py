@@ -26,7 +26,7 @@ from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_keys
 from leastnoise.tables.answers.unlisted.search import find_least, least_in_words
 from leastnoise.tables.answers.unlisted.search_keys import NEARLY, find_keys
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
 

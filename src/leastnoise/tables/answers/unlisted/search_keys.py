@@ -23,7 +23,7 @@ from leastnoise.tables.answers.unlisted.search import (
     find_least,
     publication_chance,
 )
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -33,7 +33,9 @@ from leastnoise.guarantees.strategy import (
 )
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
-from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InCells
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
