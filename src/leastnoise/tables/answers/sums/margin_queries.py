@@ -193,7 +193,7 @@ def every_row_counts(layout: Layout) -> bool:
 
 
 def always_counts(layout: Layout, number: Component) -> bool:
-    """True if every row adds something other than 0 to this number of its cell."""
+    """True if every row counts in a cell, and the number isn't a count of a column's values."""
     return every_row_counts(layout) and not (number.kind == "count" and number.column)
 
 
