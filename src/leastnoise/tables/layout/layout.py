@@ -135,7 +135,7 @@ class Layout(TableShape):
 
     @property
     def _all_count(self) -> bool:
-        """True if the bounding never drops a unit from a group, by the columns' construction."""
+        """True if, by construction, a unit is in no more groups than its bounding allows."""
         bounding, known = self.bounding, self.groups_of_unit
         if known is None or isinstance(bounding, InBall):
             return False
