@@ -8,20 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.layout.boundings import (
-    ONE_ROW,
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    integer_limits,
-)
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW, Bounding
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.choices import list_cell_boundings, most_rows
 from leastnoise.tables.layout.layout import (
     ASSUMED,
@@ -225,9 +219,12 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
     if shape.by_row:
         return MAX_BITS
     for bits in range(MAX_BITS, MIN_BITS - 1, -1):
-        largest, _ = integer_limits(bounding, bits=bits)
+        largest, _ = bounding.integer_limits(bits=bits)
         most = largest * max(shape.numbers.without, 1)
-        if _largest_sum(shape, bounding, bits) < EXACT_SUMS and MAX_UNITS * most < INT64_END:
+        if (
+            bounding.largest_sum(shape.numbers, bits=bits) < EXACT_SUMS
+            and MAX_UNITS * most < INT64_END
+        ):
             break
     else:
         raise LayoutError(
@@ -239,12 +236,3 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
             f"A limit below 2^-{bits - MIN_BITS} would round every row to 0. Raise l1 or l2."
         )
     return bits
-
-
-def _largest_sum(shape: Layout, bounding: InBall | InCells | FewGroups, bits: int) -> Fraction:
-    """The largest sum of a person's clamped integers that decides whether they are over a limit."""
-    if isinstance(bounding, InBall):
-        return shape.dimension * bounding.squared * 4**bits
-    if isinstance(bounding, FewGroups):  # with unlisted groups no sum over groups is computed
-        return Fraction(bounding.per_group * 2**bits)
-    return bounding.moved(shape.numbers) * bounding.per_cell * 2**bits

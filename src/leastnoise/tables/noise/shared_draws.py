@@ -31,7 +31,7 @@ from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.numerics.searches import raise_shares
-from leastnoise.tables.layout.boundings import FirstCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise.estimates import (
     MOST_ADDED,
