@@ -111,7 +111,7 @@ def dishonest(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
 
 
 def told_by_balls(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
-    """The number of words that have an enclosure without further bits; asserts that it is right."""
+    """The number of words whose first bits give an enclosure; assert that it contains the truth."""
     grid = default_grid(noise)
     block = block_of(noise, words, grid)
     text = 0

@@ -123,7 +123,7 @@ class SphericalSampler(Sampler):
 
 @final
 class _Spacings:
-    """`count` spacings of sorted uniforms on (0, 1), each end refined on demand."""
+    """The `count` spacings between sorted uniforms on (0, 1); `enclose` refines their ends."""
 
     def __init__(self, count: int, entropy: Entropy) -> None:
         self.count = count

@@ -55,7 +55,7 @@ class TreeOffer:
         alone: bool = False,
         weights: tuple[float, ...] | None = None,
     ) -> TreeOffer:
-        """The offer of an even tree."""
+        """The offer whose tree is even: `branches` are the children per node of each level."""
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
@@ -141,7 +141,7 @@ def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
 
 
 def offer_prefixes(prefixes: Prefixes, deepest: int) -> tuple[TreeOffer, ...]:
-    """Candidate trees of at most `deepest` levels, for sums of the first cells."""
+    """Candidate trees of at most `deepest` levels, for the sums of the first 1, 2, … cells."""
     trees = list_trees(prefixes.count, deepest)
     return tuple(TreeOffer.of(tree, prefixes, alone=len(tree) == 1) for tree in trees)
 

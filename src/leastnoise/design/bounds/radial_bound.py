@@ -301,7 +301,7 @@ class _Moved:
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:
-        """The sum over the boundaries that aren't inside."""
+        """The sum over the other boundaries: those outside, and the few between."""
         first, outside = self._uncertain, self._outside
         level = np.arange(len(self._omega))
         most = distribution.above(self._chance_reached(self._here + 1) * (1 + _SLACK))

@@ -182,7 +182,7 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
 @final
 @dataclass(frozen=True, kw_only=True)
 class _BoundTree:
-    """The parents of cells, and the published sums over them.
+    """The cells' parents, and the published sums over those.
 
     Parent k has `below[k]` cells. Sum j has the weight `weights[j]` = a_j, and `inside[j][k]` is
     True if it includes the cells of parent k.
