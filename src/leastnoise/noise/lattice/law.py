@@ -63,7 +63,7 @@ class Lattice:
 
     @cached_property
     def total(self) -> int:
-        """The sum of the weights over all whole k."""
+        """The sum of the weights over all integers k."""
         return 2 * sum(self.masses) - self.masses[0]
 
     @property
