@@ -181,7 +181,7 @@ class Sensitivity(ABC):
 
 
 def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
-    """`bound` exactly; raises InvalidArgument unless it is positive and finite."""
+    """Read `bound` exactly; raises InvalidArgument unless it is positive and finite."""
     number = exact(bound, name=name)
     if number <= 0:
         raise InvalidArgument(
@@ -194,7 +194,7 @@ def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
 
 
 def whole_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
-    """`bound` exactly; raises InvalidArgument unless it is an integer above 0."""
+    """Read `bound` exactly; raises InvalidArgument unless it is an integer above 0."""
     number = positive_bound(bound, name=name)
     if number.denominator != 1:
         raise InvalidArgument(name=name, value=str(bound)[:40], expected="a whole sensitivity")
@@ -319,7 +319,7 @@ def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
 
 
 def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivity:
-    """`value` if it is a sensitivity; raises InvalidArgument otherwise."""
+    """Return `value` if it is a sensitivity; raises InvalidArgument otherwise."""
     hint = "Give its bound, as in L2(1)."
     return _validate.instance(
         value, Sensitivity, name=name, like="a sensitivity like L2(1) or L1(1)", hint=hint
