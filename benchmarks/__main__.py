@@ -1,4 +1,4 @@
-"""`make bench`: the benchmarks, as Markdown tables; that of learning is run by itself."""
+"""`make bench`: all benchmarks except learning, as Markdown tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit on other libraries' mechanisms: what each claims, and what is found.
+"""The audit of other libraries' mechanisms: the claim of each, and the findings.
 
 python -m benchmarks.audit_others > benchmarks/AUDIT.md, with the extra `bench`. A library that
 isn't installed is left out.
@@ -20,7 +20,7 @@ import leastnoise as ln
 from leastnoise.audit.audit import DETECTORS
 
 DRAWS = 10**6
-ONE_A_CALL = 200_000  # outputs of mechanisms that return one a call
+ONE_A_CALL = 200_000  # outputs of mechanisms that return one per call
 Subject = tuple[str, Callable[..., Any] | ln.Mechanism, ln.Claim | None, bool]
 
 LAPLACE = ln.Claim(epsilon="0.1", sensitivity=ln.L1(1), noise=ln.noise.Laplace(scale=10))

@@ -1,4 +1,4 @@
-"""How long an audit takes, and what its tests could see by computation.
+"""The time of an audit, and the violations that its tests can detect, by computation.
 
 python -m benchmarks.bench_audit
 """
@@ -18,7 +18,7 @@ from leastnoise.audit.power import detectable_below, detectable_rate
 
 DRAWS = 10**6
 TARGET = "10 s"
-LEVEL = 1e-9 / 6 / 40  # of one bound: six detectors, some twenty events with two bounds each
+LEVEL = 1e-9 / 6 / 40  # of one bound: six detectors, about twenty events with two bounds each
 
 
 def _times() -> list[tuple[str, ...]]:
@@ -45,9 +45,9 @@ def _times() -> list[tuple[str, ...]]:
 
 
 def _distinguishes(draws: int, *, smaller: float) -> bool:
-    """Say whether the best half-line shows, to 99 %, that less Gaussian noise isn't (1, 1e-5)-DP.
+    """True if a half-line shows, with 99 %, that Gaussian noise `smaller` by a share isn't private.
 
-    Half of the draws choose the event, half test it.
+    The claim is (1, 1e-5)-DP. Half of the draws choose the event, and half test it.
     """
     scale = float(
         ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1)).noise.scale
@@ -64,7 +64,7 @@ def _distinguishes(draws: int, *, smaller: float) -> bool:
 
 
 def _fits_worse(draws: int, *, smaller: float) -> bool:
-    """Say whether the best threshold shows, to 99 %, that there is less noise than claimed."""
+    """True if a threshold shows, with 99 %, that there is less noise than claimed."""
     result = (
         detectable_below(float(norm.sf(t)), 9 * draws // 10, level=LEVEL, miss=0.01)
         for t in np.linspace(0.2, 3, 57)

@@ -17,11 +17,11 @@ from leastnoise.noise.classic.law import TruncatedLaplace
 from leastnoise.noise.question import Releases
 from leastnoise.noise.steps.law import Staircase
 
-SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
+SIGMA = 3.730631634815942  # the standard deviation of Gaussian noise with ε(1e-5) = 1
 _RUNS = 5
 
 Part = tuple[Noise, int, str]
-"""Noise, how often it is drawn, and the sampling rate."""
+"""Noise, the number of draws, and the sampling rate."""
 
 CASES: tuple[tuple[str, tuple[Part, ...]], ...] = (
     *(
@@ -70,7 +70,7 @@ CALIBRATED = (
 
 
 def _slightly(noise: Noise, counter: itertools.count[int]) -> Noise:
-    """Return noise that no lattice is remembered of."""
+    """The noise with a slightly larger scale, for which no lattice is cached."""
     return noise.scaled(1 + Fraction(next(counter), 10**9))
 
 
@@ -91,7 +91,7 @@ def _epsilon(
 
 
 def interval_rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]:
-    """Return a row a case: the interval of ε, and its width and time, at two accuracies."""
+    """One row per case: the interval of ε, its width and its time, at two accuracies."""
     rows: list[tuple[str, ...]] = []
     for title, parts in CASES:
         counter, columns = itertools.count(), [title]
@@ -122,7 +122,7 @@ def _calibrated(case: tuple[str, int, int, str], counter: itertools.count[int]) 
 
 
 def calibration_rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]:
-    """Return a row a family: the mse of a release at (1, 1e-5) for all of them, and the time."""
+    """One row per case: the mse of one release if all meet (1, 1e-5) together, and the time."""
     rows: list[tuple[str, ...]] = []
     for case in CALIBRATED:
         name, dimension, count, rate = case

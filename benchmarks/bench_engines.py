@@ -1,10 +1,10 @@
-"""The same exact sums on every engine, beside the same sums written by hand for it.
+"""The same exact sums on every engine, compared with sums that are written by hand for it.
 
     python -m benchmarks.bench_engines [ROWS]
 
-Five sums, ten rows a person, from a Parquet file. Each engine is in a process of its own, which
-warms it up with a hundredth of the rows; Spark is local[2], and its start isn't counted. All of
-them give the same integers.
+Five sums, with ten rows per person, from a Parquet file. Each engine runs in a separate process,
+which warms it up with a hundredth of the rows. Spark is local[2], and its start isn't counted. All
+engines give the same integers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import duckdb
 from benchmarks.bench_sources import NAMES, ROWS, make, most_memory, spec_of
 from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout.boundings import InCells, integer_limits
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.source import find_source
@@ -33,7 +33,7 @@ ENGINES = ("duckdb", "spark")
 ROUNDS = 3
 
 Sums = Callable[[str], list[int]]
-"""From the path of a file to the integers."""
+"""A function from the path of a file to the integers."""
 
 
 def by_leastnoise(engine: str) -> Sums:
@@ -47,11 +47,11 @@ def by_leastnoise(engine: str) -> Sums:
 
 
 def constants() -> tuple[float, int]:
-    """Return what a value is multiplied by, and what a person may add."""
+    """The factor of a value in fixed point, and the largest integer that a person may add."""
     spec = parse(spec_of(source="rows.parquet"))
     layout = lay_out_query(spec, spec.query[0])[0][0]
     assert isinstance(layout.bounding, InCells)
-    return 2**layout.bits / 30, integer_limits(layout.bounding, bits=layout.bits)[0]
+    return 2**layout.bits / 30, layout.bounding.integer_limits(bits=layout.bits)[0]
 
 
 def by_sql(source: str) -> str:
@@ -104,7 +104,7 @@ def start_spark() -> None:
 
 
 def child(engine: str, way: str, folder: Path) -> None:
-    """Print the least time of some rounds, the memory of this process, and the integers."""
+    """Print the least time of all rounds, the peak memory of this process, and the integers."""
     if engine == "spark":
         start_spark()
     by_hand: dict[str, Sums] = {"duckdb": by_duckdb, "spark": by_spark}

@@ -20,7 +20,7 @@ TARGETS = ("1.5 ms, 5 ms for α < d − 1", "30 ms", "2 s", "3 s")
 
 
 def _fresh(counter: itertools.count[int]) -> Budget:
-    """Return a budget that was never asked for: searches remember their answers."""
+    """A new budget in each call, because searches cache their results."""
     return Budget(epsilon="1", delta=Fraction(1, 10**5 + next(counter)))
 
 
@@ -36,7 +36,7 @@ def _delta(law: GeneralizedGamma) -> float:
 
 
 def rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]:
-    """Return a row a shape; the search for the best one is timed at its dimension."""
+    """One row per shape. The search for the best shape is timed in the same dimension."""
     counter = itertools.count()
     results = []
     for dimension, alpha, p in SHAPES:

@@ -1,4 +1,4 @@
-"""Correlated noise beside spherical noise of as many coordinates, in CPU time.
+"""The CPU time of correlated noise, compared with spherical noise of the same dimension.
 
 python -m benchmarks.bench_geometry
 """
@@ -22,7 +22,7 @@ DIMENSIONS = (10**3, 10**6)
 
 
 def _least(*works: Callable[[], object], runs: int) -> list[float]:
-    """Return the least CPU time of each of `works`, taken in turn: all meet the same load."""
+    """The least CPU time of each of `works`. They run in turn, so that all meet the same load."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(runs):
         for work, result in zip(works, times, strict=True):

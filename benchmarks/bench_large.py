@@ -1,4 +1,4 @@
-"""Exact noise on very large vectors, in chunks: seconds on one core, and the most memory it takes.
+"""Exact noise on very large vectors, in chunks: seconds on one core, and the peak memory.
 
 python -m benchmarks.bench_large [DIMENSION …]
 """
@@ -19,7 +19,7 @@ _CHUNK = 10**6
 
 
 def main() -> None:
-    """Print a line a family and dimension, each of a process of its own."""
+    """Print a line per family and dimension, each from a separate process."""
     for dimension in sys.argv[1:] or _DIMENSIONS:
         for family in ("gaussian", "l2"):
             command = [sys.executable, "-m", "benchmarks.bench_large", "one", family, dimension]

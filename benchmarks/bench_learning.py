@@ -1,14 +1,14 @@
-"""How long private training takes, and how good the models are beside objective perturbation.
+"""The time of private training, and the quality of models compared with objective perturbation.
 
     python -m benchmarks.bench_learning [SPLITS]
 
-Errors and log losses are out of sample, means over random 80/20 splits (20; a fifth of that for the
-two large data sets). leastnoise and the tight peer are for δ = 1/n², n the rows trained on,
-diffprivlib for δ = 0, which is all that it has. A difference counts if Student's test of the pairs
-finds it at 95 %. Linear regressions are beside diffprivlib's and one without noise
-(`python -m benchmarks.regression_peers` prints these alone, in a minute or two). It is no part of
-`make bench`: some ten minutes of processor time, and what diffprivlib takes, whose environment is
-made on demand.
+Errors and log losses are out of sample, means over random 80/20 splits (20 splits; 4 for the two
+large data sets). leastnoise and the tight peer have δ = 1/n² for n training rows. diffprivlib has δ
+= 0, since it has no other option. A difference counts if Student's paired test finds it at 95 %.
+Linear regressions are compared with diffprivlib's and with a regression without noise (`python -m
+benchmarks.regression_peers` prints only these, in a minute or two). This isn't a part of `make
+bench`: it takes about ten minutes of processor time, and the time of diffprivlib, whose environment
+is made on demand.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _calibrations() -> list[tuple[str, ...]]:
     rows = []
     for family in all_families():
         modes = {"modes": 10} if family.name == "gaussian-mixture" else None
-        started = time.perf_counter()  # once: a second time much would be remembered
+        started = time.perf_counter()  # once, because a second run would use caches
         try:
             mechanism = ln.calibrate(
                 family.name,
@@ -93,7 +93,7 @@ def _ours(split: Split, epsilon: float) -> Floats:
 
 
 def _scored(name: str, splits: int) -> Floats:
-    """Return errors and log losses: splits × ε × methods × 2."""
+    """Errors and log losses, an array of shape (splits, ε, methods, 2)."""
     buffer = np.empty((splits, len(EPSILONS), len(METHODS), 2))
     for seed in range(splits):
         split = split_of(name, seed)
@@ -106,7 +106,7 @@ def _scored(name: str, splits: int) -> Floats:
 
 
 def _verdict(found: Floats, other: int) -> str:
-    """Say which of error and log loss is better or worse than the peer's, by Student's test."""
+    """A text: is the error or the log loss better or worse than the peer's, by Student's test?"""
     words = []
     for which, measure in enumerate(("error", "log loss")):
         by = found[:, 0, which] - found[:, other, which]

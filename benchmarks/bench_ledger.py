@@ -1,4 +1,4 @@
-"""How long a ledger of many charges takes to decide on one more."""
+"""The time in which a ledger with many charges decides on one more charge."""
 
 from __future__ import annotations
 

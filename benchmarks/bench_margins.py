@@ -1,6 +1,7 @@
-"""Tables with margins or levels, and cumulative counts: standard deviations, others', a bound.
+"""Standard deviations of tables with margins or levels, and of cumulative counts.
 
-And what whole numbers, none below 0, cost and save, on sparse counts that are made up.
+They are compared with other strategies and with proved bounds. Tables of synthetic sparse counts
+show the effect of whole numbers >= 0.
 
 python -m benchmarks.bench_margins
 """
@@ -53,7 +54,7 @@ PURE, LITTLE = Budget(epsilon=1, delta=0), Budget(epsilon=1, delta="1e-8")
 
 
 def figures(marginals: Marginals) -> list[str]:
-    """The columns below, at ε = 1 for one row that is there or not."""
+    """The columns of a row in the first table, at ε = 1 for one added or removed row."""
     count, every = len(marginals.tables), len(marginals.every)
     weights, exact = [1.0] * count, [Fraction(1)] * count
     pure = pure_information(1.0, np.ones(every), whole=np.full(every, fill_value=True))
@@ -80,7 +81,7 @@ def figures(marginals: Marginals) -> list[str]:
 
 
 def largest_figures(marginals: Marginals) -> list[str]:
-    """The columns of the largest standard deviation, at ε = 1 for one row that is there or not."""
+    """The columns of the largest standard deviation, at ε = 1 for one added or removed row."""
     count, every = len(marginals.tables), len(marginals.every)
     pure = pure_information(1.0, np.ones(every), whole=np.full(every, fill_value=True))
     ways = [
@@ -96,7 +97,7 @@ def largest_figures(marginals: Marginals) -> list[str]:
 
 
 def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
-    """The columns of cumulative counts, at ε = 1 for one row that is there or not."""
+    """The columns of cumulative counts, at ε = 1 for one added or removed row."""
     histogram = {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}
     raw = {
         "version": 1,
@@ -113,7 +114,7 @@ def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
 
 
 def levels_figures(sizes: list[int]) -> list[str]:
-    """The columns of a nation whose states have so many counties each, at ε = 1 for one row."""
+    """The columns of a nation whose states have `sizes` counties, at ε = 1 for one row."""
     states = [f"{state}" for state, size in enumerate(sizes) for _ in range(size)]
     levels = {"state": states, "nation": ["all"] * len(states)}
     keys = {"keys": [*range(len(states))], "levels": levels}
@@ -132,7 +133,7 @@ def levels_figures(sizes: list[int]) -> list[str]:
 
 
 def nested_figures(sizes: list[int]) -> list[str]:
-    """The columns of regions with so many towns each, × 10 × 2 with all tables, at ε = 1."""
+    """The columns of regions with `sizes` towns, × 10 × 2 with all tables, at ε = 1."""
     regions = [f"{region}" for region, size in enumerate(sizes) for _ in range(size)]
     groups = {
         "town": {"keys": [*range(len(regions))], "levels": {"region": regions}},
@@ -154,7 +155,7 @@ def nested_figures(sizes: list[int]) -> list[str]:
 
 
 def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[list[str]]:
-    """The columns of whole counts, a row a table, at ε = 1 for one row that is there or not."""
+    """The columns of whole counts, a list per table, at ε = 1 for one added or removed row."""
     query = {"name": "q", "statistics": ["count"], **grouped}
     raw: dict[str, Any] = {
         "version": 1,
@@ -197,7 +198,7 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
 
 
 def sparse_tables() -> dict[str, tuple[dict[str, Any], NDArray[np.int64]]]:
-    """Return what is grouped by, and counts that are made up: many 0, few large ones."""
+    """Grouping columns and synthetic counts, by title: many counts are 0, and few are large."""
     random = np.random.default_rng(1)
     people = random.poisson(0.3 * random.pareto(1.0, 400).clip(max=600))
     bands = {"edges": [*range(0, 101, 10)]}
@@ -213,7 +214,7 @@ def sparse_tables() -> dict[str, tuple[dict[str, Any], NDArray[np.int64]]]:
 
 
 def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
-    """The columns of what a plan chooses for counts, at ε = 1 for one row that is there or not."""
+    """The columns of a plan's own choice for counts, at ε = 1 for one added or removed row."""
     by = {f"c{index}": [*range(size)] for index, size in enumerate(sizes)}
     raw = {
         "version": 1,
@@ -233,7 +234,7 @@ def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
 
 def pairs_figures() -> list[tuple[str, ...]]:
     """The rows of all 91 tables by two of 14 columns, at ε = 1, δ = 1e-9 for one row."""
-    sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # of Adult, as papers have it
+    sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # columns of Adult, as in papers
     tables = tuple((1 << i) + (1 << j) for i in range(14) for j in range(i))
     marginals = Marginals(sizes=sizes, tables=tables)
     sigma = float(find_gaussian(Budget(epsilon=1, delta="1e-9")).scale)

@@ -1,7 +1,7 @@
-"""How much noise a table gets, from closed forms, and how long it takes to plan it.
+"""The noise of tables, from closed forms, and the time of their plans.
 
-python -m benchmarks.bench_plans, or those of trees and of the least ε alone:
-python -c "from benchmarks import bench_plans; bench_plans.print_trees()"
+python -m benchmarks.bench_plans, or only the plans of trees and of the least ε: python -c "from
+benchmarks import bench_plans; bench_plans.print_trees()"
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ DRUGS = PERSONS | {"name": "drugs", "group_by": {"drug": list(range(400))}}
 ONE_GROUP = PERSONS | {"contribution": {"max_groups": 1}}
 FIND = {"max_rows": {"find": True, "share": "0.1", "candidates": [1, 2, 5, 10, 20, 50]}}
 
-# name, (ε, δ), [contribution], queries, and what is asked of the first query's first count;
-# docs/howto/limits.md has the figures of persons beside medicines at δ = 1e-6
+# name, (ε, δ), [contribution], queries, and the target for the first query's first count.
+# docs/howto/limits.md has the figures of "persons beside medicines" at δ = 1e-6.
 SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]], str]] = [
     ("50 regions, one row a person: count", ("1", "1e-8"), {"max_rows": 1}, [COUNT], "≤ 1.42"),
     ("the same: count and sum", ("1", "1e-8"), {"max_rows": 1}, [BOTH], "≤ 2.0"),
@@ -69,7 +69,7 @@ SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]],
 
 
 def rows(name: str, cells: int, numbers: int = 1, weight: int = 1) -> dict[str, Any]:
-    """A query of rows: a count and sums, `numbers` in all, in each of so many cells."""
+    """A query of rows: a count and sums, `numbers` in all, in each of `cells` cells."""
     sums = [f"sum(x{i})" for i in range(numbers - 1)]
     part = {"name": name, "importance": weight, "statistics": ["count", *sums]}
     return part | {"group_by": {"region": list(range(cells))}}
@@ -79,7 +79,8 @@ def conditions(name: str, count: int) -> dict[str, Any]:
     return {"name": name, "conditions": {f"c{i}": {"x": {"min": i}} for i in range(count)}}
 
 
-# what is asked of each query's count: a floating-point prototype's plan (theory/bodies.md §7)
+# the last field is the target for each query's count: the plan of a prototype in floats
+# (theory/bodies.md §7)
 PLANS: list[tuple[str, tuple[str, str], int, list[dict[str, Any]], str]] = [
     ("18×2, 6×1", ("1", "1e-6"), 5, [rows("a", 18, 2), rows("b", 6)], "20, 14.1"),
     ("3 × (1×1)", ("1", "0"), 1, [rows(f"a{i}", 1) for i in range(3)], "2.23 each"),
@@ -124,19 +125,19 @@ PLANS: list[tuple[str, tuple[str, str], int, list[dict[str, Any]], str]] = [
 
 
 def cumulative(bins: int) -> dict[str, Any]:
-    """A query of cumulative counts of so many bins."""
+    """A query of cumulative counts over `bins` bins."""
     return {"histogram": {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}}
 
 
 def named_sums(cells: int) -> dict[str, Any]:
-    """A query of the running sums of so many bands, as named sums."""
+    """A query of the running sums over `cells` bands, written as named sums."""
     lines = ["sum,x_to", *(f"below {end},{end}" for end in range(1, cells + 1))]
     bands = {"x": {"edges": [*range(cells + 1)]}}
     return {"statistics": ["count"], "group_by": bands, "sums": "\n".join(lines)}
 
 
 def by_levels(*branches: int) -> dict[str, Any]:
-    """A query of counts by keys with levels: a nation of so many states of so many counties, …"""
+    """A query of counts by keys with levels: a nation with branches[0] states, each with …"""
     cells = range(math.prod(branches))
     sizes = [math.prod(branches[depth:]) for depth in range(len(branches))]
     levels = {
@@ -176,7 +177,7 @@ MEANS: dict[str, Any] = {
 WITHIN_10: dict[str, Any] = {"accuracy": {"half_width_95": 10}}
 WITHIN_30: dict[str, Any] = {"accuracy": {"half_width_95": 30}}
 
-# name, ε, queries; units are rows, but persons with up to three rows where δ > 0
+# name, ε, queries; a unit is a row, but with several queries a person with up to three rows
 TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("cumulative, 100 bins", "1", [cumulative(100)]),
     ("cumulative, 1,000 bins", "1", [cumulative(1_000)]),
@@ -198,7 +199,7 @@ TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
 
 
 def measure(index: int) -> tuple[float, str]:
-    """Make a plan and its text; the CPU seconds that it takes, and ε or why it is refused."""
+    """Make a plan and its text. Return its CPU seconds, and ε or the reason for a refusal."""
     _, epsilon, queries = TREES[index]
     persons = len(queries) > 1
     raw: dict[str, Any] = {
@@ -227,7 +228,7 @@ def measure(index: int) -> tuple[float, str]:
 
 
 def measured() -> Iterator[tuple[str, ...]]:
-    """Yield the row of each plan, each made in a process of its own: nothing is kept of another."""
+    """Yield the row of each plan. Each is made in a separate process, without caches of others."""
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for index, (name, epsilon, _) in enumerate(TREES):
             seconds, text = pool.apply(measure, (index,))
@@ -235,7 +236,7 @@ def measured() -> Iterator[tuple[str, ...]]:
 
 
 def print_trees() -> None:
-    """Print how long plans of tables that add up take, and searches of the least ε."""
+    """Print the times of plans of tables that add up, and of searches for the least ε."""
     heads = ("plan", "ε", "found", "CPU")
     print_rows("Plans of trees, and of the least ε: CPU seconds", heads, [*measured()])
 
@@ -284,7 +285,7 @@ def main() -> None:
 
 
 def print_whole_plans() -> None:
-    """Print plans of several queries (cells × numbers a cell) beside those of a prototype."""
+    """Print plans of several queries (cells × numbers per cell), and a prototype's plans."""
     shown: list[tuple[str, ...]] = []
     for name, budget, most, query, asked in PLANS:
         start = time.perf_counter()

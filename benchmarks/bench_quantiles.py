@@ -1,4 +1,4 @@
-"""By how many rows quantiles of incomes are off, and how long they take.
+"""Errors of quantiles of incomes, in rows, and their times.
 
 python -m benchmarks.bench_quantiles
 """
@@ -22,7 +22,7 @@ from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.spec.column import list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 
-ENDS = ((100, 10_000_000), (1_000, 1_000_000))  # the second grid is finer: fewer rows a candidate
+ENDS = ((100, 10_000_000), (1_000, 1_000_000))  # the second grid is finer: fewer rows per candidate
 MEDIAN = (Fraction(1, 2),)
 _HEADS = (
     *("candidates", "quantiles", "rows", "by", "mean", "mean of the worst"),
@@ -39,13 +39,16 @@ _CASES = (
 
 
 def _off(counts: list[int], level: Fraction, place: int) -> float:
-    """By how many rows a candidate misses a level: max(0, L − an, an − L − E)."""
+    """The number of rows by which a candidate misses a level a: max(0, L − an, an − L − E).
+
+    L rows are below the candidate, E rows at it, n in all.
+    """
     below, wanted = sum(counts[:place]), level * sum(counts)
     return float(max(0, below - wanted, wanted - below - counts[place]))
 
 
 def _find(part: QuantilePlan, counts: list[int]) -> list[tuple[int, int, int]]:
-    """The place of each quantile, and those of its ends, as a release finds them."""
+    """The indices of each quantile and of its interval's ends, as a release computes them."""
     if isinstance(part, ByChance):
         return [
             (choose_quantile, choose_quantile, choose_quantile)

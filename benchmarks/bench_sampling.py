@@ -1,4 +1,4 @@
-"""Exact noise on 10^6 coordinates or cells, beside numpy's floats and OpenDP's exact Gaussian.
+"""Exact noise on 10^6 coordinates or cells, compared with numpy and OpenDP's exact Gaussian.
 
 python -m benchmarks.bench_sampling
 """
@@ -85,7 +85,7 @@ def _cells() -> list[tuple[str, ...]]:
 
 
 def _bodies() -> list[tuple[str, ...]]:
-    """Noise for 10^6 numbers in the shape of what a person can do, and for a few."""
+    """Noise in the shape of a body for 10^6 numbers, and for a few numbers."""
     interval, box = Segment(bound=1), Box(bounds=[1, 1])
     cells = bodies.Cells(bodies=[interval], copies=[DIMENSION])
     pairs = bodies.Cells(bodies=[box], copies=[DIMENSION // 2])
@@ -119,7 +119,7 @@ def _bodies() -> list[tuple[str, ...]]:
 
 
 def _calls() -> list[tuple[str, ...]]:
-    """A call of `release` for one number, by a mechanism that was made before; CPU time."""
+    """The CPU time of a call of `release` for one number, by an existing mechanism."""
     rows = []
     for name in ("gaussian", "laplace", "staircase", "truncated-staircase", "gaussian-mixture"):
         delta = 0 if name in {"laplace", "staircase"} else "1e-6"

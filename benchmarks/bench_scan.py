@@ -1,10 +1,11 @@
-"""Several queries of one release beside one query, and exact integers beside DuckDB SQL.
+"""Several queries in one release compared with one, and exact integers compared with DuckDB SQL.
 
     python -m benchmarks.bench_scan
 
-10^7 rows of 2·10^6 persons in a Parquet file, one core, CPU seconds; each run is a process of its
-own. A person may have five rows, which two of five pass, or twelve, which one of five hundred does.
-The SQL computes the same without limits, which is less work, or with them where that is said.
+10^7 rows of 2·10^6 persons in a Parquet file, on one core, in CPU seconds. Each run is a separate
+process. The limit is five rows per person, which two of five persons exceed, or twelve, which one
+of five hundred exceeds. The SQL computes the same sums without limits, which is less work, unless
+its title says otherwise.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def by_sql(folder: Path, query: str) -> None:
 
 
 def child(what: str, most: int, folder: Path) -> None:
-    """Print the CPU time of one round and the peak memory."""
+    """Print the CPU time of one round, and the peak memory."""
     start = time.process_time()
     if what in SUMS:
         ours(folder, SUMS[what], "person", most)
@@ -132,7 +133,7 @@ def child(what: str, most: int, folder: Path) -> None:
 
 
 def measure(what: str, most: int, folder: str) -> tuple[float, float]:
-    """Return the least CPU time of some rounds, and the peak memory; limits of 0 mean SQL."""
+    """The least CPU time of all rounds, and the peak memory; `most` = 0 runs the SQL."""
     command = [sys.executable, "-m", "benchmarks.bench_scan", what, str(most), folder]
     runs = [
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()

@@ -1,4 +1,4 @@
-"""Finding and proving scales, beside what users would pick instead."""
+"""The search for scales and their proofs, compared with the alternatives of users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leastnoise.noise.registry import family_named, part_of
 from leastnoise.selection.public import calibrate
 
 BUDGET = Budget(epsilon="1", delta="1e-5")
-EXACT_SIGMA = 3.730631634815941832250  # of the Gaussian, by 400-bit ball arithmetic
+EXACT_SIGMA = 3.730631634815941832250  # the Gaussian's σ, by 400-bit ball arithmetic
 
 
 def own_rows() -> list[tuple[str, ...]]:
@@ -92,7 +92,7 @@ def peer_rows() -> list[tuple[str, ...]]:
 
 
 def bound_rows() -> list[tuple[str, ...]]:
-    """Lower bounds on the mse of any noise at (1, 1e-5), made once and verified."""
+    """Lower bounds on the mse of any noise at (1, 1e-5): their search and their proof."""
     rows = []
     for dimension in (2, 7, 100):
         started = time.perf_counter()
@@ -108,7 +108,7 @@ def bound_rows() -> list[tuple[str, ...]]:
 
 
 def design_rows() -> list[tuple[str, ...]]:
-    """The best noise for one number and the bound beside it, designed anew; seconds of one core."""
+    """The best noise for one number, and its lower bound, without a cache; CPU seconds."""
     rows = []
     for epsilon, delta, loss, gap in (
         ("0.1", "1e-9", Loss.MSE, 0.001),
@@ -130,7 +130,7 @@ def design_rows() -> list[tuple[str, ...]]:
 
 
 def comparison_rows() -> list[tuple[str, ...]]:
-    """Every family compared, where that took up to a minute; CPU seconds, and the memory so far."""
+    """Comparisons of all families that once took up to a minute: CPU seconds and peak memory."""
     rows: list[tuple[str, ...]] = []
     for index, (name, _, target) in enumerate(COMPARED):
         seconds, noise = compared(index)
@@ -140,7 +140,7 @@ def comparison_rows() -> list[tuple[str, ...]]:
 
 
 def plan_rows() -> list[tuple[str, ...]]:
-    """Plans of persons and of many queries, whose noise is searched among all families."""
+    """Plans of persons and of many queries, with a search over all families."""
     rows: list[tuple[str, ...]] = []
     for index, (name, *_, target) in enumerate(PLANNED):
         seconds, noise = planned(index)

@@ -1,10 +1,10 @@
-"""The top ten of 2,000 items by selection, beside the largest noisy counts and OpenDP.
+"""The top ten of 2,000 items by selection, compared with the largest noisy counts and OpenDP.
 
     python -m benchmarks.bench_selection
 
 Item r has 378·(r/10)^(−0.9) persons, so that the tenth has 378 and the next 347. A person holds up
-to 50 items, or any number of them. ε = 1 pays for the choice and for the counts. Recall is the part
-of the ten largest items that is found, a mean over releases.
+to 50 items, or any number of them. ε = 1 pays for the choice and for the counts. Recall is the
+share of the ten largest items that a release selects, a mean over releases.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def by_noisy_counts(*, delta: str, held: int | None) -> tuple[Choose, float]:
 
 
 def by_opendp() -> tuple[Choose, float]:
-    """Half of ε for the noisy top ten; Laplace noise in their counts for the other half."""
+    """OpenDP's selection for half of ε, and the 95 % half-width of counts for the other half."""
     dp.enable_features("contrib")
     measurement = opendp.make_noisy_top_k(
         dp.vector_domain(dp.atom_domain(T=int)),

@@ -1,8 +1,8 @@
 """A register over time: standard deviations of periods and running totals, and the rivals' figures.
 
-At ε = 1 for one row that is there or not. All are root mean squares over the releases where nothing
-else is said. A rival's noise is Laplace or Gaussian noise in its own numbers. Before them come the
-costs of a release of 400 cells by the command line.
+All figures are at ε = 1 for one added or removed row. They are root mean squares over the releases
+unless a title says otherwise. A rival adds Laplace or Gaussian noise to its own numbers. The first
+table has the costs of a release of 400 cells by the command line.
 
 python -m benchmarks.bench_series
 """
@@ -68,7 +68,7 @@ def find_noise(count: int, branches: tuple[int, ...] | None, epsilon: Fraction) 
 
 
 def figures(noise: Agreeing, count: int) -> list[float]:
-    """The standard deviations of a count, and of totals: mean, largest, whole."""
+    """Standard deviations: of a count, and of totals (root mean square, largest, last)."""
     tables = (Nodes(level=len(noise.branches)), *map(partial(_first), range(1, count + 1)))
     strategy = TreeStrategy(noise=noise, tables=tables)
     variances = np.array([strategy.variance(table)[0] for table in range(count + 1)])
@@ -87,7 +87,10 @@ def fresh(epsilon: float) -> float:
 
 
 def subtracting_tree(count: int, epsilon: float) -> float:
-    """The best k-ary tree with subtraction and Laplace noise (Andersson et al. 2024)."""
+    """The root mean square std of the best k-ary tree with subtraction (Andersson et al. 2024).
+
+    The nodes have Laplace noise.
+    """
     return min(
         math.sqrt(np.mean([_nodes(t, k) for t in range(1, count + 1)]) * 2) * levels / epsilon
         for k in range(3, 61, 2)
@@ -97,7 +100,7 @@ def subtracting_tree(count: int, epsilon: float) -> float:
 
 
 def _nodes(total: int, k: int) -> int:
-    """How many nodes are added or subtracted for a total: the balanced digits to the base k."""
+    """The number of nodes added or subtracted for a total: its balanced digits to the base k."""
     nodes = 0
     while total:
         digit = (total + k // 2) % k - k // 2
@@ -106,7 +109,7 @@ def _nodes(total: int, k: int) -> int:
 
 
 def square_root(count: int) -> float:
-    """The square-root factorisation with Gaussian noise at (1, 1e-6)."""
+    """The root mean square std of the square-root factorisation, Gaussian noise, at (1, 1e-6)."""
     steps = np.arange(1, count)
     roots = np.concatenate([[1.0], np.cumprod((2 * steps - 1) / (2 * steps))])
     squares = np.cumsum(roots**2)
@@ -114,7 +117,7 @@ def square_root(count: int) -> float:
 
 
 def least_squares(branches: tuple[int, ...], count: int) -> float:
-    """Geometric noise on all nodes of a tree, best shares, and least squares over all nodes."""
+    """The std of totals by least squares, if all nodes have geometric noise with best shares."""
     leaves = math.prod(branches)
     rows = [np.eye(leaves)]
     for level in range(len(branches)):
@@ -163,7 +166,7 @@ def release_costs(epsilon: str) -> list[tuple[str, ...]]:
 
 
 def _run(folder: Path, *words: str) -> tuple[float, float]:
-    """The processor seconds and the peak MB of a command, at least those of this process."""
+    """The processor seconds of a command, and its peak MB (at least the MB of this process)."""
     command = [sys.executable, "-m", "leastnoise", *words]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)

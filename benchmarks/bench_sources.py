@@ -1,11 +1,11 @@
-"""Exact sums of five columns, ten rows a person, from whatever holds the rows.
+"""Exact sums of five columns, with ten rows per person, from every kind of source.
 
     python -m benchmarks.bench_sources [ROWS] [parquet]
 
-With `parquet` from one Parquet file alone, for which there is room where there are many rows.
+With `parquet` only one Parquet file is read, which fits on the disk even for many rows.
 
-Each source is read in a process of its own; the memory is the most that it took beyond what the
-frame itself takes. All of them give the same integers.
+Each source is read in a separate process. The memory is the peak beyond the size of the frame. All
+sources give the same integers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 
 
 def frame(kind: str, folder: Path) -> Any:
-    """Return the rows in memory, read by the frame's own library."""
+    """The rows in memory, read by the frame's library."""
     path = folder / "rows.parquet"
     if "pandas" in kind:
         import pandas as pd
@@ -93,7 +93,7 @@ def frame(kind: str, folder: Path) -> Any:
 
 
 def most_memory() -> float:
-    """Return the most that this process has had, in MB; a child's rusage starts at its parent's."""
+    """The peak memory of this process in MB. A child's rusage would begin at its parent's peak."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024  # pyright: ignore[reportOptionalSubscript]
 

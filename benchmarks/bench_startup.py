@@ -1,4 +1,4 @@
-"""Whole commands, from the shell's view."""
+"""The time of whole commands, as a shell measures it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def _seconds(run: list[str], *, fails: bool) -> tuple[str, str]:
-    """Return the median wall time of a command, and the mean CPU time; both to be read."""
+    """The median wall time and the mean CPU time of a command, as texts."""
     before, runs = _cpu_seconds(), 0
 
     def work() -> None:

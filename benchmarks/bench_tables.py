@@ -1,11 +1,12 @@
-"""A release's exact sums over 10^7 rows, beside the same bounded sums written in DuckDB SQL.
+"""A release's exact sums over 10^7 rows, compared with the same sums in DuckDB SQL.
 
     python -m benchmarks.bench_tables
 
-Each runs in its own process, so that the peak memory is its own. Both read the same Parquet file
-(about 2·10^6 persons, 3 plans), clamp, sum by person and plan, shrink each person's integers to
-five rows' worth and add up by plan; both must give the same integers. The SQL is run as one query,
-and with its per-person sums in a temporary table as leastnoise does it; the faster one is the peer.
+Each runs in a separate process, so that their peak memories are separate. Both read the same
+Parquet file (about 2·10^6 persons, 3 plans), clamp values, and sum by person and plan. Then they
+shrink each person's integers to the most that five rows may add, and sum by plan. Both must give
+the same integers. The SQL runs as one query, and with per-person sums in a temporary table, as in
+leastnoise. The faster of these two is the peer.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ name = "by_plan"
 statistics = ["count", "sum(visits)"]
 group_by = { plan = [1, 2, 3] }
 """
-BITS = 22  # what the layout of SPEC has
+BITS = 22  # the bits of the layout of SPEC
 
 
 def make(folder: Path) -> None:
@@ -112,7 +113,7 @@ def main() -> None:
     results: dict[str, list[list[str]]] = {method: [] for method in WAYS}
     with tempfile.TemporaryDirectory() as name:
         make(Path(name))
-        for route in list(WAYS) * ROUNDS:  # in turns, so that other work on the machine hits all
+        for route in list(WAYS) * ROUNDS:  # in turn, so that other work slows all of them
             command = [sys.executable, "-m", "benchmarks.bench_tables", route, name]
             text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             results[route].append(text.split())

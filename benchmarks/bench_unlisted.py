@@ -1,11 +1,12 @@
-"""Exact counts of groups that nobody listed, of 10^7 rows, beside the same aggregation in DuckDB.
+"""Exact counts of unlisted groups in 10^7 rows, compared with the same aggregation in DuckDB.
 
     python -m benchmarks.bench_unlisted
 
-8,571 codes in a long tail, in a Parquet file of 2·10^6 persons. Counts and sums where a row is a
-unit; counts of rows where a person has five at most, in three groups at most, which a hash chooses.
-Each run is a process of its own, on all cores; its CPU seconds are those of all threads.
-All ways must give the same integers, but the one with DuckDB's own hash, which chooses others.
+The Parquet file has 8,571 codes in a long tail, and 2·10^6 persons. There are counts and sums with
+rows as units, and counts of rows for persons with at most five rows in three groups, which a hash
+chooses. Each run is a separate process on all cores, and its CPU seconds are the sum over all
+threads. All ways must give the same integers, except the way with DuckDB's hash, which chooses
+other rows.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def main() -> None:
             runs: dict[str, list[list[str]]] = {method: [] for method in ways}
             for route in (
                 list(ways) * ROUNDS
-            ):  # in turns, so that other work on the machine hits all
+            ):  # in turn, so that other work on the machine slows all
                 command = [sys.executable, "-m", "benchmarks.bench_unlisted", question, route, name]
                 done = subprocess.run(
                     command, check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": "0"}

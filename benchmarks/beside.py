@@ -1,8 +1,8 @@
-"""Plans, searches and calls with two states of the source, in turn: CPU seconds before and now.
+"""Plans, searches and calls with two states of the source: CPU seconds before and now.
 
 `python -m benchmarks.beside COMMIT` runs each call with the source of COMMIT and with the source of
-the working tree, in a process of its own each time. It prints the least CPU time of the rounds,
-the peak memory and the result. Every call runs under a limit of CPU seconds.
+the working tree, each time in a separate process. It prints the least CPU time of the rounds, the
+peak memory and the result. Every call runs under a limit of CPU seconds.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def calls() -> Iterator[Call]:
 
 
 def unpack(commit: str, folder: Path) -> Path:
-    """Put the source of `commit` into `folder`; return the path that imports find it by."""
+    """Put the source of `commit` into `folder`; return the folder for PYTHONPATH."""
     packed = subprocess.run(
         ["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=True
     ).stdout
@@ -126,7 +126,7 @@ def unpack(commit: str, folder: Path) -> Path:
 
 
 def run(call: Call, source: Path) -> Cost:
-    """Run a call with the modules of `source`, in a process and a folder of its own."""
+    """Run a call with the modules of `source`, in a separate process and a new folder."""
     with tempfile.TemporaryDirectory() as folder:
         variables = {
             "PYTHONPATH": f"{source}{os.pathsep}{ROOT}",

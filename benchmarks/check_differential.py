@@ -2,9 +2,9 @@
 
     python -m benchmarks.check_differential FIRST LAST [SEED]
 
-The cases are those of `tests.attacks.test_checker`: certificates of random noise, golden
-certificates and releases, and edits of them. Each batch of certificates is read by one process of
-node. The last line counts verdicts, and disagreements of which there should be none.
+The cases come from `tests.attacks.test_checker`: certificates of random noise, golden certificates
+and releases, and their edits. One process of node reads a batch of certificates. The last line
+counts verdicts and disagreements. There should be no disagreement.
 """
 
 from __future__ import annotations

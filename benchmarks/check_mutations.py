@@ -4,9 +4,9 @@
 
 Each comparison, operator, condition and constant of `src/leastnoise_check.py` is changed once, in
 memory, and tried on `tests.check.corpus`: golden statements, edits of them, and numbers that it has
-to enclose. A change that survives is printed with the reason why nothing false is accepted, by
-function and by the text that was changed (`ALIKE`). A survivor without a reason needs a test. All
-changes take about an hour: give lines to try some.
+to enclose. A change that survives is printed with the reason why the changed checker accepts
+nothing false; `ALIKE` has the reasons by function and by changed text. A survivor without a reason
+needs a test. All changes take about an hour: give lines to try only some.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ ALIKE: dict[str, dict[str, str]] = {
 
 
 def changed(change: Mutation) -> ModuleType | None:
-    """The checker with a change; None if Python refuses it."""
+    """The module of the checker with a change; None if Python can't run it."""
     lines = SOURCE.read_bytes().split(b"\n")
     start, end = change.columns
     text = lines[change.line - 1]
@@ -131,7 +131,7 @@ def notices(module: ModuleType, cases: dict[str, Case], wanted: dict[str, Any]) 
 def traced(case: Case, checker: ModuleType) -> tuple[Any, set[int]]:
     """The outcome of a case, and the lines of the checker that it runs.
 
-    Of the arithmetic, which runs often, all lines of each function that is called.
+    For arithmetic, which runs often, these are all lines of each called function.
     """
     lines: set[int] = set()
     called: set[CodeType] = set()
@@ -180,7 +180,7 @@ def statement_around(line: int) -> range | None:
 
 @contextlib.contextmanager
 def limited() -> Iterator[None]:
-    """Raise TimeoutError after `SECONDS` of CPU time: a change may make a loop endless."""
+    """Within the block, raise TimeoutError after `SECONDS` of CPU time: a loop may be endless."""
 
     def stop(*_: object) -> None:
         raise TimeoutError

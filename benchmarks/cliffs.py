@@ -2,8 +2,8 @@
 
 python -m benchmarks.cliffs --most 60
 
-Every setting runs in a process of its own under a limit of CPU seconds, with an empty cache of
-designs, as at a user's first call. The seed decides the order, so that the first settings are a
+Every setting runs in a separate process under a limit of CPU seconds, with an empty cache of
+designs, as in a user's first call. The seed decides the order, so that the first settings are a
 sample of the whole grid. A setting is listed if it takes more than 5 s, is refused only after more
 than 1 s, or needs more than 500 MB.
 """
@@ -43,7 +43,7 @@ TABLES = ("count", "mean", "count_units", "conditions", "cumulative")
 VECTORS = ("l1", "l2", "linf", "counting")
 
 SLOW, SLOW_REFUSAL, LARGE = 5.0, 1.0, 500 * 2.0**20
-INTERVAL = 0.05  # CPU seconds between two looks at what is running
+INTERVAL = 0.05  # CPU seconds between two samples of the call stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class Setting:
 
 
 def list_settings() -> Iterator[Setting]:
-    """List every setting of the grid whose parts all matter."""
+    """Yield every setting of the grid, but no two settings that differ only in unused parts."""
     for kind in (*TABLES, *VECTORS):
         for epsilon, delta, cells, most, queries, relation in product(
             EPSILONS, DELTAS, CELLS, MAX_ROWS, QUERIES, RELATIONS
@@ -143,7 +143,7 @@ def list_settings() -> Iterator[Setting]:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a setting ended. `where` names the function that took more than half of the time."""
+    """The outcome of a setting. `where` names the function that took more than half of the time."""
 
     seconds: float
     memory: float
@@ -183,7 +183,7 @@ class Outcome:
 
 
 class _Stopped(BaseException):
-    """The limit is reached. Not an Exception, so that no search takes it for its own failure."""
+    """The limit is reached. It isn't an Exception, so that no search handles it as a failure."""
 
 
 def _run_limited(setting: Setting, limit: int, pipe: int) -> None:
@@ -206,7 +206,7 @@ def _run_limited(setting: Setting, limit: int, pipe: int) -> None:
         end = f"stopped at {limit} s"
     except (InvalidArgument, InvalidInput, Refused) as error:
         end = f"refused: {error}".replace("\n", " ")
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is listed)
+    except Exception as error:  # noqa: BLE001 (any error is listed)
         end = f"error: {error!r}"
     signal.setitimer(signal.ITIMER_PROF, 0)
     os.write(pipe, json.dumps((end[:300], _heaviest(samples))).encode())

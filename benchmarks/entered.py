@@ -1,11 +1,12 @@
 """A pytest plugin for copies of the repository, which `benchmarks.record` makes.
 
-It notes the functions that each test enters: each of them calls `enter`. Processes that a test
-starts or forks note theirs for the same test, whose name is in a file that the environment names. A
-fixture of a module counts for all tests of the module, one of the session for all tests.
+It notes the functions that each test enters: in a copy every function calls `enter`. A process that
+a test starts or forks adds its notes to the same test, whose name is in a file that the environment
+names. Functions that a module's fixture enters count for all tests of the module, and functions of
+a session's fixture for all tests.
 
-With CHOSEN, a file of names, it runs only the tests that are named, in this order, and before them
-those that no record knows.
+With CHOSEN, a file of names, only the named tests run, in this order. Tests that no record knows
+run before them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-IMPORT = "import"  # in place of a test: before any, or in a fixture of the session
-_PLACE = "ENTERED_BY"  # of the file with the name of the running test; beside it are the notes
+IMPORT = "import"  # the name for code before any test, or in a fixture of the session
+_PLACE = "ENTERED_BY"  # names the file with the running test; the notes are beside it
 _entered: set[int] = set()
 _state: dict[str, Any] = {"notes": None, "test": IMPORT}
 
@@ -35,7 +36,7 @@ def _note(value: float) -> None:
 
 
 def _join() -> None:
-    """Begin the notes of a test, of a process or of a fork."""
+    """Begin the notes of a new test, process or fork."""
     path = Path(os.environ[_PLACE])
     _entered.clear()
     _state["test"] = path.read_text(encoding="utf-8")
@@ -56,7 +57,7 @@ def _begin(test: str) -> None:
 
 def pytest_configure() -> None:
     folder, worker = (os.environ.get(name) for name in ("ENTERED", "PYTEST_XDIST_WORKER"))
-    if folder and worker:  # not in the process that hands out the tests
+    if folder and worker:  # not in the process that distributes the tests
         os.environ[_PLACE] = str(Path(folder) / worker)
         Path(folder, worker).write_text(IMPORT, encoding="utf-8")
         _join()
@@ -78,7 +79,7 @@ def pytest_runtest_call(item: Any) -> None:
 
 def pytest_runtest_logfinish(nodeid: str) -> None:
     _begin(nodeid)
-    _note(-1 - (time.monotonic() - _state["start"]))  # below 0: seconds, no function
+    _note(-1 - (time.monotonic() - _state["start"]))  # a number below 0 means seconds
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:

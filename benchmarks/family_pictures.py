@@ -1,9 +1,9 @@
-"""The picture of every noise family: its density, and its error against ε, beside usual noise.
+"""The picture of every noise family: its density, and its error by ε, compared with usual noise.
 
     python -m benchmarks.family_pictures [NAME …]
 
-writes docs/figures/families/NAME.svg, of all families or of those that are named. Every point is
-calibrated and proved: a few minutes in all.
+writes docs/figures/families/NAME.svg, for all families or for the named families. Every point is
+calibrated and proved, which takes a few minutes in all.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "families"
 EPSILONS = (0.25, 0.5, 1, 1.5, 2, 3, 4, 5)
 SHOWN = "1"  # the ε of the densities
 POINTS = 241
-REACH = 3.5  # of the densities, in standard deviations of the family's noise
-LENGTHS = 2.5  # of the densities of lengths, in root mean squares of the length
+REACH = 3.5  # half-width of densities, in standard deviations of the family's noise
+LENGTHS = 2.5  # end of densities of lengths, in root mean squares of the length
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What a family is drawn for; `rivals` says which sensitivity each other noise protects."""
+    """The problem in a family's picture. `rivals` maps each other noise to its sensitivity."""
 
     sensitivity: Any
     rivals: dict[str, Any]
     delta: str = "1e-2"
     dimension: int = 1
-    along: tuple[int, ...] | None = (1,)  # the direction of the density; None: that of ‖X‖
+    along: tuple[int, ...] | None = (1,)  # the direction of the density; None: the density of ‖X‖
     title: str = "one number of sensitivity 1"
     epsilons: tuple[float, ...] = field(default=EPSILONS)
 
@@ -128,11 +128,11 @@ PROBLEMS = {
     **dict.fromkeys(("k-norm", "two-sided-laplace", "two-sided-staircase"), _COUNTS),
     **dict.fromkeys(("k-staircase", "truncated-k-staircase"), _BOX),
 }
-"""By family: every one that is registered has its problem here."""
+"""The problem of every registered family."""
 
 
 def picture(name: str) -> tuple[Figure, Figure]:
-    """Return the figures of a family: densities at ε = 1, and the mse against ε."""
+    """The figures of a family: densities at ε = 1, and the mse by ε."""
     problem = PROBLEMS[name]
     if name == "agreeing":
         return _tree_picture(problem)
@@ -164,7 +164,7 @@ def picture(name: str) -> tuple[Figure, Figure]:
 
 
 def _tree_picture(problem: Problem) -> tuple[Figure, Figure]:
-    """Return the laws of the total and of a cell, and what the one has for the other's error."""
+    """The figures of a tree: laws of the total and of a cell, and their errors by shares."""
     shares = [Fraction(root, 20) for root in range(19)]
     noises = [_tree_noise(problem, share) for share in shares]
     stds = [[level.std for level in level_laws(noise)] for noise in noises]
@@ -199,7 +199,7 @@ def _tree_picture(problem: Problem) -> tuple[Figure, Figure]:
 
 
 def _tree_noise(problem: Problem, root: Fraction | None) -> Agreeing:
-    """Return the noise at ε = 1 of the root's share, or of the best."""
+    """The noise at ε = 1 with the root's share `root`; None takes the best share."""
     shape: dict[str, Any] = {"branches": (10,)}
     if root is not None:
         shape["shares"] = (root, 1 - root)
@@ -215,7 +215,7 @@ def _tree_noise(problem: Problem, root: Fraction | None) -> Agreeing:
 
 
 def _apart(shares: Iterable[Fraction]) -> NDArray[np.float64]:
-    """Return the stds of geometric noise that a total and its cells get of ε = 1 each."""
+    """The stds of separate geometric noise in a total and in its cells, if they divide ε = 1."""
 
     def std(epsilon: Fraction) -> float:
         sensitivity = ln.Integer(1)
@@ -233,7 +233,7 @@ def _axis(problem: Problem) -> str:
 
 
 def _density(name: str, law: Noise, problem: Problem, widest: Noise) -> Line:
-    """Return the density of `law` where `widest`, the family that is drawn, has most of its own."""
+    """The density of `law` over the range where `widest`, the pictured family, has its mass."""
     reach = REACH * math.sqrt(widest.variance)
     if problem.along is None:
         return _length(name, law, LENGTHS * math.sqrt(widest.mse))
@@ -245,7 +245,7 @@ def _density(name: str, law: Noise, problem: Problem, widest: Noise) -> Line:
 
 
 def _length(name: str, law: Noise, reach: float) -> Line:
-    """Return the density of ‖X‖₂ of a spherical law: the sphere's surface times that of X."""
+    """The density of ‖X‖₂ of a spherical law: the sphere's surface times the density of X."""
     d = law.dimension
     r = np.linspace(0, reach, POINTS)[1:]
     points = np.zeros((r.size, d))
@@ -260,7 +260,7 @@ def _heights(law: Noise, points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _short(values: Iterable[float]) -> list[float]:
-    """Return five digits of each: as many as are seen, and alike on all machines."""
+    """The values with five digits: enough for a picture, and equal on all machines."""
     return [float(f"{value:.5g}") for value in values]
 
 

@@ -1,8 +1,9 @@
-"""What bench_learning compares: data, splits, and objective perturbation by others and tightly.
+"""Data, splits and peers for bench_learning: diffprivlib, and tight objective perturbation.
 
-The tight one is Redberg, Koskela & Wang (2023) in the form that is best for it: Gaussian noise for
-two rows' gradients, 2R apart, at δ/2, once the Jacobian's ln(1 + β/Λ) is off ε, β = R²/4. It is for
-comparison alone: noise in floats, of a minimum that isn't exact, is not private.
+The tight peer is Redberg, Koskela & Wang (2023) in its most favourable form. Its Gaussian noise
+hides the gradients of two rows, 2R apart, at δ/2, and at ε minus the Jacobian's ln(1 + β/Λ), β =
+R²/4. It serves only for comparison: its noise is in floats and its minimum isn't exact, so it isn't
+private.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ DIFFPRIVLIB = Library(
     requirements=("diffprivlib==0.6.6", "scikit-learn<1.7", "pandas"),
 )
 SQUARED_NORMS = {"visits": 3, **prepare.SQUARED_NORMS}
-"""R², as in the experiment; the intercept's 1 is in it."""
+"""R² of each data set, as in the experiment; it includes the intercept's 1."""
 _VISITS = 250_000
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """Four fifths of the rows to fit to, and one to measure with; no column of ones."""
+    """Four fifths of the rows for training, and one fifth for testing, without a column of ones."""
 
     name: str
     features: Floats
@@ -48,18 +49,18 @@ class Split:
 
     @property
     def norm(self) -> float:
-        """How long a row is at most, without the intercept's 1."""
+        """The largest l2 norm of a row, without the intercept's 1."""
         return math.sqrt(SQUARED_NORMS[self.name] - 1)
 
     def scores(self, weights: Floats) -> tuple[float, float]:
-        """Return the error in per cent and the log loss out of sample; the intercept is last."""
+        """The error (per cent) and the log loss out of sample; `weights` end with the intercept."""
         margins = self.answers * (self.others @ weights[:-1] + weights[-1])
         return 100 * float((margins <= 0).mean()), float(np.logaddexp(0, -margins).mean())
 
 
 @cache  # many splits of each
 def data_of(name: str) -> tuple[Floats, Floats]:
-    """Return features in [−1, 1], without ones, and labels ±1."""
+    """Features in [−1, 1] without a column of ones, and labels ±1."""
     if name == "visits":
         draws = np.random.default_rng(29)
         both = [draws.uniform(-1, 1, _VISITS), draws.poisson(4, _VISITS) / 10 - 1]
@@ -71,7 +72,7 @@ def data_of(name: str) -> tuple[Floats, Floats]:
 
 
 def split_of(name: str, seed: int) -> Split:
-    """Return a random split."""
+    """A random split of a data set."""
     features, labels = data_of(name)
     inside, outside = prepare.split(len(labels), seed)
     return Split(
@@ -84,7 +85,7 @@ def split_of(name: str, seed: int) -> Split:
 
 
 def by_diffprivlib(split: Split, epsilons: tuple[float, ...]) -> list[Floats]:
-    """Return its coefficients at each ε, with its own choice of the ridge."""
+    """diffprivlib's coefficients at each ε, with its choice of the ridge."""
     python = install(DIFFPRIVLIB)
     script = Path(__file__).parent / "side_by_side" / "with_diffprivlib_learning.py"
     with tempfile.TemporaryDirectory() as folder:
@@ -96,9 +97,9 @@ def by_diffprivlib(split: Split, epsilons: tuple[float, ...]) -> list[Floats]:
 
 
 def tightly(split: Split, epsilon: float, draws: np.random.Generator) -> Floats:
-    """Return objective perturbation's coefficients, with a ridge as diffprivlib chooses it.
+    """Coefficients of tight objective perturbation, with a ridge chosen as in diffprivlib.
 
-    Λ is 1, or as much as leaves three quarters of ε for the noise.
+    The ridge Λ is 1, or the larger Λ that leaves three quarters of ε for the noise.
     """
     ones = np.column_stack([split.features, np.ones(len(split.labels))])
     rows, size = ones.shape

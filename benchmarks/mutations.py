@@ -1,11 +1,10 @@
-"""The tests that notice a change: one line of src is changed at a time, and tests are run.
+"""Mutation tests: change one expression of src at a time, and find a test that notices.
 
-`python -m benchmarks.mutations --count 60 --seed 1` draws lines over all packages, in each a
-comparison, an operator, a constant or a condition. In a copy of the repository it runs the tests
-that enter the function (`benchmarks.record`): first those that `make test` always runs, then dense
-ones, of which it runs a share, then slow ones, of the same files, which the gate runs. It prints
-the first kind with a test that fails. A change that no test notices survives: it needs a test,
-unless it changes nothing that anybody could see.
+`python -m benchmarks.mutations --count 60 --seed 1` draws lines over all packages, and changes a
+comparison, an operator, a constant or a condition in each. In a copy of the repository it runs the
+tests that enter the function (`benchmarks.record`). Tests that `make test` always runs come first,
+then dense tests, then slow tests of the same files. It prints the first kind with a test that
+fails. A change that no test notices survives. It needs a test, unless its effect can't be observed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ KINDS = {
     "dense": f"dense and not slow and {_HERE}",
     "slow": f"slow and {_HERE}",
 }
-LONGEST = {"quick": 1800, "dense": 1800, "slow": 600}  # s: a change may make a loop endless
+LONGEST = {"quick": 1800, "dense": 1800, "slow": 600}  # seconds: a change may make a loop endless
 _COMPARED = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -60,7 +59,7 @@ _OPERATORS = {
 
 @dataclass(frozen=True)
 class Mutation:
-    """One expression of a file, on one line, and what takes its place."""
+    """A change of one expression of a file, on one line: its `old` and its `new` text."""
 
     path: Path
     line: int
@@ -82,7 +81,7 @@ class Mutation:
 
 
 def mutations(path: Path) -> Iterator[Mutation]:
-    """Every change that is tried of a file's expressions, but of annotations and of messages."""
+    """Yield all changes of a file's expressions in functions, except annotations and messages."""
     text = path.read_bytes()
     lines = text.split(b"\n")
     for function in ast.walk(ast.parse(text)):
@@ -114,7 +113,7 @@ def _changed(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def draw_values(count: int, seed: str) -> list[Mutation]:
-    """`count` changes, in turn of each package, of a line that is drawn of its files."""
+    """Draw `count` random changes; packages take turns in a random order."""
     random = Random(seed)
     packages: dict[str, list[Mutation]] = {}
     for path in sorted(SOURCES.rglob("*.py")):
@@ -125,7 +124,7 @@ def draw_values(count: int, seed: str) -> list[Mutation]:
 
 
 def first_failure(mutation: Mutation, record: Record) -> tuple[str, str]:
-    """The kind of tests that notice a change, and the first test that fails; or "survives"."""
+    """The kind of the first tests that notice a change, and the failing test; or "survives"."""
     tests = record.entering(enclosing(mutation.path, mutation.line))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

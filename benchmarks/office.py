@@ -1,14 +1,14 @@
-"""Forty everyday tasks of a statistical office: lines of each, and processor seconds.
+"""Forty everyday tasks of a statistical office: their lines, and their processor seconds.
 
     python -m benchmarks.office [WORD …]
 
 runs every task of `office_tasks`, or those whose group or title has a WORD, and prints a Markdown
-table. The rows are those of `leastnoise demo`: visits to doctors in five years. Days and codes of
-hospital stays are made up from them. It needs the extras demo, learn, stat and xlsx, and R for one
-task. The exit code is 1 if a task fails.
+table. The rows are the rows of `leastnoise demo`: visits to doctors in five years. Days and codes
+of hospital stays are synthetic. It needs the extras demo, learn, stat and xlsx, and R for one task.
+The exit code is 1 if a task fails.
 
-Nobody's minutes are measured. In their place stand the lines and words that somebody types, the
-commands, and the words of the page or section that explains the task, with its example.
+Minutes of persons aren't measured. Instead the table has the lines and words that somebody types,
+the commands, and the words of the page or section that explains the task, with its example.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def write_tables(folder: Path) -> None:
 
 
 def merge(text: str) -> str:
-    """`HEAD` with the sections of a task in place of those with the same name.
+    """The spec `HEAD`, in which a task's sections replace the sections with the same name.
 
-    A task with other rows has other columns, too. An empty section drops that of `HEAD`.
+    A task with other rows drops the columns of `HEAD`. An empty section drops the section of
+    `HEAD`.
     """
     sections = _split(HEAD)
     computed = _split(text)
@@ -82,7 +83,7 @@ def merge(text: str) -> str:
 
 
 def _split(text: str) -> dict[str, list[str]]:
-    """The lines of a spec by the line that begins their section."""
+    """The lines of a spec, by the line that begins their section."""
     sections: dict[str, list[str]] = {"": []}
     title = ""
     for line in text.splitlines():
@@ -92,7 +93,10 @@ def _split(text: str) -> dict[str, list[str]]:
 
 
 def call(folder: Path, lines: list[str]) -> str:
-    """Run commands of a shell, and then lines of Python; return the last line of an error."""
+    """Run commands of a shell, and then lines of Python.
+
+    Return the error text, "" without an error.
+    """
     shell = "\n".join(line[2:] for line in lines if line.startswith("$ "))
     program = "\n".join(line[4:] for line in lines if line.startswith((">>> ", "... ")))
     path = os.pathsep.join(
@@ -110,7 +114,7 @@ def call(folder: Path, lines: list[str]) -> str:
 
 
 def count_words(title: str) -> int:
-    """The words of the page or section that explains a task, with its example."""
+    """The number of words of the page or section that explains a task, with its example."""
     name, _, heading = PAGES[title].partition("#")
     text = (DOCS / name).read_text()
     if heading:
@@ -120,7 +124,7 @@ def count_words(title: str) -> int:
 
 
 def run(tables: Path, text: str) -> tuple[int, float, str]:
-    """Commands of a task, their processor seconds, and the error if it failed."""
+    """Run a task. Return its number of commands, their processor seconds, and the error, if any."""
     lines = [line for line in text.splitlines() if line]
     commands = [line for line in lines if line.startswith(("$ ", ">>> ", "... "))]
     spec = "\n".join(line for line in lines if line not in commands)

@@ -1,7 +1,7 @@
-"""The tasks of `benchmarks.office`: a group, a title, and what somebody writes for the task.
+"""The tasks of `benchmarks.office`: a group, a title, and the text that somebody writes.
 
-It is the sections of a spec that differ from `HEAD`, then commands of a shell (`$ …`) and lines of
-Python (`>>> …`). Without a command the spec is released.
+The text has the sections of a spec that differ from `HEAD`, then commands of a shell (`$ …`) and
+lines of Python (`
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which tests enter a function of src: recorded once, by running the tests on a marked copy.
+"""A record of the tests that enter each function of src, made by running them on a marked copy.
 
-`python -m benchmarks.record` writes build/entered.json. A test can only notice a change of a
-function that it enters. What a cache keeps, of a process or on disk, is entered by the first test
-alone that needs it: so the record may miss a test, but names none in vain.
+`python -m benchmarks.record` writes build/entered.json. A test can notice a change of a function
+only if it enters the function. If a cache keeps a result, only the first test that needs it enters
+the function. So the record may miss a test, but every test in it enters the function.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "entered", "-p", "no:cache
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The tests that enter each function, by its name "path::Class.function", and their seconds."""
+    """The tests that enter each function "path::Class.function", and the seconds of each test."""
 
     tests: dict[str, list[str]]
     seconds: dict[str, float]
@@ -37,7 +37,7 @@ class Record:
     def entering(self, function: str) -> list[str]:
         """The tests that enter a function, file by file, the quickest first.
 
-        If it runs at import, all tests enter it: those of its package are named.
+        If the function runs at import, all tests enter it. Then these are the tests of its package.
         """
         result = self.tests.get(function, [])
         package = Path(function).parts[2].partition(".")[0]
@@ -80,7 +80,7 @@ def enclosing(path: Path, line: int) -> str:
 
 
 def copy(root: Path) -> None:
-    """Put the files that git knows, or that are new to it, into `root`, and the plugin."""
+    """Copy all files that git tracks or doesn't ignore into `root`, and the plugin `entered`."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -98,7 +98,7 @@ def environment(root: Path) -> dict[str, str]:
 
 
 def mark(root: Path) -> list[str]:
-    """Let each function below `root` tell its number when it is entered; return their names."""
+    """Insert a call into each function below `root` that notes its number; return their names."""
     names: list[str] = []
     for path in sorted((root / SOURCES).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -117,7 +117,7 @@ def mark(root: Path) -> list[str]:
 
 
 def _start(body: list[ast.stmt], *, futures: bool = False) -> tuple[int, int]:
-    """The line and column of the first statement after the docstring; a lone docstring's own."""
+    """The line and column of the first statement after the docstring, or of a lone docstring."""
     rest = [
         item
         for item in body
@@ -130,7 +130,7 @@ def _start(body: list[ast.stmt], *, futures: bool = False) -> tuple[int, int]:
 
 
 def make(arguments: list[str]) -> Record:
-    """Run the tests that aren't slow, or those that `arguments` name, on a marked copy."""
+    """Run the tests that aren't slow, or the tests that `arguments` select, on a marked copy."""
     with tempfile.TemporaryDirectory() as folder:
         root, notes = Path(folder) / "copy", Path(folder) / "notes"
         root.mkdir()
@@ -154,7 +154,7 @@ def make(arguments: list[str]) -> Record:
 
 
 def read() -> Record:
-    """The record that is there; if none is, a new one."""
+    """The stored record; without one, a new record."""
     if not RECORD.exists():
         main([])
     return Record(**json.loads(RECORD.read_text(encoding="utf-8")))

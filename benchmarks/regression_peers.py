@@ -1,8 +1,8 @@
-"""What bench_learning compares linear regressions on: two tables, splits, and diffprivlib's model.
+"""Tables, splits and diffprivlib's model for the linear regressions of bench_learning.
 
     python -m benchmarks.regression_peers [SPLITS]
 
-prints its part of that benchmark alone, in about a minute.
+prints only this part of the benchmark, in about a minute.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _columns_of(name: str) -> Floats:
         third = 0.3 * (first - 5) + draws.normal(0, 1, _SIMULATED)
         target = 3 * first + second - 2 * third + draws.normal(0, 4, _SIMULATED)
         return np.column_stack([first, second, third, target])
-    rows = []  # of adult: whether income is above 50,000 by age, schooling, hours, sex, marriage
+    rows = []  # Adult: income above 50,000, by age, schooling, hours, sex and marriage
     for file in ("adult.data", "adult.test"):
         text = (prepare.FOLDER / "adult" / file).read_text(encoding="utf-8")
         for line in text.splitlines():
@@ -58,14 +58,14 @@ def _columns_of(name: str) -> Floats:
 
 
 def _determined(weights: Floats, table: Floats) -> float:
-    """Return R² of coefficients, the intercept last."""
+    """R² of coefficients on a table; the last coefficient is the intercept."""
     target = table[:, -1]
     left = target - table[:, :-1] @ weights[:-1] - weights[-1]
     return 1 - float(left @ left / ((target - target.mean()) ** 2).sum())
 
 
 def _by_diffprivlib(name: str, table: Floats) -> list[Floats]:
-    """Return its coefficients at each ε, the intercept last."""
+    """diffprivlib's coefficients at each ε, the intercept last."""
     python = install(DIFFPRIVLIB)
     script = Path(__file__).parent / "side_by_side" / "with_diffprivlib_regression.py"
     low, high = BOUNDS[name]
@@ -83,13 +83,13 @@ def _ours(name: str, table: Floats, epsilon: float, delta: int | None) -> Floats
         epsilon=epsilon, delta=delta, bounds=pairs[:-1], target_bounds=pairs[-1]
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of directions that noise hides
+        warnings.simplefilter("ignore")  # warnings about directions that noise hides
         model.fit(table[:, :-1], table[:, -1])
     return np.append(model.coef_, model.intercept_)
 
 
 def print_regressions(splits: int = SPLITS) -> None:
-    """Print R² out of sample, the mean and the least over random 80/20 splits."""
+    """Print R² out of sample: its mean and its smallest value over random 80/20 splits."""
     rows = []
     for name in BOUNDS:
         table = _columns_of(name)

@@ -2,10 +2,10 @@
 
     python -m benchmarks.report_pictures [FOLDER]
 
-writes docs/figures/report-desktop.png, report-phone.png and report-print.png, and says whether
-anything is wider than its window. Of the release in FOLDER, if one is given, it writes the printed
-page alone, beside it: FOLDER-report.pdf, and FOLDER-report.png with all its sheets in grey. It
-needs Debian's chromium, or CHROMIUM names another one, and pypdfium2 for what is printed.
+writes docs/figures/report-desktop.png, report-phone.png and report-print.png, and reports
+everything that is wider than its window. With FOLDER, a release, it writes only the printed page
+beside the folder: FOLDER-report.pdf, and FOLDER-report.png with all sheets in grey. It needs
+Debian's chromium, or CHROMIUM names another, and pypdfium2 for printed pages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUIET = [
     "--virtual-time-budget=2000", "--allow-file-access-from-files",
 ]  # fmt: skip
 DESKTOP, PHONE, HEIGHT = 1280, 390, 1000
-COLUMN = 790  # of a page on a desktop, with some paper beside it
+COLUMN = 790  # pixels of a page on a desktop, with a margin
 FRAME = """<!DOCTYPE html><title>{width}</title>
 <style>body{{margin:0}}iframe{{border:0;display:block}}</style>
 <iframe id="page" src="{page}" width="{width}" height="{height}"></iframe><script>
@@ -48,7 +48,7 @@ def chromium(folder: Path, page: Path, *arguments: str) -> str:
 
 
 def print_page(folder: Path, page: Path, target: Path) -> list[Image.Image]:
-    """Print a page as a browser does to `target`, a PDF; return its sheets as pictures."""
+    """Print a page to the PDF `target`, as a browser prints it; return its sheets as pictures."""
     import pypdfium2
 
     chromium(folder, page, "--no-pdf-header-footer", f"--print-to-pdf={target}")
@@ -57,7 +57,7 @@ def print_page(folder: Path, page: Path, target: Path) -> list[Image.Image]:
 
 
 def beside(sheets: list[Image.Image], across: int) -> Image.Image:
-    """Return sheets as one picture, so many `across`, with a line between them."""
+    """The sheets as one picture, with `across` sheets in a row and lines between them."""
     wide, high = (size + 2 for size in sheets[0].size)
     rows = math.ceil(len(sheets) / across)
     whole = Image.new(sheets[0].mode, (wide * min(across, len(sheets)), high * rows), "gray")

@@ -1,4 +1,4 @@
-"""Comparisons and plans that took long at some time, for `bench_search` and `beside`.
+"""Comparisons and plans that once were slow, for `bench_search` and `beside`.
 
 It imports little, so that `beside` can run it with the source of an earlier state.
 """
@@ -49,7 +49,7 @@ COMPARED: list[tuple[str, dict[str, Any], str]] = [
 
 
 def compared(place: int) -> tuple[float, str]:
-    """Compare every family in one of the settings; CPU seconds, and the least noise."""
+    """Compare every family in a setting. Return the CPU seconds, and the least noise as text."""
     started = time.process_time()
     best = compare(**({"sensitivity": L2(1)} | COMPARED[place][1])).candidates[0]
     return time.process_time() - started, f"{best.label}, mse {best.mechanism.mse:.6g}"
@@ -65,7 +65,7 @@ PERSONS = [count_units(f"q{index}", 20) for index in range(3)]
 TOTALS = [count_units(f"q{index}", 1) for index in range(3)]
 HUNDRED = [MIXED[index % len(MIXED)] | {"name": f"q{index}"} for index in range(100)]
 OPPOSITE = {"epsilon": "60", "neighbours": "replace-one"}
-# name, queries, [privacy], max_rows, and the CPU time asked
+# name, queries, [privacy], max_rows, and the target for the CPU time
 PLANNED: list[tuple[str, list[dict[str, Any]], dict[str, str], int, str]] = [
     ("persons by 20 groups", PERSONS[:1], {"epsilon": "1"}, 5, "1 s"),
     ("3 × persons by 20 groups, replace-one, ε = 60", PERSONS, OPPOSITE, 5, "3 s"),
@@ -76,7 +76,7 @@ PLANNED: list[tuple[str, list[dict[str, Any]], dict[str, str], int, str]] = [
 
 
 def planned(place: int) -> tuple[float, str]:
-    """Plan one of the releases; CPU seconds, and the noise of its first query."""
+    """Plan a release. Return the CPU seconds, and the noise of its first query as text."""
     _, queries, privacy, most, _ = PLANNED[place]
     spec = {
         "version": 1,

@@ -1,8 +1,8 @@
 """Random histories of a series with running totals: no period has two values, no charge is lost.
 
 The histories are defined in tests/tables/series_histories.py. Their seeds are FIRST, FIRST + 1, …,
-and the seed of a history that fails is printed. In nine of ten histories no row is counted, which
-would take most of the time; all writes stay as they are.
+and the seed of a history that fails is printed. Nine of ten histories read no rows, since that
+would take most of the time; they make all their writes.
 
 python -m benchmarks.series_histories 10000 [FIRST]
 """
@@ -23,7 +23,7 @@ _FEWEST, _MOST = 2, 7  # steps of a history
 
 
 def main() -> None:
-    """Run the histories, and print what happened in them."""
+    """Run the histories, and print the counts of their outcomes."""
     count, first = (*map(int, sys.argv[1:]), 1000)[:2]
     with tempfile.TemporaryDirectory() as folder:
         import_all(Path(folder))

@@ -1,11 +1,12 @@
-"""Whether the documentation site can be read at the widths of a phone, a tablet and a desktop.
+"""Check that the documentation site can be read on a phone, a tablet and a desktop.
 
     make docs && python -m benchmarks.site_check
 
-opens every page of build/site in headless Chromium, and prints what is wider than its window, what
-is cut off without a way to scroll to it, and which words break in the middle, but for addresses. On
-a desktop it also names lines of examples for newcomers that end outside of their box; commands may.
-The exit code is 1 if there is any. It needs Debian's chromium, or CHROMIUM names another.
+opens every page of build/site in headless Chromium. It prints elements that are wider than their
+window, elements that are cut off and can't be scrolled to, and words that break in the middle,
+except addresses. On a desktop it also prints lines of examples for newcomers that end outside of
+their box, except commands. The exit code is 1 if it prints any. It needs Debian's chromium, or
+CHROMIUM names another.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PAGE = """<!DOCTYPE html><style>body{{margin:0}}iframe{{border:0;display:block}
 
 
 def main() -> int:
-    """Print what can't be read; return 1 if anything can't."""
+    """Print everything that can't be read; return 1 if there is anything."""
     pages = sorted(page for page in SITE.rglob("*.html") if page.name != "404.html")
     if not pages:
         sys.exit("There is no site yet: make docs")

@@ -2,8 +2,8 @@
 
     make docs && python -m benchmarks.site_pictures
 
-writes docs/figures/site-desktop.png and site-phone.png. Whether all pages can be read is for
-`site_check`. It needs Debian's chromium, or CHROMIUM names another.
+writes docs/figures/site-desktop.png and site-phone.png. `site_check` checks that all pages can be
+read. It needs Debian's chromium, or CHROMIUM names another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.report_pictures import FIGURES, FRAME, PHONE, chromium
 SITE = Path(__file__).parents[1] / "build" / "site"
 DESKTOP = 1280
 SHOWN = {"desktop": ("index.html", DESKTOP, 900), "phone": ("noise/l2.html", PHONE, 844)}
-LEAST_WINDOW = 500  # Chromium makes none that is narrower
+LEAST_WINDOW = 500  # Chromium makes no narrower window
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
-"""How large the program is, by counts that a reader feels: `python -m benchmarks.size [COMMIT …]`.
+"""The size of the program, by counts that a reader feels: `python -m benchmarks.size [COMMIT …]`.
 
-Of the working tree, and of each COMMIT beside it, from the source alone; and what one release of
-two queries enters, by running it (of the working tree). Rules of thumb, the same for every commit:
+It counts in the source of the working tree, and of each COMMIT. It also runs a release of two
+queries with the working tree, and counts the functions that it enters. The counts are rules of
+thumb, the same for every commit:
 
 - numeric constants: module names in capitals whose value is made of numbers alone;
 - searches by hand: functions outside `numerics` that look at the middle of an interval;
@@ -9,7 +10,7 @@ two queries enters, by running it (of the working tree). Rules of thumb, the sam
 - lines that ask which kind a query is: lines of `_ASKING` in which something is true or false
   because an attribute in `_KINDS` is (or is None), because a value is an instance of a class in
   `_OF_A_KIND`, or because it is a member of `Kind`. Reading a spec and its rows is left out: there
-  a key or a column is asked for;
+  the question is about a key or a column;
 - fields of a class: those that it declares itself, without those of `TableShape`, its base.
 """
 
@@ -40,7 +41,7 @@ _KINDS = {
     "by_tree", "cumulative", "groups", "hierarchies", "hierarchy", "keys_alone", "keys_of_sums",
     "level", "margin", "margins", "quantiles", "running", "summed", "sums", "tree", "unlisted",
 }  # fmt: skip
-"""Attributes that say which kind of answer a query has."""
+"""Attributes that state the kind of a query's answer."""
 _OF_A_KIND = {
     "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
     "KeysCertificate", "KeysPlan", "Layout", "Levels", "Margins", "MeasuredSums", "NestedMargins",
@@ -77,7 +78,7 @@ format = "csv"
 
 
 def files_of(commit: str | None) -> dict[Path, str]:
-    """Return the text of each module of the source, by its path within the package."""
+    """The text of each module of the source, by its path within the package."""
     if commit is None:
         root = ROOT / _SOURCE
         return {path.relative_to(root): path.read_text() for path in sorted(root.rglob("*.py"))}
@@ -94,7 +95,7 @@ def files_of(commit: str | None) -> dict[Path, str]:
 
 
 def counts(files: Mapping[Path, str]) -> dict[str, int]:
-    """Return what is counted in the source."""
+    """The counts of the source, by name."""
     folders = Counter(path.parent for path in files)
     trees = {path: ast.parse(text) for path, text in files.items()}
     lengths = sorted(length for tree in trees.values() for length in _functions(tree))
@@ -149,7 +150,7 @@ def _tests(tree: ast.Module) -> Iterator[ast.expr]:
 
 
 def _truths(test: ast.expr) -> Iterator[ast.expr]:
-    """What a condition is true because of."""
+    """Yield the expressions that decide a condition."""
     if isinstance(test, ast.UnaryOp):
         yield from _truths(test.operand)
     elif isinstance(test, ast.GeneratorExp | ast.ListComp):
@@ -170,7 +171,7 @@ def _names_a_kind(truth: ast.expr) -> bool:
 
 
 def fields(files: Mapping[Path, str], name: str) -> int:
-    """How many fields a dataclass declares, wherever it stands; 0 if there is none."""
+    """The number of fields that the dataclass `name` of tables declares; 0 if it doesn't exist."""
     return sum(
         sum(
             isinstance(item, ast.AnnAssign) and "ClassVar" not in ast.dump(item)
@@ -184,7 +185,7 @@ def fields(files: Mapping[Path, str], name: str) -> int:
 
 
 def repeated_classes(trees: Mapping[Path, ast.Module]) -> set[str]:
-    """The names of several classes in modules of the package."""
+    """The names that several classes of the package share."""
     names = Counter(
         node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
     )
@@ -228,13 +229,13 @@ def _is_number(value: ast.expr) -> bool:
 
 
 def searches(files: Mapping[Path, str]) -> int:
-    """Return how often a middle is looked at, outside `numerics`."""
+    """The number of computations of an interval's middle outside `numerics`."""
     others = (text for path, text in files.items() if path.parts[0] != "numerics")
     return sum(len(_MIDDLE.findall(text)) for text in others)
 
 
 def release() -> dict[str, int]:
-    """Return what one release of two queries enters and does, by running it once."""
+    """Counts of the functions and records of one release of two queries, which runs once."""
     import leastnoise as ln
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.answers.kinds import lay_out_query
@@ -246,7 +247,7 @@ def release() -> dict[str, int]:
         (folder / "rows.csv").write_text("who,plan,x\n1,1,2.5\n2,3,7\n")
         entered: Counter[CodeType] = Counter()
         ours = str(ROOT / _SOURCE)
-        # A dataclass writes each class an __init__ of its own, in no file; records share all else.
+        # A dataclass gets a generated __init__ that is in no file; records share all other code.
         init, constructed = Certificate.__init__.__code__, Counter[str]()
 
         def note(frame: FrameType, event: str, _: object) -> None:
@@ -277,7 +278,7 @@ def release() -> dict[str, int]:
 
 
 def checks_in_one_reading() -> int:
-    """How often a spec is checked as it is read, if a key of it asks for a query."""
+    """The number of checks of a spec while it is read, if one of its keys adds a query."""
     from leastnoise.tables.parse import checks, spec_file
 
     text = _SPEC.replace('name = "by_plan"', 'name = "by_plan"\nclipping = "0.05"')

@@ -60,11 +60,11 @@ TOPICS = {
     "min_count": "which-groups-are-published",
     "sql": "a-query-in-sql",
 }
-"""The section of the page that says more about a key."""
+"""The section of the page that explains a key further."""
 
 
 def section(name: str) -> dict[str, Any]:
-    """The schema's properties of a section."""
+    """The properties of a section in the schema."""
     inner = json_schema()
     for step in SECTIONS[name]:
         if step == "*":
@@ -92,7 +92,7 @@ def table(name: str) -> str:
 
 
 def line(key: str, schema: dict[str, Any]) -> str:
-    """The line of one key."""
+    """The row of one key in the table."""
     meaning, _, rest = schema["description"].partition(" Example:\n\n")
     lines = rest.partition("\n\n")[0].splitlines()
     example = f"`{lines[0].partition(' = ')[2]}`" if len(lines) == 1 else ""
@@ -107,7 +107,7 @@ def line(key: str, schema: dict[str, Any]) -> str:
 
 
 def page(text: str) -> str:
-    """The page's text with its tables written anew."""
+    """The text of the page with new tables of keys."""
     for name in SECTIONS:
         before, start, rest = text.partition(f"<!-- keys of {name} -->")
         _, end, after = rest.partition("<!-- end -->")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def median_seconds(work: Callable[[], object], *, runs: int = 15) -> float:
-    """Return the median wall time of `work` over `runs`, after one that isn't counted."""
+    """The median wall time of `work` over `runs` runs, after one run that isn't counted."""
     work()
     times: list[float] = []
     for _ in range(runs):
@@ -19,7 +19,7 @@ def median_seconds(work: Callable[[], object], *, runs: int = 15) -> float:
 
 
 def show(seconds: float) -> str:
-    """Return `seconds` with a unit that fits."""
+    """`seconds` as text with a suitable unit."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     if seconds >= 1e-3:

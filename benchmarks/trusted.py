@@ -3,10 +3,10 @@
     python -m benchmarks.trusted             # lines, by the new way and the old
     python -m benchmarks.trusted --releases  # which draws of the documentation's releases it proves
 
-Lines include blanks, comments and docstrings; the one file is counted without them, too. Each
-certificate is verified in a process of its own. The proof is `noise`, `accounting` and `balls`; the
-statement `certificate` and `guarantees`, sensitivities and bodies; the rest checks arguments and
-words errors.
+Lines include blanks, comments and docstrings; the one file is also counted without them. Each
+certificate is verified in a separate process. The proof is in `noise`, `accounting` and `balls`.
+The statement is in `certificate` and `guarantees`: sensitivities and bodies. The rest checks
+arguments and writes errors.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _is_proved(text: str) -> bool:
 
 
 def print_lines() -> None:
-    """Print a table, a line a certificate."""
+    """Print a table with a line per certificate."""
     source = Path(checker.__file__).read_text()
     texts = {
         line
@@ -108,7 +108,7 @@ def print_lines() -> None:
 
 
 def _specs() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the specs of the demo, the tutorial and the cookbook; their files are written here."""
+    """Write the files of the demo, the tutorial and the cookbook, and yield their specs by name."""
     from leastnoise.cli import demo
     from tests import test_docs
 
@@ -132,7 +132,7 @@ def _specs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def print_releases() -> None:
-    """Run the releases of demo, tutorial and cookbook; print which draws are proved."""
+    """Run the releases of demo, tutorial and cookbook; print the draws that aren't proved."""
     proved = draws = releases = 0
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["LEASTNOISE_CACHE"] = folder

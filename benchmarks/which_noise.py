@@ -1,4 +1,4 @@
-"""Which noise is best for which query, and by how much: a table and a picture.
+"""The best noise for each of several queries, and its gain: a table and a picture.
 
     python -m benchmarks.which_noise
 
@@ -28,7 +28,7 @@ EPSILONS = ("1", "5")
 @final
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A row: a query, and `l1` for the Laplace noise that usually serves it."""
+    """A query in a row of the table; usual Laplace noise for it has the sensitivity `l1`."""
 
     what: str
     link: str
@@ -52,7 +52,7 @@ class Query:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The best noise for a query at one ε, and the mse of it, of Laplace and of Gaussian noise."""
+    """The best noise for a query at one ε, with its mse and the mse of the usual noises."""
 
     best: str
     mse: float
@@ -65,7 +65,7 @@ class Row:
 
 
 def _root(number: int) -> Fraction:
-    """Return √number, rounded up to six decimals: what l2 shifts of length 1 have in l1."""
+    """√number, rounded up to six decimals: a bound on the l1 norm of an l2 shift of length 1."""
     return Fraction(math.isqrt(number * 10**12 - 1) + 1, 10**6)
 
 
@@ -158,7 +158,7 @@ QUERIES = (
 
 
 def row(query: Query, epsilon: str) -> Row:
-    """Return the row of a query at ε."""
+    """The row of a query at one ε."""
     budget = query.budget(epsilon)
     comparison = ln.compare(**budget, sensitivity=query.sensitivity)
     usual = {
@@ -178,7 +178,7 @@ def row(query: Query, epsilon: str) -> Row:
 
 
 def _less(mse: float, usual: float | None) -> str:
-    """Return by how much less `mse` is, in words."""
+    """A text with the share by which `mse` is smaller than the `usual` mse."""
     if usual is None:
         return "impossible"
     gain = 1 - mse / usual
@@ -194,7 +194,7 @@ def _cell(texts: list[str]) -> str:
 
 
 def line(query: Query, rows: list[Row]) -> str:
-    """Return a line of the table, from the rows at both ε."""
+    """A line of the table, from the rows at both ε."""
     names = [f"[{row.best}](noise/{row.family}.md)" for row in rows]
     laplace = [_less(row.mse, row.laplace) for row in rows]
     gaussian = [_less(row.mse, row.gaussian) for row in rows]
@@ -211,7 +211,7 @@ def table(rows: dict[Query, list[Row]]) -> str:
 
 
 def picture(rows: dict[Query, list[Row]]) -> bytes:
-    """Return the errors at ε = 1 over those of the best noise, as SVG."""
+    """A picture (SVG) of errors at ε = 1, divided by the errors of the best noise."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

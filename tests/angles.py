@@ -15,7 +15,7 @@ def spherical(dimension: int, ratio: str, count: int = 1) -> SphericalMoments:
 
 
 def weights(law: SphericalMoments) -> tuple[Any, Any]:
-    """ν and β' = xρ_ν/(2ν+1), in mpmath's own Bessel functions."""
+    """ν and β' = xρ_ν/(2ν+1), by mpmath's Bessel functions."""
     nu, x = mpf(law.dimension - 2) / 2, mpf(law.ratio.numerator) / law.ratio.denominator / 2
     return nu, x * besselk(nu, x) / besselk(nu + 1, x) / (2 * nu + 1)
 
@@ -23,7 +23,7 @@ def weights(law: SphericalMoments) -> tuple[Any, Any]:
 def angle_integral(law: SphericalMoments, of: Any, start: Any = 0) -> Any:
     """∫ of(a cos θ) over the density of the angle between noise and shift, θ from `start` to π.
 
-    theory/noise.md §6, but for its constant.
+    See theory/noise.md §6; the constant is left out.
     """
     nu, r = weights(law)
     a = mpf(law.ratio.numerator) / law.ratio.denominator

@@ -1,7 +1,7 @@
 """One draw by two routes: float estimates where they suffice, or balls for every coordinate.
 
-And a third one for laws drawn by inversion, an oracle: `truth(u)` is the |X|/scale with
-P(|X|/scale > truth(u)) = u, in mpmath.
+Laws that are drawn by inversion have a third route, an oracle in mpmath: `truth(u)` is the
+|X|/scale with P(|X|/scale > truth(u)) = u.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Truth = Callable[[Any], Any]
 
 
 class OnlyBalls(Sampler):
-    """The same draw, with every float estimate disowned."""
+    """The same draw without float estimates: balls decide every coordinate."""
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
@@ -38,7 +38,7 @@ class OnlyBalls(Sampler):
 
 
 class Counting(Sampler):
-    """The same draw; notes the coordinates that needed balls."""
+    """The same draw; `asked` holds the coordinates that needed balls."""
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
@@ -58,7 +58,7 @@ class Counting(Sampler):
 
 
 class GivenWords(Entropy):
-    """The given 64-bit words, then seeded bits."""
+    """A source that returns the given 64-bit words, then seeded bits."""
 
     def __init__(self, words: Sequence[int], *, seed: int = 1) -> None:
         self._given = b"".join(word.to_bytes(8, "little") for word in words)
@@ -81,19 +81,22 @@ def random_values(count: int, seed: int) -> np.ndarray:
 
 
 def is_negative(index: int) -> bool:
-    """Whether `block_of` makes this coordinate negative."""
+    """True if `block_of` makes this coordinate negative."""
     return index % 5 == 0
 
 
 def block_of(noise: Noise, words: Sequence[int], grid: Fraction) -> Block:
-    """Return a block that begins with these 63-bit words; it is long enough for a table."""
+    """A block whose first coordinates have these 63-bit words; it is long enough for a table."""
     signed = [word << 1 | is_negative(index) for index, word in enumerate(words)]
     sampler = make_sampler(noise, grid=grid, entropy=GivenWords([*signed, *[1 << 62] * 100]))
     return sampler.draw(len(signed) + 100)
 
 
 def dishonest(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
-    """How many estimates are further from the truth than they claim, for some later bits."""
+    """The number of estimates that are further from the truth than their error allows.
+
+    Each word is tried with the smallest and the largest later bits.
+    """
     grid = default_grid(noise)
     block = block_of(noise, words, grid)
     wrong = 0
@@ -108,7 +111,7 @@ def dishonest(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
 
 
 def told_by_balls(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
-    """How many words tell where they are without a further bit; all those must be right."""
+    """The number of words whose first bits give an enclosure; assert that it contains the truth."""
     grid = default_grid(noise)
     block = block_of(noise, words, grid)
     text = 0
@@ -135,10 +138,10 @@ def _in_steps(noise: Noise, grid: Fraction) -> Any:
 def assert_routes_agree(
     noise: Noise, entropy: Callable[[], Entropy], values: np.ndarray, *, bits: int = 20
 ) -> int:
-    """Both routes release the same; return how many coordinates the first left to balls.
+    """Assert that both routes release the same; return the number of coordinates decided by balls.
 
-    The grid is 2^-bits standard deviations. One block at most: what balls read after it would
-    otherwise shift the words of the next.
+    The grid is 2^-bits standard deviations. There is at most one block: the bits that balls read
+    after it would shift the words of a second block.
     """
     assert values.size <= 1 << 14
     exponent = exponent_of(default_grid(noise)) + 20 - bits

@@ -1,4 +1,4 @@
-"""Examples of docstrings run in src and docs alone: no test has any."""
+"""Doctests run in src and docs only: no test file has any."""
 
 from __future__ import annotations
 

@@ -90,11 +90,11 @@ EXCEPTIONS = (
     ("tables/spec/column.py", "local found", "a key of the spec, in the specs of all releases"),
     ("tables/spec/contribution.py", "local found", "a key of the spec, as in column.py"),
 )
-"""A part of the path of a file, the complaint, and the reason why it stays."""
+"""Accepted complaints: a part of a file's path, the complaint, and the reason."""
 
 
 def complaints_about_text(text: str) -> list[str]:
-    """The phrases of the dialect in a docstring or a message."""
+    """The phrases of the dialect that a docstring or a message contains."""
     prose = re.sub(r"``?[^`]*``?|\$[^$]*\$", "Code", " ".join(text.split()))
     start = None if text[:1].islower() or text[:1] == " " else _FIRST_WORDS.match(prose)
     phrases = [start.group()] if start else []
@@ -110,7 +110,10 @@ def _docstrings(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def _messages(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Texts in a raised error or in a string of several words that is no docstring."""
+    """Yield the line and the text of each string that may be a message.
+
+    A message is an f-string, or a string of at least four words that is no docstring.
+    """
     docstrings = {
         id(node.body[0].value)
         for node in nodes
@@ -153,7 +156,7 @@ def _names(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def complaints(file: Path) -> list[str]:
-    """One line for each phrase and name of the dialect in a file of Python."""
+    """One line of text for each phrase and each name of the dialect in a Python file."""
     nodes = tuple(ast.walk(ast.parse(file.read_text())))
     lines = [
         (line, f"docstring: {phrase}")

@@ -14,7 +14,7 @@ from leastnoise.noise.radial.law import GeneralizedGamma
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """δ(ε) for density of the radius ∝ r^α e^(−βr^p) under a shift of `shift`."""
+    """δ(ε) of spherical noise whose radius has the density ∝ r^α e^(−βr^p), for a shift `shift`."""
 
     dimension: int
     alpha: str
@@ -47,10 +47,10 @@ REFERENCES = tuple(
 
 
 def plain_delta(law: GeneralizedGamma, *, shift: float, epsilon: float) -> tuple[float, float]:
-    """Return δ(ε), and its absolute error, by the formula of Wei et al., Lemma 4.1, with clipping.
+    """δ(ε) and its absolute error, by the formula of Wei et al., Lemma 4.1, with clipping.
 
-    A − e^ε B over the radius on a fine grid of ln r, each threshold by bisection in the cosine:
-    nothing is shared with the code that is tested, and its cancellation is in the error.
+    This computes A − e^ε B over the radius on a fine grid of ln r, and each threshold by bisection
+    in the cosine. It shares nothing with the tested code. The error includes the cancellation.
     """
     p, kappa, d = float(law.p), float(law.kappa), law.dimension
     k = float((law.alpha + 1) / law.p)
@@ -78,7 +78,7 @@ def plain_delta(law: GeneralizedGamma, *, shift: float, epsilon: float) -> tuple
     first, second = above(epsilon), 1 - above(-epsilon)
 
     def mean(values: np.ndarray) -> tuple[float, float]:
-        """Trapezoid in the mass; its error from the other grid of half the points."""
+        """The mean by the trapezoidal rule in the mass, and its error from a coarser grid."""
         fine, coarse = np.trapezoid(values, mass), np.trapezoid(values[::2], mass[::2])
         fine += values[0] * mass[0] + values[-1] * (1 - mass[-1])
         error = abs(float(fine - coarse)) * 2 + 1e-7 + 2 * float(mass[0])
@@ -94,7 +94,7 @@ def plain_delta(law: GeneralizedGamma, *, shift: float, epsilon: float) -> tuple
 
 
 def law_of(reference: Reference) -> tuple[GeneralizedGamma, Fraction]:
-    """Return the law of scale 1 and the shift in scales, s·β^(1/p) to 60 digits."""
+    """The law of scale 1, and the shift in units of its scale, s·β^(1/p), to 60 digits."""
     with mp.workdps(60):
         power = mp.mpf(reference.beta) ** (1 / mp.mpf(reference.p)) * mp.mpf(reference.shift)
         shift = Fraction(mp.nstr(power, 60))

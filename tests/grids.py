@@ -1,4 +1,4 @@
-"""Grids of cases that try the same property: `make test` runs some, the gate more."""
+"""Grids of cases that test the same property: `make test` runs some, the gate runs more."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 
 def thin(cases: Iterable[Any], kept: int, *, has_one_name: bool = False) -> list[Any]:
-    """The cases for `parametrize`, of which all but `kept` get the marker `dense`.
+    """The cases for `parametrize`; all but `kept` of them get the marker `dense`.
 
-    The cases that are kept are spread evenly, from the first to the last; of `kept` = 1 it is the
-    first. A tuple is the values of several names, unless the case `has_one_name`.
+    The kept cases are spread evenly, from the first to the last; `kept` = 1 keeps the first. A
+    tuple holds the values of several arguments, unless the case `has_one_name`.
     """
     listed = list(cases)
     steps = max(kept - 1, 1)

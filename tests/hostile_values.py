@@ -1,4 +1,4 @@
-"""What nobody should pass, by the kind of argument: never taken, and refused in words."""
+"""Hostile values by the kind of argument. Every function must refuse them with a clear error."""
 
 from __future__ import annotations
 

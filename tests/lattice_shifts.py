@@ -16,9 +16,9 @@ from tests.shift_route import LOG_STEP_TAIL, Route, mpf
 @final
 @dataclass(frozen=True, kw_only=True)
 class LatticeSteps(Route):
-    """P(K = k) ∝ masses[|k|] in whole numbers; spread over cells of `pitch`, or not (`spread`).
+    """P(K = k) ∝ masses[|k|], masses whole numbers; with `spread`, uniform over cells of `pitch`.
 
-    Spread, H is affine between shifts by whole cells, and there a sum of whole numbers.
+    At a shift by whole cells H is a sum of whole numbers. With `spread`, H is affine in between.
     """
 
     masses: np.ndarray
@@ -39,7 +39,7 @@ class LatticeSteps(Route):
         )
 
     def turns(self) -> list[Fraction]:
-        """Whole cells: all of them if that is quick, else those that floats find largest."""
+        """Shifts by whole cells: all of them if that is quick, else the largest by floats."""
         last = int(self.limit / self.pitch)
         shifts = list(range(1, last + 1))
         if len(self.masses) * last > 200_000:

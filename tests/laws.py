@@ -19,7 +19,7 @@ from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
 from leastnoise.noise.trees.law import Agreeing
 
-# Each family is here: test_families checks that.
+# test_families checks that every family is listed here.
 LAWS: tuple[Noise, ...] = (
     *(Gaussian(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(Laplace(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
@@ -56,7 +56,7 @@ LATTICE_LAWS: tuple[Noise, ...] = (
     Geometric(scale="0.7", cells=3, core=2, decay="0.8"),
 )
 
-# Moments and densities of these have tests of their own: tests/noise/bodies/test_laws.py.
+# tests/noise/bodies/test_laws.py tests the moments and densities of these laws.
 BODY_LAWS: tuple[VectorNoise, ...] = (
     Agreeing(scale="0.7", branches=(2, 3), shares=("0.2", "0.3", "0.5")),
     KNorm(scale="0.7", body=Signed(of=Counts(queries=3))),
@@ -71,7 +71,7 @@ BODY_LAWS: tuple[VectorNoise, ...] = (
 
 
 def label(law: Noise) -> str:
-    """Name a law in test ids."""
+    """The name of a law in test ids."""
     parameters = "-".join(f"{name}{_short(value)}" for name, value in law.parameters.items())
     return f"{law.name}-d{law.dimension}" + (f"-{parameters}" if parameters else "")
 

@@ -1,4 +1,4 @@
-"""The ledger's public callables with arguments that work: a part of tests/public_calls.py."""
+"""The ledger's public callables with valid arguments: a part of tests/public_calls.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHARGED = {"release": ("object", certificate()), "unit": ("text", "person")}
 NAMED = {"neighbours": ("text", "add-remove"), "dataset": ("text", "visits")}
 
 
-@cache  # nothing that is refused is written
+@cache  # shared by all calls: a refused call writes nothing
 def ledger() -> ln.Ledger:
     return ln.Ledger(Path(tempfile.mkdtemp()) / "visits.ledger")
 

@@ -1,4 +1,4 @@
-"""The parameters of every noise family, each as (what is hostile in its place, a value)."""
+"""Valid parameters of every noise family, each as (its kind in `hostile_values`, a value)."""
 
 from __future__ import annotations
 

@@ -123,6 +123,6 @@ DELTAS = (
 
 
 def fractions_of(problem: MinimalScale | Delta) -> dict[str, Fraction]:
-    """Return the exact numbers of a problem."""
+    """The exact numbers of a problem."""
     names = ("scale", "epsilon", "delta")
     return {name: Fraction(getattr(problem, name)) for name in names}

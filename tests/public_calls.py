@@ -1,6 +1,6 @@
-"""Every public callable with arguments that work, and what is hostile in place of each.
+"""Every public callable with valid arguments, and the kind of hostile values for each argument.
 
-`SUBJECTS` holds them by name; tests/test_validate.py checks that none is missing.
+`SUBJECTS` holds the callables by name; tests/test_validate.py checks that none is missing.
 """
 
 from __future__ import annotations

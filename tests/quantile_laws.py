@@ -1,4 +1,4 @@
-"""Exact laws of chosen quantiles, by their definition: rows one by one, in fractions and floats."""
+"""Exact laws of selected quantiles, from their definition, row by row, in fractions and floats."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Mass = dict[int, Fraction]
 
 
 def permute_and_flip(penalties: Sequence[float]) -> list[float]:
-    """Return the chance of each candidate by Algorithm 1 of McKenna & Sheldon (2020).
+    """The probability of each candidate by Algorithm 1 of McKenna & Sheldon (2020).
 
-    The candidates are taken in a random order, and each is returned with probability e^(−penalty),
-    penalties being counted from the best: the best one is returned when it is reached. Over all
-    orders, those before a candidate are a random subset: 1/(k + 1) integrates them.
+    The candidates come in a random order. Each is returned with probability e^(best − penalty), so
+    the best candidate is returned if it is reached. Over all orders, the candidates before a
+    candidate are a random subset: 1/(k + 1) integrates over its size k.
     """
     best = min(penalties)
     taken = [math.exp(best - penalty) for penalty in penalties]
@@ -43,7 +43,7 @@ def nested_law(  # noqa: PLR0917 (it calls itself)
     ends: tuple[int, int],
     range_of: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
 ) -> Law:
-    """Return the law of the chosen parts between `ends`, the middle level first."""
+    """The law of the selected parts between `ends`; the middle level is selected first."""
     if not levels:
         return {(): 1.0}
     middle, (low, high) = len(levels) // 2, range_of
@@ -85,7 +85,7 @@ def split_law(
 
 
 def mass_of(rows: Sequence[int], parts: int) -> Mass:
-    """Return what lies in each part if each row is spread over those of its candidate."""
+    """The mass of rows in each part, if each row is spread evenly over its candidate's parts."""
     results: Mass = {}
     for row in rows:
         for part in range(row * parts, (row + 1) * parts):
@@ -94,13 +94,13 @@ def mass_of(rows: Sequence[int], parts: int) -> Mass:
 
 
 def tables(most: int, values: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield every table of at most so many rows, each of a (group, candidate)."""
+    """Yield every table of at most `most` rows; a row is a pair (group, candidate)."""
     for size in range(most + 1):
         yield from itertools.combinations_with_replacement(values, size)
 
 
 def largest_loss(one: Sequence[Law], other: Sequence[Law]) -> float:
-    """Return the most that |ln P/Q| is over outputs of independent groups."""
+    """The largest |ln P/Q| over outputs of independent groups."""
     worst = 0.0
     for p, q in ((one, other), (other, one)):
         worst = max(

@@ -1,9 +1,9 @@
-"""Which sentences of the pages for newcomers are too long: `python -m tests.readability`.
+"""Find sentences that are too long on the pages for newcomers: `python -m tests.readability`.
 
-None is longer than 25 words: a sentence ends with a full stop, a question mark or its paragraph. On
-average a clause has at most 16 words: it ends with a colon or a semicolon, too, as Flesch counts (A
-new readability yardstick, 1948). Code, headings, tables and pictures have no sentences; a span of
-code or a formula is one word. `make lint` runs it.
+A sentence has at most 25 words; it ends with a full stop, a question mark or its paragraph. A
+clause has at most 16 words on average; it also ends with a colon or a semicolon, as Flesch counts
+(A new readability yardstick, 1948). Code, headings, tables and pictures have no sentences; a span
+of code or a formula is one word. `make lint` runs it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHORT = re.compile(r"\b(e\.g|i\.e|etc|vs)\. ")
 
 
 def sentences(page: str) -> list[str]:
-    """Return the sentences of a page of Markdown."""
+    """The sentences of a page of Markdown."""
     prose = _ITEM.sub("\n\n", _NO_PROSE.sub("\n\n", page)).replace(" · ", "\n\n")
     prose = _LINK.sub(r"\1", _CODE.sub("Code", prose))
     results: list[str] = []
@@ -46,12 +46,12 @@ def sentences(page: str) -> list[str]:
 
 
 def words(sentence: str) -> int:
-    """Return how many words a sentence has; a sign between blanks is none."""
+    """The number of words in a sentence; a sign between blanks is no word."""
     return sum(bool(re.search(r"\w", part)) for part in sentence.split())
 
 
 def pages() -> list[Path]:
-    """Return the pages that newcomers read."""
+    """The pages that newcomers read."""
     results = [ROOT / name for name in PAGES]
     return [
         page
@@ -61,7 +61,7 @@ def pages() -> list[Path]:
 
 
 def main() -> int:
-    """Print what is too long; return 1 if anything is."""
+    """Print each sentence that is too long; return 1 if there is any, or if clauses are."""
     clauses: list[int] = []
     complaints: list[str] = []
     for page in pages():

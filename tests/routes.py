@@ -9,13 +9,13 @@ import mpmath as mp
 
 
 def integrate(f: Callable[[mp.mpf], Any], points: Sequence[Any]) -> mp.mpf:
-    """Return mpmath's tanh-sinh integral of `f` over the pieces between `points`."""
+    """The integral of `f` over the pieces between `points`, by mpmath's tanh-sinh rule."""
     result: Any = mp.quad(f, points)
     return result
 
 
 def delta_by_radial_integral(family: str, dimension: int, scale: mp.mpf, epsilon: mp.mpf) -> mp.mpf:
-    """Return P(L > ε) − e^ε Q(L > ε) for a shift of length 1, by integrals over the radius r.
+    """P(L > ε) − e^ε Q(L > ε) for a shift of length 1, by integrals over the radius r.
 
     Under P the noise is x, under Q it is x + e₁, |x + e₁|² = r² + 2rw + 1 with w the cosine of the
     angle, whose law is symmetric beta. L > ε is w > w*(r, ε) (theory/noise.md §7).
@@ -40,7 +40,7 @@ def delta_by_radial_integral(family: str, dimension: int, scale: mp.mpf, epsilon
             return mp.betainc((d - 1) / 2, (d - 1) / 2, (1 + threshold) / 2, 1, regularized=True)
 
         def threshold(r: mp.mpf, y: mp.mpf) -> mp.mpf:
-            """w where the log density falls by y on the way from x to x + e₁."""
+            """The w for which the log density falls by y from x to x + e₁."""
             image = r**power + y / rate
             if image <= 0:
                 return mp.mpf(-1)

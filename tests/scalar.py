@@ -1,4 +1,4 @@
-"""What the tests of noise for one number share: a plain δ from the density, and seeded draws."""
+"""Helpers for tests of noise for one number: δ from the density, and seeded draws."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.base import Noise
 
-_CELLS = 400  # of each stretch between kinks; the sign change inside one costs about 1e-5
+_CELLS = 400  # cells between two kinks; a sign change inside a cell costs about 1e-5
 
 
 def density(law: Noise, x: np.ndarray) -> np.ndarray:
@@ -25,7 +25,7 @@ def density(law: Noise, x: np.ndarray) -> np.ndarray:
 def plain_delta(law: Noise, shift: float, epsilon: float, kinks: Sequence[float]) -> float:
     """∫ (f(x) − e^ε f(x − shift))₊ by Gauss' rule on cells between the kinks of both copies.
 
-    `kinks` are those of f for x >= 0, the last of them where it is 0 or may be taken for it.
+    `kinks` are the kinks of f for x >= 0. Beyond the last of them f is 0 or negligible.
     """
     mirrored = [sign * kink for kink in kinks for sign in (1, -1)]
     ends = np.unique([item + move for item in mirrored for move in (0.0, shift)])
@@ -41,14 +41,17 @@ def plain_delta(law: Noise, shift: float, epsilon: float, kinks: Sequence[float]
 
 
 def draws(law: Noise, count: int, *, seed: int) -> np.ndarray:
-    """`count` cells of 0 on a fine grid, shape (count,), from one seeded bit string."""
+    """`count` draws of noise on a fine grid, shape (count,), from one seeded bit string."""
     grid, cells = Fraction(1, 2**24), CellGeometry(count=count)
     entropy = InsecureSeededEntropy(seed)
     return add_noise(law, grid, np.zeros(count), geometry=cells, entropy=entropy)
 
 
 def assert_law(drawn: np.ndarray, law: Noise, cdf: Callable[[np.ndarray], np.ndarray]) -> None:
-    """KS at p > 1e-3 against `cdf` of X/scale, symmetric; 10 % too wide must be rejected."""
+    """Assert the law by Kolmogorov-Smirnov tests: symmetric, with `cdf` of X/scale.
+
+    The draws must pass with p > 1e-3; draws that are 10 % too wide must be rejected.
+    """
     scaled = drawn / float(law.scale)
     assert stats.kstest(scaled, cdf).pvalue > 1e-3
     magnitudes = np.abs(scaled)

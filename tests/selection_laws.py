@@ -14,7 +14,7 @@ def one_round(scores: Mapping[int, int], factor: Fraction) -> dict[int, Fraction
     """The probability of each candidate by Algorithm 1 of McKenna & Sheldon (2020).
 
     Candidates come in a random order. Each is returned with probability `factor`^(best − score), so
-    that the best candidate is returned at the latest when it comes. `factor` is e^(−λ).
+    the best candidate is returned if it is reached. `factor` is e^(−λ).
     """
     best = max(scores.values())
     law = dict.fromkeys(scores, Fraction(0))

@@ -1,8 +1,8 @@
 """Every sentence that a user can see: `python -m tests.sentences [--sample N --seed S]`.
 
-They come from all help texts, from plan, check and page of the golden releases, and from the
-messages of raised errors; they are sorted, each on one line. A sample is for a reader, who judges
-if each is understood at the first reading.
+The sentences come from all help texts, from the plan, check and page of the golden releases, and
+from the messages of raised errors. They are sorted, one per line. A sample is for a reader, who
+judges if each sentence is understood at the first reading.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _errors() -> Iterator[str]:
 
 
 def collect() -> list[str]:
-    """All sentences, sorted; of sentences that differ in numbers alone, one."""
+    """All sentences, sorted. Sentences that differ only in numbers are listed once."""
     with tempfile.TemporaryDirectory() as folder:
         texts = [*_helps(app), *_golden_texts(Path(folder)), *_errors()]
     parts = (part.strip() for text in texts for part in _END.split(text))

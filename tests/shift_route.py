@@ -1,4 +1,4 @@
-"""What `shifts` needs of a law, and exact numbers in mpmath."""
+"""The interface of a law for `shifts`, and exact numbers in mpmath."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import mpmath as mp
 
-LOG_STEP_TAIL = 45.0  # e^−45 of the mass of steps, below the last digit, is left out
+LOG_STEP_TAIL = 45.0  # steps with less than e^−45 of the mass, below the last digit, are left out
 
 
 class Route(ABC):
@@ -16,11 +16,11 @@ class Route(ABC):
 
     @abstractmethod
     def certain(self, shift: Fraction) -> float:
-        """Return H(shift), less what rounding may have added to it."""
+        """A certain lower bound on H(shift): the computed value minus the possible rounding."""
 
     @abstractmethod
     def turns(self) -> list[Fraction]:
-        """Return the shifts in (0, limit] that deserve a look."""
+        """The shifts in (0, limit] at which H may be largest."""
 
 
 def mpf(number: Fraction) -> Any:

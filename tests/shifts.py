@@ -1,8 +1,8 @@
-"""δ at a given shift by routes of the tests' own, for every family of noise for one number.
+"""δ at a given shift by independent routes, for every family of noise for one number.
 
-A law's parameters are read, and its log_density where it is smooth; nothing else of the library is
-used. `worst` looks for the shift in [0, Δ] with the largest δ, for symmetric laws. A `Route` of
-`ROUTES` is what it needs of a law: the δ of a shift, and the shifts at which δ can turn.
+The routes read a law's parameters, and the log_density of smooth laws; they use nothing else of the
+library. `worst` searches for the shift in [0, Δ] with the largest δ, for symmetric laws. The
+`Route` of a family, in `ROUTES`, has δ at a shift, and the shifts at which δ may be largest.
 notation: c = e^ε, H(φ) = ∫ (f(x) − c f(x − φ))₊ dx, the δ of the shift φ.
 """
 
@@ -23,14 +23,14 @@ from tests.lattice_shifts import LatticeSteps, WholeSteps
 from tests.shift_route import LOG_STEP_TAIL, Route, mpf
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-_GRID = 48  # parts of [0, Δ] that are looked at before anything is known
-_LOG_TAIL = 90.0  # e^−90 of a density is left out
+_GRID = 48  # parts of [0, Δ] in the first grid of shifts
+_LOG_TAIL = 90.0  # densities below e^−90 of the peak are left out
 _HOLE = 2.0**-30  # scales
 _EPS = 4e-16  # relative rounding of a log density, two units of the last place
 
 
 def _multiples(limit: Fraction) -> list[Fraction]:
-    """A grid, and points that crowd towards both ends."""
+    """Shifts up to `limit`: an even grid, and points that accumulate at both ends."""
     even = [limit * Fraction(i, _GRID) for i in range(1, _GRID + 1)]
     return even + [
         limit * part for k in range(7, 30, 2) for part in (Fraction(1, 2**k), 1 - Fraction(1, 2**k))
@@ -42,7 +42,8 @@ def _multiples(limit: Fraction) -> list[Fraction]:
 class Stairs(Route):
     """f ∝ e^(−decay·k(|x|)), k(r) = ⌊r − γ⌋ + 1 or 0, for |x| <= radius; all lengths in scales.
 
-    Exact in whole numbers of 1/D, so that it is known which edges meet; H is affine in between.
+    Lengths are exact in whole numbers of 1/D, so that coinciding edges are known. H is affine
+    between shifts at which edges coincide.
     """
 
     gamma: Fraction
@@ -96,7 +97,7 @@ class Stairs(Route):
         return float(mass @ gain / mass.sum()) * (1 - 1e-12)
 
     def _edges(self) -> np.ndarray:
-        """Edges in 1/D, rising from the first, the last of them the end."""
+        """The edges in units of 1/D, rising; the last is the end of the law."""
         end = (
             self.radius if self.radius is not None else self.gamma + int(LOG_STEP_TAIL / self.decay)
         )
@@ -115,7 +116,7 @@ class Stairs(Route):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Slopes(Route):
-    """f ∝ e^(−|x|/scale) for |x| <= radius·scale: every stretch in closed form, in 40 digits."""
+    """f ∝ e^(−|x|/scale) for |x| <= radius·scale; integrals in closed form, with 40 digits."""
 
     radius: Fraction | None
     scale: Fraction
@@ -159,8 +160,8 @@ def _one_sided(x: Any) -> Any:
 class Smooth(Route):
     """Gauss' rule between the `ends` of both copies' cells and the sign changes of the integrand.
 
-    Kinks are among the ends. A cell with a sign change is cut there, by bisection. About a
-    pole at 0 a `hole` is left out, of mass `inside`; what it gives is bounded from below.
+    Kinks are among the ends. A cell with a sign change is cut there, by bisection. Around a pole at
+    0 a `hole` of mass `inside` is left out; its part of H is bounded from below.
     """
 
     law: Noise
@@ -187,7 +188,7 @@ class Smooth(Route):
         return value * (1 - 1e-10) + self._in_hole(phi)
 
     def _in_hole(self, phi: float) -> float:
-        """At least the mass of the hole, less c times the other copy's, whose density falls."""
+        """A lower bound on the hole's part of H: its mass minus c times the other copy's mass."""
         if not self.hole or phi <= 2 * self.hole:
             return 0.0
         nearest = float(self.law.log_density(np.array([phi - self.hole])))
@@ -219,7 +220,7 @@ class Smooth(Route):
             return here - there - self.epsilon
 
     def _integral(self, left: np.ndarray, half: np.ndarray, phi: float) -> float:
-        """∫ f·(1 − e^−lead), less what rounding of the logs can make of it."""
+        """A lower bound on ∫ f·(1 − e^−lead), for any rounding of the log densities."""
         if not len(left):
             return 0.0
         x = left[:, None] + half[:, None] * (1 + _NODES)
@@ -247,13 +248,13 @@ def _flipped_huber(law: Any) -> np.ndarray:
 
 
 def _kernels(law: Any) -> np.ndarray:
-    """Between two modes the log ratio turns within σ²/spacing."""
+    """Ends of cells for a Gaussian mixture: between modes the log ratio turns within σ²/spacing."""
     sigma, spacing = float(law.scale), float(law.spacing)
     return _even(law.modes * spacing + 14 * sigma, 0.5 * min(sigma, 4 * sigma * sigma / spacing))
 
 
 def _generalized_gamma(law: Any) -> np.ndarray:
-    """By factors of √2 from _HOLE scales, and even in the exponent (|x|/scale)^p beyond 1."""
+    """Ends of cells: by factors of √2 from _HOLE scales, then evenly in (|x|/scale)^p beyond 1."""
     tail = np.arange(1, _LOG_TAIL, 0.25) ** (1 / float(law.p))
     near = np.exp2(np.arange(math.log2(_HOLE), math.log2(tail[-1]), 0.5))
     places = float(law.scale) * np.concatenate([near, tail])
@@ -302,7 +303,7 @@ ROUTES: dict[str, Callable[[Any, Fraction, Fraction], Route]] = {
 
 
 def worst(law: Noise, *, limit: Fraction, epsilon: Fraction) -> tuple[float, Fraction]:
-    """Return the largest H that is certain, and its shift: by grid, turning points, polishing."""
+    """The largest certain H and its shift, from a grid, the turning points, and a local search."""
     route = ROUTES[law.name](law, limit, epsilon)
     ordered = sorted((route.certain(shift), shift) for shift in set(route.turns()))
     if isinstance(route, Smooth | Slopes):
@@ -312,7 +313,7 @@ def worst(law: Noise, *, limit: Fraction, epsilon: Fraction) -> tuple[float, Fra
 
 
 def _polished(route: Route, places: list[Fraction], shift: Fraction) -> tuple[float, Fraction]:
-    """Climb from `shift` by golden sections between its neighbours."""
+    """Improve the best shift by golden sections between the neighbours of `shift` in `places`."""
     index = places.index(shift)
     low = float(places[index - 1]) if index else 0.0
     high = float(places[min(index + 1, len(places) - 1)])

@@ -38,9 +38,9 @@ from tests.engines import spark
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SHARE_SECONDS = {"dense": 30.0}  # of processor time, which two cores share
+SHARE_SECONDS = {"dense": 30.0}  # processor time; two cores share the work
 GATE_SECONDS = {"slow": 120.0, "dense": 500.0}
-LONGEST = 60.0  # of one slow test; the summary names each test that takes longer
+LONGEST = 60.0  # seconds of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of packages that didn't change
 _TOOK = "processor seconds"
@@ -52,13 +52,13 @@ _SEVERAL = {  # tests that belong to several packages
     "statistical": {"audit", "entropy", "noise"},
 }
 _PACKAGING = {"pyproject.toml", "constraints.txt"}
-_OF_ALL = "conftest.py"  # at the root: every test is run with it
+_OF_ALL = "conftest.py"  # at the root: it affects every test
 _DENSE_EXAMPLES = {  # docstrings that compute for seconds
     "leastnoise.audit.audit.audit_mechanism",
     "leastnoise.learn.steps.StepAccountant",
     "leastnoise.learn.steps.noise_multiplier",
 }
-_PAGES = "tests/test_docs.py"  # of which every test is about another page
+_PAGES = "tests/test_docs.py"  # each of its tests is about one page
 _BEFORE = pytest.StashKey[float]()
 _SUMMARY, _MARKED = pytest.StashKey[list[str]](), pytest.StashKey[int]()
 
@@ -79,7 +79,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The chosen tests, and lines that say why these."""
+    """The chosen tests, and lines of text about the choice."""
 
     tests: frozenset[str]
     lines: tuple[str, ...]
@@ -95,7 +95,7 @@ def choose(
     marker: str = "slow",
     every_function: bool = False,
 ) -> Choice:
-    """Choose from `tests`, given by node id; `changed` is None if nobody knows.
+    """Choose from `tests`, given by node id. `changed` are packages; None counts all as changed.
 
     With `every_function`, one test of every function comes first, even beyond the bound. Then
     follow a tenth of the tests of unchanged packages and the tests of changed ones, in the order of
@@ -121,7 +121,7 @@ def choose(
 
 
 def one_of_every_function(tests: Iterable[str], commit: str) -> set[str]:
-    """The case of every test function that the commit draws first."""
+    """One case of every test function: the case with the smallest rank at this commit."""
     ordered = sorted(tests, key=lambda test: _rank(test, commit), reverse=True)
     return set({_function(test): test for test in ordered}.values())
 
@@ -139,7 +139,7 @@ def _by_package(tests: Iterable[str], taken: set[str], times: Mapping[str, float
 
 
 def _rank(test: str, commit: str) -> float:
-    """The number in [0, 1) that the commit draws for the test."""
+    """A pseudorandom number in [0, 1), determined by the commit and the test."""
     digest = hashlib.sha256(f"{commit} {test}".encode()).digest()
     return int.from_bytes(digest[:6]) / 2**48
 
@@ -191,12 +191,12 @@ def changed_packages(base: str, root: Path = ROOT) -> set[str] | None:
 
 
 def head() -> str:
-    """The commit that chooses; empty without a history."""
+    """The commit at HEAD, which determines the choice; "" without a history."""
     return _git(ROOT, "rev-parse", "HEAD") or ""
 
 
 def landed(root: Path = ROOT) -> str | None:
-    """The last landed commit below HEAD; None if nothing tells."""
+    """The last landed commit below HEAD; None if it is unknown."""
     head = _git(root, "rev-parse", "HEAD")
     record = root / ".ci" / "landed"
     recorded = record.read_text(encoding="ascii").strip() if record.exists() else ""
@@ -228,7 +228,7 @@ def read_times(path: Path = TIMES, marker: str = "slow") -> dict[str, float]:
 
 
 def _lines(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
-    """Pairs (tests, seconds) by marker and file."""
+    """The lines of the file of times: pairs (tests, seconds) by marker and file."""
     if not path.exists():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
@@ -245,7 +245,7 @@ def _marker(item: pytest.Item) -> str | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep shares of the marked tests; trylast: after those that -m leaves out."""
+    """Keep shares of the marked tests. With trylast this runs after -m has left out tests."""
     gate = config.getoption("--gate")
     if not (gate or config.getoption("--share")):
         return
@@ -283,7 +283,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand a worker's choice to the process that reports.
+    """Pass a worker's choice to the process that reports.
 
     A run that chooses none of the marked tests is no error; a run that collects none is one.
     """

@@ -1,4 +1,4 @@
-"""A public callable with arguments that work, and small proved things that some take."""
+"""A public callable with valid arguments, and small proved objects that some callables take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import leastnoise as ln
 @final
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """`call` with arguments that work, each as (its kind above, a value); how errors name it."""
+    """A callable and valid arguments, each as (its kind, a value).
+
+    `named` has the names of arguments in error messages, where they differ.
+    """
 
     call: Callable[..., Any]
     given: Mapping[str, tuple[str, Any]]

@@ -1,6 +1,6 @@
-"""A program as users write it, which mypy and pyright have to accept: tests/test_typing.py.
+"""A program as users write it. mypy and pyright must accept it: tests/test_typing.py.
 
-It makes everything public in each form that the pages show. Nothing of it is run.
+It uses the whole public API in each form that the pages show. It is never run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps on the whole numbers by their definition, in mpmath: nothing of the library is used."""
+"""Step noise on the whole numbers from its definition, in mpmath, without the library."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import mpmath as mp
 
-_LOG_TAIL = 75  # what is e^−75 of the rest is left out
+_LOG_TAIL = 75  # masses below e^−75 of the peak are left out
 
 
 def weight(law: Any, k: int) -> Any:
-    """Return e^(−decay·s(|k|)), s(j) = 0 for j < core and ⌊(j − core)/cells⌋ + 1 from there."""
+    """e^(−decay·s(|k|)), with s(j) = 0 for j < core and ⌊(j − core)/cells⌋ + 1 for j >= core."""
     j = abs(k)
     steps = 0 if j < law.core else (j - law.core) // law.cells + 1
     return mp.exp(-mp.mpf(law.decay.numerator) / law.decay.denominator * steps)
 
 
 def last(law: Any) -> int:
-    """Return the last k that is looked at."""
+    """The last k that isn't negligible."""
     return law.core + law.cells * math.ceil(_LOG_TAIL / law.decay)
 
 
 def chances(law: Any) -> list[Any]:
-    """Return P(K = k) for k = 0, 1, … `last`."""
+    """P(K = k) for k = 0, 1, …, `last`."""
     return _chances(law, mp.mp.dps)
 
 
@@ -37,13 +37,13 @@ def _chances(law: Any, dps: int) -> list[Any]:
 
 
 def chance(law: Any, k: int) -> Any:
-    """Return P(K = k), 0 beyond `last`."""
+    """P(K = k); 0 beyond `last`."""
     known = chances(law)
     return known[abs(k)] if abs(k) < len(known) else mp.mpf(0)
 
 
 def delta(law: Any, cells: int, epsilon: Any) -> Any:
-    """Return Σ_k (P(K = k) − e^ε P(K = k − cells))₊."""
+    """δ at the shift `cells`: Σ_k (P(K = k) − e^ε P(K = k − cells))₊."""
     far, factor = last(law), mp.exp(epsilon)
     gains = (chance(law, k) - factor * chance(law, k - cells) for k in range(-far, far + 1))
     return mp.fsum(gain for gain in gains if gain > 0)

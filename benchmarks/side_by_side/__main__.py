@@ -1,8 +1,8 @@
 """`make side-by-side`: the same release by each library, as a Markdown table.
 
-Counts by region and sex, the mean income by region, a histogram of ages, and three conditions that
-overlap, of 200,000 persons with one row each. ε = 1 and δ = 1e-8 for a person who is added or
-removed; each of the four is computed from a quarter of that and from nothing else. Standard
+The release has counts by region and sex, the mean income by region, a histogram of ages, and three
+conditions that overlap, for 200,000 persons with one row each. ε = 1 and δ = 1e-8 for an added or
+removed person. Each of the four tables is computed from a quarter of this budget only. Standard
 deviations follow from the noise that each library states, by closed forms; nothing is simulated.
 """
 
@@ -36,7 +36,7 @@ LIBRARIES = (
     Library(
         name="diffprivlib",
         script="with_diffprivlib",
-        # It doesn't import with a later scikit-learn.
+        # diffprivlib doesn't import with a later scikit-learn.
         requirements=("diffprivlib==0.6.6", "scikit-learn<1.7", "pandas"),
     ),
     Library(

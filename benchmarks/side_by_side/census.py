@@ -25,7 +25,7 @@ class Region:
 
 
 def write(path: Path) -> list[Region]:
-    """Write the table as CSV and return what is true of its regions."""
+    """Write the table as CSV, and return the true sizes and means of its regions."""
     generator = np.random.default_rng(SEED)
     weights = 1 / np.arange(4, 4 + REGIONS)
     region = generator.choice(REGIONS, PERSONS, p=weights / weights.sum()) + 1
@@ -46,7 +46,7 @@ def write(path: Path) -> list[Region]:
 
 
 def mean_std(regions: list[Region], *, total: float, size: float) -> float:
-    """Return the std of a region's mean income, as its root mean square over the regions.
+    """The root mean square, over the regions, of the std of a region's mean income.
 
     All libraries divide a noisy sum of (income − CENTRE) by a noisy count and add CENTRE. By the
     delta method at the true size n and mean m of a region, with uncorrelated noise of standard

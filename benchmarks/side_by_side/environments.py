@@ -1,4 +1,4 @@
-"""Each library in an environment of its own, since what they need conflicts."""
+"""Separate environments for the libraries, since their requirements conflict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CannotRunError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Library:
-    """A library, the script that uses it, and what that script needs installed."""
+    """A library, the script that uses it, and the packages that the script needs."""
 
     name: str
     script: str
@@ -39,7 +39,7 @@ class Library:
 
 
 def install(library: Library) -> Path:
-    """Return the Python of the library's environment, which is made if need be."""
+    """The path of Python in the library's environment, which is made if it doesn't exist."""
     if not library.requirements:
         return Path(sys.executable)
     if library.java and shutil.which("java") is None:
@@ -78,7 +78,7 @@ def ask_all(
 
 
 def release(library: Library, python: Path, table: Path) -> dict[str, Any]:
-    """Run the library's script on the table and return what it reports."""
+    """Run the library's script on the table, and return the record that it prints."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
         "PYSPARK_PYTHON": str(python),

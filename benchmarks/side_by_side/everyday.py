@@ -1,12 +1,13 @@
-"""Sixteen everyday questions, each asked of each library alone: how far off its answers are.
+"""Errors of each library's answers to sixteen everyday questions, asked one at a time.
 
 python -m benchmarks.side_by_side.everyday
 
-The tables are those of a made-up agency: 200,000 persons in 20 regions, and their visits of three
-years. ε = 1 for a person who is added or removed, and δ = 1e-6 where groups aren't listed. An error
-is the root mean square, over all answers and releases, of what was published less what is true:
-of incomes within the bounds, and of all visits, so that it holds what a limit on visits takes away.
-Of several tables, whose names stand before a bar, it is the geometric mean of their errors.
+The tables are synthetic: 200,000 persons in 20 regions, and their visits in three years. ε = 1 for
+an added or removed person, and δ = 1e-6 where groups aren't listed. An error is the root mean
+square, over all answers and releases, of published minus true values. True values are about incomes
+within the bounds, and about all visits, so that the error includes the bias of a limit on visits.
+If an answer has several tables, whose names stand before a bar, the error is the geometric mean of
+their errors.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def write(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answers]:
-    """Return what is true, by question and by answer."""
+    """The true answers, by question and by the name of the answer."""
     stored = np.sort(persons["income"].dropna())
     below = np.searchsorted(stored, INCOMES[:-1]).tolist()
     below.append(int(np.searchsorted(stored, INCOMES[-1], side="right")))  # its upper edge, too
@@ -141,14 +142,14 @@ def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answe
 
 
 def _counts(rows: pd.DataFrame, by: list[str]) -> pd.Series[float]:
-    """Return the counts of a table, by its name, a bar, and the keys."""
+    """The counts of a table; the names of answers are the columns, a bar, and the keys."""
     counts = rows.groupby(by).size() if by else pd.Series({"": len(rows)})
     names = [" ".join(map(str, key if isinstance(key, tuple) else [key])) for key in counts.index]
     return counts.set_axis([f"{' '.join(by)}|{name}" for name in names])
 
 
 def error(releases: list[Answers], true: Answers) -> float:
-    """Return the root mean square of published less true; of tables its geometric mean."""
+    """The root mean square of published minus true; for several tables, the geometric mean."""
     off: dict[str, list[float]] = {}
     for answers in releases:
         for key, value in answers.items():
@@ -157,7 +158,7 @@ def error(releases: list[Answers], true: Answers) -> float:
 
 
 def shown(question: str, releases: list[Answers] | None, true: Answers) -> str:
-    """Return an error in words; "–" where the library doesn't answer."""
+    """An error as text; "–" if the library doesn't answer the question."""
     if releases is None:
         return "–"
     text = f"{error(releases, true):,.4g}"
@@ -167,7 +168,7 @@ def shown(question: str, releases: list[Answers] | None, true: Answers) -> str:
 
 
 def main() -> None:
-    """Print one line a question."""
+    """Print one line per question."""
     print(f"Python {platform.python_version()}; {RUNS} releases each.")
     with tempfile.TemporaryDirectory() as folder:
         true = true_answers(*write(Path(folder)))

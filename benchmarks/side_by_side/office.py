@@ -1,15 +1,15 @@
-"""What offices ask for next, asked of each library: `make side-by-side`, its third table.
+"""Further questions of offices, asked of each library: the third table of `make side-by-side`.
 
     python -m benchmarks.side_by_side.office
 
-The tables are made up: 5,000 persons in 20 regions with their medicines, visits and costs, and
-2,000 items of which a person holds any number. A person is added or removed, for ε = 1, with
-δ = 1e-6 where groups aren't listed; a budget in ρ is 0.1. An error is the root mean square, over
-all answers and releases, of what was published less what is true. It holds what limits take away.
+The tables are synthetic: 5,000 persons in 20 regions with their medicines, visits and costs, and
+2,000 items of which a person holds any number. A person is added or removed, for ε = 1, with δ =
+1e-6 where groups aren't listed; a budget in ρ is 0.1. An error is the root mean square, over all
+answers and releases, of published minus true values. It includes the bias of limits.
 
-"–" stands where a library has no such feature. Features in the program around a library don't
-count: it can count a person's rows first, or convert a file of SPSS. With diffprivlib, ten rounds
-of its permute-and-flip would be a top ten.
+"–" means that a library has no such feature. Work by the program that calls a library doesn't
+count: such a program can count a person's rows first, or convert a file of SPSS. With diffprivlib,
+ten rounds of its permute-and-flip would be a top ten.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ WITHOUT_ERRORS = {
     "Workbook with intervals and notes; SDMX-CSV": "howto/workbooks.md",
     "Rows from files of SPSS, Stata and SAS, with labels": "howto/statistical-files.md",
 }
-"""Features without an error, which leastnoise alone has, and their pages in docs/."""
+"""Features of leastnoise only, for which no error is measured, and their pages in docs/."""
 
 
 def write(folder: Path) -> dict[str, pd.DataFrame]:
@@ -105,7 +105,7 @@ def write(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def true_answers(tables: dict[str, pd.DataFrame]) -> dict[str, Answers]:
-    """What is true, by question and by answer."""
+    """The true answers, by question and by the name of the answer."""
     cells = tables["persons"].groupby(["region", "sex"]).size()
     cells = cells.set_axis([f"{region} {sex}" for region, sex in cells.index])
     emergencies = tables["visits"].groupby("person")["emergency"].sum()
@@ -128,7 +128,7 @@ def true_answers(tables: dict[str, pd.DataFrame]) -> dict[str, Answers]:
 
 
 def in_words(question: str, releases: list[Answers] | None, true: Answers) -> str:
-    """An error, or a recall; "–" where the library doesn't answer."""
+    """An error, or a recall, as text; "–" if the library doesn't answer the question."""
     if releases is None:
         return "–"
     if question == "top":
@@ -140,7 +140,7 @@ def in_words(question: str, releases: list[Answers] | None, true: Answers) -> st
 
 
 def main() -> None:
-    """Print one line a question."""
+    """Print one line per question."""
     print(f"Python {platform.python_version()}; {RUNS} releases each.")
     with tempfile.TemporaryDirectory() as folder:
         true = true_answers(write(Path(folder)))

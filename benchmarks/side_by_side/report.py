@@ -1,6 +1,6 @@
-"""What a script of one library tells the command: a line of JSON on standard output.
+"""The report of a library's script to the command: a line of JSON on standard output.
 
-The scripts run in environments of their own, so only the standard library is used here.
+The scripts run in separate environments, so this module uses only the standard library.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from importlib import metadata
 
 
 def seconds_since_start() -> float:
-    """Return the seconds since the command started this process: with imports, and with Java."""
+    """The seconds since the command started this process, including imports and Java."""
     return time.time() - float(os.environ["SIDE_BY_SIDE_STARTED"])
 
 
 def geometric_std(scale: float) -> float:
-    """Return the std of whole numbers with mass ∝ exp(−|k|/scale): 1/(√2 sinh(1/(2 scale)))."""
+    """The std of whole numbers with mass ∝ exp(−|k|/scale): 1/(√2 sinh(1/(2 scale)))."""
     return 1 / (math.sqrt(2) * math.sinh(1 / (2 * scale)))
 
 
@@ -44,7 +44,7 @@ class Stds:
 
 
 def report(*, package: str, delta: str, one_row: str, seconds: float, stds: Stds) -> None:
-    """Print what was guaranteed, and what the noise is.
+    """Print the guarantee of a release, and the standard deviations of its noise.
 
     Args:
         package: Name of the installed package.
@@ -71,6 +71,6 @@ def report_answers(
     *,
     runs: int,
 ) -> None:
-    """Print what `runs` releases of each question answered, one by one."""
+    """Print the answers of `runs` releases to each question, one release at a time."""
     answers = {question: [dict(answer(question)) for _ in range(runs)] for question in questions}
     print(json.dumps({"version": metadata.version(package), "answers": answers}), flush=True)

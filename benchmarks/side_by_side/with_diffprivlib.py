@@ -1,10 +1,10 @@
 """diffprivlib: its histograms, and its mechanisms for the means.
 
-`tools.mean` and `tools.sum` take the number of rows as public, so they protect a person's value and
-not whether the person is there: another guarantee. The mechanisms give the one that is asked for
-here. Sum and count have two thirds and one third of their share (the best split at the true means
-is 0.63 to 0.37); the conditions are sums of disjoint cells, which is less noise than three counts
-that share the budget. δ buys nothing here.
+`tools.mean` and `tools.sum` treat the number of rows as public. So they protect a person's value,
+but not the person's presence. The mechanisms give the guarantee of this benchmark. Sum and count
+have two thirds and one third of their share (the best split at the true means is 0.63 to 0.37); the
+conditions are sums of disjoint cells, which is less noise than three counts that share the budget.
+δ buys nothing here.
 """
 
 import sys
@@ -34,18 +34,18 @@ with BudgetAccountant(epsilon=1, delta=0) as accountant:
     size_noise = mechanisms.Geometric(epsilon=share / 3, sensitivity=1)
     above = census["income"].clip(0, 2 * middle) - middle
     means = {}
-    for region in range(1, 21):  # disjoint: together they cost what one costs
+    for region in range(1, 21):  # disjoint: together they cost as much as one
         rows = above[census["region"] == region]
         noisy_total = total_noise.randomise(int(rows.sum()))
         means[region] = middle + noisy_total / max(1, size_noise.randomise(len(rows)))
     accountant.spend(share, 0)
 
-# What follows is the benchmark's own: it isn't counted as code of this release.
+# What follows is the benchmark: it isn't counted as code of this release.
 
 from benchmarks.side_by_side.report import Stds, report, seconds_since_start
 
 seconds = seconds_since_start()
-# The histograms draw from this, truncated at 0 and at the largest integer, far from the counts.
+# The histograms draw this noise, truncated at 0 and at the largest integer, far from the counts.
 cell_std = mechanisms.Geometric(epsilon=share, sensitivity=1).variance(0) ** 0.5
 report(
     package="diffprivlib",

@@ -1,10 +1,11 @@
 """diffprivlib: thirteen everyday questions. It has no private groups, and bounds no person's rows.
 
-Its mean and standard deviation take the number of rows as public, so they protect a person's value
-and not whether the person is there: less than is asked. So means and rates are made of its
-mechanisms, half of ε for the sum and for the count; the standard deviation is its own. Nine deciles
-have a ninth of ε each. Histograms and quantiles protect whether a person is there. Totals,
-cumulative counts and states are sums of a histogram's cells, and each week has its share of ε.
+Its mean and standard deviation treat the number of rows as public. So they protect a person's
+value, but not the person's presence, which is less than the benchmark asks. Therefore means and
+rates use its mechanisms, with half of ε each for the sum and the count. The standard deviation is
+diffprivlib's. Nine deciles have a ninth of ε each. Histograms and quantiles protect a person's
+presence. Totals, cumulative counts and states are sums of a histogram's cells, and each week has
+its share of ε.
 """
 
 import itertools
@@ -64,7 +65,7 @@ def ages():
 
 
 def sums_of(table, keys):
-    """Return each sum of the cells, by the columns that it is by, a bar, and its keys."""
+    """All sums of the cells; the names of answers are the columns, a bar, and the keys."""
     results = {}
     for by in (by for size in range(len(keys) + 1) for by in itertools.combinations(keys, size)):
         away = tuple(axis for axis, name in enumerate(keys) if name not in by)

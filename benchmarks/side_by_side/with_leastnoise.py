@@ -37,7 +37,7 @@ from benchmarks.side_by_side.report import Stds, report, seconds_since_start
 
 seconds = seconds_since_start()
 people, income, age, conditions = release.plan().noisy_parts
-noise = income.noise_errors[0].std  # of the sum over half the width of the bounds, and of the count
+noise = income.noise_errors[0].std  # of the sum over half the bounds' width, and of the count
 report(
     package="leastnoise",
     delta=delta,

@@ -1,4 +1,4 @@
-"""leastnoise: sixteen everyday questions, a release each; of the weeks one in each."""
+"""leastnoise: sixteen everyday questions, each in one release; every week has a release."""
 
 import sys
 import tempfile

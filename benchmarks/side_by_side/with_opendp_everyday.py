@@ -1,10 +1,10 @@
 """OpenDP: fifteen everyday questions by its Context over Polars frames, with Laplace noise.
 
-The quotients are made of sums and counts that it releases. Their shares are its documentation's:
-a mean's sum has two thirds, a standard deviation's three numbers a third each. Unlisted postcodes
-have one more than the threshold that it states: opendp/opendp, issue 2922. Totals are sums of a
-contingency table of the cells, which has less noise than one of all tables; cumulative counts come
-from its tree of ten branches, made consistent; a level has a third of ε.
+Quotients are computed from sums and counts that OpenDP releases. Their shares follow its
+documentation: the sum of a mean has two thirds, and the three numbers of a standard deviation have
+a third each. Unlisted postcodes have OpenDP's threshold plus one: opendp/opendp, issue 2922. Totals
+are sums of a contingency table of the cells, which has less noise than one of all tables;
+cumulative counts come from its tree of ten branches, made consistent; a level has a third of ε.
 """
 
 import itertools

@@ -1,8 +1,8 @@
 """OpenDP: six questions of an office by its Context over Polars frames, with Laplace noise.
 
-It finds no limit privately. It keeps the first ten medicines, as a choice by chance ends with an
-error of Polars; nobody has more. Its noisy top k is a measurement without a Context; half of ε is
-left for the counts of the chosen.
+OpenDP finds no limit privately. It keeps the first ten medicines of a person, since a random choice
+ends with an error of Polars; nobody has more. Its noisy top k is a measurement without a Context.
+It takes half of ε, and the counts of the selected items take the other half.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 Gaussian noise would be more than three times as large at this δ. The conditions are sums of
 disjoint cells: that is less noise than three counts that share the budget. A mean splits its share
-evenly between sum and count; that isn't for the user to choose.
+evenly between sum and count, which the user can't change.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """PipelineDP: four questions of an office, by its engine on the local backend, with Laplace noise.
 
 Persons and medicines are two aggregations, which share ε evenly. The limit on months takes a tenth
-of ε. It has no values over a person's own rows, no top ten, and no budget in ρ.
+of ε. PipelineDP has no values computed over a person's rows, no top ten, and no budget in ρ.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 Gaussian noise under zCDP would be nearly twice as large at these ε and δ. The conditions are sums
 of disjoint cells: that is less noise than three counts that share the budget. An average splits its
-share evenly between sum and count; that isn't for the user to choose.
+share evenly between sum and count, which the user can't change.
 """
 
 import sys

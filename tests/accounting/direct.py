@@ -1,8 +1,8 @@
-"""Compositions worked out directly, in mpmath: sums over outcomes and integrals of densities.
+"""δ of compositions, computed directly in mpmath: sums over outcomes and integrals of densities.
 
 Nothing here comes from the library. notation: P, Q the laws of one output on two neighbouring
-inputs whose queries are 1 apart, Z = log dP/dQ, δ(ε) = E_P(1 − e^(ε−Z))₊. Precision is mpmath's
-own, which the caller sets.
+inputs whose queries are 1 apart, Z = log dP/dQ, δ(ε) = E_P(1 − e^(ε−Z))₊. The caller sets mpmath's
+precision.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Real = Any
 mp: Any = mpmath.mp  # it has no types
 mpf: Any = mpmath.mpf
 Ratio = tuple[Fraction, int] | None
-"""A ratio of densities w·e^(−decay·level), told exactly; None where Q has nothing."""
+"""An exact ratio of densities w·e^(−decay·level), as (w, level); None where Q has density 0."""
 
 
 def real(value: Fraction | str | float) -> Real:
-    """A number as exactly as mpmath holds it."""
+    """A number as mpmath's nearest float at the current precision."""
     exact = Fraction(value)
     return mpf(exact.numerator) / exact.denominator
 
@@ -35,12 +35,12 @@ def real(value: Fraction | str | float) -> Real:
 
 @dataclass(frozen=True, kw_only=True)
 class Masses:
-    """What P and Q give the outputs of each loss: pairs (p, q)."""
+    """The probabilities (p, q) under P and Q of the outputs with each loss."""
 
     pairs: tuple[tuple[Real, Real], ...]
 
     def sampled(self, rate: str, *, removed: bool) -> Masses:
-        """The pair for Poisson samples: (1 − γ)Q + γP beside Q, or the mirror image."""
+        """The pair of laws for Poisson samples: ((1 − γ)Q + γP, Q), or the mirror image."""
         g = real(rate)
         if removed:
             return Masses(pairs=tuple(((1 - g) * q + g * p, q) for p, q in self.pairs))
@@ -48,7 +48,10 @@ class Masses:
 
 
 def delta_of_masses(laws: Sequence[tuple[Masses, int]], epsilon: str) -> Real:
-    """Σ(Πp − e^ε Πq)₊ over all outcomes of all releases; those that differ in order count once."""
+    """Σ(Πp − e^ε Πq)₊ over all outcomes of all releases.
+
+    Orders of one outcome are counted together.
+    """
     alpha = mp.exp(real(epsilon))
     outcomes: list[list[tuple[Real, Real]]] = []
     for law, count in laws:
@@ -71,15 +74,15 @@ def delta_of_masses(laws: Sequence[tuple[Masses, int]], epsilon: str) -> Real:
 
 
 Step = tuple[Fraction, Fraction, int]
-"""Up to which |x|, with which weight and level: density ∝ weight·e^(−decay·level)."""
+"""The end of a step in |x|, its weight and its level: density ∝ weight·e^(−decay·level)."""
 
 
 def masses_of_steps(
     steps: Sequence[Step], *, decay: str = "0", shift: str = "1", atom: str = "0"
 ) -> Masses:
-    """The pair of a step density on the line and itself moved by `shift`.
+    """The pair of a step density on the line and the same density moved by `shift`.
 
-    With the probability `atom` the output is the query itself, which then differs for sure.
+    With the probability `atom` the output is the query itself. Then it reveals the input.
     """
     moved, left, height = Fraction(shift), real(atom), real(decay)
     ends = [end for end, _, _ in steps]
@@ -107,7 +110,7 @@ def masses_of_steps(
 
 
 def masses_of_lattice(masses: Sequence[int], cells: int) -> Masses:
-    """The pair of whole numbers K, P(K = k) ∝ masses[|k|], and the same moved by `cells`."""
+    """The pair of the law P(K = k) ∝ masses[|k|] and the same law moved by `cells`."""
     total = 2 * sum(masses) - masses[0]
     law = {k: Fraction(masses[abs(k)], total) for k in range(1 - len(masses), len(masses))}
     weights: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
@@ -120,7 +123,7 @@ def masses_of_lattice(masses: Sequence[int], cells: int) -> Masses:
 
 
 def masses_of_shells(steps: Sequence[Step], *, dimension: int, decay: str = "0") -> Masses:
-    """The pair of a spherical step density and itself moved by 1, from volumes of two balls."""
+    """The pair of a spherical step density and the same moved by 1, from volumes of two balls."""
     height, ends = real(decay), [Fraction(0), *(end for end, _, _ in steps)]
     weights = [real(w) * mp.exp(-height * level) for _, w, level in steps]
     both = [[_lens(a, b, dimension) for b in ends] for a in ends]
@@ -143,7 +146,7 @@ def _volume(radius: Fraction, dimension: int) -> Real:
 
 
 def _lens(a: Fraction, b: Fraction, dimension: int) -> Real:
-    """The volume common to balls of radii a and b whose centres are 1 apart."""
+    """The volume of the intersection of balls of radii a and b whose centres are 1 apart."""
     if a + b <= 1:
         return mpf(0)
     if abs(a - b) >= 1:
@@ -153,7 +156,7 @@ def _lens(a: Fraction, b: Fraction, dimension: int) -> Real:
 
 
 def _cap(radius: Fraction, height: Fraction, dimension: int) -> Real:
-    """The part of a ball that is more than `height` from its centre in one direction."""
+    """The volume of a cap: the part of a ball beyond the distance `height` in one direction."""
     inside = real(1 - (height / radius) ** 2)
     share = mp.betainc(mpf(dimension + 1) / 2, mpf(1) / 2, 0, inside, regularized=True) / 2
     return _volume(radius, dimension) * (share if height >= 0 else 1 - share)
@@ -164,10 +167,10 @@ def _cap(radius: Fraction, height: Fraction, dimension: int) -> Real:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """Noise for one number with distribution `below`, density `density`, on (−reach, reach).
+    """Noise for one number: its distribution function `below` and `density`, on (−reach, reach).
 
-    ℓ(x) = log of density(x)/density(x − 1) never grows in x; `place(t)` is the end of {ℓ > t}, and
-    `kinks` are where ℓ isn't smooth.
+    ℓ(x) = log of density(x)/density(x − 1) never grows in x; `place(t)` is the end of {ℓ > t}. At
+    the `kinks` ℓ isn't smooth.
     """
 
     density: Callable[[Real], Real]
@@ -252,7 +255,7 @@ def flipped_huber(scale: str, alpha: str, gamma: str) -> Line:
 def delta_of_two(noise: Line, epsilon: str, *, rate: str = "1", removed: bool = True) -> Real:
     """δ of two releases of Poisson samples: ∫ δ₁(ε − L(x)) over the first output x.
 
-    By symmetry the pair for a record that is added is P beside (1 − γ)P + γQ.
+    By symmetry the pair for an added record is (P, (1 − γ)P + γQ).
     """
     g = real(rate)
     last = noise.reach + 1 if removed and g < 1 else noise.reach
@@ -265,7 +268,7 @@ def delta_of_two(noise: Line, epsilon: str, *, rate: str = "1", removed: bool = 
         return mp.log(p / q) if q else mp.inf
 
     def end(t: Real) -> Real:
-        """Where the outputs with L > t end."""
+        """The end of the outputs with L > t."""
         share = (mp.exp(t) - 1 + g) / g if removed else (mp.exp(-t) - 1 + g) / g
         if share <= 0:
             return last if removed else -noise.reach
@@ -312,7 +315,7 @@ def delta_of_two_spherical(
     a, b = moment(2), moment(0)
 
     def density(theta: Real) -> tuple[Real, Real]:
-        """Of P and Q, in θ."""
+        """The densities of P and Q in θ."""
         w = -mp.cos(theta)
         p = mp.exp(w / (2 * sigma)) * mp.sin(theta) ** (dimension - 2) * (a - b * w * w)
         q = p * mp.exp(-w / sigma)
@@ -321,7 +324,10 @@ def delta_of_two_spherical(
         return (g * p + (1 - g) * q, q) if removed else (q, g * p + (1 - g) * q)
 
     def place(t: Real) -> Real:
-        """The θ with loss t, cut off at the ends; it grows in θ, or falls for a record added."""
+        """The θ with loss t, clipped to [0, π].
+
+        The loss grows in θ, or falls for an added record.
+        """
         share = (mp.exp(t if removed else -t) - 1 + g) / g
         w = sigma * mp.log(share) if share > 0 else -mp.inf
         return mp.acos(-max(mpf(-1), min(w, mpf(1))))

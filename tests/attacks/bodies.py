@@ -1,6 +1,6 @@
-"""Noise in the shape of a body: its law as it is stated, and what single shifts prove it to leak.
+"""Noise in the shape of a body: lower bounds on its δ and ε, from its stated law and single shifts.
 
-A body is known here by its corners, or as a ball; gauges come from the facets of its hull.
+A body is given by its corners, or as a ball. Gauges come from the facets of the corners' hull.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ FAMILIES = (
     "two-sided-laplace",
     "two-sided-staircase",
 )
-LARGEST = 5  # dimension that is looked at
+LARGEST = 5  # the largest dimension that is examined
 _POINTS = 40_000
 _SURE = 5.0  # standard errors
 
 
 def leak(noise: Record, sensitivity: Record, dimension: int, epsilon: float) -> tuple[float, float]:
-    """Return a number that δ(ε) of one release is at least, and one that its pure ε is at least."""
+    """Lower bounds on δ(ε) of one release, and on the ε for which it is purely ε-DP."""
     shifts = _shifts(sensitivity, dimension)
     law = {name: _exact(value) for name, value in noise["parameters"].items()}
     least = float(max(_jump(noise["name"], law, shift) for shift in shifts))
@@ -80,7 +80,7 @@ def _shifts(sensitivity: Record, dimension: int) -> list[Floats]:
 
 
 def _added(of: Record) -> list[tuple[float, ...]]:
-    """Return 0 and the corners of what a unit adds: of each part of several, any one."""
+    """The vectors that a unit may add: 0 and the corners. With several parts, one of each part."""
     if of["kind"] == "jointly":
         return [sum(case, ()) for case in itertools.product(*map(_added, of["parts"]))]
     bound, queries = float(_exact(of["bound"])), of["queries"]
@@ -92,7 +92,7 @@ def _added(of: Record) -> list[tuple[float, ...]]:
 
 
 def _jump(name: str, law: Record, shift: Floats) -> float:
-    """Return a loss that is met along the line through 0 and `shift`."""
+    """A privacy loss that occurs for `shift`, at points on the line through 0 and `shift`."""
     scale = float(law["scale"])
     if name.startswith("two-sided"):
         moves = [float(item[0]) / scale for item in _moves(law["of"])(shift[None, :])]
@@ -106,7 +106,7 @@ def _jump(name: str, law: Record, shift: Floats) -> float:
 
 
 def _fall(name: str, law: Record) -> Steps:
-    """Return x ↦ ln f(0) − ln f(x), x of shape (n, D)."""
+    """The function x ↦ ln f(0) − ln f(x) for the density f; x has shape (n, D)."""
     scale = float(law["scale"])
     if name == "k-norm":
         return lambda x: _gauge(law["body"])(x) / scale
@@ -134,14 +134,14 @@ def _fall(name: str, law: Record) -> Steps:
 
 
 def _sample(steps: Steps, law: Record, dimension: int) -> tuple[Floats, Floats]:
-    """Return points of independent Laplace noise about as wide as the law, and their densities."""
+    """Points of independent Laplace noise about as wide as the law, and their log densities."""
     far = np.eye(dimension) * 1e-6
     unit = float(law["scale"]) / float(np.max(_reach(law, far))) * 1e-6
     if "radius" in law:
         width = unit * float(law["radius"])
     else:
         width = unit * (float(law.get("core", 0)) + 2 / min(float(law.get("decay", 1)), 1) + 1)
-    random = np.random.default_rng(7)  # where to look, no noise
+    random = np.random.default_rng(7)  # chooses points of integration, no noise
     points = random.laplace(scale=width, size=(_POINTS, dimension))
     return points, -np.abs(points).sum(axis=1) / width
 
@@ -151,7 +151,7 @@ def _reach(law: Record, x: Floats) -> Floats:
 
 
 def _moves(of: Record) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """Return x ↦ (P, Q): what has to be added to get from 0 to x, and what has to be removed."""
+    """The function x ↦ (P, Q): the sizes of what is added and of what is removed from 0 to x."""
     if of["kind"] == "counts":
         bound, most = float(_exact(of["bound"])), of["most"]
 
@@ -199,7 +199,7 @@ def _gauge(body: Record) -> Steps:
 
 @cache
 def _facets(corners: tuple[tuple[float, ...], ...]) -> Floats:
-    """Return a for each facet a·x = 1 of the hull of ±corners."""
+    """The vector a of each facet a·x = 1 of the hull of ±corners."""
     points = np.array(corners)
     if points.shape[1] == 1:
         return np.array([[1.0], [-1.0]]) / np.abs(points).max()
@@ -248,7 +248,7 @@ _CORNERS: dict[str, Callable[[Record], list[list[float]]]] = {
 
 
 def _rows(of: Record) -> list[list[float]]:
-    """Return what one row can add."""
+    """The vectors that one row can add."""
     if of["kind"] == "counts":
         bound = float(_exact(of["bound"]))
         rows = itertools.product((0.0, bound), repeat=of["queries"])

@@ -1,4 +1,8 @@
-"""What one unit adds to a query, in plain fractions, as docs/tables-reference.md says it."""
+"""The vector that one unit adds to a query, in fractions, by the rules of tables-reference.md.
+
+A query may have several ways to bound a person; the record of a way is a dictionary as in
+plan.json. A part is one number of a cell: its kind, column, centre and radius.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ Cell = tuple[Any, ...]
 
 
 def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way | None) -> Vector:
-    """Return the vector of a unit with these rows, bounded in one of the `ways`."""
+    """The vector that a unit with these rows adds, bounded in the given way (see `ways`)."""
     if "conditions" in query:
         most = query.get("max_conditions") if way is None else way["most"]
         return _conditions(rows, spec, query, most)
@@ -33,7 +37,7 @@ def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way
 
 
 def clipped(query: dict[str, Any]) -> bool:
-    """Whether the query counts what limits and bounds take away, of all groups together."""
+    """True if the query counts rows or values beyond limits and bounds, over all groups."""
     return any(
         text.startswith(("count_over", "count_in_no", "count_outside"))
         for text in query.get("statistics", [])
@@ -90,7 +94,7 @@ def _ways_of_clipped(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
 def _in_cells(
     rows: list[Row], spec: dict[str, Any], query: dict[str, Any], *, by_row: bool
 ) -> tuple[dict[Cell, Vector], set[Cell]]:
-    """Return what the rows add to each cell, and the cells that they are in."""
+    """The numbers that the rows add to each cell before bounding, and the cells of the rows."""
     parts = _parts(spec, query, by_row=by_row)
     total = {cell: [Fraction(0)] * len(parts) for cell in _cells(query)}
     seen: set[Cell] = set()
@@ -128,7 +132,7 @@ def _bounded(
         return _times(vector, Fraction(way["total"]), sum(map(abs, vector), Fraction(0)))
     first = way["most"] if way["kind"] == "first-cells" else way["first"]
     if way["kind"] == "first-cells":
-        seen = {cell for cell in seen if any(total[cell])}  # a row without a value counts nobody
+        seen = {cell for cell in seen if any(total[cell])}  # a row without a value adds nobody
     cells = list(total)
     kept = _chosen([index for index, cell in enumerate(cells) if cell in seen], first, who=who)
     kept = [cells[index] for index in kept]
@@ -145,19 +149,23 @@ def _bounded(
 
 
 def _size(values: Vector, worth: Fraction | None) -> Fraction:
-    """Return the largest number, or rows: of all but the last, and so many times the last."""
+    """The size of a cell's numbers: the largest absolute value.
+
+    With `worth`, the last number counts rows without a value: `worth` times it is added to the
+    largest of the others.
+    """
     if worth is None:
         return max(map(abs, values))
     return max(map(abs, values[:-1])) + values[-1] * worth
 
 
 def _times(values: Vector, limit: Fraction, size: Fraction) -> Vector:
-    """Return the values, shrunk by one factor where their size is over the limit."""
+    """The values, multiplied by limit/size if their `size` is above the `limit`."""
     return [value * limit / size for value in values] if size > limit else values
 
 
 def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
-    """Return the records of how a person may be bounded, as docs/tables-reference.md says it."""
+    """The records of all ways to bound a person, by the rules of docs/tables-reference.md."""
     if "conditions" in query:
         most = query.get("max_conditions", len(query["conditions"]))
         return [{"kind": "first-cells", "most": most}]
@@ -204,7 +212,7 @@ def _in_ball(vector: Vector, squared: Fraction) -> Vector:
 
 
 def _chosen(places: list[int], most: int | None, *, who: Any) -> list[int]:
-    """Return which of a person's cells count; of a row, which is nobody, the first ones."""
+    """The indices of a person's cells that count, by rank; the first cells if `who` is None."""
     if who is not None and most is not None and most < len(places):
         places = sorted(places, key=lambda index: rank(who, index))
     return places[:most]
@@ -241,7 +249,7 @@ def _holds(row: Row, predicates: dict[str, Any], spec: dict[str, Any]) -> bool:
 
 
 def _number(row: Row, column: str, spec: dict[str, Any]) -> Fraction | None:
-    """Return the value, or what stands for a missing one; None if nothing does."""
+    """The value, or the number that replaces a missing value; None if there is no such number."""
     value = row[column]
     if value is not None and math.isfinite(value):
         return Fraction(value)
@@ -258,7 +266,7 @@ def _there(value: Any) -> bool:
 
 
 def _clamped(row: Row, column: str, spec: dict[str, Any]) -> Fraction | None:
-    """Return what the row's value counts as, None where it is missing and left out."""
+    """The row's value within the bounds; None if it is missing and the row is left out."""
     low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
     value = _number(row, column, spec)
     if value is None:
@@ -269,9 +277,10 @@ def _clamped(row: Row, column: str, spec: dict[str, Any]) -> Fraction | None:
 def _parts(
     spec: dict[str, Any], query: dict[str, Any], *, by_row: bool
 ) -> list[tuple[str, str, Fraction, Fraction]]:
-    """Return the numbers of a cell: (kind, column, centre, radius), each once.
+    """The distinct numbers of a cell: (kind, column, centre, radius).
 
-    Sums beside a count are made of it and of values about a middle: docs/tables-reference.md.
+    A sum beside a count is computed from the count and from values about a middle:
+    docs/tables-reference.md.
     """
     asked = query.get("statistics", ["count"])
     each: list[tuple[str, list[_Part]]] = []
@@ -296,7 +305,7 @@ def _parts(
 
 
 def _of_both(built: list[list[_Part]], texts: list[str], spec: dict[str, Any]) -> list[list[_Part]]:
-    """Return the parts of a ratio in rows with both values: "a&b" is column a where b is, too."""
+    """The parts of a ratio over rows with both values: "a&b" is column a in rows that have b."""
     names = [text.rstrip(")").partition("(")[2] for text in texts]
     if not names[1]:
         return built
@@ -309,7 +318,7 @@ def _of_both(built: list[list[_Part]], texts: list[str], spec: dict[str, Any]) -
 
 
 def _fills(spec: dict[str, Any], query: dict[str, Any], *, by_row: bool) -> bool:
-    """Whether a unit may have the most rows that it may have in a cell, in each of several."""
+    """True if a unit may have the most rows of a cell in each of several cells."""
     cells = len(_cells(query))
     if by_row or cells == 1:
         return False
@@ -321,7 +330,10 @@ def _fills(spec: dict[str, Any], query: dict[str, Any], *, by_row: bool) -> bool
 
 
 def _with_and_without(found: list[_Part]) -> list[_Part]:
-    """Return rows as those with a value and those without, where all else is of these values."""
+    """Replace the count of rows by counts of rows with and without a value, if that is possible.
+
+    It is possible if all other parts are about the values of one column.
+    """
     others = [item for item in found if item != _ROWS]
     columns = {column for _, column, *_ in others}
     if len(others) == len(found) or len(columns) != 1 or "filled" in {other[0] for other in others}:
@@ -341,7 +353,7 @@ _Part = tuple[str, str, Fraction, Fraction]
 
 
 def _made_of(text: str, spec: dict[str, Any], *, by_row: bool) -> list[_Part]:
-    """Return what a statistic is made of, a sum of values from 0."""
+    """The parts from which a statistic is computed; a sum is a sum of values about 0."""
     kind, _, column = text.rstrip(")").partition("(")
     if not column:
         units = kind == "count_units" and not by_row
@@ -365,7 +377,7 @@ def _values_of(column: str, spec: dict[str, Any]) -> _Part:
 
 
 def _summed(own: list[_Part], column: str, spec: dict[str, Any], there: set[_Part]) -> list[_Part]:
-    """Return what a sum is made of beside the numbers that are `there`."""
+    """The parts of a sum, if the parts in `there` are released anyway; else `own`."""
     low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
     replaced = spec["privacy"].get("neighbours") == "replace-one" and low >= 0
     values = _values_of(column, spec)
@@ -388,7 +400,7 @@ def _cells(query: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _grouped(query: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return each column that rows are grouped by, with its keys or its edges."""
+    """Each column by which rows are grouped, with its keys or its edges."""
     bins = [query["histogram"]] if "histogram" in query else []
     return [*query.get("group_by", {}).items(), *((item["column"], item) for item in bins)]
 

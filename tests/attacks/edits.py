@@ -1,4 +1,4 @@
-"""Edits of JSON text, made from the tree itself: a new field is edited without being named."""
+"""Random edits of JSON records. They walk the record, so that new fields are edited, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 Edit = tuple[Path, str, Any]
-"""Where, what is done there, and with what."""
+"""The path of a value in a record, the operation, and its operand."""
 
 _FACTORS = (1 + 1e-12, 1 - 1e-12, 1 + 1e-6, 1 - 1e-6, 1.001, 0.999, 0.5, 2.0, 10.0, 0.1)
 _SPELLINGS = (
@@ -26,7 +26,7 @@ _OTHER = (None, True, False, 1.5, [], {}, [1], {"a": 1}, "x", 3)
 
 
 def draw_case(random: Random, record: Any) -> Edit:
-    """Return a random edit of `record`."""
+    """A random edit of `record`."""
     path = random.choice(_paths(record))
     value = at(record, path)
     if random.random() < 0.2:
@@ -37,7 +37,7 @@ def draw_case(random: Random, record: Any) -> Edit:
 
 
 def _fitting(random: Random, value: Any) -> tuple[str, Any]:
-    """Return what is done to a value of its kind."""
+    """A random operation and operand that suit the type of `value`."""
     results: tuple[str, Any] = ("set", random.choice((*_OTHER, *_SPELLINGS, *_WHOLES)))
     if isinstance(value, int) and not isinstance(value, bool):
         near = (value + 1, value - 1, 2 * value, value // 2)
@@ -54,7 +54,7 @@ def _fitting(random: Random, value: Any) -> tuple[str, Any]:
 
 
 def _paths(record: Any, here: Path = ()) -> list[Path]:
-    """Return the places of all values within, a long list's by its first and last alone."""
+    """The paths of all values in `record`; a long list gives its first two and last two items."""
     result: list[Path] = [here] if here else []
     if isinstance(record, dict):
         items: list[tuple[Any, Any]] = [*record.items()]
@@ -82,7 +82,7 @@ def _number(text: str) -> float | None:
 
 
 def applied(record: Any, edit: Edit) -> str:
-    """Return the edited record as JSON text, in which a field may stand twice."""
+    """The edited record as JSON text, in which a field may occur twice."""
     path, what, _ = edit
     key = path[-1]
     if what != "double" or not isinstance(key, str):
@@ -92,7 +92,7 @@ def applied(record: Any, edit: Edit) -> str:
 
 
 def changed(record: Any, edit: Edit) -> Any:
-    """Return the edited record; `record` stays as it is."""
+    """The edited record; `record` stays unchanged."""
     path, what, value = edit
     copy = deepcopy(record)
     parent, key = at(copy, path[:-1]), path[-1]

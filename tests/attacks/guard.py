@@ -1,13 +1,12 @@
-"""Runs the attacks of one kind in a process of their own, so that none can hide by killing it.
+"""Run the attacks of one kind in a separate process, so that a crash is reported as a failure.
 
 A kind is a module `tests.attacks.test_<kind>` with two functions: `draw_case(random)` returns a
-case, a plain Python literal, and `attack(case)` makes it and raises if leastnoise gives way. A case
-is drawn from (kind, seed, number) alone. To see one again:
+case, a plain Python literal, and `attack(case)` makes the attack and raises an error if it
+succeeds. A case is drawn from (kind, seed, number) alone. To repeat a case:
 
     python -m tests.attacks.guard laws 1 4711
 
-A case that hangs is ended by a limit on its processor time, one that waits by a limit on the time
-that passes, and one that eats the memory by a limit on that.
+Limits on processor time, on elapsed time and on memory end a case that hangs, waits or grows.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ import pytest
 from tests.attacks.pinned import MENDED
 from tests.attacks.plugin import TRIED
 
-CPU_SECONDS, SECONDS = 60, 300  # of one case, on a machine that is busy with others too
-MEMORY = 6 << 30  # of address space, of which DuckDB reserves some
-PARTS = 40  # of the long part, so that two processes end at about the same time
-_WORTH_A_START = 200  # attacks for which one more process is started
-_SHOWN = 12  # failures of one part
+CPU_SECONDS, SECONDS = 60, 300  # limits for one case, on a busy machine
+MEMORY = 6 << 30  # bytes of address space, of which DuckDB reserves some
+PARTS = 40  # parts of the long run, so that two processes end at about the same time
+_WORTH_A_START = 200  # the least number of attacks for which a process is started
+_SHOWN = 12  # the most failures of one part that are printed
 Batch = tuple[str, str, range]
 """A kind, a seed, and the numbers of the cases."""
 _ROOT = Path(__file__).parent.parent.parent
@@ -46,7 +45,7 @@ _ROOT = Path(__file__).parent.parent.parent
 @final
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A case that leastnoise didn't withstand."""
+    """A case whose attack succeeded: `why` it is a failure, and the arguments to run it `again`."""
 
     again: str
     why: str
@@ -58,17 +57,17 @@ class Failure:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Guard:
-    """What the tests of one kind call; see the fixture `guard`."""
+    """The interface for tests: run attacks, and fail if one succeeds. See the fixture `guard`."""
 
     request: pytest.FixtureRequest
 
     def quick(self, **counts: int) -> None:
-        """Try the cases that were found once and mended, then the first few of seed 1, by kind."""
+        """Try the cases that were mended, then the first `counts` cases of seed 1, by kind."""
         mended = [(kind, "mended", range(len(MENDED.get(kind, ())))) for kind in counts]
         self._withstood([*mended, *((kind, "1", range(count)) for kind, count in counts.items())])
 
     def part(self, kind: str, part: int, *, fewer: int = 1) -> None:
-        """Try one part of the long run, by `fewer` times less of a costly kind."""
+        """Try one part of the long run; a costly kind gets `fewer` times less attacks."""
         config = self.request.config
         most = -(-int(str(config.getoption("--attacks"))) // fewer)
         count = -(-most // _made_by(kind))
@@ -90,12 +89,12 @@ class Guard:
 
 
 def _made_by(kind: str) -> int:
-    """Return how many attacks one case of this kind makes."""
+    """The number of attacks in one case of this kind."""
     return getattr(importlib.import_module(f"tests.attacks.test_{kind}"), "IN_ONE", 1)
 
 
 def failed(batches: Sequence[Batch]) -> Iterator[Failure]:
-    """Yield the cases that got through."""
+    """Run the batches in processes, and yield the cases whose attacks succeed."""
     left = [(kind, seed, cases) for kind, seed, cases in batches if cases]
     while left:
         texts = [(kind, seed, str(cases.start), str(cases.stop)) for kind, seed, cases in left]
@@ -114,7 +113,7 @@ def failed(batches: Sequence[Batch]) -> Iterator[Failure]:
 
 
 def _told(line: Any, left: list[Batch]) -> Iterator[Failure]:
-    """Yield the failure that a line tells of, and take the case from those that are left."""
+    """Yield the failure that a line reports, if any, and remove the reported case from `left`."""
     kind, seed, number, why = line
     cases = left[0][2]
     left[:1] = [(kind, seed, range(number + 1, cases.stop))] if number + 1 < cases.stop else []
@@ -131,7 +130,7 @@ def _death(code: int) -> str:
 
 
 def case_of(kind: str, seed: str, number: int) -> Any:
-    """Return the case that these three name."""
+    """The case with this kind, seed and number."""
     if seed == "mended":
         return MENDED[kind][number]
     return importlib.import_module(f"tests.attacks.test_{kind}").draw_case(
@@ -143,14 +142,14 @@ def _tell(report: int, kind: str, seed: str, cases: range) -> None:
     module = importlib.import_module(f"tests.attacks.test_{kind}")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for number in cases:
-        # neither signal is handled: the case that meets one is the process's last
+        # no handler is set for either signal, so the signal ends the process with this case
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
         case = case_of(kind, seed, number)
         why = None
         try:
             module.attack(case)
-        except BaseException as error:  # noqa: BLE001 (whatever comes out is what was looked for)
+        except BaseException as error:  # noqa: BLE001 (any error is a failure of this case)
             frames = traceback.extract_tb(error.__traceback__)
             text = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
             why = f"{type(error).__name__} at {text}: {str(error)[:600]}\n    case: {case!r:.3000}"
@@ -158,10 +157,10 @@ def _tell(report: int, kind: str, seed: str, cases: range) -> None:
 
 
 def main() -> None:
-    """Try one case aloud (kind, seed, number), or batches of them (kind, seed, first, stop, …)."""
+    """Try and print one case (kind, seed, number), or try batches (kind, seed, first, stop, …)."""
     kind, seed, first, *rest = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
-        # nobody's cache, and what is left behind in the temporary folder is seen
+        # an empty cache, and a temporary folder in which files that are left behind can be seen
         os.environ["LEASTNOISE_CACHE"] = os.environ["TMPDIR"] = folder
         tempfile.tempdir = folder
         if not rest:
@@ -171,7 +170,7 @@ def main() -> None:
             return
         report = os.dup(1)
         with open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), 1)  # what commands print
+            os.dup2(nothing.fileno(), 1)  # hides the output of commands
             os.dup2(nothing.fileno(), 2)
         given = sys.argv[1:]
         for kind, seed, start, stop in zip(*(given[i::4] for i in range(4)), strict=True):

@@ -1,7 +1,7 @@
-"""Values that nobody should pass, by the text that spells them; some have a plain twin.
+"""Hostile arguments by name. Some are other spellings of a plain value, their twin.
 
-A value with a twin is another spelling of it: where it is taken, the answer must be that of the
-twin. The others must be refused, or be what they say.
+If a function accepts a value with a twin, its answer must be the answer for the twin. Other values
+must be refused, or treated as what they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 
 class _Sly(int):
-    """An int that lies in comparisons."""
+    """An int whose comparisons are wrong."""
 
     def __lt__(self, other: object) -> bool:
         return False
@@ -45,7 +45,7 @@ class _Loose(float):
 
 
 class _Text(str):
-    """A text that is another one when asked again."""
+    """A text whose str() is another text."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class _Text(str):
 
 
 class _Turning:
-    """An index that grows whenever it is asked for."""
+    """An object whose index grows with each call."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -70,7 +70,7 @@ class _Turning:
 
 
 class _Agreeing:
-    """Equal to all, larger and smaller than all."""
+    """An object that is equal to, larger and smaller than every other object."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -157,15 +157,15 @@ NAMES = (*_SPELLED, *_ALONE)
 
 
 def made(name: str) -> Any:
-    """Return the hostile value called `name`."""
+    """The hostile value with this `name`."""
     return _SPELLED[name][0]() if name in _SPELLED else _ALONE[name]()
 
 
 def has_twin(name: str) -> bool:
-    """Say whether the value is another spelling of a plain one."""
+    """True if the value is another spelling of a plain value."""
     return name in _SPELLED
 
 
 def twin(name: str) -> Any:
-    """Return the plain value that it spells."""
+    """The plain value that the hostile value spells."""
     return _SPELLED[name][1]

@@ -1,9 +1,9 @@
 """Composed δ by direct convolution of privacy losses on a fine lattice, from above and below.
 
-The line is cut into cells. To tell the cells alone is post-processing, so that each cell's two
-masses bound δ from below; where the loss is monotone within a cell, its larger end bounds δ from
-above. Losses are rounded to the lattice, down and up, and summed by Fourier transform, whose error
-of about 1e-16 a mass is in `SLACK`.
+The line is cut into cells. The cell of an output is post-processing of the output, so the two
+masses of each cell bound δ from below. Where the loss is monotone within a cell, its value at the
+larger end bounds δ from above. Losses are rounded to the lattice, down and up, and summed by
+Fourier transform. `SLACK` includes its error of about 1e-16 a mass.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 @final
 @dataclass(frozen=True, kw_only=True)
 class Losses:
-    """Masses under one input, and losses certainly too small and too large; ∞ for a leak."""
+    """The masses of cells under one input, and lower and upper bounds on their losses.
+
+    A loss is ∞ if the cell has mass 0 under the other input.
+    """
 
     masses: Floats
     low: Floats
@@ -38,7 +41,7 @@ class Losses:
 
 
 def of_law(density: Smooth | Steps, shift: Fraction) -> Losses:
-    """Return the losses of one release at one shift."""
+    """The losses of one release at one shift."""
     return _of_steps(density, shift) if isinstance(density, Steps) else _of_smooth(density, shift)
 
 
@@ -63,7 +66,7 @@ def _of_smooth(density: Smooth, shift: Fraction) -> Losses:
 
 
 def _of_steps(density: Steps, shift: Fraction) -> Losses:
-    """Exact: the loss is constant on each piece."""
+    """The exact losses of a step density: the loss is constant on each piece."""
     values = [float(value) for value in density.values()]
     ends = [*(-edge for edge in reversed(density.edges[1:])), *density.edges]
     heights = [*reversed(values), *values]
@@ -85,7 +88,7 @@ def _of_steps(density: Steps, shift: Fraction) -> Losses:
 
 
 def of_points(p: oracles.Parameters, cells: Fraction) -> Losses | None:
-    """Return the losses of noise that falls in steps on a lattice, shifted by so many cells."""
+    """The losses of stepwise noise on a lattice, shifted by `cells`; None for too many points."""
     levels = oracles.steps_of_points(p, _MOST_POINTS)
     if cells.denominator != 1:  # the supports are disjoint
         return Losses(masses=np.ones(1), low=np.array([np.inf]), high=np.array([np.inf]))
@@ -94,27 +97,27 @@ def of_points(p: oracles.Parameters, cells: Fraction) -> Losses | None:
     half, decay = np.array(levels), float(p["decay"])
     steps = np.concatenate([half[:0:-1], half])
     masses = np.exp(-decay * steps)
-    beyond = np.full(int(cells), steps[-1])  # what is so far out counts for nothing
+    beyond = np.full(int(cells), steps[-1])  # the masses out there are negligible
     losses = decay * (np.concatenate([beyond, steps])[: len(steps)] - steps)
     return Losses(masses=masses / masses.sum(), low=losses, high=losses)
 
 
 def composed(parts: Sequence[tuple[Losses, int]], epsilon: float) -> Bounds:
-    """Return bounds on δ(ε) of all releases together."""
+    """Bounds on δ(ε) of all releases together."""
     low = _convolved([(item.masses, item.low, count) for item, count in parts], epsilon, up=False)
     high = _convolved([(item.masses, item.high, count) for item, count in parts], epsilon, up=True)
     return max(0.0, low * (1 - 1e-9) - SLACK), high * (1 + 1e-9) + SLACK
 
 
 def _convolved(parts: Sequence[tuple[Floats, Floats, int]], epsilon: float, *, up: bool) -> float:
-    """Return δ of losses rounded to a lattice, in one direction."""
+    """δ(ε) of the summed losses, each rounded to a lattice: up if `up`, else down."""
     spread = sum(count * _largest(masses, losses) for masses, losses, count in parts)
     step = 2 * max(spread, 1e-9) / (POINTS // 2)
     product, kept = np.ones(POINTS // 2 + 1, dtype=complex), 1.0
     for masses, losses, count in parts:
         finite = np.isfinite(losses)
         places = losses[finite] / step
-        # what is whole but for a rounding stays where it is
+        # a number within rounding of a whole number is taken as whole
         near = np.rint(places)
         rounded = np.where(
             np.abs(places - near) < 1e-6, near, np.ceil(places) if up else np.floor(places)
@@ -136,6 +139,6 @@ def _convolved(parts: Sequence[tuple[Floats, Floats, int]], epsilon: float, *, u
 
 
 def _largest(masses: Floats, losses: Floats) -> float:
-    """Return the largest loss that a mass of any size has."""
+    """The largest finite |loss| of a mass that isn't negligible."""
     counted = np.isfinite(losses) & (masses > 1e-18)
     return float(np.abs(losses[counted]).max(initial=0.0))

@@ -1,9 +1,8 @@
-"""δ of noise for one number by routes of this suite's own: nothing of leastnoise is imported.
+"""δ of noise for one number by independent routes: nothing of leastnoise is imported.
 
-A law is a name, an exact scale and a dictionary of exact parameters, as they stand in a
-certificate. What is returned is δ at one shift or the worst of all shifts, as a pair of floats that
-the truth lies between, as far as plain quadrature can say.
-notation: c = e^ε, H(s) = ∫ (f(x) − c f(x − s))₊ dx.
+A law is a name, an exact scale and a dictionary of exact parameters, as in a certificate. Functions
+return δ at one shift, or the largest δ over all shifts. Bounds are a pair of floats around δ, as
+reliable as plain quadrature. notation: c = e^ε, H(s) = ∫ (f(x) − c f(x − s))₊ dx.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ Bounds = tuple[float, float]
 Parameters = dict[str, Any]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_FALLEN = 110.0  # what is e^−110 of the peak is left out
+_FALLEN = 110.0  # densities below e^−110 of the peak are left out
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-14  # worst seen: 3e-11 of δ, against mpmath
-_SHIFTS = 40  # tried where the longest needn't be the worst
+_SHIFTS = 40  # shifts that are tried if the longest needn't be the worst
 _DIGITS = 40
-_POINTS = 10_000  # of a lattice that is summed over
+_POINTS = 10_000  # most points of a lattice that are summed
 
 
 @final
@@ -41,10 +40,10 @@ class Smooth:
     kinks: tuple[float, ...]
     reach: float
     width: float
-    """Of the narrowest thing in it."""
+    """The width of the narrowest feature of the density."""
     longest_is_worst: bool
     pole: bool = False
-    """Whether the density is unbounded at 0."""
+    """True if the density is unbounded at 0."""
 
 
 @final
@@ -63,12 +62,12 @@ class Steps:
 
 
 def real(number: Fraction) -> Any:
-    """Return `number` in mpmath, at its precision of the moment."""
+    """`number` in mpmath, at the current precision."""
     return mp.mpf(number.numerator) / number.denominator
 
 
 def law(name: str, scale: Fraction, p: Parameters) -> Smooth | Steps:
-    """Return the density of a family, from its published formula."""
+    """The density of a family, from its published formula."""
     return _FAMILIES[name](scale, p)
 
 
@@ -186,7 +185,7 @@ def _levels(end: Fraction, gamma: Fraction) -> tuple[tuple[Fraction, ...], int]:
 
 def _staircase(scale: Fraction, p: Parameters) -> Steps:
     decay, gamma = p["decay"], p.get("gamma", Fraction(1, 2))
-    # without an end: e^−80 of the mass is beyond any digit that is compared
+    # for a law without an end, the mass e^−80 beyond this end is below any digit that is compared
     end = p.get("radius", gamma + math.ceil(80 / decay)) if decay else p["radius"]
     edges, count = _levels(end, gamma)
     return Steps(
@@ -221,7 +220,7 @@ ONE_NUMBER = tuple(_FAMILIES)
 
 
 def worst(density: Smooth | Steps, longest: Fraction, eps: Any) -> Bounds:
-    """Return bounds on the largest H(s) over 0 < s <= longest."""
+    """Bounds on the largest H(s) over 0 < s <= longest."""
     if isinstance(density, Steps):
         largest = max(float(stepped(density, s, eps)) for s in _meets(density, longest))
         return _around(largest)
@@ -246,7 +245,7 @@ def _around(found: float) -> Bounds:
 
 
 def ends_of(density: Smooth, shift: float) -> Floats:
-    """Return where cells of the line begin and end: all kinks of both copies are among them."""
+    """The ends of cells of the line; the kinks of the density and of its shifted copy are ends."""
     kinks = {k + move for k in density.kinks for move in (0.0, shift)}
     low, high = -density.reach, density.reach + shift
     stops = sorted({low, high, *(k for k in kinks if low < k < high)})
@@ -261,7 +260,7 @@ def ends_of(density: Smooth, shift: float) -> Floats:
 
 
 def smooth(density: Smooth, shift: float, epsilon: float) -> float:
-    """Return H(shift) by Gauss' rule on cells that end where the loss passes ε."""
+    """H(shift) by Gauss' rule on cells that end where the loss passes ε."""
     ends = ends_of(density, shift)
     f = density.log_density
 
@@ -291,7 +290,7 @@ def smooth(density: Smooth, shift: float, epsilon: float) -> float:
 
 
 def _meets(density: Steps, longest: Fraction) -> list[Fraction]:
-    """Return the shifts at which edges meet: δ is linear in between."""
+    """The shifts at which edges of both copies coincide; δ is linear between two such shifts."""
     levels = density.values()
     if all(a >= b for a, b in pairwise(levels)):
         return [longest]
@@ -301,7 +300,7 @@ def _meets(density: Steps, longest: Fraction) -> list[Fraction]:
 
 
 def stepped(density: Steps, shift: Fraction, epsilon: Any) -> Any:
-    """Return H(shift) exactly, up to 40 digits; point masses leak all that they hold."""
+    """H(shift) to 40 digits; every point mass adds its whole probability."""
     with mp.workdps(_DIGITS):
         c = mp.exp(epsilon)
         values = density.values()
@@ -326,7 +325,7 @@ def stepped(density: Steps, shift: Fraction, epsilon: Any) -> Any:
 
 
 def steps_of_points(p: Parameters, most: int) -> list[int] | None:
-    """Return how many steps down the points 0, 1, … are, up to e^−80; None if they are too many."""
+    """The levels of the points 0, 1, …, down to e^−80 of the peak; None if they are too many."""
     last = p["core"] + p["cells"] * math.ceil(80 / p["decay"])
     if last > most:
         return None
@@ -335,7 +334,7 @@ def steps_of_points(p: Parameters, most: int) -> list[int] | None:
 
 
 def whole_steps(p: Parameters, step: Fraction, bound: int, epsilon: Any) -> Bounds:
-    """Return δ of P(X = step·k) ∝ e^(−decay·s(|k|)) over whole shifts up to `bound`."""
+    """Bounds on δ of P(X = step·k) ∝ e^(−decay·s(|k|)) at the shift `bound`; s are levels."""
     levels, moved = steps_of_points(p, _POINTS), bound / step
     if (1 / step).denominator != 1:
         return 1.0, 1.0  # the two supports are disjoint
@@ -353,7 +352,7 @@ def whole_steps(p: Parameters, step: Fraction, bound: int, epsilon: Any) -> Boun
 
 
 def whole_numbers(masses: Sequence[int], step: Fraction, bound: int, epsilon: Any) -> float:
-    """Return δ of P(X = step·k) ∝ masses[|k|] over whole shifts up to `bound`."""
+    """The largest δ of P(X = step·k) ∝ masses[|k|] over whole shifts up to `bound`."""
     with mp.workdps(_DIGITS):
         c, total = mp.exp(epsilon), 2 * sum(masses) - masses[0]
         worst_found = mp.mpf(0)

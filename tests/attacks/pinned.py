@@ -1,7 +1,7 @@
-"""Cases that got through once, by kind, as `draw_case` gives them.
+"""Cases whose attacks succeeded once, by kind, in the form of `draw_case`.
 
-A case that is found goes to DISHONEST first: `test_pinned` then says so until it is mended, and
-moves to MENDED, which every run of the quick part tries before anything else.
+A new case goes to DISHONEST: `test_pinned` reports it until it is mended. A mended case moves to
+MENDED, which every run of the quick part tries first.
 """
 
 from __future__ import annotations
@@ -71,4 +71,4 @@ MENDED: dict[str, tuple[Any, ...]] = {
 }
 
 DISHONEST: dict[str, tuple[Any, ...]] = {}
-"""Meant to be empty."""
+"""Cases that still succeed; it should be empty."""

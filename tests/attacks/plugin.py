@@ -1,4 +1,4 @@
-"""How many attacks are made, and how many were: one line a kind at the end of a run."""
+"""Options for the number of attacks, and a line per kind with its attacks at the end of a run."""
 
 from __future__ import annotations
 

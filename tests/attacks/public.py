@@ -1,6 +1,6 @@
-"""The public functions, found by looking; and arguments with which they work, by their names.
+"""The public functions, listed from the package, and valid arguments by the names of parameters.
 
-What is new is found too: a parameter whose name isn't known here gets a hostile value always.
+New functions are listed, too. A parameter whose name isn't known here always gets a hostile value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 import leastnoise as ln
 from leastnoise import interop
-from leastnoise.accounting import conversions  # docs/accounting.md tells of it
+from leastnoise.accounting import conversions  # public: docs/accounting.md documents it
 
 _HOMES = {"ln": ln, "interop": interop, "conversions": conversions}
 _CSV = "person,x\n" + "".join(f"{i // 2},{i % 5}\n" for i in range(20))
@@ -33,7 +33,7 @@ output = { path = "out", format = "csv" }
 
 @cache
 def targets() -> tuple[str, ...]:
-    """Return the names of all public functions, constructors and methods."""
+    """The names of all public functions, constructors and methods."""
     results: list[str] = []
     for home, module, names in (
         ("ln", ln, dir(ln)),
@@ -54,7 +54,7 @@ def targets() -> tuple[str, ...]:
     return tuple(results)
 
 
-# What is returned and never made by hand; a method that takes what isn't public.
+# Classes that users get as results and never construct, and a method with a private argument.
 RESULTS = (
     "Account",
     "Audit",
@@ -90,7 +90,7 @@ def _methods(kind: type) -> list[str]:
 
 
 def parameters(target: str) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a target by name, without making what it is a method of."""
+    """The parameters of a target by name; no object is made for a method."""
     home, name, *rest = target.split(".")
     value = getattr(_HOMES[home], name)
     if not rest:
@@ -101,7 +101,7 @@ def parameters(target: str) -> dict[str, inspect.Parameter]:
 
 
 def found(target: str) -> tuple[Callable[..., Any], inspect.Signature]:
-    """Return the function that a target names, a method bound to an object that works."""
+    """The function that a target names, and its signature; a method is bound to a valid object."""
     home, name, *rest = target.split(".")
     value = getattr(_HOMES[home], name)
     if rest:
@@ -111,14 +111,14 @@ def found(target: str) -> tuple[Callable[..., Any], inspect.Signature]:
 
 
 def instance(name: str, kind: type) -> Any:
-    """Return an object of a public class."""
+    """A valid object of a public class."""
     if name in _INSTANCES:
         return _INSTANCES[name]()
     return kind(**arguments(inspect.signature(kind), {}))
 
 
 def arguments(signature: inspect.Signature, given: dict[str, Any]) -> dict[str, Any]:
-    """Return `given`, and for what must be given besides a value that works."""
+    """The arguments `given`, and a valid value for every other required parameter."""
     wanted = {
         name: good(name, str(item.annotation))
         for name, item in signature.parameters.items()
@@ -128,12 +128,12 @@ def arguments(signature: inspect.Signature, given: dict[str, Any]) -> dict[str, 
 
 
 def knows(name: str, annotation: str) -> bool:
-    """Say whether there is a value that works for a parameter of this name and type."""
+    """True if a valid value is known for a parameter of this name and type."""
     return annotation in _BY_TYPE or name in _GOOD
 
 
 def good(name: str, annotation: str = "") -> Any:
-    """Return a value that works for a parameter of this name and type; None if none is known."""
+    """A valid value for a parameter of this name and type; None if no value is known."""
     value = _BY_TYPE.get(annotation, _GOOD.get(name))
     value = value() if callable(value) else value
     return Fraction(value) if annotation == "Fraction" and isinstance(value, str) else value
@@ -141,13 +141,13 @@ def good(name: str, annotation: str = "") -> Any:
 
 @cache
 def mechanism() -> ln.Mechanism:
-    """Return proved Laplace noise."""
+    """Proved Laplace noise for one number."""
     return ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1))
 
 
 @cache
 def lower_bound() -> Any:
-    """Return a proved lower bound on the loss of noise for one number, by a linear program."""
+    """A proved lower bound on the loss of noise for one number, by a linear program."""
     comparison = ln.compare(
         epsilon=1, delta="1e-3", sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=1
     )

@@ -1,4 +1,4 @@
-"""Small releases whose plans are made once, since finding noise is not what is attacked here."""
+"""Small releases whose plans are cached, since the search for noise isn't attacked here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _plans: dict[str, Any] = {}
 
 
 def account(path: Path, epsilon: str, *, rule: str = "sums") -> ln.Ledger:
-    """Return a new ledger with one account, of persons."""
+    """A new ledger with one account, whose unit is a person."""
     ledger = ln.Ledger(path)
     ledger.open_account(
         "a", unit="person", budget=ln.Budget(epsilon=epsilon, delta="0.001"), rule=rule
@@ -22,9 +22,9 @@ def account(path: Path, epsilon: str, *, rule: str = "sums") -> ln.Ledger:
 
 
 def plan_once() -> None:
-    """Make a plan once for all releases of this process that ask for the same.
+    """Cache plans: releases of this process with equal queries and limits share a plan.
 
-    This wraps what a release calls; noise, charge and publication stay as they are.
+    This replaces the function that plans a release; noise, charge and publication stay unchanged.
     """
 
     def planned(layout: Any, progress: Any = None) -> Any:

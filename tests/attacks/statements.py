@@ -1,4 +1,4 @@
-"""What a certificate says, read by this suite, and whether it is true by its oracles."""
+"""Check the statements of certificates with the oracles of this suite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.attacks.oracles import Bounds
 
 Record = dict[str, Any]
 
-_MOST = 400  # releases that are convolved here
+_MOST = 400  # the most releases that are convolved
 _NOT_FOUND: Bounds = (0.0, 1.0)
 _UNIMODAL = (
     "gaussian",
@@ -27,7 +27,7 @@ _UNIMODAL = (
 
 
 def check(record: Record) -> None:
-    """Raise AssertionError if a certificate, of one release or of a plan, states what is false."""
+    """Raise AssertionError if a certificate of a release or of a plan states something false."""
     if record["kind"] == "plan-certificate":
         _check_plan(record)
         return
@@ -47,7 +47,7 @@ def check(record: Record) -> None:
 
 
 def _check_tree(record: Record) -> None:
-    """One release: it is purely private, and no sum of losses is looked at."""
+    """Check noise on a tree: one release must be purely private. Compositions aren't checked."""
     if record["compositions"] == 1 and truth.number(record["sampling_rate"]) == 1:
         least = trees.least_epsilon(record["noise"], record["sensitivity"], record["dimension"])
         epsilon = truth.number(record["epsilon"])
@@ -56,7 +56,10 @@ def _check_tree(record: Record) -> None:
 
 
 def _check_body(record: Record) -> None:
-    """One release by its own law; of several this suite knows nothing."""
+    """Check one release of noise in the shape of a body.
+
+    Compositions and samples aren't checked.
+    """
     if record["compositions"] > 1 or truth.number(record["sampling_rate"]) != 1:
         return
     epsilon = float(truth.number(record["epsilon"]))
@@ -64,7 +67,7 @@ def _check_body(record: Record) -> None:
         low, least = bodies.leak(
             record["noise"], record["sensitivity"], record["dimension"], epsilon
         )
-    except NotImplementedError:  # a body that isn't known here
+    except NotImplementedError:  # `bodies` doesn't know this body
         return
     _check_most(low, record)
     if not truth.number(record["delta"]) or not truth.number(record["delta_interval"][1]):
@@ -102,7 +105,7 @@ def _parts(record: Record) -> list[Part]:
 
 
 def delta(record: Record, epsilon: Fraction) -> Bounds:
-    """Return bounds on δ(ε) of all that a certificate is about, (0, 1) where that isn't known."""
+    """Bounds on δ(ε) of all releases of a certificate; (0, 1) if the oracles can't tell."""
     rate = str(truth.number(record["sampling_rate"]))
     (part,) = _parts(record)
     name, dimension, scale, parameters, length, count = part
@@ -148,7 +151,7 @@ def _together(parts: list[Part], epsilon: Fraction) -> Bounds:
 
 
 def _length(sensitivity: Record, geometry: Record | None, name: str, dimension: int) -> float:
-    """Return how far one person moves what the noise is added to, in the family's norm."""
+    """The largest change by one person of the vector with noise, in the family's norm."""
     kind = sensitivity["kind"]
     if kind in ("l1", "l2", "integer"):
         return float(truth.number(sensitivity["bound"]))

@@ -1,7 +1,7 @@
-"""Streams of files, one for each release of a series, and how far a unit moves all its releases.
+"""Streams of files, one for each release of a series, and the change of all releases by one unit.
 
-Each file is another one: rows come late, disappear, come back, and are edited. Persons have more
-rows than count. Only the number of a row and its week stay as they are.
+Files differ: rows come late, disappear, come back, and are edited. Persons have more rows than the
+limits admit. Only the number of a row and its week never change.
 """
 
 from __future__ import annotations
@@ -64,14 +64,17 @@ def draw_files(draw: Random) -> Files:
 
 
 def _draw_places(draw: Random) -> list[str]:
-    """The places of a person's rows of a week: often the same in all, so that fractions add up."""
+    """The places of a person's rows of a week.
+
+    Often weeks have the same places: fractions add up.
+    """
     if draw.random() < 0.5:
         return PLACES * 3
     return [draw.choice(PLACES) for _ in range(draw.randrange(8))]
 
 
 def _edit(draw: Random, row: Row) -> Row:
-    """The row as a file shows it: now and then of another person, or in another place or none."""
+    """The row in one file: sometimes with another person, with another place or without a place."""
     number, person, week, index = row
     if draw.random() < 0.1:
         person = draw.randrange(PERSONS)
@@ -108,7 +111,7 @@ class Counters:
         self._stack.close()
 
     def count(self, files: Files) -> Stream:
-        """The counts of each release, from the file that is there then."""
+        """The counts of each release, from its file among `files`."""
         stream: Stream = []
         for release, (engine, rows) in enumerate(zip(self._engines, files, strict=True), start=1):
             if rows != self._files[release - 1]:
@@ -125,7 +128,7 @@ class Counters:
 
 
 def shift_of(first: Stream, second: Stream) -> dict[int, float]:
-    """How far each release moves, in l1; only releases that move."""
+    """The l1 distance of each release between two streams; only releases that differ."""
     sizes = {
         release: sum(abs(a - b) for a, b in zip(before, after, strict=True))
         for release, (before, after) in enumerate(zip(first, second, strict=True), start=1)

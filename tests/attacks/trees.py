@@ -1,4 +1,4 @@
-"""Noise on the cells of a tree: what single shifts prove its pure ε to be at least."""
+"""Noise on the cells of a tree: a lower bound on its pure ε, from single shifts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAMILY = "agreeing"
 
 
 def least_epsilon(noise: Record, sensitivity: Record, dimension: int) -> Fraction:
-    """Return a loss that is met: where all sums that a shift moves have its sign."""
+    """The largest loss of some shifts, at outputs where every moved sum has the shift's sign."""
     law = noise["parameters"]
     shares = [truth.number(share) for share in law["shares"]]
     moved = [_cost(shift, law["branches"], shares) for shift in _shifts(sensitivity, dimension)]
@@ -22,7 +22,7 @@ def least_epsilon(noise: Record, sensitivity: Record, dimension: int) -> Fractio
 
 
 def _shifts(sensitivity: Record, dimension: int) -> list[list[int]]:
-    """Return some that a unit makes."""
+    """Some shifts that a unit can cause."""
     bound = int(truth.number(sensitivity["bound"]))
     most = sensitivity.get("l0", 1)
     first = [bound if i < most else 0 for i in range(dimension)]
@@ -32,9 +32,9 @@ def _shifts(sensitivity: Record, dimension: int) -> list[list[int]]:
 
 
 def _cost(shift: list[int], branches: list[int], shares: list[Fraction]) -> Fraction:
-    """Return Σ_v w_v|s_v| of all nodes, from the cells up.
+    """The cost Σ_v w_v|s_v| over all nodes v, computed from the cells upwards.
 
-    `branches` have a number for each level, or for each node with children, level by level.
+    `branches` has a number for each level, or for each node with children, level by level.
     """
     children = list(branches)
     if len(branches) == len(shares) - 1:
@@ -44,7 +44,7 @@ def _cost(shift: list[int], branches: list[int], shares: list[Fraction]) -> Frac
     value = shares[-1] * sum(map(abs, sums))
     for share in shares[-2::-1]:
         parents: list[int] = []
-        while sums:  # the last node of what is left has the last cells
+        while sums:  # the last remaining node has the last cells
             last = children.pop()
             parents.insert(0, sum(sums[-last:]))
             del sums[-last:]

@@ -1,4 +1,4 @@
-"""Whether a statement about noise is true: the oracles by a family's name."""
+"""The true δ of noise, by the oracle for each family's name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KNOWN = {*oracles.ONE_NUMBER, *vectors.VECTORS, *LATTICES}
 def delta(
     name: str, d: int, scale: Fraction, p: Parameters, *, length: Fraction, eps: Any
 ) -> Bounds:
-    """Return bounds on δ(ε) of one release with shifts up to `length` in the family's norm.
+    """Bounds on δ(ε) of one release for shifts up to `length` in the family's norm.
 
-    `eps` is a float, or a number of mpmath where it counts that it is exact.
+    `eps` is a float, or a number of mpmath if its exact value matters.
     """
     if name == "gaussian":
         result = vectors.gaussian(length / scale, eps)
@@ -39,10 +39,11 @@ def delta(
 
 
 def sampled(at: Callable[[Any], Bounds], epsilon: str, rate: str) -> Bounds:
-    """Return bounds on δ(ε) where each record is in the sample with probability `rate`.
+    """Bounds on δ(ε) for Poisson samples of the `rate` q; `at` bounds δ of the whole data.
 
-    A record removed: ∫((1 − q)f + q f_s − c f)₊ = q H at e^ε′ = (c − 1 + q)/q. One added:
-    ∫(f − c((1 − q)f + q f_s))₊ = s H at e^ε″ = c q/s with s = 1 − c(1 − q), if that is positive.
+    For a removed record ∫((1 − q)f + q f_s − c f)₊ = q H at e^ε′ = (c − 1 + q)/q. For an added
+    record ∫(f − c((1 − q)f + q f_s))₊ = s H at e^ε″ = c q/s with s = 1 − c(1 − q), if s is
+    positive.
     """
     with mp.workdps(40):
         eps, q = oracles.real(Fraction(epsilon)), oracles.real(Fraction(rate))
@@ -58,12 +59,12 @@ def sampled(at: Callable[[Any], Bounds], epsilon: str, rate: str) -> Bounds:
 
 
 def parameters(record: dict[str, Any]) -> Parameters:
-    """Return the parameters of a law as exact numbers, from the texts of a certificate."""
+    """The parameters of a law as exact numbers, from the texts of a certificate."""
     return {name: number(value) for name, value in record.items()}
 
 
 def number(value: Any) -> Any:
-    """Return what a text, or a list, in a certificate spells."""
+    """The number that a text in a certificate states; a list becomes a tuple."""
     if isinstance(value, str):
         return Fraction(float.fromhex(value)) if "0x" in value else Fraction(value)
     return tuple(value) if isinstance(value, list) else value

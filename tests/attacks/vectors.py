@@ -1,4 +1,4 @@
-"""δ of noise for a vector, by routes of this suite's own; see `oracles`.
+"""δ of noise for a vector, by independent routes; see `oracles`.
 
 notation: r = ‖x‖, Δ the length of the shift v; ξ = (‖x‖ + ‖x − v‖)/Δ, η = (‖x‖ − ‖x − v‖)/Δ are
 the elliptic coordinates about both centres.
@@ -24,14 +24,14 @@ VECTORS = ("l2", "spherical-staircase", "optimal-radial", "generalized-gamma")
 
 
 def gaussian(mu: float | Fraction, epsilon: Any) -> float:
-    """Return Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = Δ/σ, to 60 digits less what cancels."""
+    """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = Δ/σ, with 60 digits before cancellation."""
     with mp.workdps(60):
         size, at = oracles.real(Fraction(mu)), mp.mpf(epsilon)
         return float(mp.ncdf(size / 2 - at / size) - mp.exp(at) * mp.ncdf(-size / 2 - at / size))
 
 
 def laplace(ratio: Fraction, epsilon: Any) -> float:
-    """Return 1 − e^((ε − Δ/b)/2), or 0."""
+    """1 − e^((ε − Δ/b)/2), or 0 if that is negative."""
     with mp.workdps(60):
         return max(0.0, float(-mp.expm1((mp.mpf(epsilon) - oracles.real(ratio)) / 2)))
 
@@ -39,7 +39,7 @@ def laplace(ratio: Fraction, epsilon: Any) -> float:
 def worst(
     name: str, d: int, scale: Fraction, p: Parameters, *, length: Fraction, epsilon: Any
 ) -> Bounds:
-    """Return bounds on δ of a spherical law at the shift `length`, which is the worst."""
+    """Bounds on δ of a spherical law at the shift `length`, which is the worst shift."""
     eps = float(epsilon)
     if name == "l2":
         result, slack = _spherical_laplace(d, float(length / scale), eps), 1e-8
@@ -52,13 +52,16 @@ def worst(
 
 
 def losses(d: int, ratio: float, ends: Floats) -> Floats:
-    """Return P(loss <= end) cell by cell under x for the l2 mechanism: the loss is −ηΔ/σ."""
+    """For the l2 mechanism, the probability of a loss within each cell between the `ends`.
+
+    The loss is −ηΔ/σ.
+    """
     eta = -np.asarray(ends)[::-1] / ratio  # from −1 to 1
     return np.array([_eta_mass(d, ratio, a, b, epsilon=math.inf) for a, b in pairwise(eta)])[::-1]
 
 
 def _spherical_laplace(d: int, ratio: float, epsilon: float) -> float:
-    """∫ over η < −εσ/Δ; the integral over ξ is a Bessel function of the second kind."""
+    """δ as an integral over η < −εσ/Δ; the integral over ξ is a Bessel function of second kind."""
     end = -epsilon / ratio
     return 0.0 if end <= -1 else _eta_mass(d, ratio, -1.0, end, epsilon=epsilon)
 
@@ -83,12 +86,12 @@ def _eta_mass(d: int, ratio: float, low: float, high: float, *, epsilon: float) 
 
 
 def _log_sphere(d: int) -> float:
-    """Ln of the area of the unit sphere in R^d."""
+    """The logarithm of the area of the unit sphere in R^d."""
     return math.log(2) + d / 2 * math.log(math.pi) - float(gammaln(d / 2))
 
 
 def _generalized_gamma(d: int, ratio: float, p: Parameters, epsilon: float) -> float:
-    """Radius by radius: the cosine at which the loss passes ε, and what lies beyond it."""
+    """δ as an integral over the radius, of the probability that the cosine gives a loss above ε."""
     alpha, power = float(p["alpha"]), float(p["p"])
     kappa = d - 1 - alpha
     # in u = P(R <= r) for small r, where the density may have a pole, and in r beyond
@@ -98,7 +101,7 @@ def _generalized_gamma(d: int, ratio: float, p: Parameters, epsilon: float) -> f
     def log_g(s: Floats) -> Floats:
         return -kappa * np.log(np.maximum(s, 1e-300)) - s**power
 
-    # where the cosine gets to an end, what lies beyond it begins like a root
+    # near radii where that cosine reaches ±1, the probability grows like a square root
     for sign in (1, -1):
         at = _passes(lambda r, sign=sign: log_g(r) - log_g(abs(r + sign * ratio)) - epsilon, ends)
         for by in np.geomspace(1e-12, 0.1, 24):
@@ -132,7 +135,7 @@ def _generalized_gamma(d: int, ratio: float, p: Parameters, epsilon: float) -> f
 
 
 def _passes(f: Callable[[Floats], Floats], ends: Floats) -> Floats:
-    """Return where f passes through 0 between the first of `ends` and the last."""
+    """The zeros of f between the first and the last of `ends`, where f changes its sign."""
     grid = np.unique(np.concatenate([ends, np.linspace(ends[0], ends[-1], 20_000)]))
     positive = f(grid) > 0
     at = np.nonzero(positive[1:] != positive[:-1])[0]
@@ -157,7 +160,7 @@ def _shells(name: str, p: Parameters) -> tuple[list[float], list[float]]:
 def _shelled(
     d: int, edges: Sequence[float], heights: Sequence[float], *, length: float, epsilon: float
 ) -> float:
-    """Σ over pairs of shells of (h_i − c h_j)₊ times the volume that they share."""
+    """δ of a step density: Σ over pairs of shells of (h_i − c h_j)₊ times the volume they share."""
     n, c = len(edges), math.exp(epsilon)
     shared = np.zeros((n + 1, n + 2))  # balls of radius 0 first; column n + 1: all of space
     for i, a in enumerate(edges, start=1):
@@ -172,7 +175,7 @@ def _shelled(
 
 
 def _two_balls(d: int, a: float, b: float, s: float) -> float:
-    """The volume that two balls share, over that of the unit ball."""
+    """The volume that two balls share, divided by the volume of the unit ball."""
     if s >= a + b:
         return 0.0
     if s <= abs(a - b):
@@ -187,12 +190,12 @@ def _cap(d: int, radius: float, at: float) -> float:
 
 
 def longest(record: dict[str, Any], image: Any) -> float:
-    """Return the largest ‖W v‖₂ over the corners of a set of shifts, by trying all of them."""
+    """The largest ‖W v‖₂ over the corners of a set of shifts, by trying all corners."""
     return max(float(np.linalg.norm(image(np.array(v)))) for v in corners(record))
 
 
 def corners(record: dict[str, Any]) -> list[list[float]]:
-    """Return the corners of a stated set of shifts, small enough to be listed."""
+    """The corners of a stated set of shifts, which must be small."""
     if record["kind"] == "vertices":
         return [[float(_number(v)) for v in point] for point in record["points"]]
     d, most, b = record["dimension"], record["max_nonzero"], float(_number(record["bound"]))

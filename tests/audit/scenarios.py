@@ -1,7 +1,7 @@
-"""Mechanisms that break one claim each, and which detector has to see it.
+"""Mechanisms that each break one claim, and the detector that has to find it.
 
-Their randomness is seeded, so that every count is the same in each run, but fresh in each call and
-each process: what breaks a claim is the one thing that is said to.
+Their randomness is seeded, so that every count is the same in each run. It is fresh in each call
+and each process, so that a mechanism breaks no other claim.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OWN = os.getpid()
 
 @final
 class Fresh:
-    """Seeds that are new in each call, and in a forked child or a new process others."""
+    """Seeds that are new in each call. A forked child or a new process gets other seeds."""
 
     def __init__(self, seed: int) -> None:
         self._calls = count(seed * 10_000)
@@ -52,7 +52,7 @@ class Scenario:
     inputs: tuple[Any, Any] = (0.0, 1.0)
     draws: int = 10**6
     also: tuple[str, ...] = ()
-    """Detectors that see it too."""
+    """Other detectors that find the violation, too."""
 
 
 @cache
@@ -61,7 +61,7 @@ def gaussian() -> ln.Mechanism:
 
 
 def normal(count: int, entropy: InsecureSeededEntropy, share: Fraction = Fraction(1)) -> Any:
-    """Exact noise of the calibrated Gaussian, `share` of its scale."""
+    """Exact draws of Gaussian noise with `share` of the calibrated scale."""
     noise = ln.noise.Gaussian(scale=gaussian().noise.scale * share, dimension=count)
     return add_noise(noise, gaussian().grid, np.zeros(count), entropy=entropy)
 
@@ -89,7 +89,7 @@ def _float_normal(fresh: Fresh) -> Callable[[float, int], Any]:
 
 
 def _understated(fresh: Fresh) -> Callable[[list[float], int], Any]:
-    """Of datasets, whose sum moves by 1.1 where 1 is claimed."""
+    """A mechanism of datasets: their sum moves by 1.1, but 1 is claimed."""
     noise = gaussian().noise.scale
     return lambda rows, n: add_noise(
         ln.noise.Gaussian(scale=noise, dimension=n), gaussian().grid, np.full(n, sum(rows)),
@@ -114,7 +114,7 @@ def _negated_in_next_draw(fresh: Fresh) -> Callable[[float, int], Any]:
 
 
 def _drifting(fresh: Fresh) -> Callable[[float, int], Any]:
-    """Each draw shares a part of its noise with the next; their law is right."""
+    """A mechanism whose draws have the right law, but are correlated with the next draw."""
 
     def mechanism(value: float, n: int) -> Any:
         noise = normal(n + 1, fresh.entropy())
@@ -125,13 +125,13 @@ def _drifting(fresh: Fresh) -> Callable[[float, int], Any]:
 
 
 def two_sided_geometric(generator: np.random.Generator, n: int) -> Any:
-    """Whole noise, 0.5-DP for a count."""
+    """Whole-number noise that is 0.5-DP for a count."""
     p = -np.expm1(-0.5)
     return (generator.geometric(p, n) - generator.geometric(p, n)).astype(float)
 
 
 def _state_of_its_own(_: Fresh) -> Callable[[float, int], Any]:
-    """A generator made once, whose state every forked child inherits."""
+    """A mechanism with one generator, whose state every forked child inherits."""
     generator = np.random.default_rng(17)
     return lambda value, n: value + two_sided_geometric(generator, n)
 
@@ -151,7 +151,7 @@ def _seeded_for_each_thread(fresh: Fresh) -> Callable[[float, int], Any]:
 
 
 def _narrow(fresh: Fresh) -> Callable[[float, int], Any]:
-    """Laplace noise of 0.85 times the scale, of which no law is claimed."""
+    """Laplace noise of 0.85 times the scale; no law is claimed for it."""
     noise = Fraction(85, 100)
     return lambda value, n: value + add_noise(
         ln.noise.Laplace(scale=noise, dimension=n), Fraction(1, 2**20), np.zeros(n),
@@ -165,7 +165,7 @@ def _grid_that_moves(fresh: Fresh) -> Callable[[float, int], Any]:
 
 
 def _not_a_number(fresh: Fresh) -> Callable[[float, int], Any]:
-    """NaN now and then, on one input alone."""
+    """A mechanism that sometimes returns NaN, on one input only."""
 
     def mechanism(value: float, n: int) -> Any:
         outputs = value + normal(n, fresh.entropy())

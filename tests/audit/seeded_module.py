@@ -1,4 +1,4 @@
-"""Mechanisms for a process of their own: one seeded where it is imported, one not."""
+"""Mechanisms for a separate process. The import seeds one of them, which is a violation."""
 
 from __future__ import annotations
 

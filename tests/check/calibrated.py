@@ -1,7 +1,7 @@
 """Certificates of ordinary noise at many sensitivities, with bounds that aren't 1.
 
-A square that is mistaken for a product shows at a bound of 3, and "all of them" for "some of them"
-at 2 of 3 queries.
+A checker that confuses a square with a product fails at a bound of 3. A checker that confuses "all
+queries" with "some queries" fails at 2 of 3 queries.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _others() -> Iterator[tuple[str, Sensitivity, int]]:
 
 @cache
 def records() -> dict[str, dict[str, Any]]:
-    """A certificate of each family that applies to a sensitivity, by name."""
+    """The certificates of all families that apply to each sensitivity, by name."""
     known = {}
     for name, sensitivity, dimension in (*_counts(), *_others()):
         for noise, delta in (GAUSSIAN, L2, *PURE, ("geometric", "0"), ("staircase", "0")):
@@ -90,7 +90,7 @@ def records() -> dict[str, dict[str, Any]]:
 
 @cache
 def without_law() -> dict[str, dict[str, Any]]:
-    """Certificates of keys, with the least δ, and of limits."""
+    """Certificates without a noise law, by name: of keys, with the smallest δ, and of limits."""
     parts = (1, 20, 333, 667, 980, 999, 1000)
     known: dict[str, dict[str, Any]] = {}
     for neighbours in NEIGHBOURS:
@@ -126,10 +126,10 @@ def without_law() -> dict[str, dict[str, Any]]:
 
 @cache
 def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
-    """Edits of `without_law` that are false, or true at the limit of what is proved; verdicts."""
+    """Edits of `without_law` and the verdicts on them: false, or true at the edge of a proof."""
     known: dict[str, tuple[dict[str, Any], str]] = {}
     keys = without_law()["keys of 1, add-remove"] | {"epsilon": "20"}
-    for first, last in ((5, 9), (9, 5)):  # chances of a single person, and of the last one missed
+    for first, last in ((5, 9), (9, 5)):  # first: chance with a single person; last: chance to miss
         middle = [1 << 31, CERTAIN - (1 << 31)]
         keys["chances"] = [first, *middle, CERTAIN - last, CERTAIN]
         name = f"chances of {first} and 1 - {last}"
@@ -170,7 +170,7 @@ def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
 
 @cache
 def quantiles() -> dict[str, tuple[dict[str, Any], str]]:
-    """Certificates of chosen quantiles that spend ε exactly, edits of them, and verdicts."""
+    """Certificates of quantiles that spend ε exactly, their edits, and the verdicts, by name."""
     known: dict[str, tuple[dict[str, Any], str]] = {}
     several = ("0.1", "0.2", "0.4", "0.7", "0.95")
     for neighbours in NEIGHBOURS:
@@ -210,7 +210,7 @@ def quantiles() -> dict[str, tuple[dict[str, Any], str]]:
 
 @cache
 def swapped() -> dict[str, dict[str, Any]]:
-    """Certificates with a sensitivity of another kind: some are true, others have no proof."""
+    """Certificates with a replaced sensitivity: some are true, others have no proof."""
 
     def counts(bound: int, most: int, queries: int, **about: Any) -> Sensitivity:
         return ln.CountingQueries(bound=bound, max_nonzero=most, dimension=queries, **about)

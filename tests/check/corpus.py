@@ -1,7 +1,7 @@
-"""Statements and numbers on which the small checker is tried.
+"""Statements and numbers with which the small checker is tested.
 
-The true numbers come from Arb and from the proofs of leastnoise, once, so that a changed copy of
-the checker can be tried in seconds: `python -m benchmarks.check_mutations`.
+The true numbers come from Arb and from the proofs of leastnoise. They are computed once, so that a
+changed copy of the checker is tested in seconds: `python -m benchmarks.check_mutations`.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from tests.check.plans import plans
 GOLDEN = Path(__file__).parent.parent / "golden"
 RELEASE = GOLDEN / "releases/rows"
 EDITS = 12
-"""Edits of each statement, from a seed of its own."""
+"""The number of random edits of each statement; its name is the seed."""
 _NAMED = ("epsilon", "delta", "scale", "bound", "threshold", "reach", "decay", "rates", "rate")
 _FINE = (1 - 1e-7, 1 + 1e-7)
 
 
 @cache
 def statements() -> dict[str, Any]:
-    """Certificates of golden statements, of selections and of golden releases, by name."""
+    """Certificates by name: of golden statements, of selections, and of golden releases."""
     lines = (GOLDEN / "statements.jsonl").read_text().splitlines()
     records = {entry["name"]: entry["record"] for entry in map(json.loads, lines)}
     known = {k: r for k, r in records.items() if r["kind"].endswith("certificate")}
@@ -119,9 +119,9 @@ def exit_codes(checker: Any) -> list[int]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield edits of each statement: tiny ones of its numbers, and random ones.
+    """Yield names and texts of edited statements: tiny changes of numbers, and random edits.
 
-    Of calibrated noise only the scale, which gets too small by 10^-7.
+    In certificates of calibrated noise only the scale is edited: it gets too small by 10^-7.
     """
     for name, record in calibrated.records().items():
         edit = (("noise", "parameters", "scale"), "scale", (_FINE[0], "hex"))
@@ -140,7 +140,10 @@ def texts() -> Iterator[tuple[str, str]]:
 
 @cache
 def truths() -> dict[tuple[str, Fraction, Fraction], tuple[int, int]]:
-    """Values of functions times 2^512, rounded down and up, by Arb at more bits."""
+    """Values of functions times 2^512, rounded down and up, by Arb with more bits.
+
+    The key is the name of a function and its two arguments.
+    """
     halves = [Fraction(n, 2) for n in (-1, 0, 1, 12, 41)]
     ends = ((1, Fraction(1, 2)), (-2, 1), (3, Fraction(1, 4)), (-1, 1), (2, Fraction(3, 4)))
     known: dict[tuple[str, Fraction, Fraction], arb] = {}
@@ -178,7 +181,7 @@ CAPS: dict[Fraction, tuple[Fraction, Fraction]] = {}
 
 @cache
 def laws() -> list[tuple[str, tuple[Any, ...], arb]]:
-    """Arguments of the checker's laws, and the δ that the proofs of leastnoise enclose."""
+    """The names of the checker's laws, arguments, and δ as leastnoise's proofs enclose it."""
     half, unit, third = Fraction(1, 2), Fraction(1), Fraction(1, 3)
     known: list[tuple[str, tuple[Any, ...], arb]] = []
     with ctx.workprec(400):
@@ -236,7 +239,7 @@ def _exactly(checker: Any, ball: Any, truth: Fraction, units: int) -> tuple[bool
 
 
 def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
-    """Yield, for numbers of the checker, if they hold the true ones, and are close to them."""
+    """Yield the name of a computation, and True if the checker's ball is correct and tight."""
     of, values = checker.Ball.of, [Fraction(n, d) for n in (-7, -1, 0, 2, 5) for d in (1, 3, 7)]
     for a in values:
         yield f"of {a}", _exactly(checker, of(a), a, 1)
@@ -276,7 +279,7 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
 
 
 def cases() -> dict[str, Callable[[Any], Any]]:
-    """Functions that return an outcome of a checker, by name: verdicts, and lists of numbers."""
+    """Functions by name that apply a checker to one case; they return a verdict or numbers."""
 
     def check_case(text: str) -> Callable[[Any], Any]:
         return lambda checker: verdict(checker, text)
@@ -309,7 +312,7 @@ def cases() -> dict[str, Callable[[Any], Any]]:
 
 
 def deviations(checker: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the standard deviations of golden laws, to nine digits."""
+    """Yield the name and the checker's standard deviations of each golden law, to nine digits."""
     for name, record in statements().items():
         if record["kind"] == "certificate":
             with contextlib.suppress(checker.Rejected, checker.NotChecked):

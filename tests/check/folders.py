@@ -1,6 +1,6 @@
-"""A golden release with one fact edited at a time, and the verdict on each folder.
+"""Copies of a golden release with one edited fact each, and the verdict on each folder.
 
-All files are sealed again after an edit, so that no other fact is false.
+After an edit the seal gets the new digests of all files, so that no other fact is false.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SDMX = "STRUCTURE,STRUCTURE_ID,ACTION,STATISTIC,STD_DEV\n"
 
 
 def _with(record: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """The record with another value at a path."""
+    """A copy of the record with `value` at `path`."""
     copy = json.loads(json.dumps(record))
     inner = copy
     for key in path[:-1]:
@@ -34,7 +34,7 @@ def _with(record: Any, path: tuple[Any, ...], value: Any) -> Any:
 def _folder(
     *changes: tuple[str, tuple[Any, ...], Any], table: str = TABLE, text: str | None = None
 ) -> Files:
-    """The release's files after edits of its records, and with another table, sealed again."""
+    """The release's files after edits of records and of the table, with a new seal."""
     files = {path.name: path.read_bytes() for path in ROWS.iterdir()}
     content = files.pop(TABLE)
     files[table] = content if text is None else text.encode()
@@ -51,14 +51,14 @@ def _folder(
 
 
 def _sealed(files: Files) -> Files:
-    """The files, and a seal that has their digests."""
+    """The files with a new seal that has their digests."""
     digests = {n: hashlib.sha256(c).hexdigest() for n, c in files.items() if n != SEAL}
     seal = json.loads(files[SEAL]) | {"files": digests}
     return files | {SEAL: json.dumps(seal).encode()}
 
 
 def _laplace(std: float, **part: Any) -> Files:
-    """The folder with Laplace noise on 4 numbers; the plan's part has other fields `part`."""
+    """The folder with Laplace noise on 4 numbers; `part` replaces fields of the plan's part."""
     lines = (ROWS.parent.parent / "statements.jsonl").read_text().splitlines()
     record = next(e["record"] for e in map(json.loads, lines) if e["name"] == "laplace")
     law = {"noise": "laplace", "scale": record["noise"]["parameters"]["scale"]}
@@ -74,7 +74,7 @@ def _laplace(std: float, **part: Any) -> Files:
 
 
 def _twice(std: float) -> Files:
-    """The folder whose plan has the part twice, as two statistics with noise of their own."""
+    """The folder whose plan has the part twice, as two statistics with separate noise."""
     part = json.loads((ROWS / PLAN).read_text())["noisy_parts"][0]
     part["errors"][0]["std"] = std
     return _folder((PLAN, ("noisy_parts",), [part, part]))
@@ -87,7 +87,7 @@ def _series(planned: Any, *index: Any) -> Files:
 
 @cache
 def folders() -> dict[str, tuple[Files, str]]:
-    """Folders and the verdicts on them, by name."""
+    """Folders and the verdicts on them, by a description of the edit."""
     part, csv = ("noisy_parts", 0), "region,count,{}\nn,1,{}\ns,0,{}\n"
     proved = {
         "as it was": _folder(),
@@ -188,7 +188,7 @@ _WRONG = (None, True, 0, 1.5, "", "x", [], ["x"], {})
 def wrong_types(name: str) -> dict[str, Files]:
     """A golden release with values of several types in each field of its plan and certificate.
 
-    Of the items of a list, only the first with a field is edited.
+    In a list of records, only the first record with a field is edited.
     """
     files = {path.name: path.read_bytes() for path in (ROWS.parent / name).iterdir()}
     known = {}

@@ -12,11 +12,11 @@ from leastnoise.report import check_page
 SCRIPTS = [Path(check_page.__file__).with_name(name) for name in ("exact.js", "check.js")]
 _RUN = Path(__file__).with_name("checks.js")
 Verdict = tuple[int, list[str], list[str]]
-"""The exit code, the lines printed, and the ends of each δ that was proved."""
+"""The exit code, the printed lines, and the ends of the interval of each proved δ."""
 
 
 def verdicts(cases: list[dict[str, bytes]]) -> list[Verdict]:
-    """The verdict on each folder, a dictionary of its files; a single file is a certificate."""
+    """The verdict on each case, a dictionary of a folder's files, or of a single certificate."""
     lines = [
         json.dumps([(name, base64.b64encode(content).decode()) for name, content in case.items()])
         for case in cases

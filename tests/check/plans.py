@@ -1,4 +1,4 @@
-"""Plans of two draws at the edge of what they promise, and the verdicts on them."""
+"""Plans of two draws whose budget is exactly enough or slightly too small, and the verdicts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _plan(rule: str, *claims: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 @cache
 def plans() -> dict[str, tuple[dict[str, Any], str]]:
-    """Plans and verdicts, by name."""
+    """Plans and the verdicts on them, by name."""
     gaussian, laplace, twice = _draw("gaussian"), _draw("laplace"), _draw("gaussian", 2)
     there, replaced = ({"neighbours": about} for about in ("add-remove", "replace-one"))
     keys = calibrated.without_law()["keys of 1, add-remove"]

@@ -1,8 +1,8 @@
-"""The program as a shell sees it: stdout, stderr and exit code of a process of its own.
+"""The program as a shell sees it: stdout, stderr and exit code of a separate process.
 
-Each process is forked from one that has imported all that a command may need, which is most of
-what starting it anew would take. It ends as Python does, except that these modules are not taken
-apart, which would take a second. `PROGRAM` is the file that a shell would start.
+Each process is forked from a process that has imported all modules that a command may need, because
+these imports take most of the time of a start. It ends as Python does, except that modules are not
+torn down, which would take a second. `PROGRAM` is the file that a shell would start.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(status), took.ru_utime + took.ru_stime, flush=True)
 """
 processor_seconds = 0.0
-"""What all commands took until now: they are no children of this process."""
+"""The processor time of all commands until now. They are no children of this process."""
 
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """The process that forks; it ends with this one, which holds the other end of its stdin."""
+    """Start the process that forks. It ends with this process, which holds the end of its stdin."""
     return subprocess.Popen(
         [sys.executable, "-c", _SERVER],
         stdin=subprocess.PIPE,
@@ -84,7 +84,7 @@ def run(
 def run_in_terminal(
     *arguments: str, cwd: Path | None = None, columns: int = 80
 ) -> subprocess.CompletedProcess[str]:
-    """Run the program with stdout and stderr on a terminal each, `columns` wide."""
+    """Run the program with stdout and stderr on two terminals, `columns` wide."""
     with Terminal(columns) as out, Terminal(columns) as err:
         environment = {"COLUMNS": None, "TERM": "xterm"}
         code = _ask(arguments, cwd, environment, out.name, err.name)
@@ -103,13 +103,13 @@ def _ask(
     asked = [arguments, str(cwd or Path.cwd()), environment, *streams]
     print(json.dumps(asked), file=server.stdin, flush=True)
     code, took = server.stdout.readline().split()
-    global processor_seconds  # noqa: PLW0603 (as the operating system counts those of children)
+    global processor_seconds  # noqa: PLW0603 (a total, as the operating system keeps it for children)
     processor_seconds += float(took)
     return int(code)
 
 
 class Terminal:
-    """A terminal that a program can write to; what it writes is kept."""
+    """A terminal that a program can write to; it keeps the output."""
 
     def __init__(self, columns: int) -> None:
         self._own, self.theirs = os.openpty()
@@ -128,11 +128,11 @@ class Terminal:
 
     @property
     def so_far(self) -> str:
-        """What was written until now."""
+        """The output until now."""
         return b"".join(self._seen).decode(errors="replace")
 
     def text(self) -> str:
-        """Return all that was written, once the program has ended."""
+        """The whole output, after the program has ended."""
         self._close()
         return b"".join(self._seen).decode().replace("\r\n", "\n")
 
@@ -143,7 +143,7 @@ class Terminal:
         self._reader.join()
 
     def _read(self) -> None:
-        with suppress(OSError):  # how Linux says that nobody writes any more
+        with suppress(OSError):  # Linux raises it at the end of the output
             while text := os.read(self._own, 65536):
                 self._seen.append(text)
 

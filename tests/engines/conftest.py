@@ -28,5 +28,5 @@ def session(_started: tuple[Any, str]) -> Any:
 
 @pytest.fixture(scope="session")
 def engine(_started: tuple[Any, str]) -> str:
-    """What a spec calls that session."""
+    """The engine's name in a spec that uses this session."""
     return _started[1]

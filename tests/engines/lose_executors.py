@@ -1,7 +1,8 @@
-"""A release on a cluster of two executors that are killed on the way; says what came of it.
+"""A script: a release on a cluster whose two executors are killed during it.
 
-Run as a script, since a process has one Spark: FOLDER, and WHEN they are killed, "while reading" or
-"after a checkpoint". Prints the integers before noise, or the name of the error.
+It is a script because a process has one Spark. Its arguments are FOLDER and WHEN the executors are
+killed, "while reading" or "after a checkpoint". It prints the integers before noise, or the name of
+the error.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ RAW: dict[str, Any] = {
 
 
 def killer(session: Any) -> list[str]:
-    """The command that kills every executor of the session, which are children of its JVM."""
+    """The command that kills all executors of the session; they are children of its JVM."""
     jvm = session.sparkContext._gateway.proc.pid
     return ["pkill", "-9", "-P", str(jvm), "-f", EXECUTORS]
 
 
 def killing(session: Any, folder: Path) -> Any:
-    """A function of a column that kills every executor the first time that it is asked."""
+    """A function for a column. It returns its value, and its first call kills all executors."""
     marker, command = str(folder / "killed"), killer(session)
 
     def same(value: int) -> int:

@@ -1,7 +1,7 @@
-"""A vector's release on two executors that are killed on the way; says what came of it.
+"""A script: the release of a vector on two executors that are killed during it.
 
-Run as a script, since a process has one Spark: FOLDER. Prints the positions and values that are
-read, twice.
+It is a script because a process has one Spark. Its argument is FOLDER. It reads the released vector
+twice, and prints the positions and values.
 """
 
 from __future__ import annotations

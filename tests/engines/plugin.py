@@ -1,4 +1,4 @@
-"""Which Spark the tests of engines are run on: a process has one."""
+"""The option that chooses the Spark of a run of tests: a process has only one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests without a session of Spark, or with `--spark none` those with one.
+    """Keep the tests that use a session of Spark; with `--spark none`, keep all others.
 
-    Connect is a client of the same engine. It runs every test function, and of its cases the one
-    that the commit chooses; classic Spark runs all. trylast: after those that -m leaves out.
+    Classic Spark runs all cases. Connect is a client of the same engine, so it runs one case of
+    every test function, which the commit chooses. With trylast this runs after -m has left out
+    tests.
     """
     kind = config.getoption("--spark")
     if kind is None:

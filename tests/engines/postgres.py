@@ -23,7 +23,7 @@ def programs() -> Path | None:
 
 @contextmanager
 def server(encoding: str) -> Iterator[str]:
-    """The address of a server whose texts are in that encoding; it is stopped on leaving."""
+    """Start a server with this encoding of texts, yield its address, and stop it on leaving."""
     directory = programs()
     if directory is None:
         raise RuntimeError("PostgreSQL isn't installed: Debian's package is postgresql")

@@ -1,6 +1,6 @@
-"""Real Spark sessions for tests: classic in this process, or a Connect server of its own.
+"""Real Spark sessions for tests: classic in this process, or a separate Connect server.
 
-Nothing listens but on the loopback address: Spark and its page are open to all machines otherwise.
+They listen on the loopback address only. By default Spark and its page are open to all machines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _java: set[int] = set()  # processes of the sessions that run
 
 
 def processor_seconds() -> float:
-    """The processor time of the sessions' Java, which no usage of children has while it runs."""
+    """The processor time of the sessions' Java processes, which also counts while they run."""
     return sum(map(_processor_seconds, _java))
 
 
@@ -55,7 +55,7 @@ def _processor_seconds(process: int) -> float:
 
 @contextmanager
 def counted(process: int) -> Iterator[None]:
-    """Count a process in `processor_seconds` until leaving."""
+    """Within the block, count a process in `processor_seconds`."""
     _java.add(process)
     try:
         yield
@@ -71,7 +71,7 @@ def command_settings() -> dict[str, str]:
 
 
 def missing() -> str | None:
-    """What isn't here that Spark needs."""
+    """A sentence about a missing program that Spark needs; None if nothing is missing."""
     try:
         import pyspark  # noqa: F401, PLC0415  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -81,7 +81,7 @@ def missing() -> str | None:
 
 @contextmanager
 def classic(master: str = "local[2]") -> Iterator[Any]:
-    """A session in this process."""
+    """Yield a session in this process."""
     os.environ |= ENVIRONMENT
     from pyspark.sql import SparkSession  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
@@ -100,7 +100,7 @@ def classic(master: str = "local[2]") -> Iterator[Any]:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """The address of a Spark Connect server, which is stopped on leaving."""
+    """Start a Spark Connect server, yield its address, and stop it on leaving."""
     import pyspark  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     home = Path(str(pyspark.__file__)).parent
@@ -146,9 +146,9 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 @contextmanager
 def session(kind: str, folder: Path) -> Iterator[tuple[Any, str]]:
-    """A session of that kind, "classic" or "connect", and what a spec calls it.
+    """Yield a session of the kind "classic" or "connect", and the engine's name in a spec.
 
-    One of them a process, as Spark has it.
+    A process can have only one session.
     """
     if kind == "classic":
         with classic() as result:

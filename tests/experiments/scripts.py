@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parents[2] / "experiments"
 
 
 def script(experiment: str, name: str = "run") -> ModuleType:
-    """Return a script of an experiment, imported as if it had been run from its folder."""
+    """The module of an experiment's script, imported as if it ran in its folder."""
     path = FOLDER / experiment / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"{experiment}_{name}", path)
     assert spec is not None
@@ -28,14 +28,14 @@ def script(experiment: str, name: str = "run") -> ModuleType:
 
 
 def table(experiment: str, name: str) -> dict[str, list[str]]:
-    """Return the rows of a committed CSV file by their first column."""
+    """The rows of a committed CSV file, by their first column."""
     with (FOLDER / experiment / name).open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     return {row[0]: row for row in rows[1:]}
 
 
 def numbers(row: list[str]) -> list[float]:
-    """Return the entries of a row that are numbers, in order."""
+    """The entries of a row that are numbers, in order."""
     results = []
     for text in row:
         try:

@@ -1,6 +1,6 @@
-"""What earlier versions wrote, and every later one still reads, proves and writes alike.
+"""Files of earlier versions, which every later version reads, proves and writes alike.
 
-`records` makes the statements of today, `python -m tests.golden.make` writes those that aren't
-there yet, and the tests read back what is. A file is changed only where the changelog says that
-the format did.
+`records` makes statements. `python -m tests.golden.make` writes the statements that have no file
+yet, and the tests read all files. A file is changed only if the changelog states a change of its
+format.
 """

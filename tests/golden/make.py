@@ -31,7 +31,7 @@ person,region,member,income,visits,age
 
 
 def statements() -> dict[str, str]:
-    """Return the text of each statement that is there."""
+    """The stored text of each statement, by name."""
     if not STATEMENTS.exists():
         return {}
     lines = map(json.loads, STATEMENTS.read_text(encoding="ascii").splitlines())

@@ -1,4 +1,4 @@
-"""A statement of every kind: what is calibrated for it, or taken as given."""
+"""Functions that make a golden statement of every kind, by name."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ QUICK: dict[str, Callable[[], Any]] = {
     "lower bound": _bound_of_a_program,
     "lower bound of a volume": _bound_of_a_volume,
 }
-"""Those that are made and proved in milliseconds, so that attacks edit them by the thousand."""
+"""Statements that are made and proved in milliseconds: attacks edit thousands of copies."""
 
 RECORDS = QUICK | {
     "atom": _build("truncated-staircase", ln.L2(1), epsilon="0.1", delta="0.05"),

@@ -1,4 +1,4 @@
-"""Certificates of every kind of noise that a ledger treats in its own way."""
+"""A certificate of each kind of noise for which a ledger has a separate rule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def account(path: Path, epsilon: str, delta: str = "0", rule: str | None = None)
 
 
 def sampled(name: str, epsilon: str, delta: str) -> Certificate:
-    """What such a certificate would say of Poisson samples; not proved, for costs alone."""
+    """The certificate with a sampling rate of 1/20.
+
+    It isn't proved, and serves only for its cost.
+    """
     result = copy(certificate(name, epsilon, delta))
     object.__setattr__(result, "sampling_rate", Fraction(1, 20))
     return result

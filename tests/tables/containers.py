@@ -1,7 +1,8 @@
 """The same hostile rows in every container that holds rows: files, folders, databases, frames.
 
-A row means the same in all of them, whatever the other rows are: one test compares the exact
-integers of random specs, before noise, in every container with those of plain Python.
+A row means the same in every container, whatever the other rows are. One test compares the exact
+integers of random specs before noise: the integers of every container with the integers of plain
+Python.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ Spec = dict[str, Any]
 
 @dataclass(frozen=True)
 class Container:
-    """Rows in one container: the `data` of a spec, and the frame where they are in memory."""
+    """Rows in one container: the `data` section of a spec, and the frame if rows are in memory."""
 
     name: str
     data: Mapping[str, Any]
@@ -87,7 +88,7 @@ class Container:
 
 
 def hostile_rows(rng: random.Random) -> list[Row]:
-    """Random rows whose floats are NaN or infinite by the row, by the row group, or nearly all."""
+    """Random rows with NaN and infinite floats: in single rows, a row group, or nearly all rows."""
     rows = random_rows(rng, rng.choice([1, 7, 40, 120]))
     for name in ("x", "y"):
         kind = rng.randrange(7)
@@ -139,7 +140,7 @@ def _line(row: Row, names: Sequence[str]) -> str:
 
 def _frames(table: pa.Table) -> dict[str, Any]:
     as_pandas = table.to_pandas(types_mapper=pd.ArrowDtype)
-    for name in ("x", "y"):  # as NumPy has them: what is missing is NaN
+    for name in ("x", "y"):  # NumPy's floats: a missing value is NaN
         as_pandas[name] = as_pandas[name].astype("float64")
     as_polars = pl.from_arrow(table)
     return {"arrow": table, "pandas": as_pandas, "polars": as_polars}
@@ -193,7 +194,7 @@ _BANDS = {"column": "x", "edges": [-1000, 0, 1, 1000]}
 
 
 def _random(rng: random.Random, kind: str, names: Sequence[str]) -> Any:
-    """A random expression that looks at a column, at these `names` alone, and is not refused."""
+    """A random valid expression that reads at least one column, and only columns in `names`."""
     while True:
         expression = random_expression(rng, kind, rng.randrange(1, 4))
         columns = columns_of(parse_expression(expression.text, TYPES))
@@ -202,7 +203,7 @@ def _random(rng: random.Random, kind: str, names: Sequence[str]) -> Any:
 
 
 def as_read(row: Row) -> Row:
-    """The row in expressions: numbers that aren't finite, or are whole past 2^53, are missing."""
+    """The row as expressions read it: infinite, NaN, and whole numbers above 2^53 are missing."""
     most = {"float": sys.float_info.max, "int": 2**53}
 
     def read(name: str, value: Any) -> Any:
@@ -216,7 +217,7 @@ def as_read(row: Row) -> Row:
 def expected_integers(
     rows: Sequence[Row], spec: Spec, meaning: Any
 ) -> dict[str, tuple[Any, list[int]]]:
-    """For each query its layout, and the integers by plain Python."""
+    """For each query its layout, and its integers before noise by plain Python."""
     filters, derived = meaning
     seen = [as_read(row) for row in rows]
     parsed = spec_file.parse(spec | {"data": {"source": "rows.parquet"}})
@@ -261,10 +262,10 @@ def found_integers(
 
 
 def compare(seed: object, folder: Path, only: Sequence[str] = (), **data: Any) -> None:
-    """Raise AssertionError where a container has other integers than plain Python has.
+    """Raise AssertionError if a container has other integers than plain Python.
 
-    With `only`, containers of these names are compared and no others.
-    `data` is added to each spec's own, such as another engine, which then reads the Parquet files.
+    With `only`, just the containers of these names are compared. `data` is added to the spec's data
+    section, such as another engine, which then reads the Parquet files.
     """
     rng = random.Random(str(seed))
     in_csv = rng.random() < 0.5
@@ -285,10 +286,10 @@ def compare(seed: object, folder: Path, only: Sequence[str] = (), **data: Any) -
 def compare_filters(
     seed: object, folder: Path, count: int, only: Sequence[str] = (), **data: Any
 ) -> None:
-    """Raise AssertionError where other rows pass one of `count` filters than in plain Python.
+    """Raise AssertionError if a container counts other rows than plain Python for a filter.
 
-    One query of each container asks for all of them, which is fast where a query is slow. `only`
-    and `data` are as for `compare`.
+    One release of each container has all `count` filters, which is fast where a query is slow.
+    `only` and `data` are as for `compare`.
     """
     rng = random.Random(str(seed))
     rows = hostile_rows(rng)

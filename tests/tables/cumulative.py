@@ -21,7 +21,7 @@ def spec_of(
     rows: int = 1,
     **part: Any,
 ) -> dict[str, Any]:
-    """Return a spec whose one query is a histogram of ages; a person has at most so many `rows`."""
+    """A spec whose only query is a histogram of ages; a person has at most `rows` rows."""
     histogram = {"column": "age", "edges": list(edges), "cumulative": True}
     raw: dict[str, Any] = {
         "version": 1,
@@ -35,12 +35,12 @@ def spec_of(
 
 
 def plan_of(raw: dict[str, Any]) -> Plan:
-    """Return the plan of a spec, whose source isn't looked for."""
+    """The plan of a spec; its source need not exist."""
     return find_plan(spec_file.lay_out(raw))[1]
 
 
 def whole_of(plan: Plan) -> Cumulative:
-    """Return what the tables of the plan's first query are tables of."""
+    """The answer from which the tables of the plan's first query come."""
     answered = plan.noisy_parts[0].answered
     assert isinstance(answered, Cumulative)
     return answered

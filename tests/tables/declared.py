@@ -1,4 +1,4 @@
-"""What a layout declares of a person's shift, checked in exact fractions."""
+"""Check in exact fractions that a person's shift obeys all statements of a layout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leastnoise.tables.layout.layout import Layout
 
 
 def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
-    """Raise unless all that is declared of a shift is true of this one."""
+    """Raise AssertionError unless the shift `moved` obeys all statements of the layout."""
     total, two = sum(map(abs, moved)), sum(value * value for value in moved)
     nonzero = sum(value != 0 for value in moved)
     whole = all(value.denominator == 1 for value in moved)
@@ -46,7 +46,7 @@ def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
 
 
 def check_added(moved: Sequence[Fraction], layout: Layout) -> None:
-    """Raise unless what a unit adds is in all sets that are said to hold it."""
+    """Raise AssertionError unless an added unit is in all the `additions` of the layout."""
     for addition in layout.additions:
         assert min(moved) >= 0
         assert addition.most in (1, len(moved))
@@ -55,7 +55,7 @@ def check_added(moved: Sequence[Fraction], layout: Layout) -> None:
 
 
 def check_counted(moved: Sequence[Fraction], text: ln.CountingQueries, *, replaced: bool) -> None:
-    """Raise unless a shift is one record that came or went, or one of each."""
+    """Raise AssertionError unless the shift comes from one record, or from one replaced record."""
     assert text.neighbours == ("replace-one" if replaced else "add-remove")
     assert all(abs(value) <= text.bound for value in moved)
     more, less = sum(value > 0 for value in moved), sum(value < 0 for value in moved)
@@ -64,9 +64,10 @@ def check_counted(moved: Sequence[Fraction], text: ln.CountingQueries, *, replac
 
 
 def gauge(moved: Sequence[Fraction], body: Body) -> Fraction:
-    """The largest of a box's shares, added up over cells; by no formula of the package.
+    """The gauge of a body, without the package's formulas.
 
-    Of differences of two histograms of at most b rows: what went up, or down, over b.
+    In a box it is the largest share of a bound; shares of cells add up. For differences of two
+    histograms of at most b rows it is the larger of total rise and total fall, divided by b.
     """
     if isinstance(body, Differences):
         assert isinstance(body.of, Counts)

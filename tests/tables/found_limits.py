@@ -31,7 +31,7 @@ def small_plan() -> PlanCertificate:
 def claimed(
     noise: Sequence[int | Fraction], candidates: Sequence[int] = CANDIDATES
 ) -> LimitCertificate:
-    """The certificate of a choice with ε = 1/10, and then of a plan with ε = 9/10."""
+    """The certificate of a choice of a limit with ε = 1/10, followed by a plan with ε = 9/10."""
     return LimitCertificate.best(
         budget=Budget(epsilon=1, delta=0),
         epsilon=Fraction(1, 10),
@@ -43,5 +43,5 @@ def claimed(
 
 
 def cut_off(sizes: Sequence[int], candidates: Sequence[int] = CANDIDATES) -> list[int]:
-    """What each candidate cuts off of units with these sizes."""
+    """For each candidate limit, the number of rows that it cuts off from units of these sizes."""
     return [sum(max(0, size - most) for size in sizes) for most in candidates]

@@ -1,6 +1,6 @@
-"""Columns of every Arrow type that Parquet can hold, with the values that its readers trip over.
+"""Columns of every Arrow type that Parquet can hold, with values that break its readers.
 
-The last value of each is an ordinary one: 1, true, or the text "1".
+The last value of each column is an ordinary value: 1, true, or the text "1".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FLOATS = [float("nan"), float("inf"), float("-inf"), -0.0, 1.0]
 
 
 def columns() -> dict[str, Any]:
-    """Return the arrays by a name for their type."""
+    """The arrays, by a name for their type."""
     results = {**_numbers(), **_times(), **_texts(), **_nested()}
     results["bool"] = pa.array([None, False, True])
     results["null"] = pa.nulls(3)
@@ -26,20 +26,20 @@ def columns() -> dict[str, Any]:
 
 
 def _raw(kind: Any, letter: str, values: list[int]) -> Any:
-    """Return an array of values that nobody checked, as a file may hold them."""
+    """An array of unchecked values, as a file may hold them."""
     packed = pa.py_buffer(b"".join(struct.pack(f"<{letter}", value) for value in values))
     return pa.Array.from_buffers(kind, len(values), [None, packed])
 
 
 def unchecked_text(values: list[bytes], kind: Any = None) -> Any:
-    """Return an array of text, UTF-8 or not."""
+    """An array of texts that need not be UTF-8."""
     large = kind == pa.large_string()
     plain = pa.array(values, type=pa.large_binary() if large else pa.binary())
     return pa.Array.from_buffers(kind or pa.string(), len(values), plain.buffers())
 
 
 def _decimal(precision: int, scale: int) -> Any:
-    """Return decimals, most of them past their precision."""
+    """An array of decimals; most of them have more digits than their precision."""
     values = [*_WIDE, 10**scale]
     packed = pa.py_buffer(b"".join(value.to_bytes(16, "little", signed=True) for value in values))
     return pa.Array.from_buffers(pa.decimal128(precision, scale), len(values), [None, packed])

@@ -1,4 +1,4 @@
-"""The exact integers of a spec before noise, on any engine: what engines have to agree in."""
+"""The exact integers of a spec before noise, on any engine. All engines must agree in them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def integers(
     together: bool = False,
     release: int = 1,
 ) -> dict[str, list[int]]:
-    """The vector of each query and of its quantiles, for each way to bound it.
+    """The vector of each query and of its quantiles, for each way to bound a person.
 
-    Of the source of `raw`, or of a frame. Each by itself, or all `together`, as a release reads.
-    Of a series with a report column they are those of the release with the number `release`.
+    Rows come from the source of `raw`, or from a frame. Vectors are read one by one, or all
+    `together`, as in a release. `release` is the number of the release, for a series with a report
+    column.
     """
     data = raw["data"] if frame is None else raw["data"] | {"source": IN_MEMORY}
     spec = spec_file.parse(raw | {"data": data | ({"engine": engine} if engine else {})})

@@ -1,4 +1,4 @@
-"""What a JSON Schema says of a value, in draft 7; a word that isn't known here is an error."""
+"""Check a value against a JSON Schema of draft 7. An unknown keyword is an error."""
 
 from __future__ import annotations
 

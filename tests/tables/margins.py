@@ -1,4 +1,4 @@
-"""Specs of tables with margins, small enough to look at every neighbouring table."""
+"""Specs of tables with margins, small enough to try every neighbouring table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TYPES = {"who": "int", "region": "int", "sex": "text", "age": "int"}
 def spec_of(
     *, unit: str = "row", privacy: dict[str, Any] | None = None, **changes: Any
 ) -> dict[str, Any]:
-    """Return a spec whose one query has margins; a person has at most two rows."""
+    """A spec whose only query has margins; a person has at most two rows."""
     query = {"name": "people", "statistics": ["count"], "group_by": GROUP_BY, "margins": True}
     raw: dict[str, Any] = {
         "version": 1,
@@ -37,7 +37,7 @@ def spec_of(
 def sums_of(
     *, bounds: tuple[float, float] = (0, 30), missing: str = "none", **given: Any
 ) -> dict[str, Any]:
-    """Return a spec whose one query has the sum and the mean of a column beside the count."""
+    """A spec whose only query has the count, and the sum and mean of a column."""
     given.setdefault("statistics", ["count", "sum(x)", "mean(x)"])
     raw = spec_of(**given)
     raw["data"]["types"] = TYPES | {"x": "float"}
@@ -45,25 +45,25 @@ def sums_of(
 
 
 def plan_of(raw: dict[str, Any]) -> Plan:
-    """Return the plan of a spec, whose source isn't looked for."""
+    """The plan of a spec; its source need not exist."""
     return find_plan(spec_file.lay_out(raw))[1]
 
 
 def whole_of(plan: Plan) -> Margins:
-    """Return what the tables of the plan's first query are tables of."""
+    """The answer from which the tables of the plan's first query come."""
     answered = plan.noisy_parts[0].answered
     assert isinstance(answered, Margins)
     return answered
 
 
 def table_of(part: NoisyPart) -> int:
-    """The mask of a published table."""
+    """The bit mask of a published table: the columns by which it is grouped."""
     assert isinstance(part.answered, Margins)
     return part.answered.cells.margins[part.index]
 
 
 def read(folder: Path, name: str, kind: str) -> pd.DataFrame:
-    """Return a published table; of a CSV the numbers to the last bit, which pandas rounds."""
+    """A published table. Numbers of a CSV are read to the last bit, which pandas would round."""
     if kind == "parquet":
         return pd.read_parquet(folder / f"{name}.parquet")
     if kind == "json":

@@ -1,4 +1,4 @@
-"""Specs with quantiles, and what is done to their releases."""
+"""Specs with quantiles, and edits of their releases."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the pipeline should compute, by another route: pandas and exact Python integers, row by row.
+"""The expected results of the pipeline, by another route: pandas and exact Python integers.
 
-Shares no code with the package beyond the spec's plain dictionary.
+It works row by row, and shares no code with the package: only the dictionary of a spec.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ SALT = "5a" * 32
 
 
 def rank(person: Any, *keys: Any) -> str:
-    """What a person's cells or groups are ordered by: the least ones count."""
+    """The sort key of a person's cells or groups: the cells with the least keys count."""
     person = person if isinstance(person, str) else int(person)
     texts = [f"{len(str(item).encode())}:{item}" for item in (person, *keys)]
     return hashlib.sha256("".join([SALT, *texts]).encode()).hexdigest()
 
 
 def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any]) -> Any:
-    """The cell of a row: its keys and bin, or None."""
+    """The cell of a row: its keys and bins; None if it is in no cell."""
     keys: list[Any] = []
     for name, public in query.get("group_by", {}).items():
         if isinstance(public, dict):
@@ -46,7 +46,10 @@ def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any])
 
 
 def band_of(value: Any, edges: list[Any], column: dict[str, Any]) -> int | None:
-    """The place of the bin [a, b) that holds the value, the last one closed; None for none."""
+    """The index of the bin [a, b) that holds the value; None without a bin.
+
+    The last bin is closed.
+    """
     x = number(value, given(column))
     if x is None:
         return None
@@ -59,7 +62,7 @@ def band_of(value: Any, edges: list[Any], column: dict[str, Any]) -> int | None:
 
 
 def axes_of(query: dict[str, Any]) -> list[list[Any]]:
-    """The groups of each column that rows are grouped by, bands by their places."""
+    """The keys of each column by which rows are grouped; bands are given by their indices."""
     listed = list(query.get("group_by", {}).values())
     listed += [query["histogram"]] if "histogram" in query else []
     return [
@@ -78,10 +81,11 @@ def vector(
     within: bool = False,
     limits: dict[str, Any] | None = None,
 ) -> list[int]:
-    """The integers before noise. `way` is the record of how a person is bounded, if they are.
+    """The integers before noise.
 
-    Nobody who is `within` all limits is. `limits` is the record of what the limits say, where a
-    `way` lets a person fill all cells instead: which numbers are summed follows from the limits.
+    `way` is the record of how persons are bounded, or None. With `within` nobody is bounded, since
+    all are within the limits. `limits` is the record by which the summed numbers are chosen, if it
+    isn't `way`: a way may let a person fill all cells.
     """
     columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     by_row = unit == "row"
@@ -113,7 +117,7 @@ def vector(
 
 
 def fills_all(way: dict[str, Any], groups: int) -> bool:
-    """Whether a person may have the most rows in each of several groups."""
+    """True if a person may have the most rows of a group in every group."""
     if way["kind"] != "cells":
         return True
     moved = groups if way["first"] is None else min(way["first"], groups)
@@ -130,10 +134,10 @@ def bounded(
     bits: int,
     parts: list[Scalar],
 ) -> dict[Any, int]:
-    """What a person adds after bounding: docs/tables-reference.md, rounded as the code says."""
+    """A person's integers after bounding, by docs/tables-reference.md and the code's rounding."""
     alone = len(cells) * len(parts) == 1
     beside = len(parts) - 1 if parts[-1][0] == "without" else None
-    if way["kind"] == "first-cells":  # a cell without values, where these are counted, is none
+    if way["kind"] == "first-cells":  # a cell without a counted value isn't a cell of the person
         mine = {key: value for key, value in mine.items() if value}
     first = way.get("most") or way.get("first")
     if first is not None:
@@ -163,7 +167,7 @@ def bounded(
 
 
 def size_of(mine: dict[Any, int], cell: Any, beside: int | None) -> int:
-    """The largest of a cell's integers, and the one `beside` them."""
+    """The largest absolute integer of a cell, plus the integer with the index `beside`, if any."""
     computed = {i: abs(value) for (item, i), value in mine.items() if item == cell}
     last = computed.pop(beside, 0)
     return max(computed.values()) + last
@@ -172,7 +176,10 @@ def size_of(mine: dict[Any, int], cell: Any, beside: int | None) -> int:
 def each_at_most(
     mine: dict[Any, int], most: int, *, by_cell: bool, alone: bool, beside: int | None = None
 ) -> dict[Any, int]:
-    """The integers, none over `most`: those of a cell, or all, are shrunk by one factor."""
+    """The integers with no absolute value above `most`.
+
+    The integers of each cell, or all together, are shrunk by one factor.
+    """
     results = {}
     for key, value in mine.items():
         alike = [v for (cell, _), v in mine.items() if cell == key[0] or not by_cell]
@@ -207,7 +214,7 @@ def contributions(
     *,
     bits: int,
 ) -> dict[Any, dict[Any, int]]:
-    """What each unit adds to each cell and component, before it is clipped."""
+    """The integers that each unit adds to each cell and component, before they are clipped."""
     columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     per_unit: dict[Any, dict[Any, int]] = {}
     for index, row in enumerate(rows):
@@ -216,7 +223,7 @@ def contributions(
         if person is None or cell is None:
             continue
         mine = per_unit.setdefault(person, {})
-        cell = () if parts[0][0] == "outside" else cell  # of all groups together
+        cell = () if parts[0][0] == "outside" else cell  # counted over all groups together
         for i, (kind, names, centre, radius) in enumerate(parts):
             name, *others = names if isinstance(names, tuple) else (names,)
             if kind == "units":
@@ -242,7 +249,7 @@ def contributions(
 
 
 def has_value(value: Any) -> bool:
-    """Whether a value is there: a text, or a number that is finite."""
+    """True if a value isn't missing: if it is a text or a finite number."""
     return isinstance(value, str) or number(value, None) is not None
 
 
@@ -254,7 +261,10 @@ def conditions(
     unit: str | None,
     most: int,
 ) -> list[int]:
-    """How many units are in each condition, each in `most` of its own; a row in the first ones."""
+    """The number of units that meet each condition; a unit counts in at most `most` conditions.
+
+    A person's conditions are chosen by rank, and a row counts in its first conditions.
+    """
     mine: dict[Any, list[bool]] = {}
     for index, row in enumerate(rows):
         who = index if unit is None else row[unit]

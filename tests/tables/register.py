@@ -43,7 +43,7 @@ def release(folder: Path, **given: Any) -> Release:
 
 
 def values(folder: Path) -> dict[str, dict[str, str]]:
-    """The tables of each release that anybody can see."""
+    """The texts of all published tables, by release and file."""
     return {
         folder.name: {file.name: file.read_text() for file in sorted(folder.glob("*.csv"))}
         for folder in sorted((folder / "weekly").glob("[0-9]*"))
@@ -62,12 +62,12 @@ KILLED, REFUSED = 9, 7
 
 
 def in_child(work: Callable[[], object]) -> int:
-    """Do the work in a forked process; return its exit code."""
+    """Do the work in a forked process; return the exit code of the process."""
     return wait_for(start_child(work))
 
 
 def start_child(work: Callable[[], object]) -> int:
-    """Start the work in a forked process; return its id."""
+    """Start the work in a forked process; return the process id."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -87,7 +87,7 @@ def wait_for(child: int) -> int:
 
 
 def killed(where: str, *, after: bool) -> Callable[[], None]:
-    """What patches the program, in a child, so that it dies before or after one of its writes."""
+    """A function that patches a child process so that it dies before or after one of its writes."""
     owners: dict[str, tuple[Any, str]] = {
         "state": (StateFile, "create"),
         "series": (ledger_series.LedgerSeries, "begin"),

@@ -1,4 +1,4 @@
-"""A release that somebody edits who also writes the new SHA-256 of what was edited."""
+"""Edits of a release by somebody who also writes the new SHA-256 of edited files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 
 def verify_resealed(folder: Path) -> VerifiedRelease:
-    """Verify what is in `folder` but for the sums of its files, which are made to fit."""
+    """Verify the release in `folder` after its seal gets the current SHA-256 of all files."""
     if (folder / RECORD).exists():
         old = Seal.read(folder)
         results = [name for name in old.files if _is_plain(folder / name)]
@@ -21,12 +21,12 @@ def verify_resealed(folder: Path) -> VerifiedRelease:
 
 
 def _is_plain(path: Path) -> bool:
-    """Say whether it can be read to its end in a moment."""
+    """True if `path` is a regular file that is small enough to be read."""
     return path.is_file() and not path.is_symlink() and path.stat().st_size < 2**30
 
 
 def change_csv(folder: Path, name: str, row: int, **by: float) -> None:
-    """Add to some numbers of one row of a published table."""
+    """Add `by` to numbers in one row of a published table."""
     path = folder / f"{name}.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -1,8 +1,8 @@
-"""Random histories of a series with running totals, by the real program in processes of their own.
+"""Random histories of a series with running totals, by the real program in separate processes.
 
-Releases are killed at each of their writes, ledger and state are put back, lost and copied, two
-processes publish the same release, and the series is restarted. After every step no period may have
-two values.
+Releases are killed at each of their writes. Ledger and state are lost, copied, and replaced by
+older copies. Two processes publish the same release, and the series is restarted. No period may
+ever have two values.
 """
 
 from __future__ import annotations
@@ -80,16 +80,16 @@ class _NoRows:
 
 
 def read_no_rows() -> None:
-    """Let this process count no rows, which takes most of the time of a small release."""
+    """Patch this process so that it reads no rows: reading takes most time of a small release."""
     source.find_source = lambda *_, **__: object()
     prepare.try_queries = lambda *_, **__: None
     draws.ExactTotals = _NoRows
 
 
 class History:
-    """One history: a seed determines its steps, and `counts` counts what happened.
+    """One history. A seed determines its steps, and `counts` counts the outcomes.
 
-    Without `reads` the processes count no rows. All their writes stay as they are.
+    Without `reads` the processes read no rows. All their writes stay unchanged.
     """
 
     def __init__(self, folder: Path, seed: int, *, reads: bool = True) -> None:
@@ -119,13 +119,13 @@ class History:
         self._check_ledger()
 
     def check(self) -> None:
-        """No period has two values, and none has disappeared."""
+        """Assert that no period has two values, and that no value has disappeared."""
         now = values(self.folder)
         assert now.items() >= self._seen.items()
         self._seen = now
 
     def _check_ledger(self) -> None:
-        """No release is entered twice, and the published releases were charged once."""
+        """Assert that no release is entered twice, and that the series was charged once."""
         if self.ledger_was_put_back:
             with suppress(LeastnoiseError):
                 check_ledger(self.folder / LEDGER)
@@ -154,7 +154,10 @@ class History:
         self._count(release_in_child(self.folder, start))
 
     def _two_processes(self) -> None:
-        """The slower process has drawn when a faster one, with a copy of the state, publishes."""
+        """Two processes publish. When the slower has drawn, the faster one publishes.
+
+        The faster process may have a copy of the state.
+        """
         state, copy = self.folder / STATE, self.folder / COPY
         copies = state.exists() and self.draw.random() < 0.7
         if copies:
@@ -203,7 +206,10 @@ class History:
         self.counts["lost"] += 1
 
     def _put_back(self) -> None:
-        """One store is put back alone; the newest ledger is found again afterwards."""
+        """Replace the ledger or the state by an older copy.
+
+        The newest ledger returns afterwards.
+        """
         file = self.draw.choice(self.stores)
         copy, now = self.draw.choice(self._copies), _content(file)
         put(file, copy[file.name])

@@ -1,4 +1,4 @@
-"""Rows in several files, and the exact answers that they have."""
+"""Rows in several files, and the exact answers to a query of them."""
 
 from __future__ import annotations
 

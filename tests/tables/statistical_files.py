@@ -30,7 +30,7 @@ openpyxl = pytest.importorskip("openpyxl")
 NAMES = [name for name, kind in TYPES.items() if kind != "instant" and name != "odd name"]
 """Columns that every program can store: no time zones, and no blank in a name."""
 _DECLARED = {"who": "int", "a": "int", "b": "int", "p": "bool", "q": "bool"}
-_TAMED = {1e308: 1e70, -1e308: -1e70, 5e-324: 2.0**-200}  # SAS transport files hold less
+_TAMED = {1e308: 1e70, -1e308: -1e70, 5e-324: 2.0**-200}  # within the range of SAS transport files
 _SPSS, _SAS = datetime(1582, 10, 14), datetime(1960, 1, 1)
 _SHEETS = {
     name: kind for name, kind in TYPES.items() if kind not in {"date", "timestamp", "instant"}
@@ -55,7 +55,7 @@ def _storable(value: Any) -> Any:
 
 
 def _short(value: Any) -> Any:
-    """The value with as many digits as openpyxl writes."""
+    """The value with 15 digits, as openpyxl writes it."""
     return float(f"{value:.15g}") if isinstance(value, float) else value
 
 
@@ -78,7 +78,7 @@ def statistical_files(rows: Sequence[Row], folder: Path) -> Iterator[Container]:
 def frame_of_numbers(
     rows: Sequence[Row], *, day: int, second: int, first: datetime
 ) -> pd.DataFrame:
-    """The rows with days and instants as a program counts them."""
+    """The rows as numbers: days and instants are counted from `first`, in a program's units."""
 
     def number(value: Any) -> Any:
         if isinstance(value, datetime):
@@ -109,7 +109,7 @@ def workbook(rows: Sequence[Row], path: Path) -> None:
 
 
 def compare_statistical(seed: object, folder: Path) -> None:
-    """Raise AssertionError where a file has other integers than plain Python has."""
+    """Raise AssertionError if a file has other integers than plain Python."""
     rng = random.Random(str(seed))
     rows = storable(hostile_rows(rng))
     spec, meaning = random_spec(rng, names=NAMES)

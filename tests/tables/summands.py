@@ -1,4 +1,7 @@
-"""What the statistics of a query are sums of, by another route: see `reference`."""
+"""The components that are summed for the statistics of a query, by another route.
+
+See `reference`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 Scalar = tuple[str, Any, Fraction, Fraction]
 """A component: (kind, column, centre, radius).
 
-In place of a column there may be two: then it is of the first, in rows that have both values.
+The column may be a pair: then the component is about the first, in rows with both values.
 """
 ROWS: Scalar = ("count", None, Fraction(0), Fraction(1))
 
@@ -23,9 +26,9 @@ def fixed(
     bits: int,
     kind: str = "value",
 ) -> int:
-    """The fixed-point integer of one value, or of its square; 0 of one that is left out.
+    """The fixed-point integer of one value, or of its square; 0 for a missing value.
 
-    One that is "filled" is a 0 where it is left out.
+    For the kind "filled", a missing value counts as the value 0.
     """
     low, high = column["bounds"]
     x = number(value, becomes(column))
@@ -33,14 +36,14 @@ def fixed(
         return 0
     x = 0.0 if x is None else min(max(x, float(low)), float(high))
     scaled = (x - float(centre)) * float(Fraction(2**bits) / radius)
-    if kind == "square":  # 2u² − 1, of which one float product is rounded
+    if kind == "square":  # 2u² − 1; one float product is rounded
         scaled = scaled * scaled / 2.0 ** (bits - 1)
         return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5) - 2**bits))
     return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5)))
 
 
 def becomes(column: dict[str, Any]) -> Any:
-    """What a missing value counts as in sums and means; None where it is left out."""
+    """The number that a missing value counts as in sums and means; None if it is left out."""
     if column.get("missing") == "none":
         return float(sum(map(Fraction, column["bounds"])) / 2)
     return given(column)
@@ -53,7 +56,7 @@ def given(column: dict[str, Any]) -> Any:
 
 
 def values_of(name: str, columns: dict[str, Any]) -> Scalar:
-    """The component that counts what a mean of the column is divided by."""
+    """The component for the denominator of the column's mean: a count of values, or of rows."""
     apart = columns.get(name, {}).get("missing", "skip") == "skip"
     return ("count", name if apart else None, Fraction(0), Fraction(1))
 
@@ -74,10 +77,11 @@ def scalars(
     from_zero: bool = True,
     apart: bool = False,
 ) -> list[Scalar]:
-    """The components, distinct, in order of first use.
+    """The distinct components of the statistics, in the order of first use.
 
-    Sums beside a count of the same values, or of all rows, are about the middle of their bounds,
-    unless they are `from_zero`. Rows without a value are counted `apart` where that can be.
+    A sum beside a count of the same values, or of all rows, is a sum about the middle of its
+    bounds, unless it is `from_zero`. With `apart`, rows without a value are counted separately if
+    possible.
     """
     results: list[Scalar] = []
     over_rows = any(text.startswith("ratio(") and text.endswith("count)") for text in statistics)
@@ -111,7 +115,7 @@ def scalars(
 
 
 def both_present(new: list[Scalar], parts: list[str], columns: dict[str, Any]) -> list[Scalar]:
-    """The two components of a ratio in the rows that have a value of both columns."""
+    """The two components of a ratio, in rows that have a value in both columns."""
     above, below = (part.partition("(")[2].rstrip(")") for part in parts)
     gaps = [
         item for item in (above, below) if columns.get(item, {}).get("missing", "skip") == "skip"
@@ -131,7 +135,11 @@ def both_present(new: list[Scalar], parts: list[str], columns: dict[str, Any]) -
 
 
 def with_and_without(found: list[Scalar]) -> list[Scalar]:
-    """Rows as those with a value and those without, the last number, beside one column's values."""
+    """Replace the count of rows by counts of rows with and without a value, if possible.
+
+    It is possible if all other components are about one column. The last component then counts rows
+    without a value.
+    """
     names = {name for _, name, *_ in found if name is not None}
     counted = ("count", *names, *ROWS[2:])
     kinds = [kind for kind, name, *_ in found if name is None]
@@ -140,7 +148,7 @@ def with_and_without(found: list[Scalar]) -> list[Scalar]:
     if any(kind == "filled" for kind, *_ in found):
         return found
     others = [item for item in found if item != ROWS]
-    if found.index(ROWS) < found.index(counted):  # the count needs them first
+    if found.index(ROWS) < found.index(counted):  # it replaces the count of rows
         others.insert(found.index(ROWS), others.pop(others.index(counted)))
     root = Fraction(math.isqrt(len(others) * 4**8), 2**8)
     return [*others, ("without", *names, Fraction(0), 1 / root)]
@@ -152,7 +160,7 @@ def middle_of(bounds: list[Any]) -> tuple[Fraction, Fraction]:
 
 
 def summed(name: str, columns: dict[str, Any], counts: list[Scalar]) -> list[Scalar]:
-    """What a sum is made of, given which counts stand beside it."""
+    """The components of a sum, given the counts that the query has anyway."""
     low, high = map(Fraction, columns[name]["bounds"])
     for count, kind, bounds in (
         (values_of(name, columns), "value", [low, high]),

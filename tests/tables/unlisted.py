@@ -1,4 +1,4 @@
-"""A spec whose groups nobody listed, its rows and its plan: for tests of every room."""
+"""A spec with unlisted groups, its rows and its plan."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def rows(count: int, *, seed: int) -> pd.DataFrame:
 
 
 def spec_of(**changes: Any) -> dict[str, Any]:
-    """A release of one query, whose keys are in `by`; changes of sections, and of the query.
+    """The spec of a release with one query grouped by `by`; other arguments change its sections.
 
-    Its delta is so small that no test meets one of a thousand tiny groups published by chance.
+    Its delta is so small that no test sees one of a thousand tiny groups published by chance.
     """
     part = {
         "name": "groups",
@@ -60,12 +60,12 @@ def spec_of(**changes: Any) -> dict[str, Any]:
 
 
 def planned(**changes: Any) -> Plan:
-    """The plan of such a release at an everyday delta."""
+    """The plan of such a release with a usual delta."""
     privacy = {"delta": "1e-5"} | changes.pop("privacy", {})
     return plan(spec_file.lay_out(spec_of(privacy=privacy, **changes)))
 
 
 def groups_of(part: NoisyPart) -> UnlistedPlan:
-    """What the plan says of the groups of a query that nobody listed."""
+    """The plan of the unlisted groups of a query."""
     assert isinstance(part.answered, ByThreshold)
     return part.answered.groups

@@ -1,4 +1,4 @@
-"""Specs with quantiles in groups that nobody listed, and the integers that their trees hide."""
+"""Specs with quantiles in unlisted groups, and the integers to which their trees add noise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CANDIDATES = [0, 1, 2, 4, 8]
 
 
 def ranks_spec(**changes: Any) -> dict[str, Any]:
-    """A release of medians of x by unlisted codes; changes of sections, and of the query."""
+    """The spec of a release of medians of x by unlisted codes; arguments change its sections."""
     part = {"quantiles_by": "tree"} | changes.pop("part", {})
     statistics = changes.pop("statistics", ["median(x)"])
     columns = changes.pop("columns", {"x": {"candidates": CANDIDATES}})
@@ -31,7 +31,7 @@ def layout_of(raw: dict[str, Any]) -> Layout:
 def candidates_of(
     raw: dict[str, Any], folder: Path, *, engine: str = "duckdb"
 ) -> dict[tuple[Any, ...], int]:
-    """The rows by public cell, key and candidate; cells without rows are missing."""
+    """The number of rows by public cell, key and candidate; cells without rows are missing."""
     raw = raw | {"data": raw["data"] | {"engine": engine}}
     spec = spec_file.lay_out(raw).spec
     with source.open_engine(source.find_source(spec, folder, None)) as opened:

@@ -1,4 +1,4 @@
-"""The command line: one file for a command, or a few of a kind.
+"""The command line. Each file holds one command, or several related commands.
 
-Commands import heavy modules late.
+Commands import heavy modules inside their functions, so that `--help` stays fast.
 """

@@ -97,7 +97,8 @@ def command(
             value="nothing" if target is None else "beside --command",
             expected="either a function or a --command",
         )
-    if query.release_n and not inputs:  # neighbours differ in n, too, which is unknown
+    # There are no default inputs: neighbours differ in n, too, which is unknown.
+    if query.release_n and not inputs:
         raise InvalidArgument(name="--release-n", value=True, expected="--input twice beside it")
     claim = _claim(epsilon, delta, query, noise=noise, scale=scale, parameters=parameters)
     draw: Draw
@@ -155,7 +156,7 @@ def _claim(
 
 
 def _function(target: str) -> Callable[..., Any]:
-    """Import the function MODULE:FUNCTION; modules in the working folder are found, too."""
+    """Import the function MODULE:FUNCTION; the module may be in the working folder."""
     from leastnoise.audit.twice import function_at
     from leastnoise.errors import InvalidArgument
 
@@ -179,10 +180,10 @@ def _function(target: str) -> Callable[..., Any]:
 
 
 def _hide_errors(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the function so that its exceptions differ from leastnoise's, and are never shown.
+    """Wrap the audited function: any exception becomes an InvalidInput without its message.
 
-    A function that exits the process, or raises a BaseException, fails the audit: its own exit code
-    would mean something else.
+    The message could quote data. SystemExit is replaced, too: the function's exit code would be
+    mistaken for a result of the audit.
     """
 
     @functools.wraps(draw)
@@ -204,7 +205,7 @@ def _failure(what: str, error: BaseException) -> Exception:
 
 
 def _input(text: str) -> Any:
-    """Read a number, a vector of numbers with commas, or else the text itself."""
+    """Read an input as a number or a vector (numbers with commas). Any other text stays a text."""
     import numpy as np
 
     try:

@@ -81,7 +81,7 @@ def command(
 
 
 def _show(candidate: Candidate, record: dict[str, Any]) -> None:
-    """Print the noise for people: its size first, then its law, then the proof."""
+    """Print the noise as text: its size first, then its parameters, then the proof."""
     from leastnoise.selection.comparison import error_text
 
     epsilon, delta, count = record["epsilon"], record["delta"], record["compositions"]
@@ -107,7 +107,7 @@ def _show(candidate: Candidate, record: dict[str, Any]) -> None:
 
 
 def _half_widths(candidate: Candidate) -> NDArray[np.float64] | None:
-    """The half-widths that contain 95 % of the errors; None if unknown for this noise."""
+    """Half-widths that contain 95 % of each coordinate's noise; None if unknown for this noise."""
     from leastnoise.errors import NotApplicable
 
     try:
@@ -117,13 +117,13 @@ def _half_widths(candidate: Candidate) -> NDArray[np.float64] | None:
 
 
 def _spread(values: NDArray[np.float64]) -> str:
-    """Format the value of all coordinates, or the smallest and the largest."""
+    """Format one number if all coordinates agree, else the smallest and the largest."""
     low, high = (f"{value:.4g}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
 
 
 def _parameter(name: str, value: Any) -> tuple[str, str]:
-    """Format a parameter: a number with twelve digits, the length of a list, or a body's kind."""
+    """A parameter's name and text: a number with 12 digits, a list's length, or a body's kind."""
     if isinstance(value, dict):
         return "body", str(value.get("kind", name))
     if isinstance(value, list):
@@ -267,7 +267,10 @@ def _fit(
     budget: tuple[str, str],
     file: Path,
 ) -> tuple[list[tuple[Mechanism, int]], dict[str, Any]]:
-    """Scale the mechanisms to the budget (ε, δ), and write the plan; return them, and a record."""
+    """Scale all noise by one factor to meet the budget (ε, δ), and write the plan's certificate.
+
+    Returns the scaled mechanisms with their counts, and the fit as a JSON record.
+    """
     from leastnoise._files import write_file
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.selection.comparison import mae_of

@@ -1,4 +1,4 @@
-"""Commands and groups of commands: their options, help and errors.
+"""Base classes for commands and groups of commands: their options, help and errors.
 
 Help lists options in groups (an option's `panel`), as plain text, and breaks no line at a hyphen.
 """
@@ -25,15 +25,15 @@ _MOST_NAME = 22  # columns for the names of options; a longer name gets a separa
 _HYPHEN, _BLANK = "\u2011", "\u00a0"
 
 REQUIRED, MANY = object(), object()
-"""Given in place of a default: the option is required, or may be repeated."""
+"""Markers in place of a default: an option is required, or may be repeated."""
 
 
 @final
 class OptionType(click.ParamType):
     """The type of an option's value: its name in help, its conversion, and shell completion.
 
-    Numbers of the mathematics stay texts, which are read exactly where they are used; whole
-    numbers, seconds and effort are converted here. With `files` the shell completes file names.
+    Exact decimals, such as ε, stay texts until the code that uses them reads them. Values of type
+    int and float are converted here. With `files` the shell completes file names.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class OptionType(click.ParamType):
 
 
 def among(*names: str) -> OptionType:
-    """The type of an option with a choice of `names`, which is checked where it is used."""
+    """The type of an option with a choice of `names`. The code that uses the value checks it."""
     return OptionType("|".join(names), complete=lambda: names)
 
 
@@ -88,14 +88,14 @@ def _number(text: str, *, whole: bool, name: str) -> int | float:
 
 
 class _Option(click.Option):
-    """An option with the group in which help lists it."""
+    """An option and its `panel`, the heading under which help lists it."""
 
     def __init__(self, *declared: Any, panel: str = "", **more: Any) -> None:
         super().__init__(*declared, **more)
         self.panel = panel
 
 
-def option(  # noqa: PLR0917 (tables of options are rows of these)
+def option(  # noqa: PLR0917 (a table of options has such rows)
     panel: str,
     name: str,
     kind: OptionType | None,
@@ -106,7 +106,7 @@ def option(  # noqa: PLR0917 (tables of options are rows of these)
 ) -> Callable[[Declared], Declared]:
     """Declare an option; without a `kind` it is a flag. `default` may be REQUIRED or MANY.
 
-    The name of the command's argument may follow the option's name.
+    In `name`, the parameter of the command's function may follow the option: "--try tried".
     """
     more |= {"is_flag": True} if kind is None else {"type": kind, "show_default": True}
     if default is REQUIRED or default is MANY:
@@ -117,12 +117,12 @@ def option(  # noqa: PLR0917 (tables of options are rows of these)
 
 
 def options_of(panel: str, *rows: tuple[Any, ...]) -> Callable[[Declared], Declared]:
-    """Declare options of one group of the help, each by its name, kind, help and default."""
+    """Declare options under one heading of the help; a row is (name, kind, help, default)."""
     return declare_all(*(option(panel, *row) for row in rows))
 
 
 def declare_all(*declared: Callable[[Any], Any]) -> Callable[[Declared], Declared]:
-    """Declare several options, in this order."""
+    """Combine decorators that declare options into one; help lists the options in this order."""
     return lambda command: functools.reduce(
         lambda function, declare: declare(function), declared[::-1], command
     )
@@ -131,7 +131,7 @@ def declare_all(*declared: Callable[[Any], Any]) -> Callable[[Declared], Declare
 def argument(
     name: str, kind: OptionType, text: str, default: object = REQUIRED
 ) -> Callable[[Declared], Declared]:
-    """Declare an argument of a command; with MANY, at least one value."""
+    """Declare a positional argument of a command; with the default MANY it takes several values."""
     more: dict[str, Any] = {"required": default is REQUIRED or default is MANY}
     more |= {"nargs": -1} if default is MANY else {}
     more |= {} if more["required"] else {"default": default}
@@ -139,7 +139,7 @@ def argument(
 
 
 class Command(click.Command):
-    """A command whose options may be given once, except for those that collect a list."""
+    """A command that refuses a repeated option, unless the option collects a list."""
 
     def get_help(self, ctx: click.Context) -> str:
         return super().get_help(ctx).replace(_HYPHEN, "-").replace(_BLANK, " ")
@@ -229,7 +229,7 @@ class CommandGroup(Command, click.Group):
 
 
 def complaint(error: click.UsageError) -> str:
-    """The text of a usage error with a pointer to help; help alone if no command was given."""
+    """The text of a usage error with a hint at --help; the help itself if no command was given."""
     text = error.format_message()
     if error.ctx is not None and text == error.ctx.get_help():
         return text
@@ -240,7 +240,7 @@ def complaint(error: click.UsageError) -> str:
 def _suggest_option(
     error: click.NoSuchOption, params: Sequence[click.Parameter]
 ) -> click.UsageError:
-    """The error about an unknown option, with the nearest option if one is near."""
+    """The error about an unknown option; it suggests an option with a similar name."""
     known = {
         name.lstrip("-"): name
         for param in params
@@ -256,6 +256,6 @@ def _suggest_option(
 
 
 def _keep_unbroken(text: str) -> str:
-    """Replace hyphens, and the blank in a default, by marks at which help doesn't break lines."""
+    """Replace hyphens, and the blank in a default, by characters at which help breaks no line."""
     text, default, value = text.replace("-", _HYPHEN).partition("[default: ")
     return text + default[:-1] + _BLANK + value if default else text

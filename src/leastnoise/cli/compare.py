@@ -1,4 +1,4 @@
-"""`leastnoise compare`: every noise family for a query, best first, and figures."""
+"""`leastnoise compare`: rank every noise family for a query, and draw figures."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _show(
 
 
 def _bound_record(comparison: Comparison) -> dict[str, Any] | None:
-    """The record of the proved lower bound; None without one."""
+    """The proved lower bound on the error as a JSON record; None if no bound was proved."""
     if comparison.best_possible is None:
         return None
     return {
@@ -160,10 +160,10 @@ def _bound_record(comparison: Comparison) -> dict[str, Any] | None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _PlotRequest:
-    """A request for figures in `target`, which compare noise for this problem and related problems.
+    """A request for figures in `target`, a file or the terminal.
 
-    For one number, related problems have other ε. For a vector, they have other dimensions, from
-    `least` on.
+    Figures for one number compare noise at several ε. Figures for a vector compare noise in several
+    dimensions, all at least `least`.
     """
 
     target: str
@@ -184,8 +184,9 @@ class _PlotRequest:
     ) -> _PlotRequest:
         """Check the request for --plot, before anything is computed.
 
-        Raises InvalidArgument for options that only hold in one dimension, for --json in the
-        terminal, and for an unknown kind of file, InvalidInput without the libraries.
+        Raises InvalidArgument for a vector with an option for one dimension only, for --json with
+        figures in the terminal, and for an unknown file type. Raises InvalidInput if a library is
+        missing.
         """
         from leastnoise.errors import InvalidArgument
         from leastnoise.guarantees.exact import exact
@@ -207,8 +208,8 @@ class _PlotRequest:
     def figures(self, here: Comparison, at: Callable[[str, int], Comparison]) -> list[Figure]:
         """Compute the figures.
 
-        `here` is the requested comparison; `at` (ε, dimension) computes related ones. Raises
-        Refused if the reference noise is missing.
+        `here` is the comparison that the user asked for; `at(ε, dimension)` computes the others.
+        Raises Refused if the reference noise is missing.
         """
         with terminal.stages(silent=self.silent) as stage:
             if self.dimension == 1:
@@ -250,7 +251,7 @@ class _PlotRequest:
         return [error_figure(comparisons), *([radius] if radius else [])]
 
     def draw(self, figures: list[Figure]) -> str:
-        """Write the file if the target is one; return the figures as text if it is the terminal.
+        """Write the target file and return a sentence, or return the figures as text.
 
         Raises InvalidInput for a file that can't be written.
         """

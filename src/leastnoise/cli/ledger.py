@@ -252,7 +252,7 @@ def register(
 
 
 def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
-    """The facts of an account for people; "spent" is rounded up, "left" down."""
+    """Facts of an account, as names and texts; spending is rounded up, the rest down."""
     from leastnoise.ledger.filters import ZCDP
 
     spent, budget = account.spent, account.budget
@@ -278,7 +278,7 @@ def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
 
 
 def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any]]:
-    """Records of an account's series: the numbers of its releases, and of published ones."""
+    """JSON records of an account's series, with planned and published numbers of releases."""
     from leastnoise.ledger.series import LedgerSeries
 
     persons = {"unit": account.unit, "neighbours": account.neighbours}
@@ -295,7 +295,7 @@ def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any
 
 
 def _last(entry: Entry) -> dict[str, str]:
-    """The time, label and user of an entry, if the entry has them."""
+    """The time, label and user of an entry, each "" if the entry lacks it."""
     texts = {name: entry.body.get(name, "") for name in ("time", "label", "user")}
     return texts | {"time": _time(texts["time"])}
 
@@ -337,7 +337,7 @@ def _account_record(account: Account, last: Entry | None) -> dict[str, Any]:
 
 
 def _history_row(entry: Entry, series: Container[int]) -> tuple[str, ...]:
-    """An entry as a row for people; `series` are the numbers of entries that begin a series."""
+    """An entry as a row of text; `series` are the numbers of the entries that begin a series."""
     from fractions import Fraction
 
     body = entry.body

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
 
 BUDGET, QUERY, NOISE, SEARCH, OUTPUT = "Budget", "Query", "Noise", "Search", "Output"
-"""The groups of options in a command's help."""
+"""The headings of options in a command's help."""
 
 # The types of options' values.
 NUMBER, NAME, INTEGER = OptionType("NUMBER"), OptionType("NAME"), OptionType("INTEGER", int)
@@ -50,9 +50,9 @@ FAMILY = OptionType("NAME", complete=_families)
 def _gather(
     name: str, make: Callable[..., Any], *declared: Callable[[Any], Any]
 ) -> Callable[[Declared], Declared]:
-    """Declare options that a command receives as one argument.
+    """Declare options whose values a command receives together, as its argument `name`.
 
-    `make` builds it from their values.
+    `make` builds the argument from the values.
     """
     parameters = inspect.signature(make).parameters
 
@@ -90,7 +90,7 @@ class QueryOptions:
         return self.declared().coordinates or self.dimension
 
     def declared(self) -> Sensitivity:
-        """The sensitivity. Raises InvalidArgument for options that contradict each other."""
+        """The declared sensitivity. Raises InvalidArgument if options contradict each other."""
         from leastnoise.guarantees.sensitivity import sensitivity_of_kind
         from leastnoise.guarantees.structured import CountingQueries, Linf
 
@@ -130,9 +130,9 @@ def parameters_from(
     alpha: str | None = None,
     p: str | None = None,
 ) -> dict[str, str | int]:
-    """The parameters that --param options and separate options set.
+    """A noise family's parameters, from --param NAME=VALUE and options such as --alpha.
 
-    Raises InvalidArgument for a --param that sets nothing, or a parameter set twice.
+    Raises InvalidArgument for a --param without name or value, or a parameter that is set twice.
     """
     from leastnoise.errors import InvalidArgument
 
@@ -149,7 +149,7 @@ def parameters_from(
 
 
 def _by_family(modes: int | None, alpha: str | None, p: str | None) -> dict[str, dict[str, Any]]:
-    """The parameters that are set, for each family that has some."""
+    """The parameters that --modes, --alpha and --p set, by family."""
     by_family = {
         "gaussian-mixture": parameters_from(modes=modes),
         "generalized-gamma": parameters_from(alpha=alpha, p=p),

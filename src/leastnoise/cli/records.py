@@ -1,4 +1,4 @@
-"""The JSON records that commands print, and tables of plans and releases for people."""
+"""Output of commands: JSON records, and text tables of plans and releases."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _print_part(part: TablePart, plan: Plan) -> None:
 
 
 def _rows_of(layout: TableShape, unit: str, sentences: Sequence[str]) -> list[str]:
-    """The `sentences`, and further sentences about the rows that count and their weights."""
+    """The `sentences`, and others about the limits per unit and the rows that count."""
     dropped = [
         f"Rows are dropped where {axis.column} is {axis.dropped}."
         for axis in layout.axes
@@ -105,7 +105,8 @@ def _rows_of(layout: TableShape, unit: str, sentences: Sequence[str]) -> list[st
 def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:
     """Print a released table, each statistic with the 95 % interval of its noise.
 
-    `truth` has a row per row and a value per statistic; it is for public data only.
+    `truth` holds the values without noise: a tuple per row of the table, a text per statistic. It
+    is for public data only.
     """
     shown = table.text_columns(truth)
     rows = list(zip(*(values for _, values in shown), strict=True))
@@ -117,7 +118,7 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
 def calibrated_record(
     candidate: Candidate, *, epsilon: str, delta: str, sensitivity: str
 ) -> dict[str, Any]:
-    """The record of `calibrate --json`. The three texts are repeated as the user wrote them."""
+    """The record of `calibrate --json`. ε, δ and the sensitivity stay as the user wrote them."""
     from leastnoise.certificate.records import write_record
     from leastnoise.noise.body_noise import VectorNoise
 

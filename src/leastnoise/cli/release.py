@@ -120,7 +120,7 @@ def _plan(release: Release, *, verbose: bool, as_json: bool) -> None:
 
 
 def describe_ledger(release: Release, planned: Plan) -> str:
-    """A sentence about the ledger's state for a plan; "" if it has nothing to say.
+    """A sentence about the plan's ledger, its series or the lack of a ledger; "" if none applies.
 
     Raises Refused if the ledger doesn't admit the plan.
     """
@@ -133,7 +133,7 @@ def describe_ledger(release: Release, planned: Plan) -> str:
 
 
 def _confirm(release: Release, *, silent: bool) -> None:
-    """Ask at a terminal for confirmation of a weak guarantee. Raises Refused without a yes.
+    """Ask at a terminal to confirm a weak guarantee. Raises Refused unless the user agrees.
 
     A script is never asked; it needs --yes.
     """
@@ -162,7 +162,10 @@ def _publish(
     report: bool,
     as_json: bool,
 ) -> None:
-    """Publish by `run`; paths of the spec are relative to `folder`."""
+    """Publish the release by `run`, write its page if asked to, and print its tables.
+
+    `folder` is the folder of the spec: the ledger's path is relative to it.
+    """
     from leastnoise.errors import SpecError
 
     if release.spec.output is None:
@@ -184,7 +187,7 @@ def _publish(
 
 @contextmanager
 def _report_published(released: ReleasedTables, what: str) -> Iterator[None]:
-    """Raise InvalidInput that reports the publication, if `what` can't be written."""
+    """If the block fails to write `what`, raise an InvalidInput that reports the publication."""
     from leastnoise.errors import InvalidInput
 
     try:
@@ -272,7 +275,10 @@ def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) 
 
 
 def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval, list[str]]:
-    """The proved interval of δ, and sentences about all checks."""
+    """Verify a certificate, release or series.
+
+    Return the proved interval of δ, and sentences on all checks.
+    """
     from leastnoise.certificate.plan import read_certificate
     from leastnoise.errors import InvalidArgument, SourceError
     from leastnoise.report import words

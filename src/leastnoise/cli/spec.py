@@ -75,17 +75,17 @@ def schema() -> None:
 
 
 NO_OUTPUT = ("output", 'Missing: the directory of the release. Write [output] with path = "out"')
-"""The problem of a spec that is to be published."""
+"""The problem (key, message) of a spec that is to be published but lacks [output]."""
 
 
 @contextmanager
 def locate_problems(
     file: Path, *, elsewhere: Collection[str] = (), publishes: bool = False
 ) -> Iterator[None]:
-    """Add FILE:LINE to the problems of the spec in `file`, if the line is known.
+    """Add FILE:LINE to the problems of a SpecError from the block, where the line is known.
 
-    Keys `elsewhere` were set by options, so they have no line. If the command `publishes`, a
-    missing section [output] is listed with the other problems.
+    `file` is the spec. The keys in `elsewhere` were set by options, so they have no line. If the
+    command `publishes`, a missing section [output] is added to the problems.
     """
     from leastnoise import _files
     from leastnoise.errors import SourceError, SpecError
@@ -109,7 +109,7 @@ def locate_problems(
 
 
 def _lacks_output(text: str) -> bool:
-    """True if the spec is TOML without a section [output]."""
+    """True if the spec is well-formed TOML without a section [output]."""
     from leastnoise.errors import SpecError
     from leastnoise.tables.parse.spec_file import parse_toml
 

@@ -52,7 +52,7 @@ def command(*, folder: Path, query: str, weights: str, as_json: bool) -> None:
 
 
 def _split(weights: str) -> tuple[str, list[str]]:
-    """The column and its weights. Raises InvalidArgument unless both are given."""
+    """Split COLUMN=WEIGHTS into column and weights. Raises InvalidArgument for a missing part."""
     from leastnoise.errors import InvalidArgument, show_value
 
     column, _, numbers = map(str.strip, weights.partition("="))
@@ -69,7 +69,7 @@ def _split(weights: str) -> tuple[str, list[str]]:
 
 
 def _describe_sum(shares: Sequence[str]) -> list[str]:
-    """A sentence about weights that sum neither to 1 nor to a power of ten, in four digits."""
+    """A sentence about the sum of the weights; none if it is 1, 10, …, 10⁹ in four digits."""
     from leastnoise.guarantees.exact import exact
 
     total = _words.number(sum(exact(share, name="--weights") for share in shares))

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
-_WIDTH = 80  # letters of a line of sentences, however wide the terminal is
+_WIDTH = 80  # most characters in a line of a sentence, however wide the terminal is
 _LEAST_WIDTH = 40
-_LONGEST = 2000  # letters of a cell
+_LONGEST = 2000  # most characters in a cell of a table
 _BETWEEN = "  "
 
 Row = tuple[str, ...]
@@ -46,29 +46,29 @@ def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
 
 
 def describe_location(error: BaseException) -> str:
-    """The type of an error and the line that raised it; its message may quote data."""
+    """The type of an error and the line that raised it, but no message, which may quote data."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 def print_sentences(sentences: Sequence[str]) -> None:
-    """Write each sentence on new lines, without breaking words or paths."""
+    """Write each sentence on a new line, wrapped without breaking words or paths."""
     for sentence in sentences:
         lines = _wrap(sentence, min(_columns(), _WIDTH), indent="  ")
         say("\n".join(lines), lines=True)
 
 
 def print_facts(facts: Sequence[tuple[str, str]]) -> None:
-    """Write facts about one thing, each on one or more lines with its name on the left."""
+    """Write facts (name, text), each on one or more lines with its name on the left."""
     say("\n".join(_block(facts, _columns())), lines=True)
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = ""
 ) -> None:
-    """Print a table on stdout: text columns to the left, numbers to the right.
+    """Print a table on stdout, with texts aligned left and numbers aligned right.
 
-    A cell with more than 2,000 letters is cut, and ends with "…".
+    A cell with more than 2,000 characters is cut, and ends with "…".
     """
     cells = [tuple(map(_cut, row)) for row in rows]
     names = tuple(map(_cut, columns))
@@ -128,7 +128,7 @@ def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[
 
 
 def _parts(cell: str) -> list[str]:
-    """The parts of `cell` that stay whole: its words, or the whole cell if it has numbers."""
+    """The unbreakable parts of a cell: its words, or all of it if it begins with a number."""
     return [cell] if cell[:1].isdecimal() or cell[:1] == "-" else cell.split() or [""]
 
 
@@ -180,7 +180,7 @@ def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable
 
 
 def _is_watched(stream: IO[str] | None) -> bool:
-    """True if `stream` is a terminal, or TTY_COMPATIBLE says so, as for rich."""
+    """True if `stream` is a terminal, or the environment has TTY_COMPATIBLE=1, as rich reads it."""
     with suppress(OSError, ValueError):  # raised for a closed stream
         return stream is not None and (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1")
     return False
@@ -194,7 +194,7 @@ def can_ask() -> bool:
 
 
 def _ignore(stage: str) -> None:
-    """Ignore the stage, where no one watches."""
+    """Ignore the stage, as no person watches."""
 
 
 @final
@@ -208,7 +208,7 @@ class _Spinner:
         self._lock = threading.Lock()
 
     def show(self) -> None:
-        """Draw the line from now on; called from another thread."""
+        """Begin to draw the line. The timer calls this from another thread."""
         from rich.console import Console
 
         console = Console(file=cast("IO[str]", _Forgiving(sys.stderr)))
@@ -240,7 +240,7 @@ def _line(stage: str) -> Any:
 
 @final
 class _Forgiving:
-    """A stream that ignores errors if it is closed, full or missing."""
+    """A wrapper of a stream that ignores write errors if the stream is closed, full or missing."""
 
     def __init__(self, stream: IO[str] | None) -> None:
         self._stream = stream

@@ -1,1 +1,1 @@
-"""Release vectors on a cluster: noise is added where the parts of the vector are."""
+"""Release vectors that are stored on a cluster (dask or Spark): its workers add the noise."""

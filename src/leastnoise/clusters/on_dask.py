@@ -1,8 +1,8 @@
-"""Noise for a dask array: every block is written once, and later reads only use the files.
+"""Noise for a dask array. Each noisy block is written to a file once; later reads use the files.
 
-If a block is computed again because its worker died, it finds the file of the first attempt, or
-draws new noise; two draws are never both visible. The folder gets its final name only when it is
-complete.
+If a worker dies, dask computes its block again. If the first attempt has written a file, the second
+keeps it, and otherwise it draws new noise. So two draws are never both visible. The folder gets its
+final name only when it is complete.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 
 def check(vector: Any, dimension: int) -> None:
-    """Raise InvalidArgument unless `vector` is flat, with known sizes and exact numbers.
+    """Raise InvalidArgument unless `vector` has one axis of length `dimension`, and an exact type.
 
-    Blocks may have other types than the array declares: each block is checked again when read.
+    A type is exact if a release reads its numbers without rounding. Blocks may have other types
+    than the array declares: each block is checked again when read.
     """
     if vector.shape != (dimension,):  # unknown sizes are NaN, which is unequal to all numbers
         raise InvalidArgument(

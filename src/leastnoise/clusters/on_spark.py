@@ -1,4 +1,4 @@
-"""Noise for a vector in a Spark frame: it is written once as Parquet, and read back.
+"""Noise for a vector in a Spark frame: the sum is written once as Parquet, and read back.
 
 Spark commits one attempt of each task, and no other attempt is ever visible. A lazy frame that adds
 noise would add another draw each time it is evaluated.
@@ -21,11 +21,11 @@ _EXACT = {
     "position": {"tinyint", "smallint", "int", "bigint"},
     "value": {"double", "float", "tinyint", "smallint", "int"},
 }
-"""Types whose values fit exactly into a bigint and a double."""
+"""Spark types of the columns whose values convert exactly to bigint and to double."""
 
 
 def check(vector: Any, dimension: int) -> None:
-    """Raise InvalidArgument unless `vector` has the two columns, with types that are exact.
+    """Raise InvalidArgument unless `vector` has the columns `position` and `value`, of exact types.
 
     Raises SourceError if positions are missing or duplicate.
     """

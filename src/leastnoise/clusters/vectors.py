@@ -18,8 +18,8 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
 
     The noise is exactly the noise of `Mechanism.release`. It is drawn once, on the machines that
     store the parts, from the entropy of each machine's own system. Later reads of the folder never
-    change. The radius that l2 noise shares is sent to the workers with their tasks, and is as
-    secret as the values. Every call spends the budget again.
+    change. All coordinates of l2 noise share one random radius. It is sent to the workers with
+    their tasks, and is as secret as the values. Every call spends the budget again.
 
     Args:
         mechanism: A mechanism with gaussian, l2 or laplace noise, or on dask generalized-gamma,

@@ -2,7 +2,7 @@
 
 | API | symbol | meaning |
 |---|---|---|
-| `Problem.cells` | m | lattice points in one sensitivity, spacing h = Δ/m |
+| `Witness.cells` | m | lattice points per sensitivity Δ; their spacing is h = Δ/m |
 | `Witness.multipliers` | λ_j | price of δ at the shift jh |
 | `Witness.prices` | ψ_{j,i} | price of exposing the point ih at the shift jh, in [0, λ_j] |
 | `RadialWitness.prices` | J_l | price of exposing a vector, by length and angle to the shift |

@@ -126,7 +126,7 @@ class _KeyStream:
 
 @cache
 def _sources_to_reset_on_fork() -> weakref.WeakSet[SystemEntropy]:
-    """The live sources; the first call, not the import, registers the hook."""
+    """The live sources. The first call registers a hook that resets them in a forked child."""
     sources: weakref.WeakSet[SystemEntropy] = weakref.WeakSet()
 
     def reset() -> None:

@@ -62,7 +62,7 @@ class _RadiusPart(LazyReal):
 
 @final
 class SphericalSampler(Sampler):
-    """Draws of all coordinates at once, which come in order: pairs, then the odd coordinate."""
+    """A sampler of R·D. The coordinates of the pairs come first, in order, and an odd one last."""
 
     def __init__(self, radius: LazyReal, dimension: int, entropy: Entropy) -> None:
         pairs = dimension // 2
@@ -123,7 +123,7 @@ class SphericalSampler(Sampler):
 
 @final
 class _Spacings:
-    """`count` spacings of sorted uniforms on (0, 1), each end refined on demand."""
+    """The `count` spacings between sorted uniforms on (0, 1); `enclose` refines their ends."""
 
     def __init__(self, count: int, entropy: Entropy) -> None:
         self.count = count

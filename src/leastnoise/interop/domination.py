@@ -33,7 +33,7 @@ from leastnoise.noise.registry import registered_family
 from leastnoise.numerics.bisection import Bisection
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
-"""Maps 0 <= ε₁ <= ε₂ <= … to balls; no point of the i-th ball is below δ(εᵢ)."""
+"""Maps 0 <= ε₁ <= ε₂ <= … to balls; the i-th ball contains δ(εᵢ), or an upper bound on it."""
 
 _TAIL = 2.0**-100  # the aim for δ at the last dot, which becomes mass at infinity
 _MOST_PLACES = 2**23
@@ -42,7 +42,10 @@ _MOST_PLACES = 2**23
 @final
 @dataclass(frozen=True, kw_only=True)
 class LossLaw:
-    """Masses at multiples of the interval, by index, and at infinity; all rounded up."""
+    """A law of losses.
+
+    Masses, rounded up, lie at multiples of the interval, by index, and at infinity.
+    """
 
     masses: dict[int, float]
     infinity: float
@@ -51,7 +54,7 @@ class LossLaw:
 def dominating_laws(
     composition: Composition, *, interval: Fraction, points: int | None
 ) -> tuple[LossLaw, LossLaw | None]:
-    """The laws for a removed record and, if it differs, for an added one.
+    """The laws for a removed record and, if that law differs, for an added record.
 
     Raises NotApplicable if the composition isn't proved, InvalidArgument if `interval` is too small
     for losses of that size.
@@ -78,7 +81,7 @@ def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
 
 
 def _delta_of_one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
-    """The δ of one release at the worst shift."""
+    """Enclose the δ of one release at the worst shift."""
 
     def profile(at: Fraction) -> arb:
         return prove_delta(part.noise, part.shifts.outer, at).enclosure
@@ -108,7 +111,7 @@ def _convolution_profile(parts: Sequence[Releases], *, removed: bool) -> Profile
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Half:
-    """Upper bounds on δ at the lattice points with indices >= 0."""
+    """Bounds on δ from above at some lattice points, whose `indices` are >= 0."""
 
     indices: list[int]
     deltas: list[arb]
@@ -166,7 +169,8 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
 def _law(opposite: _Half, forward: _Half, interval: Fraction) -> LossLaw:
     """The law of chords through the dots of (P, Q), `forward`, and of (Q, P), `opposite`.
 
-    For the latter H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P) (theory/accounting.md §1 E).
+    The dots of (Q, P) give dots of (P, Q) at α < 1, since H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P)
+    (theory/accounting.md §1 E).
     """
     dots: list[tuple[int, arb, arb]] = []
     for index, delta in zip(opposite.indices[:0:-1], opposite.deltas[:0:-1], strict=True):

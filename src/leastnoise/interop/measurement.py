@@ -107,21 +107,21 @@ def _ball(mechanism: Mechanism) -> L1 | L2 | Integer:
 def _space(
     opendp: Any, sensitivity: L1 | L2 | Integer, dimension: int, numbers: str
 ) -> tuple[Any, Any]:
-    """The domain and the metric of the sensitivity."""
+    """OpenDP's input domain and input metric for the sensitivity."""
     whole = isinstance(sensitivity, Integer) or numbers == "i32"
     kind = "i32" if whole else "f64"
     number = opendp.atom_domain(T="i32") if whole else opendp.atom_domain(T="f64", nan=False)
     if dimension == 1:
         return number, opendp.absolute_distance(T=kind)
     distance = opendp.l1_distance if isinstance(sensitivity, L1) else opendp.l2_distance
-    size = {} if whole else {"size": dimension}  # OpenDP counts categories into vectors of no size
+    size = {} if whole else {"size": dimension}  # OpenDP's counts have no size
     return opendp.vector_domain(number, **size), distance(T=kind)
 
 
 def _privacy(
     opendp: Any, mechanism: Mechanism, *, bound: Fraction, measure: str, epsilon: Exact | None
 ) -> tuple[Any, _Map]:
-    """The output measure and the privacy map."""
+    """OpenDP's output measure, and the privacy map."""
     if measure == "zcdp":
         of_all = Fraction(mechanism.zcdp.value.upper)
         rho = of_all / (mechanism.certificate.compositions * bound**2)

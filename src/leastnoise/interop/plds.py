@@ -42,7 +42,7 @@ _WHY = (
 
 @final
 class ProvedPld(PrivacyLossDistribution):
-    """The result of `to_pld`. Composing it returns an ordinary distribution."""
+    """The result of `to_pld`. Composing it warns, and returns an ordinary distribution."""
 
     def compose(
         self,

@@ -16,13 +16,13 @@ from leastnoise.selection.ask import fix_parameters
 from leastnoise.selection.public import calibrate
 
 AUTO = "auto"
-"""Chooses the updates, or the noise, with the best prediction."""
+"""The value of `updates` or `noise` that chooses those with the least predicted error."""
 
 Parameters = tuple[tuple[str, Fraction | int], ...]
 
 
 def check_choice(value: Any, name: str, among: tuple[str, ...]) -> str:
-    """Return `value` if it is in `among`; otherwise raise InvalidArgument."""
+    """Return `value` if it is in `among`; otherwise raise InvalidArgument about `name`."""
     if value not in among:
         raise InvalidArgument(
             name=name, value=show_value(value), expected=f"one of {', '.join(among)}"
@@ -59,7 +59,7 @@ def best_of(
     compositions: int = 1,
     parameters: Parameters = (),
 ) -> Mechanism:
-    """Calibrate the families, and return the proved mechanism with the least error.
+    """Calibrate the families, and return the proved mechanism with the least mse.
 
     Raises Refused, with the first family's reason, if none can serve.
     """
@@ -86,7 +86,7 @@ def best_of(
 
 
 def state_neighbours(mechanism: Mechanism, neighbours: str) -> Mechanism:
-    """The mechanism, with "replace-one" stated in its certificate if it applies."""
+    """The mechanism. With "replace-one", its certificate states these neighbours."""
     if neighbours == "replace-one":
         return Mechanism(mechanism.certificate.about("replace-one"))
     return mechanism

@@ -3,11 +3,11 @@
 notation: x, y = two columns in [−1, 1]; a, b their means, s, t their mean squares, p the mean of
 xy; c = p − ab, v = s − a², w = t − b², r = c/√(vw).
 
-A pair has k noisy sums: 6 if rows are counted, otherwise 5. Each is within its half-width for
-1 − 0.05/k. All are at once with 95 % (Bonferroni). Then the moments lie in a box.
+A pair has k noisy sums: 6 if rows are counted, otherwise 5. Each is within its half-width with
+probability 1 − 0.05/k, so all are with 95 % (Bonferroni). Then the moments lie in a box.
 
-The largest r has the largest p. If c > 0 somewhere, it has the smallest s and t, otherwise the
-largest. With p, s and t fixed, and up to positive factors while v, w > 0,
+The largest r has the largest p. If c > 0 somewhere, the largest r has the smallest s and t,
+otherwise the largest. With p, s and t fixed, and up to positive factors while v, w > 0,
 
     ∂r/∂a = ap − bs,   ∂r/∂b = bp − at.
 

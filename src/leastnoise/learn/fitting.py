@@ -129,7 +129,7 @@ def _as_floats(data: Any, **more: Any) -> Any:
 
 
 _FAMILIES = ("gaussian", "l2", "k-norm", "k-staircase")
-"""One of these is the best family or within half a per cent; searching others takes seconds."""
+"""The best of these is within half a per cent of the best family; trying others takes seconds."""
 _GRID = Fraction(1, 2**28)  # the finest grid: a release reaches 2^61 steps, and sums reach 2^32
 
 
@@ -160,7 +160,7 @@ def publish_moments(
 
 
 def _mechanism(model: PrivateModel, moments: Moments, *, rows: int | None) -> Mechanism:
-    """The noise, from public numbers alone; `rows` is None if the number of rows isn't public."""
+    """The proved mechanism, from public numbers alone. `rows` is None if it isn't public."""
     delta = model.delta
     if delta is None:
         if rows is None:

@@ -178,9 +178,9 @@ class LinearRegression(RegressorMixin, PrivateModel):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Scales:
-    """Scales columns, the target last, to [−1, 1]; bounds have shape (d + 1,).
+    """The scaling of columns, the target last, to [−1, 1]; bounds have shape (d + 1,).
 
-    A model without intercept goes through 0, so nothing may be `shifted`.
+    A model without intercept goes through 0. Then `shifted` is False, and 0 is mapped to 0.
     """
 
     low: Floats
@@ -192,7 +192,7 @@ class _Scales:
         return to_unit(np.clip(columns, self.low, self.high), *self._ends())
 
     def to_data(self) -> tuple[Floats, float]:
-        """The map from unit coefficients to the data's scale: a matrix, and a constant to add."""
+        """The map from unit coefficients to the data's scale: a matrix, and an added intercept."""
         low, high = self._ends()
         middles, halves = (low + high) / 2, (high - low) / 2
         ratios = halves[-1] / halves[:-1]

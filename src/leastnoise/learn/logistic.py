@@ -252,7 +252,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         return classes, np.where(y == classes[1], 1.0, -1.0)
 
     def _problem(self, rows: int, features: int) -> Problem:
-        """The public numbers of this training."""
+        """The public numbers of this training, checked."""
         neighbours = check_choice(self.neighbours, "neighbours", NEIGHBOURS)
         if neighbours == "add-remove":
             if self.n_rows is None:

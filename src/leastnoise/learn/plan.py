@@ -107,7 +107,7 @@ class TrainingPlan:
         noise: σ, see the module.
         ridge: Number that is added to the curvature.
         momentum: Nesterov's momentum.
-        learnable: λ, the least curvature of directions that the noise lets be learnt.
+        learnable: λ, the least curvature of directions that can be learnt despite the noise.
         reached: The least curvature of directions for which the rounds suffice.
         size: B, the largest expected coefficient.
         features: Number of features d.
@@ -261,12 +261,12 @@ def _ridge(problem: Problem, noise: float) -> float:
 
 
 def _learnable(problem: Problem, noise: float) -> float:
-    """λ, the least curvature that the noise lets be learnt."""
+    """λ, the least curvature of directions that can be learnt despite the noise."""
     return noise / _size(problem) + _ridge(problem, noise)
 
 
 def _largest(problem: Problem, noise: float) -> float:
-    """L, a bound on the curvature."""
+    """L, an upper bound on the curvature of the loss with its ridge."""
     return float(problem.norm_limit / 4) + _ridge(problem, noise)
 
 

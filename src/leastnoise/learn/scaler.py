@@ -93,7 +93,7 @@ def require_bounds(bounds: Any, *, name: str) -> Any:
 
 
 def check_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The lower and the upper bound of each feature, (d,). Raises ValueError."""
+    """The lower and upper bounds, each of shape (d,). Raises ValueError for malformed bounds."""
     pairs = np.asarray(bounds, dtype=np.float64)
     if pairs.shape not in {(2,), (features, 2)}:
         raise ValueError(

@@ -219,7 +219,7 @@ class StepAccountant:
     def more_steps(self, *, epsilon: Exact, delta: Exact) -> int:
         """The number of further steps that fit a budget for all steps together.
 
-        The returned number is proved to fit; one more isn't. At most 10⁷ steps are counted.
+        The returned number is proved to fit; one more step isn't. At most 10⁷ steps are counted.
 
         Args:
             epsilon: Privacy budget ε of all steps.
@@ -252,8 +252,8 @@ class StepAccountant:
     def sample(self, examples: int) -> NDArray[np.int64]:
         """Draw a Poisson sample of examples, with the system's entropy.
 
-        Each example is in the sample with a probability of at most `sampling_rate`, and at most
-        2^−64 less. The sample must stay unknown to everyone who sees the model.
+        The probability that an example is in the sample is `sampling_rate`, or less by at most
+        2^−64. The sample must stay unknown to everyone who sees the model.
 
         Args:
             examples: Number of examples.

@@ -31,7 +31,7 @@ _FAR = 2.0**40  # limit to which coefficients are clipped in margins, so that th
 _quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
 
 Noisy = Callable[[Floats], Floats]
-"""Releases sums: takes whole numbers of 2^−20, returns noisy sums in units of 1."""
+"""A release of sums: takes integers in units of 2^−20, and returns noisy sums in units of 1."""
 
 
 @_quietly

@@ -50,10 +50,11 @@ _FIELDS = {
     "use": ("plan", "release", "label", "time"),
     "restart": ("plan", "release", "label", "time", "state"),
 }
-"""The fields of an entry of each kind beside its dataset: two whole numbers, all others texts.
+"""The fields of an entry by its kind, besides its dataset.
 
-In a use, `release` is the index of a release in its plan, from 0, which may be made several times.
-In a series, it is the number of the release, from 1.
+`plan` and `release` are whole numbers, all others are texts. In a use of a plan, `release` is the
+index of a release in the plan, from 0; several uses may have the same index. In a use of a series,
+it is the number of the release, from 1.
 """
 SPENT = ("charge", "plan", "series")
 _WHOLES = ("plan", "release", "releases")
@@ -109,9 +110,10 @@ class Account(Shown):
     def more_like(self, release: Certified | Cost) -> int:
         """The number of further releases of the same cost that the ledger admits.
 
-        The filter itself decides: that many together were tried and fit, and one more was tried and
-        doesn't. Before the first charge, the filter is the one such a charge would choose. It isn't
-        checked that the release protects the account's unit, or that its proof holds.
+        The filter itself decides: it was asked about this number, which fits, and about one more,
+        which doesn't. Before the first charge, the filter is the filter that such a charge would
+        choose. It isn't checked that the release protects the account's unit, or that its proof
+        holds.
 
         Args:
             release: A certificate, or a cost such as `last`.
@@ -238,11 +240,11 @@ class Account(Shown):
 @final
 @dataclass(kw_only=True)
 class ReleaseChain:
-    """The last entry of a series with running totals.
+    """The end of a series with running totals, as the ledger's entries give it.
 
-    `tag` is the tag of the state file that belongs to it. `entry` is the entry of the last release,
-    `digest` its digest, and `before` the digest of the previous release. `restarts` has the numbers
-    of the first releases after restarts.
+    `tag` is the tag that the state file must have. `entry` is the number of the last release's
+    entry, `digest` the digest of that release, and `before` the digest of the previous release.
+    `restarts` has the numbers of the first releases after restarts.
     """
 
     tag: str
@@ -255,10 +257,12 @@ class ReleaseChain:
 @final
 @dataclass(kw_only=True)
 class Books:
-    """All accounts of a ledger by dataset, and the number of uses of each release of each plan.
+    """All accounts of a ledger by dataset, and the plans and series that were charged.
 
-    `plans` maps the entry number of each plan and series to its dataset. `series` maps dataset and
-    name to that number.
+    `plans` maps the entry number of each plan and series to its dataset. `series` maps the dataset
+    and name of a series to its entry number. `uses` counts the uses of each release, by the entry
+    number and the release. `chains` has the `ReleaseChain` of each series with running totals, by
+    the entry number.
     """
 
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -387,7 +391,7 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _is_short(cost: Cost) -> bool:
-    """True if a cost is short enough to be stored and added: sums may get long denominators."""
+    """True if a cost has few enough digits to be stored; sums may get long denominators."""
     values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
     most_bits = 10_000  # of the numerator and of the denominator: 3,000 digits
     return all(

@@ -108,10 +108,10 @@ def check_ledger(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A release's place in a series: its number, the number of all releases, and the rule for rows.
+    """A release's place in a series: its number `release`, and the number of all `releases`.
 
-    With running totals, `first` is the first release of its tree, and `digest` the release's
-    digest.
+    `report` is the rule that assigns rows to releases. With running totals, `first` is the first
+    release of its tree, and `digest` the release's digest.
     """
 
     release: int
@@ -126,9 +126,9 @@ def charged_account(
 ) -> Account:
     """The account that the ledger's entry `number` charged for `release`.
 
-    For a release of a series, `position` is its place, and `number` is the number of its own entry.
-    The whole ledger is checked first. Raises like `check_ledger`, and LedgerRejected if the entry
-    is about another release.
+    For a release of a series, `position` is its place, and `number` belongs to the entry of this
+    release, not to the entry that charged the series. The whole ledger is checked first. Raises
+    like `check_ledger`, and LedgerRejected if the entry is about another release.
     """
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
@@ -144,7 +144,7 @@ def charged_account(
 
 
 def _is_at(entry: Entry, release: PlanCertificate, entries: list[Entry], position: Place) -> bool:
-    """True if an entry records this release of a series that this certificate charged."""
+    """True if `entry` records the release at `position` of the series that `release` charged."""
     body = entry.body
     if body["kind"] != "use" or body["release"] != position.release:
         return False

@@ -166,8 +166,8 @@ def count_fitting(
 ) -> int:
     """The number of charges like `cost`, at most `most`, that fit into `budget` beside `spent`.
 
-    Doubling and bisection with `fits`: the returned count was tried and fits, one more was tried
-    and doesn't. At least one charge is always tried.
+    The count is found by doubling and bisection with `fits`: it was tried and fits, and one more
+    was tried and doesn't. At least one charge is always tried.
     """
     before = spent or Cost()
 

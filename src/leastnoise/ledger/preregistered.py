@@ -175,7 +175,7 @@ def claims_of(release: Certified) -> tuple[Claim, ...]:
 def verify_once(release: Certified) -> None:
     """Prove `release`, except for parts proved earlier in this process.
 
-    Raises CertificateRejected.
+    Raises CertificateRejected if `release` doesn't hold.
     """
     if isinstance(release, PlanCertificate) and all(
         certificate.proved for certificate in claims_of(release)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 IN_ONE_RELEASE = " in one release"
-"""The end of a unit that is all rows of a person in one release: see `Series.unit_of`."""
+"""The end of a unit's name if the unit is all rows of a person in one release: `Series.unit_of`."""
 RELEASES, REPORT = "releases", "report"
-"""Optional fields of an entry that begins a series, which its certificate does not imply."""
+"""Optional fields of an entry that begins a series; its certificate does not imply their values."""
 
 
 def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:
@@ -35,7 +35,7 @@ def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:
 
 
 def rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int, str]:
-    """The number of releases of a series' entry, and the rule that assigns rows to them."""
+    """The number of releases in the entry of a series, and the rule that assigns rows to them."""
     return releases_of(body, certificate), body.get(REPORT, "")
 
 
@@ -77,7 +77,7 @@ class LedgerSeries:
     def find(self) -> ChargedSeries | None:
         """The series as charged; None if it hasn't begun.
 
-        Raises Refused if the account has another unit or other neighbours, and like
+        Raises Refused if the account has another unit or other neighbours. Also raises like
         `Ledger.accounts`.
         """
         entries = self._store.read()
@@ -214,7 +214,7 @@ class LedgerSeries:
     def commit(self, file: StateFile, *, before: State, after: State, label: str) -> int:
         """Enter a drawn release in the ledger and in the state file, or in neither.
 
-        Return its entry.
+        Returns the number of the new entry.
 
         Raises Refused if the ledger or the state file has changed since `before`: another process,
         or a copy of the state, was faster. Then nothing is entered.
@@ -246,7 +246,7 @@ class LedgerSeries:
     def _check_same_releases(
         self, entries: list[Entry], books: Books, dataset: str, report: str
     ) -> None:
-        """Raise Refused if the account is about persons in the releases of another series.
+        """Raise Refused if the account has a series whose releases have another report column.
 
         A person in one week is another unit than a person in one month.
         """
@@ -269,7 +269,7 @@ class LedgerSeries:
             raise Refused(f"The ledger has no series {self.name!r} with running totals.")
         return number, chain
 
-    def _entry(  # noqa: PLR0917 (three calls of its own)
+    def _entry(  # noqa: PLR0917 (only this class calls it)
         self, kind: str, entries: list[Entry], number: int, state: State, label: str
     ) -> dict[str, Any]:
         dataset = Books.of(entries).account(self.dataset).dataset

@@ -30,7 +30,7 @@ _LARGEST = 1 << 26  # largest size of a body in bytes
 # letters of a partial sum with its sign; a sum reaches 2^15 once in 2^61 (`noise.trees`)
 _SUM_DIGITS = 6
 ATTACHED = "kept"
-"""The name of the file in a transaction of the ledger."""
+"""SQLite's name for the state file that a transaction of the ledger attaches."""
 
 
 @final
@@ -42,7 +42,7 @@ class State:
     that the ledger counts, and `first` the number of its tree's first release. `tag` is a random
     text that the ledger's last entry of the series has, too. `digest` is the end of the chain of
     published numbers. `published` is False from the entry of a release to the end of its folder.
-    `sums` has the sums of each query by its label.
+    `sums` has the partial sums and totals of each query, by its label.
     """
 
     plan: str
@@ -105,7 +105,7 @@ def new_tag() -> str:
 
 
 def chained(before: str, *, plan: str, release: int, counts: Mapping[str, Sequence[int]]) -> str:
-    """The digest of a release: SHA-256 of its plan, number and counts, and the digest before."""
+    """The digest of a release: SHA-256 of its plan, number and counts, and the previous digest."""
     record = [plan, release, {name: list(counts[name]) for name in sorted(counts)}, before]
     return hashlib.sha256(json.dumps(record).encode()).hexdigest()
 
@@ -160,7 +160,7 @@ class StateFile:
             return read_state(connection, "main")
 
     def mark_published(self, state: State) -> None:
-        """Note that the folder of the last release exists. Another state stays unchanged."""
+        """Note that the folder of the last release exists, if the file still has this `state`."""
         with self._explained(), closing(self._open()) as connection:
             prepare(connection, "main")
             connection.execute("BEGIN IMMEDIATE")
@@ -198,7 +198,7 @@ class StateFile:
 
 @final
 class _Explained:
-    """A context that raises errors of the state file as InvalidInput, and quotes no content."""
+    """A context that turns errors of the state file into InvalidInput or Refused, without data."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""The ledger's file: an append-only list of entries in SQLite, each chained to the last by a hash.
+"""The ledger's file: an append-only list of entries in SQLite. A hash chains each to the previous.
 
 The file uses a rollback journal with synchronous=EXTRA, not a write-ahead log. So the file is
 complete after each commit, and a copy or backup of this one file has every charge. The journal's
@@ -218,7 +218,7 @@ class Store:
 @final
 @dataclass(kw_only=True)
 class Log:
-    """Appends entries within a transaction."""
+    """A log that appends entries in a transaction, after `count` entries with the hash `last`."""
 
     connection: sqlite3.Connection
     last: str
@@ -260,7 +260,7 @@ class Log:
 
 @contextmanager
 def _attached(connection: sqlite3.Connection, address: str | None) -> Iterator[None]:
-    """Attach the state of a series. Raises InvalidInput if it can't be read."""
+    """Attach the state file at `address`, if any. Raises InvalidInput if it isn't a state."""
     try:
         if address is not None:
             connection.execute(f"ATTACH DATABASE ? AS {ATTACHED}", (address,))

@@ -1,22 +1,22 @@
 """Noise families, one subpackage for each kind: law, profile, proof, losses, sampler, fit.
 
-`families.py` lists the functions of each family; docs/new-family.md adds a family from outside.
+`families.py` lists the functions of each family; docs/new-family.md explains how to add a family.
 
 | API | symbol | meaning |
 |---|---|---|
 | `scale` | σ (gaussian, l2), b (laplace, truncated-laplace), else Δ | multiplies the noise |
 | `radius` | R, a | where the density ends, in scales |
-| `decay` | ε | each step of a staircase or Tulap law is e^−decay of the last |
+| `decay` | ε | each step of a staircase or Tulap law is e^−decay of the step before |
 | `gamma` (staircases) | γ | where the first step ends, in scales |
-| `cells`, `core` (geometric) | c, a | whole numbers on a step, and on one side of the top |
+| `cells`, `core` (geometric) | c, a | lattice points in a step, and in half the top step with 0 |
 | `alpha`, `gamma` (flipped-huber) | α, γ | end of the Laplace body, σ of the tail, in scales |
 | `alpha`, `p` (generalized-gamma) | α, p | r^α e^(−r^p) is the density of the radius r in scales |
 | `edges`, `weights` (optimal-radial) | e_j, h_j | where steps end, in scale/cells; their heights |
 | `body`, `of` (laws on bodies) | K, T | the shifts that are hidden (`guarantees.bodies`) |
 | `branches`, `shares` (agreeing) | b_l, w_l | children of a node; what a row costs on each level |
-| `core` (two-sided laws) | a, b | up to where P and Q cost nothing, in scales |
+| `core` (two-sided laws) | a, b | where the density stops being flat in P and Q, in scales |
 | `dimension` | d | number of coordinates drawn together |
-| `variance`, `mean_abs` | Var Xᵢ, E|Xᵢ| | per coordinate; on bodies their means |
+| `variance`, `mean_abs` | Var Xᵢ, E|Xᵢ| | per coordinate; for laws on bodies, coordinates' means |
 | `mse`, `mae` | E‖X‖₂², E‖X‖₁ | totals over the coordinates |
 """
 

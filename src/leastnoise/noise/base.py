@@ -32,7 +32,7 @@ Parameter = Fraction | int | tuple[int, ...] | tuple[Fraction, ...] | Body | One
 
 
 class _ParameterKinds:
-    """The parameter fields of a family, without derived fields."""
+    """The value of `Noise.parameter_kinds`, computed from the fields of each family's class."""
 
     def __get__(self, law: object, family: type[Any]) -> Mapping[str, Any]:
         return _parameter_kinds(family)
@@ -52,13 +52,14 @@ BOUNDED = "delta=0 is impossible for noise of bounded range"
 class Noise(ABC):
     """A centred noise law on R^dimension; frozen, compared by value.
 
-    `norm` names the ball of shifts against which the law is private. `parameter_kinds` maps the
-    names of the parameters other than scale and dimension to their types: a Fraction, an int, a
-    tuple or a shape.
+    `norm` is the norm in which the length of a shift is measured; "integer" stands for shifts of
+    integers, and "body" for a gauge. `parameter_kinds` maps the names of the parameters other than
+    scale and dimension to their types: a Fraction, an int, a tuple or a shape.
 
-    A family is offered for `least_dimension` to `most_dimension`; `too_few` and `too_many` are the
-    reasons for others. `without_delta` is the reason why it isn't offered for delta=0, or "". Among
-    the parameters that are lists, a user may set only those in `lists_to_set`.
+    A family is offered for `least_dimension` to `most_dimension` coordinates; `too_few` and
+    `too_many` are the reasons why it isn't offered for fewer or more. `without_delta` is the reason
+    why it isn't offered for delta=0; "" if it is. Among the parameters that are lists, a user may
+    set only those in `lists_to_set`.
 
     Args:
         scale: Multiplies the noise; exact: a str or a float is the decimal that it prints.
@@ -118,10 +119,10 @@ class Noise(ABC):
         scale: Exact,
         parameters: Mapping[str, Parameter],
     ) -> Self:
-        """The law with that scale and those parameters, in the shape of `sensitivity`.
+        """The law with this scale and these parameters, for the shifts of `sensitivity`.
 
         Args:
-            sensitivity: The shifts that it should hide.
+            sensitivity: The shifts that the law should hide. They determine the body, if any.
             dimension: Number of coordinates.
             scale: The scale, an exact number.
             parameters: All other parameters by name.
@@ -131,7 +132,7 @@ class Noise(ABC):
 
         Raises:
             InvalidArgument: A parameter is malformed, as in the constructor.
-            NotApplicable: The family has no law of such a shape.
+            NotApplicable: The sensitivity doesn't determine the body that the family needs.
         """
         check_sensitivity(sensitivity)
         return cls(
@@ -142,7 +143,7 @@ class Noise(ABC):
 
     @classmethod
     def _parameters(cls, parameters: object, names: Sequence[str]) -> dict[str, Any]:
-        """The parameters as a dict; raises InvalidArgument for other names than `names`."""
+        """The parameters as a dict; raises InvalidArgument for an unknown or a missing name."""
         values = _validate.table(parameters, name="parameters")
         for name in values:
             _validate.one_of(name, names, name="parameters")
@@ -166,7 +167,7 @@ class Noise(ABC):
             The length, exact.
 
         Raises:
-            NotApplicable: The sensitivity states nothing in that norm.
+            NotApplicable: The sensitivity states no bound in that norm.
         """
         radius = sensitivity.radius(cls.norm, dimension=dimension)
         if radius is None:
@@ -174,7 +175,7 @@ class Noise(ABC):
         return radius
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """The length, in the noise's norm, of the longest shift that it must hide.
+        """The length, in the noise's norm, of the longest shift that the noise must hide.
 
         For laws with convex level sets this shift is the worst (theory/noise.md §1). The proofs of
         other laws check all shorter shifts, too.
@@ -186,12 +187,12 @@ class Noise(ABC):
             The length, exact.
 
         Raises:
-            NotApplicable: The sensitivity states nothing in that norm.
+            NotApplicable: The sensitivity states no bound in that norm.
         """
         return self.radius_of(sensitivity, dimension=self.dimension)
 
     def scaled(self, factor: Exact) -> Self:
-        """The law of factor · X.
+        """The law of factor · X, where X has this law.
 
         Args:
             factor: An exact number > 0.
@@ -199,7 +200,7 @@ class Noise(ABC):
         Returns:
             The law with a larger or smaller scale.
         """
-        record: Any = self  # every law is one
+        record: Any = self  # every law is a record, which the type checker can't know
         return replace(record, scale=self.scale * exact(factor, name="factor"))
 
     @abstractmethod
@@ -250,19 +251,19 @@ class Noise(ABC):
 
     @property
     def lattice_step(self) -> Fraction | None:
-        """The number of which all values are integer multiples; None if there is no such number."""
+        """The step of the lattice {0, ±step, …} of all values; None if there is no such lattice."""
         return None
 
     @property
     def gaussian_square(self) -> Fraction | None:
-        """σ² if the law is Gaussian, under any name; else None."""
+        """σ² if the law is Gaussian, whatever its family; else None."""
         return None
 
     @property
     def smoothed_square(self) -> Fraction | None:
         """σ² if the law is Gaussian noise plus an independent part; else None.
 
-        The other part doesn't matter: anyone may add it afterwards.
+        The independent part doesn't matter for privacy: adding it is post-processing.
         """
         return self.gaussian_square
 
@@ -290,7 +291,7 @@ def needs_norm(norm: Norm) -> str:
 
 
 def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
-    """`scale` as a Fraction; raises InvalidArgument unless it is positive and finite."""
+    """`scale` as a Fraction; raises InvalidArgument unless 1e-140 <= scale <= 1e140."""
     number = exact(scale, name=name)
     if number <= 0:
         raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
@@ -315,7 +316,7 @@ def dimension_of(dimension: int, *, name: str = "dimension", record: Noise) -> i
 
 
 SCALE = takes(positive_scale)
-"""The converter of every law's `scale`: exact, positive and finite."""
+"""The converter of every law's `scale`: an exact number from 1e-140 to 1e140."""
 DIMENSION = takes(dimension_of, of_record=True)
 """The converter of every law's `dimension`: a dimension that the family offers."""
 
@@ -323,7 +324,7 @@ DIMENSION = takes(dimension_of, of_record=True)
 def points_of(x: ArrayLike, *, dimension: int) -> NDArray[np.float64]:
     """Points of shape (..., dimension) as floats.
 
-    The values are never refused: a density has a value everywhere.
+    The values aren't checked, since a density has a value everywhere.
 
     Args:
         x: The points.
@@ -376,7 +377,7 @@ def exponential_moment(power: int, limit: float) -> float:
 
 
 def gamma_ratio(x: float) -> float:
-    """The ratio Γ(x + ½)/Γ(x), x >= 1; for large x from a series, as differences lose digits."""
+    """The ratio Γ(x + ½)/Γ(x), x >= 1; for x >= 30 from a series, since no digits cancel in it."""
     if x < 30:
         return math.gamma(x + 0.5) / math.gamma(x)
     y = 1 / x  # coefficients of the asymptotic series of Γ(x+½)/(Γ(x)√x); next term 1e-4·y⁸

@@ -1,4 +1,4 @@
-"""The common base of noise whose level sets are the multiples of a body."""
+"""Base classes of noise for several queries at once, such as noise in the shape of a body."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class VectorNoise(Noise):
     def hides(self, sensitivity: Sensitivity) -> bool:
         """True only if every shift of `sensitivity` is proved to move the law by at most one step.
 
-        One step is a move of the gauge, or of P or Q, by 1/scale; `largest_loss` is the loss of one
-        step.
+        One step changes the gauge by at most 1/scale; for a two-sided law it changes both gauges, P
+        and Q. `largest_loss` is the privacy loss of one step.
         """
 
     @property
@@ -74,7 +74,7 @@ class VectorNoise(Noise):
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """Always 1, since the law's body holds all shifts; raises NotApplicable without a body."""
+        """Always 1, the largest gauge of a shift; raises NotApplicable if no body is known."""
         if cls.form_of(sensitivity, dimension=dimension) is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
         return Fraction(1)

@@ -21,7 +21,7 @@ from leastnoise.noise.registry import FAMILIES, part_of, registered_family
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_RATIO = 1e6  # up to this ratio few digits cancel
+_MOST_RATIO = 1e6  # up to this ratio of two weights, few digits cancel
 
 
 def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -33,10 +33,10 @@ def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
 
 
 def prepare_draws(noise: Noise, *, grid: Fraction) -> Callable[[Entropy], Sampler]:
-    """A function that makes a sampler from entropy, each for one draw, in units of `grid`.
+    """A function from entropy to a sampler of one draw of `noise`, in units of `grid`.
 
-    Constants of all draws are computed once. Raises NotApplicable for a family that has no exact
-    sampler.
+    Constants that all draws share are computed once. Raises NotApplicable for a family that has no
+    exact sampler.
     """
     family = type(noise)
     known = registered_family(family) if family.name in FAMILIES else None
@@ -54,9 +54,10 @@ class Share:
     """A share of noise, which one of several clients adds to its values.
 
     The sum of all independent shares has the law of the noise, so nobody has to be trusted with the
-    sum without noise. `sampler` makes a draw of the share, in units of `grid`, to which each client
-    rounds its sum. For any values, the sum of all rounded messages is within the total variation
-    `distance` of post-processing of the sum of all values plus noise of the law.
+    sum without noise. `sampler` maps entropy to a sampler of the share, in units of `grid`. Each
+    client adds its share to its value and rounds the result to `grid`. Let S be the sum of all
+    values plus noise of the law. For any values, the sum of the rounded messages is within total
+    variation `distance` of a post-processing of S.
     """
 
     sampler: Callable[[Entropy], Sampler]
@@ -121,10 +122,10 @@ def has_independent_coordinates(noise: Noise | None) -> bool:
 def find_characteristic(
     noise: Noise, weights: Mapping[int, float], u: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """E cos(u Σ w_j X_j) at each u, for the weights of some coordinates.
+    """E cos(u Σ w_j X_j) at each u, where `weights` maps some coordinates j to w_j.
 
-    A law for one number stands for any number of independent draws of it. Raises NotApplicable if
-    the characteristic function of `noise` isn't known.
+    For a law for one number, the X_j are independent draws. Raises NotApplicable if the
+    characteristic function of `noise` isn't known.
     """
     family = registered_family(type(noise))
     find = family.part("characteristic")
@@ -152,7 +153,7 @@ def find_difference(
     find = family.part("difference")
     if find is None:
         return None
-    # t rises with the ratio, and t/ratio falls (Anderson's inequality: see `fieller`)
+    # t rises with the ratio, and t/ratio falls (Anderson's inequality: tables/statistics/fieller)
     near = min(max(ratio, 1 / _MOST_RATIO), _MOST_RATIO) if ratio else 0.0
     try:
         quantile = float(noise.scale) * find(noise, 1 - probability, coordinates, near)
@@ -169,8 +170,8 @@ def find_weighted(
 ) -> float | None:
     """The t with P(|Σ w_j X_j| <= t) = probability, for three coordinates and weights >= 0.
 
-    Not all weights are 0. t is too large by at most a thousandth of the largest weight's part. None
-    if the joint law of three coordinates isn't known.
+    Not all weights are 0. Far smaller weights than the largest are raised to about a thousandth of
+    it, so t may be slightly too large. None if the joint law of three coordinates isn't known.
     """
     family = registered_family(type(noise))
     if family.spherical:

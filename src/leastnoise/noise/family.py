@@ -22,6 +22,7 @@ ENOUGH_BITS = 60
 """The relative accuracy of an enclosure of δ at which a proof stops: more bits than a double has,
 so that the interval is as tight as two floats can be."""
 ANY_BITS = -1000
+"""An accuracy that every enclosure has, for proofs that more precision doesn't improve."""
 
 Part = str | Callable[..., Any]
 """A function or class, or its import path "module:name"."""
@@ -30,14 +31,15 @@ Part = str | Callable[..., Any]
 @final
 @dataclass(frozen=True, kw_only=True)
 class OwnLosses:
-    """Functions that put a family's losses on a lattice, if better than δ(ε) alone.
+    """Functions that put a family's losses on a lattice, more tightly than δ(ε) alone allows.
 
     Args:
         upper: Returns a `LossLattice` (balls/losses.py), from the law, a shift, a step and the
             number of steps on each side of 0. Its δ is an upper bound.
         lower: Returns `LowerCells` (balls/losses.py), from the same arguments. Its δ is a lower
             bound.
-        reach: Returns a loss above which only infinity has mass, from the law and a shift.
+        reach: Returns a loss above which no finite loss has mass that matters, from the law and a
+            shift.
         frequent: Returns a loss that many outputs have, from the law and a shift. None if no loss
             is frequent.
     """
@@ -53,21 +55,22 @@ class OwnLosses:
 class Family:
     """The record of one noise family: its law and functions, as objects or import paths.
 
-    The annotation of a function's first parameter states the laws that it serves; `part` refuses it
-    for all others. In this list, "a shift" is the length of a shift in the law's norm, i and j are
-    coordinates of `VectorNoise`, and None means that the family has no such function.
+    The annotation of a function's first parameter states the laws that the function serves; `part`
+    refuses it for other laws. In this list, "a shift" is the length of a shift in the law's norm, i
+    and j are coordinates of `VectorNoise`, and None means that the family has no such function.
 
     Args:
         law: The class, a subclass of `Noise`.
         proof: Encloses δ(ε) in a ball, from the law, a `shift` and `epsilon`. It must enclose δ
             itself and not only bound it, because the ball's lower end is stated, too.
-        attained: Returns True, from the law and a sensitivity, if the ball of `proof` encloses δ(ε)
-            of all its shifts, and not only a bound above it. None if it always does; for
-            `VectorNoise`, None if it never does.
+        attained: Returns True, from the law and a sensitivity, if the ball of `proof` encloses the
+            largest δ(ε) of the sensitivity's shifts, and not only a bound above it. None if it
+            always does; for `VectorNoise`, None if it never does.
         lower_profile: Returns ε ↦ δ(ε), ε >= 0, of one shift that is the same at every ε, or None
             if no such curve is known. None if `proof` already encloses δ(ε) of one such shift.
-        tails: Encloses P(Z > z) and Q(Z > z) of the loss Z, from the law, a shift and z. None if
-            slopes of δ(ε) are as accurate.
+        tails: Encloses P(Z > z) and Q(Z > z) of the privacy loss Z, from the law, a shift and z. P
+            is the law of outputs before the shift, and Q after it. None if slopes of δ(ε) are as
+            accurate.
         enough_bits: Relative accuracy of δ at which a proof tries no higher precision.
         lengthy: True if a proof at one ε takes up to a second.
         quick: True if a proof at one ε takes microseconds.
@@ -86,15 +89,17 @@ class Family:
         no_loss_beyond: Returns an upper bound on all finite losses; for families without
             `largest_loss`.
         loss_unit: Name of the attribute of the law of which all finite losses are multiples.
-        work: Returns the reason why a proof would take too long, or None. Omitted if no proof does.
-        losses_stay: True if wider noise of the same parameters has the same largest loss, in many
-            outputs.
+        work: Returns the reason why a proof would take too long, or None. None if no proof takes
+            too long.
+        losses_stay: True if noise of a larger scale, with the other parameters as they are, has the
+            same largest loss, and many outputs have it.
         any_scale: True if the parameters are equally good at any scale, since they describe what a
             unit can do.
         slow: True if the search for a law takes seconds.
         for_one_number: Name of the family that replaces this family for one number.
         for_a_vector: Name of the family that replaces this family for a vector.
-        refinement: Number of steps of the sampling lattice for each step of the family's lattice.
+        refinement: For Poisson samples: how much finer the lattice of the losses is before sampling
+            than after it, relative to the standard deviations of the losses.
         fit: Returns the law of least loss for a `Question` (noise/question.py) about one release,
             among the laws that the family's source offers. None if `design` computes it.
         several: Returns the law for several releases, from a `SeveralReleases`
@@ -103,17 +108,17 @@ class Family:
             loss and a `Question` about a worst shift of 1; None if a law may have less. It is much
             faster than a search.
         wider: Returns a law with slightly more noise and a smaller δ, from the law and a factor.
-            Needed if scaling the noise might not reduce δ; δ may fall steeply.
-        limit: Returns a note if the search for a law was cut off, so that another may have less
-            loss.
-        design: Returns a law by an optimiser with a given `effort`.
+            Needed if scaling the noise might not reduce δ. The δ of `wider` may fall steeply.
+        limit: Returns a note, from the law and a `Question`, if the search for the law was cut off,
+            so that another law may have less loss; else None.
+        design: Returns a law by an optimiser, from a `Question` and an `effort`.
         sampler: Makes a `Sampler` from the law, a grid and entropy. None if no exact sampler
             exists.
         draws: Returns a function that makes a `Sampler` from entropy, from the law and a grid. It
             replaces `sampler` if many draws can share slow preparations.
         radius: Returns the length of a draw, from the law, a grid and entropy, for spherical noise
-            whose sampler takes all coordinates at once. Parts of a vector are drawn from their
-            lengths.
+            whose sampler takes all coordinates at once. With it, parts of a vector can be drawn
+            separately: the length is split among them first.
         share: Returns a client's `Share` (noise/draw.py), from the law, a grid and the number of
             shares. None if sums of shares aren't proved to have the law.
         quantile: Returns t with P(|X_i| > t·scale) = p, from the law and p (and i for
@@ -214,8 +219,8 @@ class Family:
 
         Raises:
             InvalidArgument: No field has this name.
-            NotRegistered: The path leads to no object, or the function serves other laws; the
-                function itself doesn't check that.
+            NotRegistered: The path leads to no object, or the function serves other laws, which
+                the function itself doesn't check.
         """
         part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
         part_object = _import_object(part) if isinstance(part, str) else part
@@ -257,14 +262,15 @@ def check_law(law: object) -> None:
 def laws_served(part: Callable[..., Any]) -> tuple[type[Any], ...]:
     """The classes of laws that a function serves, from its first parameter's annotation.
 
-    `object`, for every law, if the annotation is no law or can't be evaluated, as for functions
-    from outside.
+    It is (object,), for any law, if the annotation is missing, isn't a law or can't be evaluated.
     """
     return _laws_annotated(part) if isinstance(part, Hashable) else (object,)
 
 
 @cache  # parts are asked for at every proof of a search
 def _laws_annotated(part: Callable[..., Any]) -> tuple[type[Any], ...]:
+    """`laws_served` for a hashable function."""
+
     def annotated() -> None: ...
 
     try:
@@ -280,7 +286,7 @@ def _laws_annotated(part: Callable[..., Any]) -> tuple[type[Any], ...]:
 
 @cache
 def _import_object(path: str) -> Any:
-    """The object at the import path; None if it is missing. Its own errors are raised."""
+    """The object at the import path; None if it is missing. Other import errors are raised."""
     module, name = path.split(":")
     try:
         return getattr(import_module(module), name, None)

@@ -1,1 +1,1 @@
-"""Figures for people; matplotlib and plotext come with the extra `report` and are imported late."""
+"""Pages and figures about releases and noise; the extra `report` has matplotlib and plotext."""

@@ -50,7 +50,7 @@ def document(title: str, body: str) -> str:
 
 
 def check_section(folder: Path) -> str:
-    """The part of a report that checks its own certificate and plan, and a folder of tables."""
+    """The part of a report that lets a reader check the certificate, the plan and the tables."""
     texts = {name: (folder / name).read_text(encoding="utf-8") for name in _EMBEDDED}
     data = json.dumps(texts).replace("<", "\\u003c")
     return (

@@ -1,4 +1,4 @@
-"""A chart of dots with whiskers as SVG; its title, and the table beside it, are read aloud.
+"""A chart of dots with whiskers as SVG. Screen readers read its title, and the table beside it.
 
 Positions are percentages of the width, so that letters have the same size on phone and desktop.
 """
@@ -32,7 +32,7 @@ class Dot:
 def dot_chart(title: str, dots: Sequence[Dot], *, unit: str, from_zero: bool) -> str:
     """An SVG of dots, each with its interval; with `from_zero` the axis includes 0.
 
-    "" without dots, and for values that no axis can show.
+    The SVG is "" without dots, or if no axis can show the values.
     """
     if not dots:
         return ""

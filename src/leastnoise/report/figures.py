@@ -41,7 +41,7 @@ _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"Creat
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A named line through points. It may be drawn as points only: `marks`, or a proved `bound`."""
+    """A named line through points. With `marks`, or for a proved `bound`, only points are drawn."""
 
     name: str
     x: Sequence[float]

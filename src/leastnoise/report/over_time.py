@@ -27,7 +27,7 @@ _FIRST = "The charts show the first {most} rows of each table. All rows are in t
 
 
 def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
-    """The section of a page about earlier releases; "" for a release without running totals.
+    """The section of a page about earlier releases; "" for the first, and without running totals.
 
     The folders of earlier releases are verified before anything of them is shown.
     """

@@ -56,7 +56,7 @@ _HOPELESS = 100  # above this ε the factor means nothing
 def protection(
     release: VerifiedRelease, folder: Path, names: Mapping[str, Mapping[str, str]]
 ) -> str:
-    """The folded part of the page, as HTML.
+    """The folded part of the page, about the protection of persons, as HTML.
 
     `names` are the page's names for the statistics of each table.
     """
@@ -203,7 +203,8 @@ def report(
 ) -> str:
     """The page about the release in `folder`. Raises like `verify_directory`.
 
-    Its links to the tables' files work if it is stored as `target`; by default beside the folder.
+    The page's links to the tables' files work if it is stored as `target`, or beside the folder if
+    `target` is None.
     """
     release = verify_directory(folder, ledger=ledger)
     return page_of(release, _validate.path(folder, name="folder"), target)

@@ -161,7 +161,7 @@ class TableSection:
     def _across(self) -> str | None:
         """A table per statistic, with one key on the left and one on top; None if impossible.
 
-        It is impossible if a group is missing, or out of order.
+        It is impossible unless there are two keys, few on top, and all pairs of them are in order.
         """
         if len(self.heads) != 2 or not self.keys:
             return None
@@ -230,7 +230,7 @@ def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[li
 
 
 def _bands(axis: Bins | RunningBins, lower: list[Any], upper: list[Any]) -> list[str]:
-    """Bands [a, b) in words; the axis's last band is closed, even if that band is left out."""
+    """Bands [a, b) in words. The last band of the axis is closed, [a, b], if it is in the table."""
     last = float(axis.edges[-1])
     texts: list[str] = []
     for low, high in zip(map(as_float, lower), map(as_float, upper), strict=True):

@@ -79,7 +79,7 @@ def as_list(lines: Sequence[str]) -> str:
 
 
 def wide_table(name: str, caption: str, heads: Sequence[str], rows: Sequence[str]) -> str:
-    """An HTML table that scrolls separately; `rows` are HTML, the other arguments are text."""
+    """An HTML table that scrolls in a frame; `rows` are HTML, the other arguments are text."""
     head = "".join(f'<th scope="col">{html(name)}</th>' for name in heads)
     caption_html = f"<caption>{html(caption)}</caption>" if caption else ""
     return (

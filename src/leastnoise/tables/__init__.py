@@ -6,12 +6,12 @@ Each folder imports only folders above it in this list:
 |---|---|
 | `spec` | the sections and keys of a spec |
 | `statistics`, `expressions` | statistics that can be published; expressions over rows |
-| `layout`, `values` | integers of a query, and the effect of one unit; values in files |
+| `layout`, `values` | integers that a query sums, and the effect of one unit; values in files |
 | `noise`, `results` | queries that share a draw, and errors; tables and their files |
-| `answers` | kinds of answer to a query, a folder for each |
+| `answers` | ways to answer a query (such as quantiles or sums), a folder for each |
 | `parse` | from a TOML text to a checked spec |
 | `rows` | from rows to exact integers |
-| `plan`, `publish` | loops over answers: from a spec to a plan, and to published tables |
+| `plan`, `publish` | from a spec to a plan, and to published tables; both loop over answers |
 
 `publish.release` runs a release: it parses the spec, makes the plan, charges the ledger, sums the
 integers, adds noise, and writes and seals the tables.

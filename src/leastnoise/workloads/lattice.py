@@ -1,4 +1,4 @@
-"""Tables of which some are sums of others: the variances of their numbers, from noise in some.
+"""Tables of which some are sums of others: the variances of all numbers if some tables have noise.
 
 notation: an integer stands for a table; the table of all cells is the last in `every`. N cells in
 all, n_B cells of table B, r_A contrasts of table A (degrees of freedom that coarser tables lack).
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class TableLattice(ABC):
     """The published `tables` (distinct), and all tables that may be measured for them.
 
-    The tables are by columns, and `sizes` are the numbers of keys of the columns. If
-    `total_is_known`, the sum of all cells is public, and has no noise.
+    A table is measured if noise is added to its numbers. The tables are by columns, and `sizes` are
+    the numbers of keys of the columns. If `total_is_known`, the sum of all cells is public, and has
+    no noise.
     """
 
     sizes: tuple[int, ...]

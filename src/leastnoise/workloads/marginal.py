@@ -274,7 +274,8 @@ def smooth_largest(logs: Floats, power: int) -> tuple[float, Floats]:
 def choose_loss(*, largest: bool) -> tuple[Callable[[Sequence[float]], float], _Total]:
     """Two functions of several ln v: the smooth loss of a search, and the value that ranks results.
 
-    Both are the sum. If `largest`, the loss is the ln of a power mean, and the value the maximum.
+    Both are the sum of all ln v. If `largest`, the loss is the ln of a power mean of the v, and the
+    value is the largest ln v.
     """
     if not largest:
         return math.fsum, math.fsum
@@ -312,7 +313,7 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
 
 
 def _list_starts(marginals: TableLattice) -> list[Floats]:
-    """Start shares, equal within a set of tables.
+    """Starts of the search for shares: each gives equal shares to the tables of a set.
 
     The sets are the published tables, all tables, the cells with at most one other table, and the
     tables of one rank with the cells.
@@ -337,7 +338,7 @@ def _list_starts(marginals: TableLattice) -> list[Floats]:
 
 
 def _scatter(marginals: TableLattice) -> list[Floats]:
-    """Start shares that are spread evenly, from multiples of the golden ratio."""
+    """Starts of the search for shares, spread evenly by multiples of the golden ratio."""
     tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
     scattered = -np.log(places % 1).reshape(_SCATTERED, tables)

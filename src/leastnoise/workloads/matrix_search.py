@@ -67,7 +67,8 @@ def _root(gram: Floats, prices: Floats) -> tuple[Floats, Floats]:
 def p_identity(queries: Floats, gram: Floats) -> Floats:
     """A p-identity A = [I; Θ]·diag(1/(1 + Σ_k Θ_kj)), Θ >= 0, with a small tr(V X⁻¹).
 
-    All its columns have the l1 norm 1. It is the best of the local optima from a few starts.
+    All its columns have the l1 norm 1. The result is the best of the local optima from a few
+    starts.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 

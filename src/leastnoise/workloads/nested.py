@@ -4,8 +4,8 @@ An example are municipalities in regions, by age and sex. A table is grouped by 
 tree and by some of the other columns. Regions may have different numbers of municipalities.
 
 notation: levels 0 … L, c_l nodes in level l, one in level 0; other columns of sizes n_1 … n_d, K =
-Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and stands as the
-integer l·2^d + B; n_B, r_A and P_A as in `marginal`; τ_(l,M) = 1/variance in a measured table,
+Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and is represented by
+the integer l·2^d + B; n_B, r_A and P_A as in `marginal`; τ_(l,M) = 1/variance in a measured table,
 w_l(A) = Σ_{M⊇A} τ_(l,M) K/n_M. For each A the estimate of P_A is the estimate of counts on the tree
 whose nodes of level l are measured with the information w_l(A). Proofs: theory/marginals.md §15.
 """

@@ -55,7 +55,7 @@ class TreeOffer:
         alone: bool = False,
         weights: tuple[float, ...] | None = None,
     ) -> TreeOffer:
-        """The offer of an even tree."""
+        """The offer whose tree is even: `branches` are the children per node of each level."""
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
@@ -70,7 +70,10 @@ class TreeOffer:
         return [[law.variance for law in level] for level in node_laws(noise)]
 
     def logs(self, branches: tuple[int, ...], nodes: ByPosition, *, largest: bool) -> list[float]:
-        """The ln of the mean variance of each table, or of every variance if `largest` is true."""
+        """For each table the ln of its mean variance, times its weight.
+
+        If `largest` is true, the ln of every variance in every table instead.
+        """
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
         logs = np.log(np.maximum(weighed, LEAST_VARIANCE))
@@ -138,7 +141,7 @@ def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
 
 
 def offer_prefixes(prefixes: Prefixes, deepest: int) -> tuple[TreeOffer, ...]:
-    """Candidate trees of at most `deepest` levels, for sums of the first cells."""
+    """Candidate trees of at most `deepest` levels, for the sums of the first 1, 2, … cells."""
     trees = list_trees(prefixes.count, deepest)
     return tuple(TreeOffer.of(tree, prefixes, alone=len(tree) == 1) for tree in trees)
 

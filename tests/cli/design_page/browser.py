@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.report_pictures import QUIET
 
 NAME = os.environ.get("CHROMIUM") or shutil.which("chromium")
-PATIENCE = 60  # seconds until something that should appear counts as missing
+PATIENCE = 60  # seconds that a test waits for something on the page
 
 
 class Browser:
@@ -78,7 +78,7 @@ class Browser:
         self._session = ""
         self._send("Browser.close", {})
         while self._in.read(1 << 16):
-            pass  # what it still says
+            pass  # its last messages
         self._in.close()
         self._out.close()
 

@@ -1,4 +1,4 @@
-"""Bodies of every kind, and what is known of them by other means than their own code."""
+"""Example bodies of every kind, by name."""
 
 from __future__ import annotations
 

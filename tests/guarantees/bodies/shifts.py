@@ -1,4 +1,4 @@
-"""The extreme shifts of each example, listed from what a unit can do; no code under test."""
+"""The extreme shifts of each example body, listed without any code under test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Points = NDArray[np.float64]
 
 
 def subsets(queries: int, most: int, bound: float = 1.0) -> Points:
-    """A row that meets at most `most` of the conditions."""
+    """The shifts by a row that meets at most `most` of the conditions."""
     vectors = [
         x for x in itertools.product((0.0, bound), repeat=queries) if 0 < sum(x) <= most * bound
     ]
@@ -20,7 +20,7 @@ def subsets(queries: int, most: int, bound: float = 1.0) -> Points:
 
 
 def rows(cells: int, bounds: tuple[float, ...]) -> Points:
-    """A row in one cell: 1 in its count, anything within the bounds in its sums."""
+    """The extreme shifts by a row in one cell: 1 in its count, ± the bounds in its sums."""
     vectors = []
     for cell in range(cells):
         for signs in itertools.product((-1.0, 1.0), repeat=len(bounds) - 1):
@@ -31,20 +31,20 @@ def rows(cells: int, bounds: tuple[float, ...]) -> Points:
 
 
 def counted(points: Points, bound: float) -> Points:
-    """What a row adds, and the row itself; it may add nothing else."""
+    """The shifts `points` or 0 by one row, with the count of rows as one more coordinate."""
     padded = np.vstack([np.zeros(points.shape[1]), points])
     return np.hstack([padded, np.full((len(padded), 1), bound)])
 
 
 def product(*blocks: Points) -> Points:
-    """Every choice of one of each block's, or 0."""
+    """The shifts that move each block by one of its shifts or by 0."""
     choices = [[np.zeros(block.shape[1]), *block] for block in blocks]
     vectors = [np.concatenate(parts) for parts in itertools.product(*choices)]
     return np.array([x for x in vectors if x.any()])
 
 
 def single_case(*blocks: Points) -> Points:
-    """One block's, and 0 in the others."""
+    """The shifts that move one block, and no other."""
     sizes = [block.shape[1] for block in blocks]
     vectors = []
     for i, block in enumerate(blocks):
@@ -62,7 +62,7 @@ def box(*bounds: float) -> Points:
 
 
 def some_of(points: Points, *, most: int, cells: int) -> Points:
-    """At most `most` of `cells` cells move."""
+    """The extreme shifts that move `most` of `cells` cells, each by one of `points`."""
     zero = np.zeros(points.shape[1])
     vectors = []
     for moved in itertools.combinations(range(cells), most):
@@ -75,7 +75,7 @@ def some_of(points: Points, *, most: int, cells: int) -> Points:
 
 
 def circle(radius: float, points: int = 60) -> Points:
-    """A polygon around the disc, off by a share of 1/cos(π/points) − 1 at most."""
+    """The corners of a polygon around the disc, at 1/cos(π/points) times its radius."""
     angles = 2 * np.pi * (np.arange(points) + 0.5) / points
     return radius / math.cos(math.pi / points) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 

@@ -1,4 +1,4 @@
-"""Laws on every body, draws of them, and draws of the same laws by rejection."""
+"""Laws on every body, their draws, and draws of the same laws by rejection sampling."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def block(law: VectorNoise, *, seed: int) -> Block:
 
 
 def draws(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
-    """`count` draws from one seeded bit string, shape (count, D), over the scale."""
+    """`count` draws from one seeded bit string, divided by the scale, shape (count, D)."""
     entropy = InsecureSeededEntropy(seed)
     results = []
     for _ in range(count):
@@ -69,7 +69,7 @@ def draws(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
 
 
 def rejected(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
-    """`count` draws over the scale by rejection, which needs no more than gauges."""
+    """`count` draws by rejection sampling, which uses gauges only, divided by the scale."""
     rng = np.random.default_rng(seed)
     if isinstance(law, KNorm):
         radii = rng.gamma(law.dimension + 1, size=count)
@@ -93,7 +93,7 @@ def rejected(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
 
 
 def _two_sided(law: TwoSided, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Accept points of density ∝ e^(−ε(P + Q)) with the ratio of densities over its bound."""
+    """Accept a point of density ∝ e^(−ε(P + Q)) with probability: density ratio over its bound."""
     decay = float(law.decay) if isinstance(law, TwoSidedStaircase) else 1.0
     core = float(law.parameters["core"])  # type: ignore[arg-type]
     hull = Signed(of=law.of)
@@ -125,5 +125,5 @@ def _reach(body: Body, rng: np.random.Generator) -> np.ndarray:
 
 
 def same_law(a: Any, b: Any) -> float:
-    """Return the p-value of the Kolmogorov-Smirnov test of two samples."""
+    """The p-value of the Kolmogorov-Smirnov test that two samples have one law."""
     return float(cast("Any", stats.ks_2samp(a, b)).pvalue)

@@ -1,4 +1,4 @@
-"""Noise on a tree the slow way: from its definition, node by node, by enumeration."""
+"""Noise on a tree, computed slowly from its definition: node by node, by enumeration."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Whole = NDArray[np.int64]
 
 
 def sums_of(cells: Whole, branches: tuple[int, ...], levels: int | None = None) -> list[Whole]:
-    """Return the sums of the nodes of each level, the root's first; cells on the last axis.
+    """The sums of the nodes of each level, the root's level first; the last axis has the cells.
 
-    With `levels` other than as many as there are, branches are of nodes, and not of levels.
+    `branches` has a number for each level, or for each node if `levels` differs from its length.
     """
     if levels not in {None, len(branches)}:
         return _sums_of_nodes(cells, list(branches), levels or 0)
@@ -34,7 +34,7 @@ def sums_of(cells: Whole, branches: tuple[int, ...], levels: int | None = None) 
 
 
 def _sums_of_nodes(cells: Whole, branches: list[int], levels: int) -> list[Whole]:
-    """Cut the list into levels, and then sum from the cells upwards, node by node."""
+    """Split `branches` into levels, and sum from the cells upwards, node by node."""
     children, nodes = list[list[int]](), 1
     for _ in range(levels):
         children.append([branches.pop(0) for _ in range(nodes)])
@@ -53,7 +53,7 @@ def _sums_of_nodes(cells: Whole, branches: list[int], levels: int) -> list[Whole
 
 
 def exponents(noise: Agreeing, cells: Whole) -> tuple[Whole, int]:
-    """Return Σ_v w_v|z_v|/scale exactly: numerators, and their denominator."""
+    """Σ_v w_v|z_v|/scale exactly: the numerators, and their common denominator."""
     rates = [share / noise.scale for share in noise.shares]
     denominator = math.lcm(*(rate.denominator for rate in rates))
     total = np.zeros(cells.shape[:-1], dtype=np.int64)
@@ -63,13 +63,13 @@ def exponents(noise: Agreeing, cells: Whole) -> tuple[Whole, int]:
 
 
 def all_points(dimension: int, reach: int) -> Whole:
-    """Return all whole vectors in [−reach, reach]^dimension."""
+    """All integer vectors in [−reach, reach]^dimension."""
     axes = np.meshgrid(*[np.arange(-reach, reach + 1)] * dimension, indexing="ij")
     return np.stack([axis.ravel() for axis in axes], axis=-1)
 
 
 def enumerated(noise: Agreeing, reach: int) -> tuple[Whole, NDArray[np.float64]]:
-    """Return points and their probabilities, among those within `reach`."""
+    """All points within `reach`, and their probabilities given that the noise is within `reach`."""
     points = all_points(noise.dimension, reach)
     logs = np.zeros(len(points))
     for share, sums in zip(
@@ -81,14 +81,14 @@ def enumerated(noise: Agreeing, reach: int) -> tuple[Whole, NDArray[np.float64]]
 
 
 def added(dimension: int, most: int) -> Iterator[Whole]:
-    """Yield what a unit of at most `most` rows adds."""
+    """Yield the vectors that a unit of at most `most` rows can add."""
     for table in itertools.product(range(most + 1), repeat=dimension):
         if sum(table) <= most:
             yield np.array(table)
 
 
 def moved_by_rows(dimension: int, most: int, *, replaced: bool) -> list[Whole]:
-    """Return all shifts by a unit that is added, removed or replaced."""
+    """All shifts by a unit that is added or removed, or that is replaced."""
     units = list(added(dimension, most))
     if not replaced:
         return [sign * unit for unit in units for sign in (1, -1)]
@@ -96,13 +96,13 @@ def moved_by_rows(dimension: int, most: int, *, replaced: bool) -> list[Whole]:
 
 
 def largest_cost(noise: Agreeing, shifts: list[Whole]) -> Fraction:
-    """Return the most that Σ_v w_v|s_v| is."""
+    """The largest Σ_v w_v|s_v| over the `shifts`."""
     costs, denominator = exponents(noise, np.array(shifts))
     return Fraction(int(costs.max()), denominator) * noise.scale
 
 
 def largest_loss(noise: Agreeing, shifts: list[Whole], outputs: Whole) -> Fraction:
-    """Return the largest privacy loss at any of the outputs."""
+    """The largest privacy loss over the shifts and the outputs."""
     here, denominator = exponents(noise, outputs)
     losses = [exponents(noise, outputs - shift)[0] - here for shift in shifts]
     return Fraction(int(np.max(losses)), denominator)

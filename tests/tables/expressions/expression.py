@@ -19,11 +19,11 @@ class Expression:
 
 
 Draw = Callable[[str], Expression]
-"""Draws an operand of a type: "number", "text", "bool" or "date"."""
+"""A function that draws an operand of a type: "number", "text", "bool" or "date"."""
 
 
 def apply(then: Callable[..., Any], *operands: Expression) -> Callable[[Row], Any]:
-    """A function of the operands' values; None if one is None."""
+    """A function of a row: `then` of the operands' values, or None if a value is None."""
 
     def value(row: Row) -> Any:
         values = [operand.value(row) for operand in operands]

@@ -1,4 +1,4 @@
-"""Random functions over the rows of one unit, each as text and as a function in plain Python."""
+"""Random functions over the rows of one unit, as texts and as functions in plain Python."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from tests.tables.expressions.rows import LARGEST, Row, random_rows
 
 UNIT = "who"
 TYPES = {name: kind for name, kind in all_columns.TYPES.items() if name not in {"seen", "moment"}}
-"""The columns of histories. Of a timestamp they read the date alone, since all that is read breaks
-ties."""
+"""The columns of histories. They read only the date of a timestamp: all read values break ties."""
 Values = Callable[[Sequence[Row]], list[Any]]
 
 
@@ -153,7 +152,7 @@ def _ordered(rng: random.Random, word: str, kind: str, depth: int) -> History:
 
 
 def identity(row: Row) -> tuple[Any, ...]:
-    """The row by all its columns in the order of their names, as expressions read them."""
+    """The row's values as expressions read them, in the order of the columns' names."""
     known = {UNIT: row.get(UNIT)} | {
         name: value.date() if isinstance(value, dt.datetime) else _key(value)
         for name, value in row.items()
@@ -163,12 +162,12 @@ def identity(row: Row) -> tuple[Any, ...]:
 
 
 def counted(rows: Sequence[Row], values: Sequence[Any]) -> Counter[Any]:
-    """How often each row has each value; rows without a unit have none."""
+    """The number of times that each row has each value."""
     return Counter((identity(row), value) for row, value in zip(rows, values, strict=True))
 
 
 def expected(history: History, rows: Sequence[Row]) -> Counter[Any]:
-    """How often each row has each value, by plain Python."""
+    """The number of times that each row has each value, by plain Python; None without a unit."""
     total: Counter[Any] = Counter()
     for unit in {row[UNIT] for row in rows}:
         theirs = [row for row in rows if row[UNIT] == unit]

@@ -1,4 +1,4 @@
-"""Random row expressions, each as text and as a function in plain Python."""
+"""Random row expressions, as texts and as functions in plain Python."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _number(random: random.Random, depth: int) -> Expression:
 
 def _negation(random: random.Random, depth: int) -> Expression:
     operand = random_expression(random, "number", depth)
-    negated = lambda value: 0.0 - float(value)  # noqa: E731  # as it is computed
+    negated = lambda value: 0.0 - float(value)  # noqa: E731  # 0 − x, as engines compute it
     return Expression(
         f"-({operand.text})", operand.type, lambda row: _if(operand.value(row), negated)
     )
@@ -143,7 +143,7 @@ def _arithmetic(random: random.Random, depth: int) -> Expression:
 
 
 def _exactly(word: str, first: int, second: int) -> int:
-    if word == "%":  # as C has it: the remainder has the sign of the first
+    if word == "%":  # as in C: the remainder has the sign of the first operand
         return abs(first) % abs(second) * (-1 if first < 0 else 1)
     return {"+": first + second, "-": first - second, "*": first * second}[word]
 
@@ -312,7 +312,7 @@ def _choice(random: random.Random, kind: str, depth: int) -> Expression:
 def _switch(
     random: random.Random, depth: int, pair: tuple[Expression, Expression], result_type: str
 ) -> Expression:
-    """`case x when y then …`, and without `else`: the second of two that hold is left out."""
+    """`case x when y then …` without `else`. If both keys match, the first decides."""
     first, second = pair
     subject, *keys = (random_expression(random, "number", depth) for _ in range(3))
     text = f"case {subject.text} when {keys[0].text} then {first.text} when {keys[1].text} then "
@@ -399,7 +399,7 @@ def _comparison(random: random.Random, depth: int) -> Expression:
 
 
 def _among(random: random.Random, depth: int) -> Expression:
-    """`x in (…)`: true where one is equal, else NULL where one is NULL, else false."""
+    """`x in (…)`: true if an item is equal, else NULL if an item is NULL, else false."""
     kind = random.choice(["number", "text", "date"])
     subject, *listed = (
         random_expression(random, kind, depth) for _ in range(random.randrange(2, 5))
@@ -417,7 +417,7 @@ def _among(random: random.Random, depth: int) -> Expression:
 
 
 def _within(random: random.Random, depth: int) -> Expression:
-    """`x between a and b`: false as soon as one end says so, even if the other is NULL."""
+    """`x between a and b`: false if x is beyond one end, even if the other end is NULL."""
     kind = random.choice(["number", "text", "date"])
     subject, low, high = (random_expression(random, kind, depth) for _ in range(3))
     word, expected = random.choice([("between", True), ("not between", False)])

@@ -27,14 +27,17 @@ def _read(text: str | None) -> datetime | None:
 
 
 def read_zone(zone: str) -> ZoneInfo:
-    """The zone of the package; ZoneInfo(zone) is the system's, which may be older."""
+    """The time zone from the package tzdata.
+
+    ZoneInfo(zone) would read the system's, maybe older.
+    """
     path = resources.files("tzdata").joinpath("zoneinfo", *zone.split("/"))
     with path.open("rb") as file:
         return ZoneInfo.from_file(file)
 
 
 def _of_clock(random: random.Random) -> Expression:
-    """A timestamp: of a column, or of the clock of a zone, which Python's zoneinfo reads."""
+    """A timestamp: a column, or an instant on the clock of a time zone, by Python's zoneinfo."""
     if random.random() < 0.4:
         return random.choice([_STAMP, _READ])
     zone = random.choice(_ZONES)
@@ -52,13 +55,13 @@ def _of_clock(random: random.Random) -> Expression:
 
 
 def clock_date(random: random.Random) -> Expression:
-    """The date of a clock."""
+    """The date of a timestamp."""
     stamp = _of_clock(random)
     return Expression(f"date({stamp.text})", "date", apply(datetime.date, stamp))
 
 
 def date_number(random: random.Random, draw: Draw) -> Expression:
-    """A part of a clock, or a difference of two dates or timestamps."""
+    """A part of a timestamp such as its hour, or a difference of two dates or timestamps."""
     match random.randrange(4):
         case 0:
             word = random.choice(["hour", "minute", "second"])
@@ -99,7 +102,7 @@ def _time_between(start: datetime, end: datetime, size: int) -> float:
 
 
 def completed_months(start: date, end: date, size: int = 1) -> int:
-    """The largest k for which `end` is on or after the day that is k times `size` months later."""
+    """The largest k for which `end` is at least k·`size` months after `start`."""
     if end < start:
         return -completed_months(end, start, size)
     k = (end.year - start.year + 1) * 12 // size
@@ -109,6 +112,6 @@ def completed_months(start: date, end: date, size: int = 1) -> int:
 
 
 def _later(start: date, months: int) -> tuple[int, int, int]:
-    """The day that many months later; a day that the month lacks, such as 31 June, sorts last."""
+    """(year, month, day) of `start` plus `months`. A day that the month lacks sorts last."""
     year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
     return (year, month + 1, start.day)

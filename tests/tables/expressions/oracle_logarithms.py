@@ -1,6 +1,6 @@
 """Random logarithms, exponentials and powers, with the same bits in plain Python.
 
-The formulas are those of `logarithms`; exponents are taken from the bits of a float.
+The formulas are the formulas of `logarithms`. Exponents come from the bits of a float.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _BITS = 40
 
 
 def _keep(value: float) -> float:
-    """The nearest float of 40 bits, by its whole number of units."""
+    """The nearest float with 40 bits of mantissa."""
     mantissa, exponent = math.frexp(value)
     return math.ldexp(round(mantissa * 2.0**_BITS), exponent - _BITS)
 
 
 def natural(x: float) -> float:
-    """The logarithm before it is rounded."""
+    """The natural logarithm before it is rounded."""
     mantissa, exponent = math.frexp(x)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = mantissa * 2, exponent - 1

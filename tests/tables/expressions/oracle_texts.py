@@ -1,4 +1,4 @@
-"""Random functions of texts, each with its meaning in plain Python."""
+"""Random functions of texts, with their meanings in plain Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.tables.expressions.expression import Draw, Expression, apply
 from tests.tables.expressions.rows import Row
 
 LONGEST = 4096
-"""In bytes; longer texts are missing."""
+"""The most bytes of a text; a longer text is missing."""
 _PATTERNS = [
     "",
     "%",
@@ -38,12 +38,12 @@ def quote(text: str) -> str:
 
 
 def short(text: str) -> str | None:
-    """The text, unless it is too long."""
+    """The text; None if it is longer than LONGEST."""
     return text if len(text.encode()) <= LONGEST else None
 
 
 def as_text(value: Any) -> str:
-    """A value as a part of a text."""
+    """A value as a text that can be joined to others."""
     return (
         value.isoformat()
         if isinstance(value, date)
@@ -52,7 +52,7 @@ def as_text(value: Any) -> str:
 
 
 def part(random: random.Random, draw: Draw) -> Expression:
-    """A text, or a value that becomes one beside a text."""
+    """A text, or a value that becomes a text if it is joined to a text."""
     operand = draw(random.choice(["text", "text", "number", "date"]))
     if operand.type == "float":
         return Expression("t", "text", lambda row: row["t"])
@@ -114,7 +114,7 @@ def text_number(random: random.Random, draw: Draw) -> Expression:
 
 
 def text_condition(random: random.Random, draw: Draw) -> Expression:
-    """A pattern, which Python translates in another way: by fnmatch."""
+    """A condition with a pattern; Python translates it in another way, by fnmatch."""
     operand, pattern = draw("text"), random.choice(_PATTERNS)
     shell = "".join({"%": "*", "_": "?"}.get(letter, f"[{letter}]") for letter in pattern)
     matches = re.compile(fnmatch.translate(shell), re.DOTALL)

@@ -59,7 +59,7 @@ _STAMPS = [
 
 
 _BERLIN = datetime(2024, 10, 27, 1, tzinfo=UTC)
-"""When the clock of Berlin is set back."""
+"""The instant at which the clock of Berlin is set back."""
 _INSTANTS = [
     datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
     datetime(1970, 1, 1, tzinfo=UTC),
@@ -77,7 +77,7 @@ def _random_instant(random: random.Random) -> datetime:
 
 
 def random_rows(random: random.Random, count: int) -> list[Row]:
-    """Return rows of all columns, with missing and extreme values among them."""
+    """Random rows of all columns, with missing and extreme values among them."""
     ints = [0, 1, -1, 17, 18, 65, LARGEST, -LARGEST, 12345]
     floats = [0.0, -0.0, 0.5, -0.5, 1e308, -1e308, 5e-324, 0.1, 1e16, 4503599627370497.5, 2.5]
     kinds: dict[str, Callable[[], Any]] = {

@@ -28,13 +28,13 @@ def layout(statistics: list[str], *, columns: dict[str, Any] | None = None, **qu
 
 
 def normal(std: float) -> NoiseError:
-    """The error of normal noise: a simulation's, which is no noise of a release."""
+    """The error of normal noise in a simulation; no release has such noise."""
     halves = (std * float(norm.isf(0.05 / k / 2)) for k in (1, 2, 3))
     return NoiseError(std=std, **dict(zip(("half95", "half975", "half983"), halves, strict=True)))
 
 
 def alone(text: str, *stds: float, **columns: Any) -> tuple[Statistic, Ingredients]:
-    """One statistic, and what it is made of, each with normal noise."""
+    """A statistic, and its ingredients (the numbers it is computed from) with normal noise."""
     laid_out = layout([text], columns=columns)
     (asked,) = laid_out.statistics
     (ingredients,) = laid_out.ingredients([normal(std) for std in stds])
@@ -42,7 +42,7 @@ def alone(text: str, *stds: float, **columns: Any) -> tuple[Statistic, Ingredien
 
 
 def grid(*ends: tuple[float, float], points: int) -> list[np.ndarray]:
-    """All points of a box, a number each."""
+    """The points of a grid on a box: for each axis, the coordinates of all points."""
     axes = [np.linspace(low, high, points) for low, high in ends]
     return [item.ravel() for item in np.meshgrid(*axes)]
 
@@ -50,6 +50,6 @@ def grid(*ends: tuple[float, float], points: int) -> list[np.ndarray]:
 def values(
     asked: Statistic, ingredients: Ingredients, numbers: Sequence[np.ndarray]
 ) -> FourColumns:
-    """Its four columns, as a release works them out: no caller's warning is about what is drawn."""
+    """The four columns of a statistic, as a release computes them: without numpy's warnings."""
     with np.errstate(all="ignore"):
         return asked.values(ingredients, numbers)

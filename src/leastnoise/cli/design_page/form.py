@@ -38,7 +38,7 @@ STARTING_TEXTS: dict[str, Any] = {
     "query": [{"name": "all", "statistics": "count"}],
     "output": {"path": "out", "format": "csv"},
 }
-_MOST_FILES = 500  # the most names that the page suggests
+_MOST_FILES = 500  # the largest number of file names that the page suggests
 _REQUIRED = ("data", "privacy", "query")
 _SCALARS = {"integer", "number", "string"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
@@ -46,7 +46,7 @@ _TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """The sections of a spec with their fields, and suggestions for them, as JSON values."""
+    """The form as JSON values: sections with fields, and suggested statistics and files."""
     names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     return {
         "sections": [_section(name, node) for name, node in _sections()],
@@ -56,9 +56,9 @@ def describe(folder: Path) -> dict[str, Any]:
 
 
 def read_record(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec that the texts of a form give, as the dictionary that its TOML would give.
+    """Convert the texts of a form to a spec, a dictionary as read from TOML.
 
-    Raises SpecError for lines of a section that are no TOML.
+    Raises SpecError for a section that the user writes as TOML lines, if the lines are malformed.
     """
     record: dict[str, Any] = {"version": 1}
     for name, node in _sections():
@@ -80,7 +80,7 @@ def read_record(texts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_texts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The texts of a form for the spec in `record`; `read_record` gives an equal spec.
+    """Convert the spec in `record` to texts of a form; `read_record` inverts this.
 
     Raises SpecError for a key that no spec has, because saving would drop it.
     """
@@ -235,7 +235,7 @@ def _read(text: str, node: Schema) -> Any:
 
 
 def _read_unmarked(text: str, types: set[str]) -> Any:
-    """The value of a table without braces, or of a list without brackets or quotes."""
+    """Read a table that lacks braces, or a list that lacks brackets or quotes."""
     table = _read_toml(f"{{ {text} }}") if "object" in types else None
     if table is None and "array" in types:
         items = _read_toml(f"[{text}]")
@@ -249,7 +249,7 @@ def _fits(value: object, types: set[str]) -> bool:
 
 
 def _read_toml(text: str) -> Any:
-    """Read `text` as a TOML value; None if it is malformed or has a date, as no spec has."""
+    """Read `text` as a TOML value; None if it is malformed or has a date, which no spec has."""
     try:
         values = spec_file.parse_toml(f"value = {text}")
     except SpecError:
@@ -301,7 +301,7 @@ def _write_fields(values: object, fields: Schema, within: str) -> dict[str, Any]
 
 
 def _write(value: Any, node: Schema) -> str | bool:
-    """The shortest text that reads as `value`."""
+    """The shortest text that `_read` converts back to `value`."""
     kind = _kind(node)
     if kind == "flag" and isinstance(value, bool):
         return value

@@ -1,6 +1,6 @@
-"""Plans for the page: one process answers the newest request, with errors as the CLI shows them.
+"""Plans for the page: one process answers the newest request, with the command line's errors.
 
-`python -m leastnoise.cli.design_page.planner FOLDER` is that process. It reads the texts of a form
+The process is `python -m leastnoise.cli.design_page.planner FOLDER`. It reads the texts of a form
 as a line of JSON, and writes its answer as another. A plan reads the header of the source and no
 row.
 """
@@ -49,7 +49,7 @@ class Planner:
         self._newest = 0
 
     def plan(self, texts: object) -> dict[str, Any] | None:
-        """The answer to a form's texts; None if a newer request came meanwhile."""
+        """Plan the spec of a form's texts, see `answer`; None if a newer request came meanwhile."""
         self._newest = number = self._newest + 1
         while not self._turn.acquire(timeout=_PATIENCE):
             if number != self._newest:

@@ -3,7 +3,8 @@
 It listens on 127.0.0.1 alone. Every address begins with a random token, which other users of the
 machine don't know. A request must name this host, so that no other name that resolves to 127.0.0.1
 serves the page, and a change must come from the page itself, so that no other site can ask for it.
-Only the spec that the command names is written, and only what a release has published is shown.
+The server writes only the spec that the command names, and shows only published files of the last
+release.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _LARGEST_FILE = 2**30  # bytes of a published file
 
 @final
 class Designer(ThreadingHTTPServer):
-    """The server, with the state that its requests share."""
+    """The HTTP server of the page, and the state that its requests share."""
 
     daemon_threads = True
 
@@ -77,7 +78,7 @@ class Designer(ThreadingHTTPServer):
         self.token = f"{SystemEntropy().bits(256):064x}"
         self.address = f"http://{self.host}/{self.token}/"
         self.released: Path | None = None
-        self._written = ""  # text of this page, which it may replace without a question
+        self._written = ""  # text that this page wrote, which it may replace without a question
         self._running = threading.Lock()
 
     def server_close(self) -> None:
@@ -90,7 +91,7 @@ class Designer(ThreadingHTTPServer):
         return form.describe(self.folder) | {"texts": self.texts, "spec": self.spec.name}
 
     def save(self, texts: Any, *, replace: bool) -> dict[str, Any]:
-        """Write the spec. An unknown file of that name is replaced only if `replace` is True."""
+        """Write the spec. A file that this page didn't write is replaced only with `replace`."""
         text = form.write_toml(form.read_record(texts))
         with suppress(FileExistsError):
             self._write_new(text)

@@ -1,7 +1,7 @@
 """A lower bound on the loss of purely private noise, from volumes (theory/bodies.md §8).
 
-It follows from a bound on the moments of a staircase, for all positions of its edges. notation: N
->= 0 has the density ∝ r^(D−1)·q^⌊r + 1 − γ⌋, q = e^(−ε), 0 < γ <= 1: the gauge of a staircase in D
+It follows from the smallest moment of a staircase over all positions γ of its edges. notation: N >=
+0 has the density ∝ r^(D−1)·q^⌊r + 1 − γ⌋, q = e^(−ε), 0 < γ <= 1: the gauge of a staircase in D
 dimensions. With S_n(γ) = Σ_{k>=0} q^k (k + γ)^n, E N^p = D/(D + p)·S_{D+p}/S_D.
 
 Σ_n S_n(γ) z^n/n! = e^(γz)/(1 − q e^z), so that P(u) = ε^(D+p)·S_{D+p}(γ)/(D + p)!, u = εγ, is a
@@ -37,7 +37,7 @@ from leastnoise.numerics.bisection import Bisection
 
 SLACK = 2.0**-24
 """The relative gap between the moment at the guessed best γ and the proved lower bound."""
-_MOST_PIECES = 2_000  # 300 were needed at most
+_MOST_PIECES = 2_000  # no proof has needed more than 300
 _LOOKS, _GRID = 8, 24
 _DIP = Bisection(halvings=60)
 
@@ -51,13 +51,13 @@ class StaircaseMoment:
     dimension: int
     factor: arb
     above: tuple[arb_poly, ...]
-    """P and its derivatives over their factorials: coefficients of Taylor expansions."""
+    """The functions P^(i)/i!, i = 0, 1, …: the coefficients of a Taylor expansion of P."""
     below: tuple[arb_poly, ...]
-    """The same for P^(p)."""
+    """The same functions for P^(p) instead of P."""
 
     @classmethod
     def of(cls, *, epsilon: Fraction, dimension: int, power: int) -> Self:
-        """The moment; raises ArithmeticError if 16,384 bits are not enough to enclose it."""
+        """The function for p = `power`. Raises ArithmeticError if 16,384 bits can't enclose it."""
         degree = dimension + power
         for bits in precisions(ctx.prec, 1 << 14):
             with precision(bits):
@@ -84,7 +84,7 @@ class StaircaseMoment:
         )
 
     def at(self, gamma: Fraction) -> arb:
-        """Enclose E N^p."""
+        """Enclose E N^p at γ."""
         u = ball(self.epsilon * gamma)
         return self.factor * self.above[0](u) / self.below[0](u)
 
@@ -125,10 +125,10 @@ class StaircaseMoment:
         return bool(self.above[1](u) * self.below[0](u) > self.above[0](u) * self.below[1](u))
 
     def prove_least(self, guess: Fraction) -> arb | None:
-        """A lower bound on E N^p over all 0 < γ <= 1; None if none is proved.
+        """A lower bound on E N^p over all 0 < γ <= 1; None if the proof fails.
 
-        It is (1 − SLACK) times E N^p at the `guess`. Let κ be (1 − SLACK)·P/P^(p) at the guess. The
-        interval (0, 1] is cut into pieces until P − κP^(p) >= 0 is proved on each.
+        The bound is (1 − SLACK) times E N^p at the `guess`. Let κ be (1 − SLACK)·P/P^(p) at the
+        guess. The interval (0, 1] is cut into pieces until P − κP^(p) >= 0 is proved on each.
         """
         u = ball(self.epsilon * guess)
         kappa = (self.above[0](u) / self.below[0](u) * (1 - arb(SLACK))).lower()
@@ -191,7 +191,7 @@ def _list_expansions(polynomial: arb_poly) -> tuple[arb_poly, ...]:
 
 
 def _bound_remainder(terms: list[arb], h: arb, end: arb) -> arb:
-    """Σ c_i h^i over all orders beyond `terms`: the value at the end minus their sum."""
+    """Σ c_i h^i over the orders beyond `terms`: the whole sum, `end`, minus the sum of `terms`."""
     known = arb(0)
     for term in reversed(terms):
         known = known * h + term
@@ -199,7 +199,7 @@ def _bound_remainder(terms: list[arb], h: arb, end: arb) -> arb:
 
 
 def _cut(low: Fraction, high: Fraction) -> Fraction:
-    """The middle of a piece, or the geometric mean of its ends if they are far apart."""
+    """The cut of a piece: its middle, the geometric mean of distant ends, or `high`/64 at 0."""
     if not low:
         return high / 64
     return Fraction(math.sqrt(low * high)) if high > 4 * low else (low + high) / 2
@@ -212,14 +212,14 @@ _FIELDS = ("sensitivity", "dimension", "coordinates", "times", "gamma")
 @final
 @record()
 class BodyWitness:
-    """The volume on which a bound rests: sums of n = `times` shifts of j = `coordinates` numbers.
+    """The volume that proves a bound: of sums of n = `times` shifts of j = `coordinates` numbers.
 
     notation: S the shifts of `sensitivity` in R^`dimension`, S_j the shifts of j of its numbers, ρ
     the radius of the ball of R^j with the volume of n·S_j = S_j + … + S_j. Noise that is ε-DP for S
-    is nε-DP for n·S, and so are j of its numbers. These have E‖X‖^p >= ρ^p·m_j(nε), the smallest
-    moment of a staircase (theory/bodies.md §8); the mean over all sets of j numbers gives E‖X‖² of
-    all. `gamma` is about where the staircase's moment is smallest. It is a hint: only the success
-    of the proof depends on it.
+    is nε-DP for n·S, and so are j of its numbers. The noise of these j has E‖X‖^p >= ρ^p·m_j(nε),
+    where m_j is the smallest moment of a staircase (theory/bodies.md §8). The mean over all sets of
+    j numbers gives E‖X‖² of all numbers. `gamma` is a guess of the γ at which the staircase's
+    moment is smallest. It is a hint: only the success of the proof depends on it.
 
     For L2 sensitivity, with j = d, the staircase in ‖x‖₂ attains the bound.
     """
@@ -231,10 +231,10 @@ class BodyWitness:
     gamma: FractionField = field(converter=takes(exact))
 
     def bound(self, *, epsilon: Fraction, power: int) -> Fraction:
-        """A lower bound of E Σ|X_i|^power, rounded down to a float.
+        """A lower bound on E Σ|X_i|^power, rounded down to a float.
 
-        Raises CertificateRejected if nothing is proved: also for power 1 and j > 1, since E‖X‖₁ is
-        not E‖X‖₂.
+        Raises CertificateRejected if nothing is proved. That includes power 1 with j > 1, since
+        E‖X‖₁ is not E‖X‖₂.
         """
         projections = self._check_projections(epsilon, power)
         with precision(AMPLE_BITS):
@@ -255,7 +255,7 @@ class BodyWitness:
         return Fraction(value)
 
     def _check_projections(self, epsilon: Fraction, power: int) -> Projections:
-        """The projections of the witness; raises CertificateRejected if they are unfit."""
+        """The volumes of shifts of j numbers; raises CertificateRejected for an unfit witness."""
         projections = projections_of(self.sensitivity, dimension=self.dimension)
         if projections is None:
             raise CertificateRejected("No volume of these shifts is known.")
@@ -294,8 +294,8 @@ def propose(
 ) -> BodyWitness | None:
     """The witness with the largest bound among a few candidates; None if there is no candidate.
 
-    Candidates use one coordinate, or as many as possible, each with n = 1, 2, … times while the
-    bound rises.
+    A candidate uses one coordinate, or as many as possible. For both, n = 1, 2, … times are tried
+    while the bound rises.
     """
     projections = projections_of(sensitivity, dimension=dimension)
     if projections is None:
@@ -364,5 +364,5 @@ def fits(
 
 
 def _factor(projections: Projections, *, coordinates: int, times: int, power: int) -> arb:
-    """The factor ρ^power·(numbers/j), since each number is in the share j/numbers of all j-sets."""
+    """The factor ρ^power·(numbers/j): each number is in the share j/numbers of all sets of j."""
     return projections.radius(coordinates, times=times) ** power * projections.numbers / coordinates

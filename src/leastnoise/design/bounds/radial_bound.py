@@ -33,7 +33,7 @@ from leastnoise.guarantees.fields import IntsField
 
 Floats = NDArray[np.float64]
 
-_STEP = 0.01  # of ln F between nodes: a chord has an error of _STEP²/8, its extension _STEP²
+_STEP = 0.01  # of ln F between nodes; relative errors: _STEP²/8 of a chord, _STEP² of an extension
 _ROUNDING = 2.0**-44  # more than the rounding of an interpolation's few operations
 
 
@@ -72,7 +72,7 @@ class Tail:
 
 @lru_cache(maxsize=4)
 def tail(dimension: int) -> Tail:
-    """The enclosure for this dimension >= 2; it takes a few tenths of a second."""
+    """The enclosure of F in `dimension` >= 2 dimensions; it takes a few tenths of a second."""
     ratio = -2 * _STEP / (dimension - 1)  # F ~ t^{(d−1)/2} for small t
     nodes, lower, upper = [1.0], [0.5], [0.5]
     with precision(128):
@@ -133,8 +133,8 @@ class RadialWitness:
     notation: a = |x|, b = |x − v|, ω = (b² − a² − 1)/2a, which is −cos of the angle between x and
     v; at x = 0, every ω > ω_l. ψ = Σ_l J_l(a)·1{ω > ω_l}, with ω_l = `levels`·2^−52 ascending in
     (0, 1). Lengths are in cells of 1/`cells`, a power of two: J_l is constant on a cell. `prices`
-    holds J at the `nodes` (cells 0 = n_0 < n_1 < …); between two of them it is interpolated,
-    rounded down; from the last on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
+    holds J at the `nodes` (cells 0 = n_0 < n_1 < …). Between two nodes J is interpolated, rounded
+    down; from the last node, ρ, on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
     """
 
     dimension: int = field(converter=A_NUMBER)
@@ -161,7 +161,7 @@ class RadialWitness:
         return Fraction(least) - delta * spent
 
     def values(self, epsilon: Fraction) -> Floats:
-        """For each cell up to ρ + 1, a float certainly below r² + G(r) for its r."""
+        """For each cell up to ρ + 1, a float certainly below r² + G(r) for every r in the cell."""
         self._check()
         if epsilon > _MOST_EPSILON:
             raise CertificateRejected(f"This bound is proved for epsilon <= {_MOST_EPSILON}.")
@@ -190,7 +190,7 @@ class RadialWitness:
             yield np.arange(start, min(start + size, cells))
 
     def _by_cell(self) -> Wholes:
-        """J as an array (cell, level); the last row is for the cells from ρ on, 0."""
+        """J as an array (cell, level). The last row is 0, for all cells from ρ on."""
         nodes, prices = np.array(self.nodes), np.array(self.prices, dtype=np.int64)
         cell = np.arange(nodes[-1])
         left = np.searchsorted(nodes, cell, side="right") - 1
@@ -301,7 +301,7 @@ class _Moved:
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:
-        """The sum over the boundaries that aren't inside."""
+        """The sum over the other boundaries: those outside, and the few between."""
         first, outside = self._uncertain, self._outside
         level = np.arange(len(self._omega))
         most = distribution.above(self._chance_reached(self._here + 1) * (1 + _SLACK))

@@ -1,4 +1,4 @@
-"""Lower bounds on the variance of additive noise: for a number, a workload, counts of a tree."""
+"""Lower bounds on the variance of additive noise: for a number, a workload, or counts of a tree."""
 
 from __future__ import annotations
 
@@ -68,11 +68,12 @@ _ROOT_BITS = 40  # of √y
 
 
 def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int) -> float:
-    """A proved lower bound on the root-mean-square std of the answers, rounded down.
+    """A proved lower bound on the root-mean-square std of the answers to `queries`, rounded down.
 
-    It is for additive noise that hides a unit which adds at most `max_rows` to one cell. If a unit
-    may also move from cell to cell, the noise has to hide more, so the bound still holds. The bound
-    holds for any `prices`, and for U rounded from the best U in floats: W and both are then exact.
+    The bound holds for additive noise that hides a unit which adds at most `max_rows` to one cell.
+    If a unit may also move from cell to cell, the noise has to hide more, so the bound still holds.
+    It holds for any `prices` and any U. So floats propose both, and the proof uses them rounded to
+    integers.
     """
     roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
     rotation = np.rint(np.ldexp(_polar(queries * roots), _TURN_BITS))
@@ -153,9 +154,9 @@ _VECTOR_BITS = 50  # of the largest entry of all vectors
 def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool = True) -> float:
     """A proved lower bound on Σ_B (mean of ln Var over the numbers of B), rounded down.
 
-    It is for additive noise that hides a shift of any one cell by 1. `children` has the number of
-    children of each node, by level, root first. The tables B are all levels, with the
-    `root` if it is published.
+    The bound is for additive noise that hides a shift of any one cell by 1. `children` has the
+    number of children of each node, by level, root first. There is a table B for each level, but
+    for the root only if `root` is True.
     """
     levels = len(children)
     while len(children[levels - 1]) > MOST_PARENTS:  # the root is one node
@@ -181,7 +182,7 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
 @final
 @dataclass(frozen=True, kw_only=True)
 class _BoundTree:
-    """The parents of cells, and the published sums over them.
+    """The cells' parents, and the published sums over those.
 
     Parent k has `below[k]` cells. Sum j has the weight `weights[j]` = a_j, and `inside[j][k]` is
     True if it includes the cells of parent k.

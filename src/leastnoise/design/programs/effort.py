@@ -17,10 +17,10 @@ from leastnoise.errors import InvalidArgument
 Progress = Callable[[str], None]
 
 WORK = 3 * 10**9
-"""The work of a whole search, about a minute; a unit is a simplex step in one row (20 ns)."""
+"""The work of a whole search, about a minute; its unit is one simplex step for one row (20 ns)."""
 
 TOLERANCE = 1e-9
-"""Feasibility tolerance for rows of size 1; with HiGHS' smallest, 1e-10, it often gives up."""
+"""Feasibility tolerance for rows of size 1. HiGHS often gives up at 1e-10, its minimum."""
 
 
 @final
@@ -28,10 +28,10 @@ TOLERANCE = 1e-9
 class Effort:
     """The target gap of a design, and the work or time that may be spent on it.
 
-    `gap` is relative (0.005 is half a per cent; None uses a default). The best design so far is
-    taken after `work`, or after `seconds` if they are set; then it depends on the machine.
-    `progress` is called with the stages. Raises InvalidArgument for a gap or a time that isn't
-    positive.
+    `gap` is relative (0.005 is half a per cent; None uses a default). A search ends after `work`,
+    or after `seconds` if they are set, and returns its best design. With `seconds` the design
+    depends on the machine. `progress` is called with a sentence for each stage. Raises
+    InvalidArgument unless 0 < gap < 1 and the time is positive.
     """
 
     gap: float | None = field(converter=optional(real()), default=None)
@@ -55,11 +55,11 @@ class Effort:
 
     @property
     def limit(self) -> str:
-        """The limit as text for a cache key: work-limited searches with equal text agree."""
+        """The limit as text for a cache key: searches with an equal limit in work agree."""
         return f"work {self.work}" if self.seconds is None else "clock"
 
     def begin(self) -> Allowance:
-        """The allowance of work and time, from now on."""
+        """The work and the time that a search may spend from now on."""
         if self.seconds is None:
             return Allowance(work=self.work)
         return Allowance(work=math.inf, deadline=time.perf_counter() + self.seconds)
@@ -76,7 +76,7 @@ class Allowance:
 
     @property
     def spent(self) -> bool:
-        """True if nothing is left."""
+        """True if no work or no time is left."""
         return self._work <= 0 or self._seconds <= 0
 
     @property
@@ -84,7 +84,7 @@ class Allowance:
         return self._deadline - time.perf_counter()
 
     def part(self, share: float) -> Allowance:
-        """A `share` of the rest, for one attempt; it is deducted from the whole."""
+        """A `share` of the rest, for one attempt; its work is charged to the whole, too."""
         remaining = self._seconds
         deadline = (
             math.inf if math.isinf(remaining) else time.perf_counter() + share * max(remaining, 0.5)

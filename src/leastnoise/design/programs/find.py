@@ -121,7 +121,7 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
 
 
 def plain_gap(task: Task) -> float:
-    """The gap for which a law is designed by default."""
+    """The default target for the relative gap between a design's loss and its bound."""
     return GAP if task.budget.epsilon <= 5 else 0.02  # a smaller gap takes minutes for larger ε
 
 
@@ -209,7 +209,7 @@ def optimal_radial(question: Question, *, effort: Effort) -> Noise:
 
 
 def integer_task(question: Question) -> Task | None:
-    """The task of the integer problem; None if it is too large."""
+    """The design task on the integers; None for less than 1 or more than MOST_STEPS steps."""
     longest = question.radius("l2")  # for one number all norms agree
     steps = math.floor(longest) if longest else 0
     if not 1 <= steps <= MOST_STEPS:
@@ -229,7 +229,7 @@ def _refuse_fixed(fixed: Mapping[str, Fraction | int], family: str) -> None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class VectorTask:
-    """A bound for `dimension` >= 2 numbers and every shift of length at most 1."""
+    """The task of a lower bound for `dimension` >= 2 numbers and all shifts of length <= 1."""
 
     budget: Budget
     dimension: int

@@ -39,12 +39,12 @@ MAX_POINTS = DiscreteStaircase.most_points
 
 
 def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:
-    """Integer weights at 0, 1, … that meet `budget` exactly; needs delta > 0.
+    """Integer weights at 0, 1, … of the best law, which meets `budget` exactly; needs delta > 0.
 
-    Built from the end inwards: a_i = ⌊c⁻ a_{i+1}⌋ with c⁻ <= e^ε exposes nothing between. At the
-    end a_N = B and a_{N+1} = x expose B − (c − 1)x of the total S + 2x: x is the smallest integer
-    for which this is at most δ. Raises NotApplicable, for `family`, if there are more than
-    MAX_POINTS.
+    The weights are built from the end inwards: a_i = ⌊c⁻ a_{i+1}⌋ with c⁻ <= e^ε exposes nothing
+    between. At the end a_N = B and a_{N+1} = x expose B − (c − 1)x of the total S + 2x: x is the
+    smallest integer for which this is at most δ. Raises NotApplicable, for `family`, if there are
+    more than MAX_POINTS weights.
     """
     too_long = NotApplicable(
         family=family, why=f"the best noise has more than {MAX_POINTS:,} lattice points"
@@ -72,7 +72,7 @@ def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) 
 
 
 def _count_points(budget: Budget) -> float:
-    """About N, W_N <= 1/δ <= W_{N+1}: W_j = c^j + 2(c^j − 1)/(c − 1)."""
+    """About the N with W_N <= 1/δ <= W_{N+1}, where W_j = c^j + 2(c^j − 1)/(c − 1)."""
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     gain = math.expm1(min(epsilon, 1.0))  # for a larger ε no law is long
     if not epsilon or not delta:
@@ -81,7 +81,7 @@ def _count_points(budget: Budget) -> float:
 
 
 def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:
-    """The prices, rounded, that prove `closed_form_masses` optimal; there are `points` of them.
+    """The rounded prices that prove `closed_form_masses` optimal; it has `points` weights.
 
     The line a − bδ through the losses of T_N and T_{N+1} lies below all others; λ = b and ψ_{−i} =
     max(0, (a − N_i/W_i) W_i) for i >= 0 (proof in theory/noise.md §3). Rounding to integers makes
@@ -304,7 +304,7 @@ class LatticeProgram:
         return np.maximum(np.exp(-self.epsilon / self.cells * np.arange(self._columns)), self.delta)
 
     def _weights(self) -> Floats:
-        """The number of points that each of the first columns represents."""
+        """For each mass column, the number of lattice points in it times its unit in `_sizes`."""
         return np.append(1.0, np.full(self._columns - 1, 2.0)) * self._sizes
 
     def _costs(self, rows: int) -> Floats:
@@ -335,7 +335,10 @@ class LatticeProgram:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LatticeRows:
-    """The rows (j, i) of a program: `shift` j, `point` i, `source` the column of q_{i−j}."""
+    """The rows (j, i) of a program: `shift` j, `point` i, `source` the column of q_{i−j}.
+
+    A row is q_i − `factor`·q_{i−j}, divided by `size`.
+    """
 
     shift: NDArray[np.int64]
     point: NDArray[np.int64]

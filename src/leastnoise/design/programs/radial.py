@@ -99,7 +99,7 @@ def _choose_edges(staircase: SphericalStaircase) -> list[int]:
     radius = staircase.radius
     end = math.ceil(radius * Fraction(5, 4)) + 2
     pairs = 3000  # of shells: about a second for the solver
-    most_in_sensitivity = 32  # in a sensitivity
+    most_in_sensitivity = 32  # edges
     m = min(math.isqrt(pairs // end), most_in_sensitivity)
     if m < 2:
         raise _not_applicable(
@@ -138,7 +138,7 @@ def _not_applicable(why: str) -> NotApplicable:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RadialProgram:
-    """One program; `power` is 1 for mae and 2 for mse; `edges` increase, in sensitivities.
+    """A linear program for heights; `power` is 1 for mae, 2 for mse; `edges` are in sensitivities.
 
     Heights are h_i = g_i·u_i with u_i ∝ e^(−ε·(middle of shell i)), so the solver's unknowns g_i
     are all about 1.

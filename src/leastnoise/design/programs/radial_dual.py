@@ -42,7 +42,7 @@ _MOST_STEPS = 20_000  # of one program; usually 60, or 6,000 if the simplex has 
 def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
     """The best witness found, for a worst shift of 1.
 
-    It comes from a fixed number of programs, or from those begun within the time limit of `effort`.
+    A fixed number of programs is solved, or as many as begin within the time limit of `effort`.
     Raises NotApplicable if the noise is too wide for the grid, or no program could be solved.
     """
     allowance = effort.begin()
@@ -69,7 +69,10 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _DualSearch:
-    """A search: `nodes` in cells, `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l."""
+    """A search: `nodes` in cells, `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l.
+
+    `delta` is the δ of the programs, and `true_delta` is the δ of the budget.
+    """
 
     dimension: int
     epsilon: Fraction
@@ -257,7 +260,7 @@ def _reach(budget: Budget, dimension: int, delta: float) -> float:
 
 
 def _chance(dimension: int, angle: Floats) -> Floats:
-    """P(angle between U and a direction < angle), for angles up to π/2."""
+    """P(angle between U and a fixed direction < `angle`), for angles up to π/2."""
     from scipy.special import betainc  # noqa: PLC0415
 
     return betainc((dimension - 1) / 2, 0.5, np.sin(angle) ** 2) / 2

@@ -36,7 +36,7 @@ _TINY = Fraction(1, 10**12)  # stands for δ = 0, which has a bound but no law o
 class Task:
     """The task of a design: a law for a worst shift of 1, and a bound on every such law.
 
-    "integer" means an integer query that moves by at most `steps`.
+    With the scope "integer", the query is an integer that moves by at most `steps`.
     """
 
     budget: Budget
@@ -53,7 +53,7 @@ class Task:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A `law` (None at δ = 0), and a lower `bound` on the loss of any law."""
+    """A `law`, and a lower `bound` on the loss of any law; each is None if it is unknown."""
 
     law: Optimal | DiscreteStaircase | None
     bound: LowerBound | None
@@ -67,10 +67,10 @@ class Design:
 
 
 def refine(task: Task, *, gap: float, effort: Effort) -> Design:
-    """Find a design within the effort's gap, or else the best design within its limit.
+    """Find a design with at most this `gap`, or else the best design within the limit of `effort`.
 
-    Law and bound may come from different lattices. Raises NotApplicable if no program could be
-    solved.
+    Law and bound may come from different lattices. At δ = 0 there is a bound but no law. Raises
+    NotApplicable if no program could be solved.
     """
     if task.scope == "integer" and task.steps == 1:
         return _design_in_closed_form(task)
@@ -97,7 +97,7 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
 
 
 def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
-    """Yield increasing numbers of cells; the integers have only one lattice."""
+    """Yield increasing numbers of cells per sensitivity to try; the integers have one lattice."""
     if task.scope == "integer":
         yield task.steps
         return
@@ -126,9 +126,10 @@ def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
 class _Rough:
     """The start of a search: a nearly best law, and the δ for which programs are solved.
 
-    Deep tails are hidden by a solver's tolerances. So a program is solved for a larger `delta`:
-    about the largest power of ten for which its bound costs less than a tenth of the gap.
-    Afterwards `periods` sensitivities are inserted into its law (`repair.lengthen`).
+    A solver's tolerances hide deep tails. So a program is solved for a larger `delta`: about the
+    largest power of ten for which its bound costs less than a tenth of the gap. Afterwards
+    `periods` sensitivities are inserted into its law (`repair.lengthen`). If δ is halved, the loss
+    grows by the share `halving` at the budget's δ, and by `growth` at `delta`.
     """
 
     epsilon: float
@@ -137,16 +138,16 @@ class _Rough:
     law: TruncatedStaircase
     loss: float
     halving: float
-    growth: float  # of the loss at half of `delta`
+    growth: float
 
     @property
     def radius(self) -> float:
-        """The end of the law at that δ."""
+        """The radius of the support of `law`."""
         return float(self.law.radius)
 
     @property
     def height(self) -> float:
-        """The density of the law at 0."""
+        """The density of `law` at 0."""
         return float(np.exp(self.law.log_density([0.0])))
 
     @classmethod
@@ -210,7 +211,7 @@ def _design_on_lattice(
         halving=rough.halving,
         growth=rough.growth if task.scope == "real" else math.inf,
     )
-    mending = 1e-7  # the most that mending a law on the integers may cost before all rows are used
+    mending = 1e-7  # if mending a law on the integers costs more, all rows are used
     dearest = _NEAR * gap if task.scope == "real" else mending
     best, rows = Design(law=None, bound=None), None
     for attempt in _attempts(program, rough):
@@ -272,7 +273,7 @@ def _repair_law(
 
 
 def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
-    """The relative growth of the loss of a law on a lattice of any spacing."""
+    """The relative growth of the loss from weights `before` to `masses`; the spacing cancels."""
     laws = (Optimal(scale=1, cells=1, masses=weights).lattice for weights in (masses, before))
     after, loss = (law.moment(power) for law in laws)
     return after / loss - 1
@@ -281,7 +282,7 @@ def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> flo
 def mend(
     task: Task, cells: int, masses: tuple[int, ...]
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
-    """The law of these weights, mixed with another if it isn't private, and the cost of that.
+    """The law of these weights, mixed with another if it isn't private, and the growth of its loss.
 
     δ is convex in the law: a mixture with a law for half of δ, whose share is just large enough,
     meets δ at every shift (theory/noise.md §4).

@@ -98,7 +98,7 @@ def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
 
 
 def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
-    """The law of the lattice point nearest to X, of density `steps`, as integers.
+    """Integer weights of the lattice point nearest to X, where X has the density `steps`.
 
     Rounding commutes with lattice shifts, so for these the law is as private as X, up to rounding.
     """
@@ -112,7 +112,7 @@ def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ..
 
 
 def mix(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tuple[int, ...]:
-    """The mixture of two laws in which the second has `share`, a number in [0, 1]."""
+    """Integer weights of a mixture of two laws; `others` has the weight `share` in [0, 1]."""
     unit, part = 1 << _SHARE_BITS, math.ceil(math.ldexp(share, _SHARE_BITS))
     here, there = (2 * sum(x) - x[0] for x in (masses, others))
     length = max(len(masses), len(others))
@@ -123,7 +123,7 @@ def mix(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tu
 def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) -> tuple[int, ...]:
     """A law that exposes no point nearer than `calm` to the centre, for all shifts up to `cells`.
 
-    From there inwards, a mass is cut down if it exceeds e^ε times the smallest mass within one
+    From `calm` inwards, a mass is cut down if it exceeds e^ε times the smallest mass within one
     sensitivity outwards. `factor` <= e^ε 2^128; quotients are rounded down.
     """
     covered = np.array(masses + (0,) * cells, dtype=object)

@@ -1,7 +1,10 @@
 """The least noise in the shape of a body for a budget: K-norm, staircase or two-sided.
 
-This noise is purely private: its largest loss is ε, and δ is left unspent. The search is over γ,
-the end of the first step, or over the core. (The truncated staircase at the end spends δ.)
+This noise is purely private: its largest privacy loss is ε, and δ is left unspent. The search is
+over γ, the end of a staircase's first step, or over the core, where a two-sided law is flat. (The
+truncated staircase at the end of this module spends δ.)
+
+notation: N is the gauge of the body, D its dimension; P and Q as in `bodies.law.two_sided`.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ def pure_epsilon(family: type[VectorNoise], question: Question) -> Fraction:
 
 
 def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
-    """The law of `family` with this largest loss and the best shape."""
+    """The law of `family` with the largest privacy loss `largest`, and the best γ or core."""
     form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
         raise NotApplicable(family=family.name, why=family.no_form(question.sensitivity))
@@ -98,7 +101,10 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
 
 @lru_cache(maxsize=64)  # a later release of the same queries asks for it again
 def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) -> Any:
-    """The law of `family` on the set `form` whose shape has the smallest loss."""
+    """The law of `family` on the body or set `form` with the γ or core of the smallest `loss`.
+
+    `largest` is its largest privacy loss.
+    """
     _, first, law_at = _SHAPES[family]
     least, most = _LIMITS[family]
 
@@ -111,7 +117,10 @@ def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) 
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
-    """Raise NotApplicable if steps are so short that they gain nothing and their sums are long."""
+    """Raise NotApplicable if the steps are so short that sums over them are long.
+
+    Such steps gain nothing: the smooth law has about the same error.
+    """
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
     most_terms = 300_000  # terms of the sums for one law: some 20 ms
@@ -150,7 +159,7 @@ def _smallest_shape(dimension: int, epsilon: float) -> float:
 
 
 def _grid_between(low: float, high: float) -> list[float]:
-    """The starting points of a search, each at most 1.4 times the last."""
+    """The starting points of a search, each at most 1.4 times the previous one."""
     count = 2 + math.ceil(math.log(high / low) / math.log(1.4))
     return np.geomspace(low, high, count).tolist()
 
@@ -167,7 +176,7 @@ def _cores(dimension: int, epsilon: float) -> list[float]:
 
 
 def _smooth_cores(dimension: int, epsilon: float) -> list[float]:
-    """Cores as in `_cores`, in units of the scale 1/ε; a law without steps has no other unit."""
+    """Starting points as in `_cores`, but in units of 1/ε, the scale of a law without steps."""
     del epsilon
     return _grid_between(0.3 * dimension / 64, 0.3 * dimension * 16)
 
@@ -209,10 +218,11 @@ _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 
 
 def several(task: SeveralReleases) -> VectorNoise:
-    """The law for several releases together: the largest ε₀ that is proved to meet δ.
+    """The law for several releases together, with the largest ε₀ that is proved to meet δ.
 
-    A largest loss ε₀ of ε/k (before amplification by sampling) is always small enough, and at δ = 0
-    no larger one is. Raises NotApplicable for laws that are not purely private.
+    ε₀ is the largest privacy loss of one release. It may always be ε/k (amplified by sampling, if
+    any), and at δ = 0 it can't be larger. Raises NotApplicable for laws that are not purely
+    private.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
@@ -236,7 +246,7 @@ def several(task: SeveralReleases) -> VectorNoise:
 
 
 def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
-    """The law with the same shape and another largest loss."""
+    """The law with the same γ or core, and the largest privacy loss `largest`."""
     if isinstance(law, KStaircase):
         return KStaircase(scale=1, body=law.body, gamma=law.gamma, decay=largest)
     if isinstance(law, TwoSidedStaircase):
@@ -273,6 +283,7 @@ def search(question: Question) -> TruncatedKStaircase:
 
 
 def _body(question: Question) -> Body:
+    """The hull of the question's shifts; raises NotApplicable if it is unknown, or a ball."""
     family, sensitivity = TruncatedKStaircase, question.sensitivity
     body = family.form_of(sensitivity, dimension=question.dimension)
     if body is None:
@@ -284,7 +295,7 @@ def _body(question: Question) -> Body:
 
 
 def _untruncated_loss(question: Question) -> float | None:
-    """The loss of the same law without truncation; None if that law isn't offered."""
+    """The loss of the best `k-staircase`, which isn't truncated; None if it isn't offered."""
     try:
         return question.loss.of(k_staircase(replace(question, fixed={})))
     except NotApplicable:
@@ -306,7 +317,8 @@ def _best_truncation(
         loss=loss,
         outside=partial(_outside, dimension=dimension),
     )
-    # the gauge is about Gamma(D)/ε; at ε = 0 the law is uniform, and a shift moves out about D/2R
+    # the gauge is about Gamma(D)/ε; at ε = 0 the law is uniform, and a shift moves about D/(2R) of
+    # its mass beyond R
     steps = (dimension - log_delta) / epsilon if epsilon else math.inf
     guess = min(steps, dimension / 2 * math.exp(-log_delta), MAX_STEPS)
     return cut.least(gamma, guess=math.ceil(guess))
@@ -320,6 +332,7 @@ def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
 
 
 def _scale_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
+    """The law with the parameters in `fixed`, at the smallest scale that meets the budget."""
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",

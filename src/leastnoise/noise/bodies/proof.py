@@ -38,7 +38,7 @@ _MOST_QUERIES = 40  # counting queries whose curve is computed; the cost is cubi
 def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose an upper bound on δ(ε) for all shifts that `noise` hides; exactly 0 from ε₀.
 
-    It is δ(ε) itself if the curve `is_exact`.
+    It is δ(ε) itself for the sensitivities for which `attained` is True.
     """
     del shift  # 1: a hidden shift moves the noise by at most one step
     largest = _check_pure(noise).largest_loss
@@ -55,10 +55,11 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
 
 
 def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X_i > t), t >= 0, for noise e^(−N), N the gauge of a box.
+    """Enclose P(X_i > t), t >= 0, for K-norm noise on a box.
 
-    notation: q numbers, b = bounds[i], c = t/(b·scale), Q(m, c) = e^(−c) Σ_(j<m) c^j/j!. It is half
-    of Q(q, c) − (c/q)·Q(q − 1, c) = e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose terms are positive.
+    notation: q numbers, b = bounds[i], c = t/(b·scale), Q(m, c) = e^(−c) Σ_(j<m) c^j/j!. The
+    probability is half of Q(q, c) − (c/q)·Q(q − 1, c) = e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose
+    terms are positive.
     """
     if not (isinstance(noise.body, Box) and t >= 0):
         raise NotApplicable(
@@ -76,8 +77,8 @@ def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
 def largest_loss_probability(noise: VectorNoise) -> arb:
     """Enclose an upper bound on P(loss = ε₀).
 
-    For a staircase in a gauge it follows from the total variation. For other laws it is the value
-    of randomised response, whose curve no ε₀-DP law exceeds.
+    For a staircase in a gauge the bound follows from the total variation. For other laws it is
+    P(loss = ε₀) of randomised response, whose curve no ε₀-DP law exceeds.
     """
     largest = ball(_check_pure(noise).largest_loss)
     response = 1 / (1 + (-largest).exp())
@@ -87,10 +88,10 @@ def largest_loss_probability(noise: VectorNoise) -> arb:
 
 
 def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
-    """True only if `delta_ball` is proved to equal δ(ε) for all shifts of `sensitivity`.
+    """True only if the family's proof encloses δ(ε) itself for the shifts of `sensitivity`.
 
-    k-norm noise on a box or on counts has its curve at a corner, so the shifts have to reach all
-    corners of its body; the same holds for a truncated staircase on a box.
+    K-norm noise on a box or on counts has the proved curve at a corner, so the shifts have to reach
+    all corners of its body. The same holds for a truncated staircase on a box.
     """
     if isinstance(noise, TruncatedKStaircase):
         boxed = isinstance(noise.body, Box)
@@ -103,7 +104,7 @@ def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
 def lower_profile(noise: VectorNoise) -> Profile | None:
     """The curve ε ↦ δ(ε), ε >= 0, of one shift, if it is known exactly; else None.
 
-    It has to be the same shift at every ε, so that releases can be composed from below.
+    The shift is the same at every ε, so that composing the curve gives a lower bound.
     """
     if not isinstance(noise, KNorm):
         return None
@@ -261,7 +262,7 @@ def _variation_by_steps(noise: KStaircase) -> arb:
 
 
 def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss of the law."""
+    """The largest finite loss of the law, which is the same for every shift that it hides."""
     del shift
     return noise.largest_loss
 
@@ -306,9 +307,9 @@ def truncated_delta_ball(noise: TruncatedKStaircase, *, shift: Fraction, epsilon
 
 
 def _volume_outside(a: Fraction, b: Fraction, reach: Fraction, dimension: int) -> arb:
-    """Enclose the largest volume of aK outside s + bK over |K|, for N(s) <= reach and a <= b.
+    """Enclose a bound on |aK ∖ (s + bK)|/|K|, where |·| is the volume, N(s) <= reach and a <= b.
 
-    Exactly 0 if b >= a + reach.
+    It is exactly 0 if b >= a + reach.
     """
     if b >= a + reach:
         return arb(0)

@@ -50,10 +50,11 @@ def laplace_search(question: Question) -> Laplace:
 
 
 def truncated_laplace_search(question: Question) -> TruncatedLaplace:
-    """The published law, b = 1/ε at the smallest radius; or the smallest b at a fixed radius.
+    """The published law: b = 1/ε, and the smallest radius that meets δ.
 
-    Another b with its own radius can have less loss, but isn't the published law; `fixed` may set
-    any radius. Raises NotApplicable for epsilon = 0, where b would be infinite.
+    If `fixed` sets the radius, b is the smallest scale that meets the budget. Other pairs of b and
+    radius can have less loss, but are not the published law. Raises NotApplicable for epsilon = 0,
+    where b would be infinite.
     """
     if "radius" in question.fixed:
         return _at_radius(question, Fraction(question.fixed["radius"]))
@@ -68,12 +69,12 @@ def truncated_laplace_search(question: Question) -> TruncatedLaplace:
 
 
 def least_radius(budget: Budget) -> float:
-    """The smallest a = A/b that meets (ε, δ) at b = Δ/ε, to a few ulps.
+    """The smallest a that meets (ε, δ) at b = Δ/ε, to a few ulps; the range ends at a·b.
 
     Up to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, only part of
     the range overlaps its shifted copy, and 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic in
-    e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε this
-    is near 1, and 1 − κc/(δ + r) keeps the digits.
+    e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε,
+    e^(a−ε) is near 1, and its equal 1 − κc/(δ + r) keeps the digits.
     """
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     if delta <= 0.5:
@@ -108,8 +109,8 @@ def huber_search(question: Question) -> FlippedHuber:
     """The law of scale 1 with the corner of least loss, at the smallest γ that meets δ.
 
     `fixed` may set alpha or gamma; the other then follows from the budget. If it sets both, the
-    scale follows. Raises NotApplicable if gamma is too small for any alpha, or if the budget is too
-    small.
+    scale follows. Raises NotApplicable if gamma is too small for any alpha, or if ε and δ are both
+    below about 1e-9.
     """
     if common_fit.gaussian(1, question.budget) > 10**9:  # γ's margin is still below 1e-5
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
@@ -136,8 +137,8 @@ def huber_search(question: Question) -> FlippedHuber:
         last_inverse = _least_gamma_inverse(question, corner, guess=last_inverse, root=_ROUGH)
         return standard_moment(power, corner) / last_inverse**power
 
-    # the tail has a mass of e^(−u²), which is negligible from u = 40 on, unless its loss of t²/2
-    # beyond ut = ε matters
+    # the tail has a mass of e^(−u²), which is negligible from u = 40 on. If ut < ε, however, its
+    # loss of about t²/2 still matters
     last = max(40.0, 2 * math.sqrt(epsilon))
     u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()], thorough=False)
     inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
@@ -148,14 +149,14 @@ def huber_search(question: Question) -> FlippedHuber:
 def _least_gamma_inverse(
     question: Question, corner: float, *, guess: float, root: IncreasingRoot
 ) -> float:
-    """The largest t = 1/γ at which δ is met, for α = γ·corner."""
+    """The largest t = 1/γ that meets δ, for α = γ·corner."""
     epsilon, log_target = float(question.budget.epsilon), math.log(question.budget.delta)
 
     def over(log_t: float) -> float:
         value = log_delta(corner=corner, shift_ratio=math.exp(log_t), epsilon=epsilon)
         return max(value, LOG_ZERO) - log_target
 
-    if corner * corner > -log_target:  # the tails, of mass e^(−u²), hardly matter: as Laplace noise
+    if corner * corner > -log_target:  # the tails, of mass e^(−u²), hardly matter: nearly Laplace
         near = math.log((epsilon - 2 * math.log1p(-float(question.budget.delta))) / corner)
         below, above = near - root.tolerance / 2, near + root.tolerance / 2
         if over(below) <= 0 < over(above):
@@ -172,7 +173,7 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """The law with the largest α, which has the least loss: |X| decreases as α grows."""
+    """The law with this γ and the largest α that meets the budget; its loss falls as α grows."""
     epsilon, t = float(question.budget.epsilon), float(1 / gamma)
     log_target = math.log(question.budget.delta)
 
@@ -199,10 +200,10 @@ def _to_float(number: Fraction) -> Fraction:
 
 @final
 class _Newton:
-    """A root finder for similar functions: each search starts with the last slope."""
+    """A root finder for similar functions: a search starts with the slope of the previous one."""
 
-    _near = 0.01  # a shorter step is the last: the error after it is about its square
-    _far = 0.1
+    _near = 0.01  # a shorter step is the last: after it the error is about the step squared
+    _far = 0.1  # a longer step isn't trusted: a slower search takes over
 
     def __init__(self) -> None:
         self._slope = math.nan
@@ -227,8 +228,8 @@ class _Newton:
 def huber_several(task: SeveralReleases) -> FlippedHuber:
     """The law for several releases, each with a worst shift of 1.
 
-    The corner u = α/γ is searched in floats (for samples, on coarse lattices), from 0, the
-    Gaussian, to where the tails have no effect. `fixed` may set alpha and gamma; then the scale
+    The corner u = α/γ is searched in floats (for samples, on coarse lattices), from 0, which is the
+    Gaussian law, to where the tails have no effect. `fixed` may set alpha and gamma; then the scale
     follows. Raises InvalidArgument if it sets only one of them.
     """
     question, compositions = task.question, task.question.compositions
@@ -244,7 +245,7 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
             value=", ".join(fixed),
             expected="both alpha and gamma, or neither, for several releases",
         )
-    near = first * math.sqrt(compositions)  # the last standard deviation that was found
+    near = first * math.sqrt(compositions)  # the standard deviation of the last law that was found
     newton = _Newton()
     in_floats = question.sampling_rate == 1
 
@@ -293,8 +294,8 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
 def _log_delta_of_several(corner: float, shift: float, question: Question) -> float:
     """An estimate of ln δ(ε) of all releases with γ = 1, each moved by `shift`.
 
-    P is summed by Gauss's rule between the points where ρ(x) and ρ(x − shift) bend. As ρ is convex,
-    the loss ρ(x − shift) − ρ(x) decreases in x.
+    The law is integrated by Gauss's rule between the points where ρ(x) and ρ(x − shift) bend (ρ as
+    in `FlippedHuber`). As ρ is convex, the loss ρ(x − shift) − ρ(x) decreases in x.
     """
     nothing = 80.0  # −ln of the relative density that is negligible
     last = nothing / corner if nothing < corner**2 else math.sqrt(2 * nothing - corner**2)
@@ -319,7 +320,7 @@ def _log_delta_of_several(corner: float, shift: float, question: Question) -> fl
     fineness = 32  # lattice steps in a standard deviation of the loss
     most = 3000  # lattice points above 0
     step = max(spread / fineness, float(losses.max()) / most)
-    if step < corner * shift:  # the loss of all between two corners
+    if step < corner * shift:  # the loss of every x between two bends: make it a lattice point
         step = corner * shift / math.ceil(corner * shift / step)
     return log_delta_of_sum(
         lay_on_lattice(losses, masses, step),
@@ -330,6 +331,6 @@ def _log_delta_of_several(corner: float, shift: float, question: Question) -> fl
 
 
 def _exponent(x: NDArray[np.float64], corner: float) -> NDArray[np.float64]:
-    """ρ(|x|) for α = corner and γ = 1."""
+    """ρ(|x|), which is −ln of the density up to a constant, for α = corner and γ = 1."""
     lengths = np.abs(x)
     return np.where(lengths <= corner, corner * lengths, (lengths**2 + corner**2) / 2)

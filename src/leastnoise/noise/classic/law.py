@@ -218,7 +218,7 @@ class FlippedHuber(Noise):
     """Density ∝ e^(−ρ(|x|/scale)/γ²), ρ(r) = αr for r <= α and (r² + α²)/2 beyond.
 
     It is Laplace in the middle, and Gaussian of standard deviation γ in the tails. α = 0 is the
-    Gaussian; for large u it tends to the Laplace law. ρ is convex, so the law is log-concave.
+    Gaussian law; for large α/γ the law tends to Laplace. ρ is convex, so the law is log-concave.
 
     notation: α = alpha >= 0, γ = gamma, u = α/γ the corner in units of γ.
 
@@ -273,7 +273,7 @@ class FlippedHuber(Noise):
 
 
 def standard_mass(corner: float) -> float:
-    """The integral ∫₀^∞ e^(−h), half of the density's normaliser, for scale = γ = 1."""
+    """The integral ∫₀^∞ e^(−ρ(y)) dy for scale = γ = 1, half of the density's normaliser."""
     return _moment(0, corner)
 
 

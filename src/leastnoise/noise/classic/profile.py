@@ -110,7 +110,7 @@ def laplace_difference(
     """The t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
 
     The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) for r = 1. For r near 1
-    digits cancel. There the result is the t for r = 1 times max(r, 1), which is no smaller.
+    digits cancel. There the result is max(r, 1) times the t for r = 1, which is slightly too large.
     """
     del noise, coordinates
     square, alike = ratio * ratio, abs(ratio - 1) < 1e-6
@@ -131,13 +131,13 @@ def laplace_difference(
 #   e^(−a)(e^t − 1), or 2 − e^(−a) − e^(a−t) if t > a: what the shift moves out of the range;
 #   (1 − e^(t−a))(1 − e^(−excess)) for t < a: where the loss is t;
 #   e^(−x₀)(1 − e^(−d))², d = excess/2 − x₀, x₀ = max(0, t − a): where the loss falls from t to ε.
-# The last two are there only if excess > 0 and d > 0. The total mass is 2(1 − e^(−a)).
+# The second term needs excess > 0, and the third d > 0 as well. The total mass is 2(1 − e^(−a)).
 
 
 def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
-    """Ln δ(ε), to about 2e-15; 0 if the shift leaves the range (t >= 2a).
+    """Ln δ(ε), to about 2e-15; 0 if no output is possible with and without the shift (t >= 2a).
 
-    It takes `excess` = t − ε in addition to t = shift_ratio, since either may hold the digits of δ.
+    `excess` = t − ε is given in addition to t = shift_ratio, since either may hold the digits of δ.
     """
     t, a = shift_ratio, radius
     if t >= 2 * a:
@@ -156,7 +156,7 @@ def truncated_laplace_quantile(noise: TruncatedLaplace, outside: float) -> float
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
 
 
-_GRADING = 4.0 ** -np.arange(9)  # parts shrink by 4 towards both ends, which may be steep
+_GRADING = 4.0 ** -np.arange(9)  # parts shrink by 4 towards both ends, where f may be steep
 
 
 @final
@@ -170,7 +170,7 @@ class _FloatForm:
 
     @classmethod
     def at(cls, point: float, u: float) -> _FloatForm:
-        """The form of h near `point`."""
+        """The polynomial of h near `point`."""
         if abs(point) <= u:
             return cls(0.0, math.copysign(u, point), 0.0)
         return cls(0.5, 0.0, u * u / 2)
@@ -180,7 +180,7 @@ class _FloatForm:
         return (self.square * y + self.slope) * y + self.constant
 
     def rise(self, start: float, distance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rise from `start` to `start` + `distance`."""
+        """The rise of the polynomial from `start` to `start` + `distance`."""
         return distance * (self.slope + self.square * (2 * start + distance))
 
     def falling_root(self) -> float:
@@ -192,7 +192,7 @@ class _FloatForm:
 
 
 def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
-    """Ln δ(ε), to about 1e-13. notation: u = corner, t = shift_ratio."""
+    """Ln δ(ε) of flipped Huber noise, to about 1e-13. notation: u = corner, t = shift_ratio."""
     u, t = corner, shift_ratio
     excess = _Excess(corner=u, shift=t, epsilon=epsilon)
     kinks = sorted({-u, 0.0, u, t - u, t, t + u})

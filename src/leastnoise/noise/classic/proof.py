@@ -54,21 +54,21 @@ def truncated_laplace_delta_ball(
     """Enclose δ(ε) = F(y) − e^ε F(y − t), y the end of {x: f(x) > e^ε f(x − t)}.
 
     notation: t = shift/scale, a = radius, F(x) = P(X/scale <= x). The density is symmetric and
-    unimodal, so the longest shift is the worst (theory/noise.md §1). Going right from −a, the
-    other density is 0 up to t − a; then the loss is t up to 0, t − 2x up to t, and −t; so it
-    exceeds ε up to y. Which case applies is decided between rationals.
+    unimodal, so the longest shift is the worst (theory/noise.md §1). Let x rise from −a. The
+    shifted density is 0 up to x = t − a. Then the loss is t up to x = 0, t − 2x up to x = t, and −t
+    beyond. So the loss exceeds ε up to y. Rationals decide which case applies.
     """
     t, a = shift / noise.scale, noise.radius
     if t >= 2 * a:
         return arb(1)
     end = t - a
-    if t > epsilon:  # if t − a < 0 the stretch of loss t counts too
+    if t > epsilon:  # then the stretch up to 0 counts too, where the loss is t
         end = max(end, (t - epsilon) / 2)
     return _below(end, a) - ball(epsilon).exp() * _below(end - t, a)
 
 
 def _below(x: Fraction, a: Fraction) -> arb:
-    """Enclose F(x), −a <= x <= a: (e^x − e^(−a))/(2(1 − e^(−a))) for x <= 0, symmetric."""
+    """Enclose F(x) = (e^x − e^(−a))/(2(1 − e^(−a))) for −a <= x <= 0, or 1 − F(−x) for x > 0."""
     if x > 0:
         return 1 - _below(-x, a)
     if x <= -a:
@@ -78,7 +78,7 @@ def _below(x: Fraction, a: Fraction) -> arb:
 
 
 def laplace_beyond(noise: Laplace | TruncatedLaplace, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X_i > t) = ½ e^(−t/scale), t >= 0; of a truncated law 1 − F(t)."""
+    """Enclose P(X_i > t): ½ e^(−t/scale) for t >= 0; for a truncated law 1 − F(t/scale)."""
     x = t / noise.scale
     if isinstance(noise, TruncatedLaplace):
         return 1 - _below(min(x, noise.radius), noise.radius)
@@ -93,8 +93,8 @@ def huber_delta_ball(noise: FlippedHuber, *, shift: Fraction, epsilon: Fraction)
     notation: in units of scale·γ, t = shift/(scale·γ), u = α/γ, density ∝ e^(−h), F its CDF. The
     density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1). h is
     convex, so the loss L(y) = h(y − t) − h(y) never rises. Between the points where h or its
-    shifted copy changes form, all rational, L is a polynomial with rational coefficients: which
-    stretch y lies on is decided exactly, and y is then the root of a linear or quadratic equation.
+    shifted copy changes form, all rational, L is a polynomial with rational coefficients. So the
+    stretch with y is found exactly, and y is the root of a linear or quadratic equation.
     """
     u, t = noise.corner, shift / (noise.scale * noise.gamma)
     y, here, there = _crossing(u, t, epsilon)
@@ -131,8 +131,8 @@ class _Form:
 class _Stretch:
     """A stretch between two kinks of L, where L(y) = square·y² + slope·y + constant.
 
-    `here` and `there` are h at y and at y − t. `least` is L at the right end of the stretch; None
-    for the last stretch, where L starts at ε or below.
+    `here` and `there` are h at y and at y − t. `least` is L at the right end of the stretch. It is
+    None for the last stretch, at whose right end L is negative in any case.
     """
 
     here: _Form
@@ -171,8 +171,8 @@ def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
 def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, _Form]:
     """The y with L(y) = ε, and the polynomials of h at y and at y − t.
 
-    L decreases to −∞, and it is at most ε at u + t, since L(t/2) = 0. So y is in the stretch that
-    ends at the first kink where L <= ε.
+    L never rises, and it is at most ε at u + t, since L(t/2) = 0. So y is in the stretch that ends
+    at the first kink where L <= ε.
     """
     stretches = _stretches(u, t)
     on = next(part for part in stretches if part.least is None or part.least <= epsilon)

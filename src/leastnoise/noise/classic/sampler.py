@@ -1,8 +1,9 @@
 """Exact draws of Laplace, Gaussian and flipped Huber noise.
 
 notation of flipped Huber noise: c = α/γ the corner; y = |X|/(scale·γ) has a density ∝ e^(−cy) up to
-c, and beyond it ∝ e^(−y²/2 − c²/2), where p of its mass lies. For u < p it has the normal law given
-|Z| > c: P(|Z| > y) = P(|Z| > c)·u/p. For u > p, e^(−cy) = e^(−c²) + (1 − e^(−c²))(u − p)/(1 − p).
+c, and beyond it ∝ e^(−y²/2 − c²/2), where p of its mass lies; Z is a standard normal variable. The
+draw is the y beyond which the mass is u, for a uniform u. For u < p it has the law of |Z| given |Z|
+> c: P(|Z| > y) = P(|Z| > c)·u/p. For u > p, e^(−cy) = e^(−c²) + (1 − e^(−c²))(u − p)/(1 − p).
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
 
 
 _LEAST_STEPS, _MOST_SHARES = 1 << 10, 1 << 20
-"""The smallest standard deviation of a share in grid steps, and the most shares, proved in §8."""
+"""The least standard deviation of a share, in grid steps, and the most shares of the proof."""
 _DISTANCE = Fraction(1, 1 << 6000)
 """A bound on the total variation d·e^(−4s²), for d <= 2^53 coordinates and s >= 2^10 grid steps."""
 _ROOT_BITS = 64
 
 
 def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
-    """One of `count` shares; raises NotApplicable if the grid is too coarse for them."""
+    """One of `count` shares; raises NotApplicable for a coarse grid or more than 2^20 shares."""
     scale = noise.scale / _root_below(count)
     if count > _MOST_SHARES or scale < _LEAST_STEPS * grid:
         why = f"{count:,} shares on a grid of {grid} are more than is proved; use a finer grid"
@@ -61,7 +62,7 @@ def laplace_draws(noise: Laplace, grid: Fraction) -> ScaledDraws:
 
 # Exact truncated Laplace draws: b/g times signed exponentials, cut off at a = radius.
 #
-# P(|X|/b > r) = u is e^(−r) = e^(−a) + (1 − e^(−a))u.
+# P(|X|/b > r) = u means e^(−r) = e^(−a) + (1 − e^(−a))u.
 
 
 def truncated_laplace_draws(noise: TruncatedLaplace, grid: Fraction) -> ScaledDraws:

@@ -32,9 +32,9 @@ def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
 
 
 def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
-    """The estimate of ln δ(ε) for `compositions` losses with these masses and the sum S.
+    """The estimate of ln δ(ε) for `compositions` losses, each with these masses.
 
-    δ(ε) = Σ P(S = z)(1 − e^(ε−z))₊.
+    δ(ε) = Σ P(S = z)(1 − e^(ε−z))₊, where S is the sum of the losses.
     """
     size = len(masses) // 2
     z = np.asarray(step * np.arange(-size, size + 1), dtype=float)

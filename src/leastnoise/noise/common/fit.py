@@ -92,7 +92,7 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
             - log_target
         )
 
-    # Guess: the variance of the Gaussian that meets the budget, but no less than near the pure one.
+    # Guess: the σ with the variance of the Gaussian that meets the budget; at most 1/(1.001 ε).
     sigma = float(gaussian(dimension, budget)) / math.sqrt(dimension + 1)
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
     excess = math.exp(ROOT.find(over, guess=math.log(guess)))
@@ -132,7 +132,7 @@ _MATCHED = Bisection(halvings=20)
 
 
 def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
-    """The approximate budget with δ = `leaked` that Gaussian noise meets in one release."""
+    """The approximate budget with δ = `leaked` that N(0, sigma²) meets in one release."""
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
     high = math.log(most)
@@ -161,16 +161,18 @@ _TO_SERIES[0] /= 2
 @final
 @dataclass(frozen=True, kw_only=True)
 class CutStaircase:
-    """A staircase in a gauge, truncated where δ(ε) is met; spherical, or in the shape of a body.
+    """The search for a truncated staircase in the gauge of a body K, such as the unit ball.
 
-    `outside(a, b)` is the share of aK outside bK, a <= b, after the worst shift.
+    `outside(a, b)` is the share of the volume of aK outside the shifted bK, a <= b, for the worst
+    shift.
 
     notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge. The position of R is R −
     e_{m−1}, in (0, 1] (R/γ if m = 0).
 
-    The shares of the balls are π_j ∝ (1 − e^−ε) e^−εj e_j^d for j < m, π_m ∝ e^−εm R^d. δ comes
-    from the mass of the last two balls outside the shifted copy. It decreases with m, but not
-    always with R: in many dimensions a new shell holds much mass, and δ dips once in each period.
+    The law is a mixture of uniform laws on e_j·K with weights π_j ∝ (1 − e^−ε) e^−εj e_j^d for
+    j < m, π_m ∝ e^−εm R^d. δ is the mass of the last two bodies outside the shifted copy. It
+    decreases with m, but not always with R: in many dimensions a new shell holds much mass, and δ
+    dips once while R moves by 1.
     """
 
     family: str
@@ -181,7 +183,7 @@ class CutStaircase:
     outside: Callable[[Floats, Floats], Floats]
 
     def least(self, gamma: Fraction | None, *, guess: int) -> tuple[Fraction, Fraction]:
-        """The γ of least loss, unless it is given, and the smallest R that meets δ.
+        """The γ of least loss, unless `gamma` sets it, and the smallest R that meets δ.
 
         `guess` is about the number of steps. Raises NotApplicable for more than 20,000 steps.
         """
@@ -264,7 +266,7 @@ class CutStaircase:
         return whole, *positions
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
-        """The first position of R that meets δ, and the position before it, which comes first.
+        """Neighbouring positions of R: the last that was tried and fails, the first that meets δ.
 
         Both are the same if the very first position meets δ. None if no position does.
         """

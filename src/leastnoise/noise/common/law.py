@@ -53,7 +53,7 @@ class RadialSteps:
         return np.array([float(edge) for edge in self.edges])
 
     def ball_masses(self, dimension: int) -> NDArray[np.float64]:
-        """π_j ∝ (height_j − height_{j+1}) edge_j^d, the share of the ball of radius edge_j."""
+        """The weights π_j ∝ (height_j − height_{j+1}) edge_j^d of the balls in the mixture."""
         logs = self._log_ball_masses(dimension)
         masses = np.exp(logs - logs.max())
         return masses / masses.sum()
@@ -66,7 +66,7 @@ class RadialSteps:
 
     def _log_ball_masses(self, dimension: int) -> NDArray[np.float64]:
         drops = np.diff(self.log_heights, append=-np.inf)
-        with np.errstate(divide="ignore"):  # steps of equal height are one
+        with np.errstate(divide="ignore"):  # between steps of equal height, the mass is 0
             logs = self.log_heights + np.log(-np.expm1(drops))
         return logs + dimension * np.log(self.float_edges)
 
@@ -133,8 +133,8 @@ NEGLIGIBLE = 45.0  # terms and tails below e^−45 of the largest are omitted
 def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
     """Convert a decay to an exact number, for sums of `powers` powers up to about `dimension`.
 
-    Raises InvalidArgument for a decay whose sums are too long. That happens if ε is small compared
-    with the dimension. Then a staircase has the same error as the exponential law, to all digits.
+    Raises InvalidArgument for a decay whose sums are too long, since it is small compared with the
+    dimension. Then a staircase has the same error as the exponential law, to all digits.
     """
     decay = exact(value, name="decay")
     in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
@@ -155,11 +155,11 @@ def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
 
 
 def _window(first: float, decay: float, power: int) -> tuple[int, int]:
-    """The range of k outside which terms are at most e^−45 of the largest.
+    """The range of k outside which terms q^k (k + a)^j are at most e^−45 of the largest.
 
-    Let x = ε(k + a). x^j e^(−x) is largest at x = j. On the left it falls at least like a normal
-    density of variance j, and on the right like one of variance j + 45. If εa > j, it falls from
-    the first term on.
+    Let ε = decay, a = first, j = power and x = ε(k + a). x^j e^(−x) is largest at x = j. On the
+    left it falls at least like a normal density of variance j, and on the right like a normal
+    density of variance j + 45. If εa > j, it falls from the first term on.
     """
     spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
@@ -171,7 +171,6 @@ def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> N
     """The logarithms of (1 − q) Σ_{k>=0} q^k (k + a)^j for each j in `powers`.
 
     Here q = e^(−decay) and a = first. All terms are positive, so nothing cancels.
-
 
     >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
     array([ 0.      , -0.420806])
@@ -185,6 +184,7 @@ _MOST_POWER = 200  # the largest power; its coefficients are floats, at quadrati
 
 
 def _log_sum(first: float, decay: float, power: int) -> float:
+    """The logarithm of Σ_{k>=0} q^k (k + a)^j, by the fastest accurate formula."""
     low, high = _window(first, decay, power)
     if high - low <= _MANY_TERMS:
         return _log_sum_of_terms(first, decay, power)
@@ -365,7 +365,10 @@ class StepNoise(Noise):
 def nearest_cells(
     noise: Noise, x: ArrayLike, *, cells: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The integer number of cells nearest to each |x|, and flags for x on the lattice."""
+    """Each |x| as a multiple of scale/cells, rounded to an integer, and flags for exact multiples.
+
+    Both arrays have the shape of `x` without its last axis.
+    """
     lengths = np.abs(points_of(x, dimension=noise.dimension)[..., 0])
     cells_from_zero = lengths * (cells / float(noise.scale))
     nearest = np.rint(cells_from_zero)

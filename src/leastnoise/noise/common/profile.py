@@ -31,7 +31,7 @@ from leastnoise.numerics.searches import IncreasingRoot
 Floats = NDArray[np.float64]
 
 MOST_BY_TERMS = 200
-"""The largest dimension for which there are few terms."""
+"""The largest dimension whose caps and slabs are computed from series, which then are short."""
 
 SMALL_TERM = 1e-18  # a series ends with a term this small, relative to its largest
 
@@ -165,7 +165,7 @@ def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
     return math.log(total) - peak - LOG_ROOT_2PI if total > 0 else -math.inf
 
 
-# Quantiles of one coordinate from its tail P(|X| > t), and those of step densities.
+# Quantiles of one coordinate from its tail P(|X| > t), and quantiles of step densities.
 
 
 _TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
@@ -330,25 +330,25 @@ def bessel_ratio(twice_order: int, z: float) -> float:
     return ratio
 
 
-# δ(ε) of a spherical step density: volumes of balls without balls (theory/noise.md §1, §2).
+# δ(ε) of a spherical step density: volumes of balls outside other balls (theory/noise.md §1, §2).
 #
 # notation: f the density, c = e^ε, v the shift, t = |v| in scales. By layer cake
 # δ = ∫ (f − c f(·−v))₊ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du. Both sets are balls, of radii a and b
 # with centres t apart, and change only where u passes a height h_j of f or a height c·h_k: δ is a
-# sum of at most 2n positive terms. Heights that agree are known to, exactly: nothing cancels.
+# sum of at most 2n positive terms. Equal heights are recognised exactly: nothing cancels.
 
 
 def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> float:
     """Return ln δ(ε) under shifts up to `shift`; −inf where δ is exactly 0.
 
-    Its error is about 1e-15 times radius/shift. The density never rises, so the longest shift is
-    the worst.
+    Its error is about 1e-15 times radius/shift. The density never rises with the radius, so the
+    longest shift is the worst.
     """
     steps, d = law.steps, law.dimension
     t = shift / law.scale
     log_drops, inner, outer = [], [], []
     for log_drop, i, k in _level_sets(steps, epsilon):
-        if steps.edges[i] + t > steps.edges[k]:  # else the one ball is inside the other
+        if steps.edges[i] + t > steps.edges[k]:  # else the first ball is inside the second
             log_drops.append(log_drop)
             inner.append(i)
             outer.append(k)
@@ -414,9 +414,9 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
 
     The spheres meet in a plane at the distance α = (a² − b² + t²)/(2t) from the first centre, at
     the cosines α/a and (t−α)/b. The result is the part of the first ball before that plane minus
-    the part of the second ball. If α <= 0, both parts are caps, with a cosine of dimension d + 2.
-    Otherwise each part is the ball minus a cap, computed from slabs if both are nearly half balls.
-    The error is a few 1e-16·b/t.
+    the part of the second ball. If α <= 0, both parts are caps of balls; their volumes follow from
+    caps of a sphere in d + 2 dimensions. Otherwise each part is the ball minus a cap, computed from
+    slabs if both are nearly half balls. The error is a few 1e-16·b/t.
     """
     t = shift
     with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below

@@ -43,7 +43,7 @@ def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
 
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss of steps that have the width `scale` and fall by one factor."""
+    """The largest finite loss of steps of width `scale`, whose heights fall by equal ratios."""
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 
@@ -71,7 +71,7 @@ def most_steps(part: Releases, *, even: bool) -> int:
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
-    """The reason why a proof isn't tried whose `work` exceeds `most`; None if it doesn't."""
+    """The reason why a proof isn't tried, if its `work` exceeds `most`; else None."""
     if work <= most:
         return None
     return f"its proof takes too long: {what} is above {most:,}, the most that is proved"

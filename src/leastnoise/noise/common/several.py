@@ -1,8 +1,8 @@
 """k-fold calibration: the law for several releases under one budget, for any family.
 
 A family's record names the function that finds its law: `scale_alone`, `by_share`, or a search
-built from the functions below. Whether k draws of a law are private is decided by the accountant,
-which comes with the question: no kind of noise imports it.
+built from the functions below. An accountant, which comes with the question, decides if k draws of
+a law are private, so that no kind of noise imports it.
 
 notation: k = compositions; the gap is ln(δ/δ₀), δ the bound on all draws and δ₀ the budget's δ.
 """
@@ -24,8 +24,8 @@ from leastnoise.guarantees.exact import Interval, root_above
 from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Question
 
-SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
-RELATIVE = 1e-7  # relative accuracy of a scale, far below the cost of the lattice
+SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))  # parts of δ tried by `by_share`
+RELATIVE = 1e-7  # relative accuracy of a scale, far below what the lattice adds to it
 SLOWLY = 1e-4  # relative accuracy of ε' if a law for one release takes long to find
 COARSE = 12  # steps of a coarse lattice in a standard deviation of the loss
 _SHORTEST = 1e-4  # smallest first step in the logarithm of a factor
@@ -51,7 +51,10 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
-        """Enclose δ of all draws by its moments, no closer than `closest`; None if impossible."""
+        """Enclose δ of all draws by moments of the loss; None if impossible.
+
+        The relative width of the enclosure may be up to about `closest`.
+        """
 
     @abstractmethod
     def gaussian_sigma(self) -> float:
@@ -94,8 +97,8 @@ def by_share(
 ) -> Noise:
     """The best of the laws for one release at ε' = ε/factor and δ' = share·δ/k, over `shares`.
 
-    The factor is the smallest at which all releases are private. The search over few shares only
-    costs accuracy. At δ = 0 budgets add up, and the result is the law for ε/k.
+    The factor is the smallest at which all releases are private. Trying more shares would give
+    slightly less noise. At δ = 0 budgets add up, and the result is the law for ε/k.
     """
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:
@@ -172,9 +175,9 @@ def find_least_factor(
 ) -> Fraction:
     """The smallest factor by which `law` must be scaled for all releases.
 
-    It is above `first`, or close to it. For k releases it is about √k times `first`. For k samples
-    at a rate q it is about 1 if a record is in few samples, and grows like q√k. The first bracket
-    ends at `growth` times `first`, if `growth` is given.
+    The search starts at `first`, which is below the factor or close to it. The first bracket ends
+    at `growth` times `first`. Without `growth`, it ends at q√k or 1.5 times `first`, whichever is
+    larger, for k samples at the rate q.
     """
 
     def gap(factor: float, points_per_std: int) -> float:
@@ -293,7 +296,7 @@ def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_P
 
 
 def _aim(x: float, f: float, other: float, g: float) -> float:
-    """The zero of the line through two points; NaN if that is not one number."""
+    """The zero of the line through (x, f) and (other, g); NaN if it has no single zero."""
     if not (math.isfinite(f) and math.isfinite(g) and f != g):
         return math.nan
     return other - g * (other - x) / (g - f)

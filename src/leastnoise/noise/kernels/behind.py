@@ -1,11 +1,12 @@
 """Reasons why no law of Gaussian kernels has less than a given loss, from δ at one or two shifts.
 
-δ at any shift bounds δ from below, and a law with less loss has narrower kernels, which leak more.
-So it takes little time to show that a search and a proof, which take seconds, would find no smaller
-loss. For several releases only the proof takes seconds, and the search shows if it is worth while.
+δ at a single shift is a lower bound on δ, and a law with less loss has narrower kernels, which leak
+more. So it takes little time to show that a search and a proof, which take seconds, would find no
+smaller loss. For several releases only the proof takes seconds, and the search shows if it is worth
+while.
 
 notation: the centres of neighbouring kernels are 1, the sensitivity, apart; σ their width; K =
-modes; V_K the variance of the kernels' centres.
+modes.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ from leastnoise.numerics.searches import IncreasingRoot
 
 
 _SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # in ln σ
-_FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
+# Steps of ln σ along a peak: the first, the shortest first and the longest step; then the accuracy
+# of its end, and the step at which a peak counts as gone.
+_FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6
 _AGREES, _ALMOST = 1e-11, 1e-6  # accuracy of ln δ; if δ is steep, rounding of σ changes it more
 
 
@@ -49,10 +51,10 @@ def least_scale(
 ) -> Fraction:
     """The smallest σ at which δ is at most the budget's δ.
 
-    `law_with(σ)` is the law for a worst shift of 1, and δ decreases in σ. The search starts at a σ
-    that is too small, and follows the highest peak of H to the σ where it meets δ. If another peak
-    is higher there, it follows that peak, and so on. `guess` is the start if H at the longest shift
-    is below δ for every σ.
+    `law_with(σ)` is the law for a worst shift of 1, and δ decreases in σ. Let H be δ(ε) of a single
+    shift, as a function of this shift. The search starts at a σ that is too small, and follows the
+    highest peak of H to the σ where it meets δ. If another peak is higher there, it follows that
+    peak, and so on. `guess` is the start if H at the longest shift is below δ for every σ.
     """
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
@@ -134,8 +136,8 @@ class _Problem:
         """The ln(1/σ) where the highest of the `peaks` at `start` meets δ, or disappears.
 
         The peak is too high at `start`. The search takes secants of √(H/δ) − 1, which is nearly
-        linear: a peak ends where an island of {L > 0} ends, whose area is quadratic in the
-        distance.
+        linear: a peak ends where an island of {L > 0} ends (L as in `profile.crossings`), whose
+        area is quadratic in the distance.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -200,7 +202,7 @@ class _PeakPosition:
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
     """The law of wider kernels with the same centres, whose δ is smaller.
 
-    If the spacing grew, too, δ might keep a peak between shifts.
+    If the spacing grew too, as in `scaled`, a peak of δ at a shorter shift might remain.
     """
     return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
 
@@ -217,9 +219,9 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
 
     `fixed` may set modes and decay. For fixed modes δ decreases in σ (see `GaussianMixture`), so
     the smallest private σ is found by a root search. The search for K starts where the outermost
-    component has a weight below δ, since σ can't be small with fewer modes. It goes up and down
-    while the loss falls, up to MOST_MODES. If more modes might help, `limit_of` reports that.
-    Raises InvalidArgument for a fixed spacing.
+    component has a weight below δ, since σ can't be small with fewer modes. From there K goes up
+    and down while the loss falls, up to MOST_MODES. If more modes might help, `limit_of` reports
+    that. Raises InvalidArgument for a fixed spacing.
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(
@@ -237,7 +239,7 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
 
 
 def limit_of(law: GaussianMixture, question: Question) -> str | None:
-    """A note that K was searched only up to MOST_MODES, if more modes might help; else None."""
+    """A note that modes were searched only up to MOST_MODES, if more might help; else None."""
     enough = _sufficient_modes(law.decay, question)
     if "modes" in question.fixed or max(enough, law.modes) < MOST_MODES:
         return None
@@ -245,9 +247,9 @@ def limit_of(law: GaussianMixture, question: Question) -> str | None:
 
 
 def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
-    """The smallest K with w_K <= δ, or MOST_MODES if it is larger.
+    """The smallest K whose outermost weight w_K is at most δ, or MOST_MODES if it is larger.
 
-    A shift by the spacing exposes the last component.
+    A shift by the spacing moves the outermost component to a place where the law has little mass.
     """
     total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):
@@ -261,6 +263,8 @@ def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Mixtures:
+    """The search for the number of modes, with the laws fitted so far by their modes."""
+
     question: Question
     decay: Fraction | int
     fitted: dict[int, GaussianMixture] = field(default_factory=dict)
@@ -277,7 +281,7 @@ class _Mixtures:
         return self.fitted[modes]
 
     def modes(self) -> list[int]:
-        """The numbers of modes that were tried."""
+        """Numbers of modes that include the best: they go up and down while the loss falls."""
         start = _sufficient_modes(self.decay, self.question)
         candidates = [0, 1, start]
         helps = 1e-6  # the relative decrease of the loss that justifies a further mode

@@ -1,7 +1,7 @@
 """Losses on a lattice for sums of Gaussian kernels, whose worst shift may change with ε.
 
-notation (as in `proof`): lengths in σ, w the table's step, H(φ) the hockey-stick divergence at
-shift φ, α = e^ε. An item is the interval between two neighbouring points of the table. On an item
+notation (as in `proof`): lengths in σ, w the step of the table of densities, H(φ) the hockey-stick
+divergence at shift φ, α = e^ε. An item is the interval between two points of the table. On an item
 f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and q_k. So (f(y + φ)
 − αf(y))₊ is at most Σ(p_k − αq_k)₊B_k, and ∫B_k is a sixth of the item. Hence H(φ) at *every* ε is
 at most H of the atoms (p_k, q_k)/6 times the item's width. Their sums are computed once. The two
@@ -70,8 +70,8 @@ def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Los
 def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Atoms whose δ is nowhere above the δ of `noise` at one shift.
 
-    The shift is taken from the first shifts of `upper`, as the shift with the largest area under
-    δ(ε). The bound holds for any shift and for any merging of outputs.
+    Among the shifts that `upper` evaluates first, it is the shift with the largest area under δ(ε).
+    The bound holds for any shift and for any merging of outputs.
     """
     shifts = shifts_of(noise, shift)
     with precision(BITS):
@@ -92,7 +92,10 @@ def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4)
 def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
-    """The tables of `noise` for shifts up to `shift`."""
+    """All shifts of `noise` up to `shift`, with the tables of densities from which H is bounded.
+
+    Raises NotApplicable if shifts or kernels are too far apart.
+    """
     with precision(BITS):
         law = KernelLaw.of(noise)
     longest = shift / noise.scale
@@ -104,7 +107,7 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """A table that covers P, except for a mass of 1e-38."""
+    """A table of the density f(y + φ) that covers all of its mass, except for 1e-38."""
     far = math.ceil(14 + longest)
     return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
 
@@ -295,7 +298,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """Lower bounds on P and upper bounds on Q, for parts of items."""
+    """Lower bounds on the masses of P and upper bounds on the masses of Q, by parts of items."""
     table = _table(law, shift, beyond=14)
     row = table.row(shift)
     pieces = QuinticSums(table=table, still=table.row(Fraction(0)))

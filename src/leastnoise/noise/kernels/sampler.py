@@ -28,7 +28,7 @@ class LazyShifted(LazyReal):
 
 
 def mixture_sampler(noise: GaussianMixture, grid: Fraction, entropy: Entropy) -> Sampler:
-    """One draw of a `gaussian-mixture`, in units of `grid`."""
+    """A sampler of one draw of a `gaussian-mixture`, in units of `grid`."""
 
     def draw_one() -> LazyReal:
         k = choose(entropy, lambda: _cumulative(noise)) - noise.modes
@@ -46,7 +46,7 @@ def _cumulative(noise: GaussianMixture) -> list[arb]:
 
 
 def quasi_gaussian_sampler(noise: QuasiGaussian, grid: Fraction, entropy: Entropy) -> Sampler:
-    """One draw of a `quasi-gaussian`, in units of `grid`."""
+    """A sampler of one draw of a `quasi-gaussian`, in units of `grid`."""
     t = noise.spacing / noise.scale
 
     def middle_probability() -> list[arb]:

@@ -48,9 +48,10 @@ _FAR = 0.05  # longest step in ln σ
 def several(task: SeveralReleases) -> KernelNoise:
     """The law with spacing 1 for several releases, each with a worst shift of 1.
 
-    For samples, decay and number of kernels are those for fewer releases of all rows: as many as
-    the samples that contain a record, at the budget that Gaussian noise meets there. Raises
-    InvalidArgument for a fixed spacing.
+    For samples, decay and number of kernels are fitted to fewer releases of all rows. There are as
+    many releases as samples that contain a given record, on average. Their budget is the budget
+    that the Gaussian noise for the samples meets in them. Raises InvalidArgument for a fixed
+    spacing.
     """
     family = cast("type[KernelNoise]", task.family)
     question = task.question
@@ -77,6 +78,7 @@ def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise
 
 
 def _problem(family: type[KernelNoise], question: Question) -> _KernelsProblem:
+    """The search for this question; raises InvalidArgument for a fixed spacing."""
     if "spacing" in question.fixed:
         raise InvalidArgument(
             name="spacing",
@@ -89,6 +91,8 @@ def _problem(family: type[KernelNoise], question: Question) -> _KernelsProblem:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _KernelsProblem:
+    """The search for decay and modes, with the laws fitted so far by (decay, modes)."""
+
     family: type[KernelNoise]
     question: Question
     fitted: dict[tuple[Fraction, int], KernelNoise] = field(default_factory=dict)
@@ -138,7 +142,7 @@ class _KernelsProblem:
         return [_SINGLE, *faster]
 
     def _sufficient_modes(self, decay: Fraction) -> int:
-        """The smallest K with w_K <= δ/k, since a shift by the spacing exposes kernel K."""
+        """The K at which a search starts: the smallest with w_K <= δ/k, or a fixed K."""
         if self.family.folded:
             return 1
         if "modes" in self.question.fixed:
@@ -161,6 +165,7 @@ class _KernelsProblem:
         return min(self.question.loss.of(law) for law in self.fitted.values())
 
     def _loss(self, decay: Fraction, modes: int) -> float:
+        """The loss of the law at its approximate smallest σ; the law is kept in `fitted`."""
         if (decay, modes) not in self.fitted:
             gaussian = float(common_fit.gaussian(1, self.question.budget)) * math.sqrt(
                 self.question.compositions
@@ -219,7 +224,7 @@ def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> fl
 
 
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
-    """An estimate of ln δ(ε) of several releases, each at any shift up to `shift`; −inf at 0."""
+    """An estimate of ln δ(ε) of several releases, each at any shift up to `shift`; −inf if 0."""
     step, masses, infinity = _losses(law, shift)
     finite = log_delta_of_sum(masses, step=step, epsilon=epsilon, compositions=compositions)
     total = float(masses.sum())

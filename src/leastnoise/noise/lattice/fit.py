@@ -105,6 +105,7 @@ class Program:
         return -falls * np.expm1(-falls) / math.expm1(self.fall)
 
     def _begin(self, start: Floats) -> _LatticePoint:
+        """The first point, with masses proportional to `start`."""
         masses = start / float(self.counts @ start)
         divergence = self._divergence(masses)
         largest = 1.1 * float(divergence.values.max())
@@ -119,7 +120,10 @@ class Program:
         )
 
     def _move(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
-        """Move along the step while all positive numbers stay positive; return its length, too."""
+        """Move by a part of the step in which positive numbers stay positive; return both.
+
+        The part is at most 1, which is the whole step.
+        """
         relative = (
             step.masses,
             step.slack / point.slack,
@@ -142,6 +146,7 @@ class Program:
         return moved, length
 
     def _divergence(self, masses: Floats) -> _Divergence:
+        """Compute all D_k for these masses, and their derivatives."""
         (index, other, row), n, m = self._pairs, self.reach, self.cells
         beyond = masses[-1] * np.exp(-self.fall * np.arange(1, m + 1))
         longer = np.concatenate([masses, beyond])
@@ -158,7 +163,10 @@ class Program:
         )
 
     def laplacian(self, weights: Floats, multipliers: Floats) -> Floats:
-        """Return Σ λ_k D_k'' without the row and column of p_0, as lower bands (m + 1, N)."""
+        """Return Σ λ_k D_k'' without the row and column of p_0, by its lower bands.
+
+        The shape is (m + 1, N).
+        """
         (index, other, row), n, m = self._pairs, self.reach, self.cells
         inner, strength = np.minimum(index, n), weights * multipliers[row]
         strength[inner == other] = 0.0  # both ends on p_N: no relative step tells them apart
@@ -303,7 +311,7 @@ _LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 
 
 def search(question: Question) -> Cactus:
-    """Return the cactus law that just meets the budget, on a lattice of about 320 cells.
+    """Return the cactus law that just meets the budget, with about 320 cells on each side of 0.
 
     The search is over the price of loss in units of divergence, to 1e-6; each price corresponds to
     a bound on the loss. Raises NotApplicable if the range is too long for the lattice or ε is too

@@ -31,6 +31,7 @@ _MAX_BITS = 20_000
 
 
 def _checked_masses(masses: Iterable[int], *, name: str) -> tuple[int, ...]:
+    """The masses as a tuple; raises InvalidArgument unless `Lattice` allows them."""
     weights = _validate.wholes(masses, name=name, least=0, most=(1 << _MAX_BITS) - 1)
     if not 1 <= len(weights) <= MAX_POINTS or weights[0] == 0:
         raise InvalidArgument(
@@ -48,7 +49,7 @@ _MASSES = takes(_checked_masses)
 @final
 @record()
 class Lattice:
-    """A symmetric law on a lattice: P(K = k) = masses[|k|]/total; lengths are K/cells.
+    """A symmetric law of K/cells, for an integer K with P(K = k) = masses[|k|]/total.
 
     Raises InvalidArgument unless cells is a whole number >= 1, and the masses are whole numbers >=
     0 with masses[0] > 0.

@@ -81,7 +81,7 @@ def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> Lo
 
 @lru_cache(maxsize=64)
 def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
-    """The loss above which only infinity has more than negligible mass.
+    """The loss above which finite losses have negligible mass.
 
     Any value gives valid bounds. The search is precise, because the bounds are best if the largest
     loss is a lattice point.

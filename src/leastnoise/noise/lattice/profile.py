@@ -22,6 +22,7 @@ def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:
 
 
 def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
+    """Return δ(ε) at one shift, from the logarithms of P(K = k) for all k."""
     if shift >= len(logs):
         return 1.0
     exposed = np.exp(logs[:shift])
@@ -34,7 +35,7 @@ def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
 
 
 def quantile(noise: DiscreteStaircase, outside: float) -> float:
-    """The smallest t with P(|X| > t) <= `outside`, for noise of scale 1."""
+    """The smallest t with P(|X| > t·scale) <= `outside`, a multiple of 1/cells."""
     chances = noise.lattice.probabilities
     within = 2 * np.cumsum(chances) - chances[0]
     return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells

@@ -18,7 +18,7 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStep
 
 
 def step_draws(noise: LatticeStepNoise, grid: Fraction) -> ScaledDraws:
-    """Return draws of a lattice point plus uniform noise in its cell, in units of `grid`."""
+    """A factory of draws of a lattice point plus uniform noise in its cell, in units of `grid`."""
     cell = noise.scale / grid / noise.lattice.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
@@ -28,7 +28,7 @@ def step_draws(noise: LatticeStepNoise, grid: Fraction) -> ScaledDraws:
 
 
 def discrete_draws(noise: DiscreteStaircase, grid: Fraction) -> ScaledDraws:
-    """Return draws of `DiscreteStaircase`, in units of `grid`."""
+    """A factory of draws of `DiscreteStaircase` noise, in units of `grid`."""
     cell = noise.scale / grid / noise.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
@@ -40,7 +40,7 @@ def discrete_draws(noise: DiscreteStaircase, grid: Fraction) -> ScaledDraws:
 def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> UniformPieces:
     """The pieces of |X|, with the ends `ends(|K|)`, for all |K| of positive weight."""
     points = [k for k, mass in enumerate(lattice.masses) if mass]
-    # the total of S_j's numerators, from the outermost point inward; 0 has no second half
+    # S_j = beyond[j]/beyond[0], summed from the outermost points inward; 0 is a single point
     doubled = [2 * lattice.masses[k] for k in reversed(points)]
     doubled[-1] //= 2
     beyond = list(accumulate(doubled, initial=0))[::-1]

@@ -1,4 +1,4 @@
-"""Laws on a lattice for several releases: the law for one release with a larger budget, scaled."""
+"""Laws on a lattice for several releases, from laws that are fitted to a single release."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from leastnoise.noise.lattice.law import Cactus
 
 
 def cactus_several(task: SeveralReleases) -> Cactus:
-    """Return the law for several releases, each with a worst shift of 1.
+    """The cactus law for several releases, each with a worst shift of 1.
 
-    Its steps fall like a Gaussian. They are the steps for one release at (ε', δ/2k). Here ε' is
-    the ε that one release of Gaussian noise, calibrated for all k releases, has at δ/2k. Raises the
-    errors of `search`.
+    Its masses are those for one release at (ε', δ'), with δ' = δ/(2kq) for k samples at the rate q.
+    Here ε' is the ε at δ' of one release of the Gaussian noise for all releases. So the density
+    falls about as fast as this Gaussian. Raises the errors of `search`.
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
@@ -27,11 +27,11 @@ def cactus_several(task: SeveralReleases) -> Cactus:
 
 
 def discrete_staircase_several(task: SeveralReleases) -> Noise:
-    """Return noise on whole numbers for several releases; δ > 0.
+    """The discrete staircase for several releases; δ > 0.
 
-    Its scale is fixed. Its loss is at most ε' except with a small probability, and the search finds
-    ε' between ε/k and ε/√k. Raises the errors of the design.
+    Its scale is fixed. The loss of one release is at most ε' except with a small probability, and
+    ε' is searched between ε/k and ε/√k. Raises the errors of the design.
     """
-    # The δ of one release as a share of δ/k; nearly all of δ/k if losses just add up.
+    # The δ of one release as a part of δ/k; nearly all of δ/k is best if losses just add up.
     shares = (Fraction(1, 2), Fraction(63, 64))
     return by_share(task, shares=shares, relative=SLOWLY)

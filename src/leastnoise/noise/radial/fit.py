@@ -31,7 +31,7 @@ _ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # in ln of the shift i
 _CLOSE_ROOT = IncreasingRoot(tolerance=1e-12, first_step=1e-9)  # from an approximate root
 _ROUGH = 3e-6  # for comparing shapes: after a secant step this short, the error is about 1e-9
 _NEAR = 0.01  # distance in ln δ; further off, δ may fall so steeply that a secant misleads
-_SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
+_SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5  # number and lengths of secant steps
 _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # relative increase of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # ln of a shift in scales; the mass is closer for every p of the search
@@ -72,6 +72,7 @@ def fixed_of(question: Question) -> tuple[tuple[str, Fraction], ...]:
 def _least(
     dimension: int, budget: Budget, loss: Loss, fixed: tuple[tuple[str, Fraction], ...]
 ) -> GeneralizedGamma:
+    """`generalized_gamma_search` for hashable arguments."""
     problem, given = _RadialProblem(dimension=dimension, budget=budget, loss=loss), dict(fixed)
     if len(given) == 2:
         shape = GammaShape(alpha=given["alpha"], p=given["p"])
@@ -101,7 +102,7 @@ class _RadialProblem:
         self._last_slope = 1.0
 
     def law(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law of scale 1."""
+        """Return the law of this shape and scale 1."""
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
     def log_shift(self, law: GeneralizedGamma) -> float:
@@ -110,7 +111,7 @@ class _RadialProblem:
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
     def about_log_shift(self, law: GeneralizedGamma) -> float:
-        """Return `log_shift` to about 1e-9, by secants that start with the last law's slope."""
+        """Return `log_shift` to about 1e-9, by secants that start with the previous law's slope."""
         last = self._guess(law)
         before = self._over(law, last, quick_log_delta)
         step = -before / self._last_slope
@@ -129,7 +130,7 @@ class _RadialProblem:
         return root
 
     def _guess(self, law: GeneralizedGamma) -> float:
-        """Return an initial guess for ln shift: match the last law's MSE."""
+        """Return an initial guess for ln shift: match the MSE of the previous law."""
         return (math.log(law.mse) - self._last_log_mse) / 2
 
     def _over(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
@@ -184,12 +185,13 @@ def find_best_shape(
     flat: float = 1e-9,
     no_gain: float = 2e-5,
 ) -> GammaShape:
-    """Find the free parameters of least loss: first a search along α = d−1, then simplexes.
+    """Find the free parameters of least loss: first among a few p, then by the simplex method.
 
-    notation: τ = (α+1)/d, α + 1 relative to its largest value. The classic members α = d−1, p = 1
-    and p = 2 are among the candidates. The simplexes stop when `log_loss` differs by `flat`. The
-    better classic member is returned unless the gain exceeds `no_gain`. The default is within the
-    scale's tolerance, and a p such as 1.00001 is hard to prove.
+    notation: τ = (α+1)/d, α + 1 relative to its largest value. The first shapes have α = d−1, and
+    the classic p = 1 and p = 2 are among their p. The simplex method stops when its values of
+    `log_loss` differ by at most `flat`. The best of the first shapes is returned unless the simplex
+    method gains more than `no_gain`. The default is within the scale's tolerance, and a p such as
+    1.00001 is hard to prove. Beyond 2,000 dimensions only the classic members are compared.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
@@ -262,6 +264,7 @@ def several(task: SeveralReleases) -> Noise:
 
 
 def _by_moments(task: SeveralReleases) -> SphericalLaplace | None:
+    """The law of `several` from moments of the loss; None if they take too many nodes."""
     budget, dimension = task.question.budget, task.question.dimension
     compositions = task.question.compositions
     share = float(budget.epsilon) / compositions
@@ -279,7 +282,7 @@ def _by_moments(task: SeveralReleases) -> SphericalLaplace | None:
             return math.log(bounds.upper) - task.log_delta if bounds.upper > 0 else -math.inf
         return task.log_delta_gap(law(log_excess))
 
-    # Guess: the variance of the loss of the Gaussian that meets the budget
+    # Guess: the loss has the same variance as for the Gaussian that meets the budget
     sigma = float(common_fit.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
     guess = math.log(max(1 / sigma - share, 1e-3 * share))
     if delta_bounds(guess, _FAR) is None:

@@ -51,7 +51,7 @@ _DROPPED = 110.0  # a density is cut off e^-110 below its peak
 _LEAST = -85.0  # ln P(Z > z) at the last loss of the grid, if losses are unbounded
 _LEAST_BELOW_TOP = -36.0  # the same if losses are bounded; near the bound proofs take seconds
 _CELLS = 256
-_TEMPER = 0.25
+_TEMPER = 0.25  # the power of the density in `loss_grid`
 
 
 @final
@@ -162,10 +162,10 @@ def _stage(depth: Floats) -> Floats:
 #
 # The density falls radially, so that the longest shift is worst at every ε (theory/noise.md §1),
 # and the pair is its own mirror image. Both tails of the loss are enclosed at some dozens of
-# losses, with a quadrature at each (`generalized_gamma`). δ(α) is convex: the upper bound replaces
-# it by chords between these losses, and the lower bound merges all outputs with losses between two
-# neighbours. So a fine lattice costs little, and the width of the interval depends on the distance
-# of these losses.
+# losses, with a quadrature at each (`generalized_gamma`). As a function of e^ε, δ is convex: the
+# upper bound replaces it by chords between these losses, and the lower bound merges all outputs
+# with losses between two neighbours. So a fine lattice costs little, and the width of the interval
+# depends on the distance of these losses.
 
 
 # The number of losses for a lattice with up to _STEPS steps in a standard deviation of the loss.

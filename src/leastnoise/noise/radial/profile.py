@@ -8,7 +8,7 @@ r₂² = r² + 2rs cos θ + s² the squared radius after it. The privacy loss is
 
 where L = ε at θ*, clipped to [0, π] (theory/noise.md §7). Nothing cancels: L − ε is integrated from
 its zero. θ* = π for r < r₁, and θ* = 0 on a gap [a, b] (which may be empty or unbounded). The
-integrand is singular at these radii, and the rule between them is tanh-sinh.
+integrand has half powers at these radii, so the rule between them is `half_powers`.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Law:
         return gain + log_gamma_ratio((self.d - 1) / 2, 0.5) - math.log(math.pi) / 2
 
     def _between(self, low: _Array, high: _Array, at: tuple[_Array, ...]) -> _Array:
-        """Return ∫ (1 − e^(ε−L)) (sin/sin centre)^(d−2) over [low, high]."""
+        """Return ∫ (1 − e^(ε−L)) (sin θ/sin centre)^(d−2) dθ over [low, high]."""
         r, theta, rho, floor, centre = (values[:, None] for values in at)
         unit, weight = gauss_legendre(0.0, 1.0, nodes=_ANGLES)
         width = high - low

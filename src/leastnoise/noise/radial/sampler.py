@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def generalized_gamma_sampler(noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a generalized gamma `noise`, in units of `grid`."""
+    """Return a sampler of one draw of generalized gamma `noise`, in units of `grid`."""
     return SphericalSampler(radius(noise, grid, entropy), noise.dimension, entropy)
 
 
@@ -48,11 +48,11 @@ class _Radius(LazyReal):
 # Exact draws of the l2 mechanism's noise: X = σ√(2G)·Z, one G for all coordinates.
 #
 # notation: G ~ Gamma((d+1)/2, 1), Z standard normal in R^d. The characteristic function of σ√(2G)·Z
-# is (1 + σ²|t|²)^(−(d+1)/2), that of the density ∝ exp(−|x|/σ) (theory/release.md §2).
+# is (1 + σ²|t|²)^(−(d+1)/2), as for the density ∝ exp(−|x|/σ) (theory/release.md §2).
 
 
 def spherical_laplace_sampler(noise: SphericalLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of an l2 `noise`, in units of `grid`."""
+    """Return a sampler of one draw of l2 `noise`, in units of `grid`."""
     gamma = LazyGamma(entropy, shape=Fraction(noise.dimension + 1, 2))
     factor = _RootOfGamma(noise.scale / grid, gamma)
     return ScaledSampler(factor=factor, quantile=HALF_NORMAL, entropy=entropy)
@@ -60,7 +60,7 @@ def spherical_laplace_sampler(noise: SphericalLaplace, grid: Fraction, entropy: 
 
 @final
 class _RootOfGamma(LazyReal):
-    """The radius scale·√(2G), with G a gamma variable."""
+    """The factor scale·√(2G) of all coordinates, with G a gamma variable."""
 
     def __init__(self, scale: Fraction, gamma: LazyGamma) -> None:
         self._scale = scale

@@ -92,6 +92,8 @@ def several(task: SeveralReleases) -> Noise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Task:
+    """The arguments of `several` that decide the result; `whole` is the task itself."""
+
     dimension: int
     budget: Budget
     loss: Loss
@@ -102,13 +104,14 @@ class _Task:
 
 @lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
+    """The law of least loss among the classic members and the best shape of a search."""
     problem, given = _ScaleSearch(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrate(GammaShape(alpha=given["alpha"], p=given["p"]))
     searched = find_best_shape(
         task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN
     )
-    # Classic members have tighter proofs, in no time: any other shape must gain more than that.
+    # Classic members have tighter proofs, in no time: any other shape must gain _NO_GAIN.
     classics = [GammaShape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
     laws: list[GeneralizedGamma] = []
     for shape in dict.fromkeys((*(each for each in classics if _has(each, given)), searched)):
@@ -230,6 +233,7 @@ class _ScaleSearch:
         return root
 
     def _delta(self, law: GeneralizedGamma, scales: float, epsilon: float) -> float:
+        """Return δ(ε) of one release in floats, under a shift of `scales`."""
         return math.exp(
             log_delta(
                 dimension=self._task.dimension,

@@ -48,6 +48,7 @@ def search(question: Question) -> SphericalStaircase:
 def _least(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> SphericalStaircase:
+    """`search` for decay ε, and γ if `gamma` sets it."""
     decay = budget.epsilon
     problem = CutStaircase(
         family=SphericalStaircase.name,
@@ -65,6 +66,7 @@ def _least(
 
 
 def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStaircase:
+    """The law with the parameters in `fixed`, at the smallest scale that meets the budget."""
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",

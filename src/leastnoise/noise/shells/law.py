@@ -115,7 +115,7 @@ class SphericalStaircase(RadialStepNoise):
         dimension: Number of coordinates, 2 to 10,000.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales.
-        decay: Each step is e^−decay times as high as the last; ε.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
 
     Raises:
         InvalidArgument: A parameter is out of its range.

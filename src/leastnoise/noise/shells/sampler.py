@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sampler(noise: RadialStepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
-    """One draw of a spherical step `noise`, in units of `grid`."""
+    """A sampler of one draw of a spherical step `noise`, in units of `grid`."""
     steps, d = noise.steps, noise.dimension
     index = choose(entropy, lambda: cumulative(steps, d))
     radius = _RadiusInBall(entropy, radius=noise.scale / grid * steps.edges[index], dimension=d)

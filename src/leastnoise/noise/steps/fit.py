@@ -104,11 +104,11 @@ def _best_at_decay(decay: Fraction, question: Question) -> Staircase:
 def geometric_search(question: Question) -> Geometric:
     """Return the purely ε-private law for integer shifts up to the sensitivity; δ is left unspent.
 
-    In its units the sensitivity is 1. It has decay ε, as many cells as the largest shift, and the
-    core of least loss. `fixed` may set each parameter. A shift of s integers costs decay·⌈s/cells⌉.
-    So a fixed number of cells gets the largest decay that is purely private, and a fixed decay gets
-    the fewest cells. Raises NotApplicable for epsilon = 0, for a decay above epsilon, and for a
-    shift beyond 2^53.
+    The law is in units of the sensitivity. It has decay ε, as many cells as the largest shift, and
+    the core of least loss. `fixed` may set each parameter. A shift by the integer s costs
+    decay·⌈s/cells⌉. So a fixed number of cells gets the largest decay that is purely private, and a
+    fixed decay gets the fewest cells. Raises NotApplicable for epsilon = 0, for a decay above
+    epsilon, and for a shift beyond 2^53.
     """
     shift = math.floor(Geometric.radius_of(question.sensitivity, dimension=1))
     fixed = question.fixed

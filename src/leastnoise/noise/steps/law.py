@@ -40,15 +40,15 @@ class Staircase(Noise):
     """Density ∝ e^(−decay·k(|x|/scale)), k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
     With decay = ε it is purely ε-private for shifts up to scale. If γ minimises the loss, no purely
-    private noise has a smaller loss (Geng & Viswanath 2014). X is uniform on ±scale·(γ + J), with
-    P(J = j) ∝ b^j (γ + j).
+    ε-private additive noise has a smaller loss (Geng & Viswanath 2014). X is uniform on (−c, c),
+    where c = scale·(γ + J) with P(J = j) ∝ b^j (γ + j).
 
     notation: γ = gamma in (0, 1], b = e^(−decay), m = b/(1 − b).
 
     Args:
         scale: Scale > 0; the sensitivity.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
-        decay: Each step is e^−decay times as high as the last; ε.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
 
     Raises:
@@ -114,8 +114,8 @@ class Geometric(Noise):
     For c = a = 1 it is the geometric mechanism (Ghosh, Roughgarden & Sundararajan 2012), otherwise
     the staircase on the integers (Geng & Viswanath 2014). It hides only integer shifts, so the
     query must always be an integer (`Integer`). With decay = ε and scale = cells it is purely
-    ε-private for integer shifts up to cells. It is `staircase` rounded to the lattice, and hides
-    shifts on the lattice exactly as well (theory/noise.md §10).
+    ε-private for integer shifts up to cells. It is `staircase` rounded to the lattice, and has the
+    same privacy losses under shifts on the lattice (theory/noise.md §10).
 
     notation: c = cells >= 1, a = core in 1 … c, b = e^(−decay), m = b/(1 − b); s(j) = 0 for j < a,
     and ⌊(j − a)/c⌋ + 1 for j >= a.
@@ -123,8 +123,8 @@ class Geometric(Noise):
     Args:
         scale: Scale > 0; the sensitivity.
         cells: Number of lattice points in one step, >= 1.
-        core: Number of lattice points on one side of the top, 1 to cells.
-        decay: Each step is e^−decay times as high as the last; ε.
+        core: Number a of lattice points k with 0 <= k < a in the top step; 1 to cells.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
 
     Raises:
@@ -227,7 +227,7 @@ class TruncatedStaircase(StepNoise):
         scale: Scale > 0; the sensitivity.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales; at most 200,000.
-        decay: Each step is e^−decay times as high as the last; ε.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
         atom: Probability of no noise, 0 <= atom < 1.
         dimension: 1.
 
@@ -298,7 +298,7 @@ class Tulap(StepNoise):
     Args:
         scale: Scale > 0; the sensitivity.
         radius: End of the range, in scales; at most 200,000.
-        decay: Each step is e^−decay times as high as the last; ε.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
 
     Raises:

@@ -32,7 +32,7 @@ LARGEST_TABLE = 1 << 17  # steps; with more (a decay below 1e-4) balls decide ev
 
 
 def staircase_draws(noise: Staircase, grid: Fraction) -> ScaledDraws:
-    """Return draws of a staircase `noise`, in units of `grid`."""
+    """A factory of draws of a staircase `noise`, in units of `grid`."""
     return draws_of_pieces(_staircase_pieces(noise, noise.scale / grid))
 
 
@@ -72,7 +72,7 @@ def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
 
 
 def geometric_draws(noise: Geometric, grid: Fraction) -> ScaledDraws:
-    """Return draws of `Geometric`, in units of `grid`."""
+    """A factory of draws of geometric `noise`, in units of `grid`."""
     return draws_of_pieces(_geometric_pieces(noise, noise.scale / grid / noise.cells))
 
 
@@ -146,6 +146,8 @@ def share(noise: Geometric, grid: Fraction, count: int) -> Share:
 
 
 def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
+    """A sampler of one of `count` shares."""
+
     def draw() -> LazyReal:
         jumps = _poisson(lambda: -2 * _log_rest(decay) / count, entropy)
         signs = (1 - 2 * entropy.bits(1) for _ in range(jumps))
@@ -160,7 +162,7 @@ def _log_rest(decay: Fraction) -> arb:
 
 
 def _poisson(mean: Callable[[], arb], entropy: Entropy) -> int:
-    """Return a Poisson number: the arrivals before the time `mean`, with exponential waits."""
+    """A draw of the Poisson law of this mean: the number of arrivals before the time `mean`."""
     arrivals: list[LazyExponential] = []
 
     def before(bits: int) -> bool | None:
@@ -174,6 +176,7 @@ def _poisson(mean: Callable[[], arb], entropy: Entropy) -> int:
 
 
 def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
+    """A draw of L, by Kemp's formula above."""
     exponential, uniform = LazyExponential(entropy), LazyUniform(entropy)
 
     def question(bits: int) -> int | None:
@@ -191,7 +194,7 @@ def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
 
 
 def step_draws(noise: StepNoise, grid: Fraction) -> ScaledDraws:
-    """Return draws of a step noise, in units of `grid`."""
+    """A factory of draws of a step `noise`, in units of `grid`."""
     return draws_of_pieces(_step_pieces(noise.steps, noise.atom, noise.scale / grid))
 
 

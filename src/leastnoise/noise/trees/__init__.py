@@ -1,1 +1,1 @@
-"""Integer noise on the cells of a tree whose sums over nodes have little noise, too."""
+"""Integer noise on the cells of a tree, with little noise in the sums over its nodes, too."""

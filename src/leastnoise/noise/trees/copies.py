@@ -111,6 +111,7 @@ def moments_of_copies(moments: Floats, copies: int) -> Floats:
 
 
 def _add_moments(first: Floats, second: Floats) -> Floats:
+    """Bounds on the moments of sums of two independent symmetric numbers."""
     left, right = (np.insert(moments, 0, 1.0, axis=1) for moments in (first, second))
     return np.stack(
         [

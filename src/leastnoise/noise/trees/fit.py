@@ -93,9 +93,10 @@ def search_shares(
 ) -> tuple[Fraction, ...]:
     """The shares that minimize the `loss` of the levels' variances (root first).
 
-    `best_shares` is this search with its own loss. The order by the loss must not change if all
-    variances are multiplied by one number. A variance of 0 in floats is passed as 1e-200. The
-    result does not depend on `rows.most`, and depends on the scale only through `scale_to_search`.
+    `best_shares` is this search with the weighted log-variance as loss. The loss must rank shares
+    alike if all variances are multiplied by the same number. A variance of 0 in floats is passed as
+    1e-200. The result does not depend on `rows.most`, and depends on the scale only through
+    `scale_to_search`.
     """
     tree, narrow = _even_tree(branches), float(scale_to_search(scale))
     twice_from = _first_branching(tree) if rows.replaced and tree.dimension > 1 else None
@@ -118,9 +119,9 @@ def search_shares(
 def scale_to_search(scale: Exact) -> Fraction:
     """The scale near `scale` for which the best shares are searched.
 
-    A search for the least ε tries many scales. Few of them are searched, and results are reused.
-    All scales from 2 on have about the same best shares. Below ½ the best shares change fast, so
-    each scale is searched.
+    A search for the least ε tries many scales. The best shares are searched for few scales, and
+    reused for scales nearby. All scales from 2 on have about the same best shares. Below ½ the best
+    shares change fast, so each scale has its own search.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
@@ -129,6 +130,7 @@ def scale_to_search(scale: Exact) -> Fraction:
 
 
 def _even_tree(branches: Any) -> Agreeing:
+    """The noise of scale 1 with equal shares; raises InvalidArgument for malformed branches."""
     listed = _validate.wholes(branches, name="branches")
     count = len(listed) + 1
     return Agreeing(scale=1, branches=listed, shares=[Fraction(1, count)] * count)  # pyright: ignore
@@ -140,7 +142,7 @@ def _first_branching(tree: Agreeing) -> int:
 
 
 def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
-    """Descend to shares, in units, that moving one unit between two levels can't improve.
+    """Descend to shares, in units, that no move of two units between two levels improves.
 
     The last level always has at least one unit.
     """

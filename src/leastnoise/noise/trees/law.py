@@ -64,6 +64,7 @@ def _no_tree(branches: tuple[int, ...]) -> InvalidArgument:
 
 
 def _check_shares(shares: Iterable[Exact], *, name: str, record: Agreeing) -> tuple[Fraction, ...]:
+    """The shares as Fractions; raises InvalidArgument unless they fit the tree and the scale."""
     like = "numbers, such as [0, '0.3', '0.7']"
     numbers = tuple(
         exact(share_given, name=name)
@@ -90,13 +91,13 @@ class Agreeing(VectorNoise):
     It is added to integers, so all sums of the released cells are integers and consistent.
     Independent Laplace noise on each node, with the same shares of ε, wouldn't be consistent.
 
-    notation: level 0 is the root; a node of level l − 1 has b_l = branches[l − 1] children, and
-    each node of level l has w_l = shares[l]. The cells are the last level in row-major order: the
-    first branching is the slowest index. If nodes of one level have different numbers of children,
-    `branches` lists a number for each node above the cells instead, level by level: (2, 3, 1) is a
-    root with two children, which have three cells and one cell. A row of one cell moves one number
-    of each level by 1, so it moves the exponent by at most Σ_l w_l/scale. With Σ w_l = 1 and scale
-    = R/ε the noise is ε-DP for units of R rows.
+    notation: z_v is the sum of the cells below node v. Level 0 is the root; a node of level l − 1
+    has b_l = branches[l − 1] children, and each node v of level l has w_v = shares[l]. The cells
+    are the last level in row-major order: the first branching is the slowest index. If nodes of one
+    level have different numbers of children, `branches` lists a number for each node above the
+    cells instead, level by level: (2, 3, 1) is a root with two children, which have three cells and
+    one cell. A row of one cell moves one number of each level by 1, so it moves the exponent by at
+    most Σ_l w_l/scale. With Σ w_l = 1 and scale = R/ε the noise is ε-DP for units of R rows.
 
     Args:
         scale: Scale > 0, at most 2^32 times the smallest share that is not 0.
@@ -241,7 +242,7 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """The ln of the normaliser: the weight of independent cells times all acceptances."""
+        """The ln of the normaliser: the weight of independent cells times κ of every node above."""
         rates, shape = rates_of(self), self.shape
         logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))
         for level, acceptance in enumerate(solve(self.branches, rates).acceptance):

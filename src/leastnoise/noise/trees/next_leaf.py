@@ -85,6 +85,7 @@ def sums_after(noise: Agreeing, leaf: int, sums: OpenSums, drawn: int) -> OpenSu
 
 
 def _draw(law: _Law, sums: OpenSums, entropy: Entropy) -> int:
+    """Draw one cell from its law, given the partial sums of its tree."""
     word, bits = entropy.bits(_FIRST_BITS), _FIRST_BITS
     while True:
         drawn = law.find(sums, word, bits)
@@ -162,7 +163,7 @@ class _Law:
 
     @property
     def _reach(self) -> int:
-        """The largest |σ + d| of a partial sum within the cut."""
+        """The largest |σ + d| that occurs for partial sums |σ| up to the cut."""
         return (len(self.noise.branches) + 1) * self.cut
 
     def _weights(self, level: int, partial: int, reach: int) -> list[arb]:
@@ -239,7 +240,7 @@ class _Law:
 
 
 _PARTS = 64
-"""θ is a multiple of this part of the rate of a cell."""
+"""θ is a multiple of 1/64 of the rate of a cell."""
 
 
 def _best_part(noise: Agreeing, cut: int) -> Fraction:
@@ -258,7 +259,7 @@ def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
 
 @lru_cache(maxsize=16)
 def _find_cut(noise: Agreeing) -> int:
-    """The smallest cut, of two significant digits, with which few draws need another cut.
+    """The smallest cut, of four significant bits, with which few draws need another cut.
 
     It follows from Proposition 7 (ii), in floats, and affects only speed.
     """

@@ -42,13 +42,15 @@ _ROUNDING = 2.0**-50  # relative error of a quotient of two float sums, and of t
 
 
 def sampler(noise: Agreeing, grid: Fraction, entropy: Entropy) -> Sampler:
-    """One draw of `noise`, in units of `grid`; raises NotApplicable for too much work."""
+    """A sampler of one draw of `noise`, in units of `grid`; raises like `check_work`."""
     check_work(noise)
     return _Sampler(noise, grid, entropy)
 
 
 @final
 class _Sampler(Sampler):
+    """A sampler of all cells of one tree."""
+
     def __init__(self, noise: Agreeing, grid: Fraction, entropy: Entropy) -> None:
         self._noise, self._unit, self._entropy = noise, 1 / grid, entropy
         self._given = 0
@@ -125,6 +127,7 @@ class _Tree:
         )
 
     def _accept(self, level: int, candidates: Wholes) -> Wholes:
+        """The candidates that are kept, each with probability e^(−r|z|)."""
         rate = self._rates[level]
         if not rate:
             return candidates
@@ -132,6 +135,7 @@ class _Tree:
         return candidates[draw_geometric(rate, len(lengths), self._entropy) >= lengths]
 
     def _draw_leaves(self, count: int) -> Wholes:
+        """Draw `count` cells, shape (count,)."""
         rate = self._rates[-1]
 
         def more() -> arb:

@@ -1,4 +1,4 @@
-"""Sums of cells that aren't below one node: of all cells that agree at some levels.
+"""Sums of the cells that agree at some levels of a tree, which needn't be below one node.
 
 notation: as in `levels`. A level is `fixed` if, below each node of the level above, the sum
 includes only one child, say the first; otherwise it includes all children. k is the last fixed
@@ -119,4 +119,5 @@ def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
 
 
 def _last(fixed: Sequence[bool]) -> int:
+    """The last fixed level, counted from 1; 0 if no level is fixed."""
     return max((level for level, is_fixed in enumerate(fixed, start=1) if is_fixed), default=0)

@@ -1,7 +1,8 @@
-"""The protocol of a way to answer a query: everything above it is a loop over answers.
+"""The protocols of answers to queries; plan, release and `verify` are loops over answers.
 
-An `Answer` finds noise for its queries and reads them back from a certificate. That gives one
-`Answered` for each draw. Its `parts` are the columns that the draw gives to published tables.
+An `Answer` stands for queries of a spec that are answered by the same method. It finds and proves
+noise for them: one `Offer` for each draw. From a certificate it reads one `Answered` for each draw.
+The `parts` of an `Answered` are the columns that the draw gives to published tables.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
     Problem = tuple[str, str]
-    """The key that is wrong, and the reason."""
+    """The key of the spec that is wrong, and the reason."""
     Columns = Mapping[str, Sequence[Any]]
-    """The columns of a table, with values as read from a file of its format."""
+    """The columns of a published table, by name, with values as read from its file."""
 
 SomeClaim = TypeVar("SomeClaim")
 NO_NAMES: Mapping[str, str] = {}
@@ -54,7 +55,7 @@ JOIN = "+"
 
 @final
 class Topic(Enum):
-    """The subject of a sentence: each reader says which topics it shows, and in what order."""
+    """The subject of a sentence. Plan, report and command line each show some topics, in order."""
 
     DRAW = auto()
     """The queries that share a draw."""
@@ -67,17 +68,17 @@ class Topic(Enum):
     WISH = auto()
     """An accuracy that the spec asks for."""
     VALUES = auto()
-    """Values that are chosen rather than made noisy."""
+    """Quantiles: the meaning of their values and of their intervals."""
     PARTS = auto()
     """Queries that count both persons and rows, as two parts."""
     GROUPS = auto()
-    """Groups that noise leaves out."""
+    """Groups that are not published, because of their noisy counts or by chance."""
     SELECTED = auto()
-    """The bias of counts that choose their own groups."""
+    """The bias of published counts, if these counts decide which groups are published."""
     WHOLE = auto()
-    """Counts that are made whole."""
+    """Counts that are made whole numbers."""
     CHECKED = auto()
-    """The checks by `verify` of rows that come from the data."""
+    """The checks by `verify` of rows that depend on the data, and their limits."""
     PAGE = auto()
     """Notes for readers of the published table."""
 
@@ -97,7 +98,7 @@ def texts(sentences: Iterator[Sentence], *topics: Topic) -> list[str]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """A table of numbers about a part, as a plan shows it."""
+    """A table that a plan shows, with numbers about one part."""
 
     title: str
     heads: tuple[str, ...]
@@ -107,9 +108,10 @@ class Listing:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reads:
-    """The layouts of the exact integers that get noise in one draw.
+    """The layouts of the exact integers that one draw reads.
 
-    `cells` are layouts of listed groups; `groups` are layouts of the groups that occur in the data.
+    Noise is added to these integers, or to sums of these. `cells` are layouts of listed groups;
+    `groups` are layouts of the groups that occur in the data.
     """
 
     cells: tuple[Layout, ...] = ()
@@ -119,9 +121,10 @@ class Reads:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The exact integers of a `Reads`: arrays of cells, and rows of groups, in its order.
+    """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
-    They are as secret as the rows. `memory` holds the running sums of a series with running totals.
+    `cells` has an array for each layout in `Reads.cells`, `groups` a list of rows for each layout
+    in `Reads.groups`. `memory` holds the running sums of a series with running totals.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
@@ -140,7 +143,7 @@ class Error(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TablePart(ABC):
-    """The columns that one draw gives to one published table; public numbers only.
+    """The plan of the columns that one draw gives to one published table; it holds no data.
 
     `budget` is the part's share of the budget of the release, or of the whole series.
     """
@@ -190,7 +193,7 @@ class TablePart(ABC):
     def why_no_difference(self) -> str | None:
         """The reason why two releases of this table can't be subtracted; None if they can.
 
-        Messages put it after the query's name.
+        Messages put this reason after the query's name.
         """
         return None
 
@@ -199,25 +202,26 @@ class TablePart(ABC):
 
     @abstractmethod
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Rows of the plan's table: statistic, half-width of 95 %, and plain noise."""
+        """Rows of the plan's table: statistic, 95 % half-width, and comparison with plain noise."""
 
     @abstractmethod
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables with all numbers of the part."""
+        """Tables that a plan shows, with all figures about the part."""
 
     @abstractmethod
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """All sentences about this part, with statistics called by these `names`."""
+        """All sentences about this part; `names` has readers' names of statistics, by label."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
         """The part as JSON values, which follow from spec and certificate."""
 
-    # How `verify` checks its columns in a table, and how a release is tried before it is charged.
+    # `verify` uses the rest to check the part's columns in a table. A release uses the rest, too:
+    # before the ledger is charged, it writes and checks a table of zeros.
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """The layouts of numbers with noise, and the error of each component."""
+        """Each layout of numbers with noise, paired with the errors of its components."""
         return ()
 
     @property
@@ -231,7 +235,7 @@ class TablePart(ABC):
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """As `stated`, for columns that releases by earlier versions may lack."""
+        """Further columns like `stated`, which releases by earlier versions may lack."""
         return {}
 
     def find_wrong(
@@ -247,11 +251,11 @@ class TablePart(ABC):
 
     @abstractmethod
     def with_all_groups(self) -> TablePart:
-        """This part without the smallest count that a group needs to be published."""
+        """This part without the rules `min_count` and `top`, by which counts choose groups."""
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:
-        """The columns for an empty table without noise: all 0; no row for unlisted groups."""
+        """The columns that an empty source would give without noise; no row for unlisted groups."""
 
 
 SECTIONS = ("noisy_parts", "quantiles", "keys")
@@ -259,11 +263,14 @@ SECTIONS = ("noisy_parts", "quantiles", "keys")
 
 
 class Answered(Protocol):
-    """Queries that are answered by one proved draw of noise. It has public numbers only."""
+    """The plan of one proved draw of noise, and of the queries that it answers.
+
+    Only `draw` sees data.
+    """
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         ...
 
     @property
@@ -273,9 +280,10 @@ class Answered(Protocol):
 
     @property
     def split(self) -> Noise | None:
-        """The noise that the draw's share of the budget would need.
+        """The noise that meets the draw's share of the budget by itself.
 
-        None if the draw has no less.
+        None if the draw has exactly this noise, since joint accounting of all draws didn't make it
+        less.
         """
         ...
 
@@ -286,12 +294,12 @@ class Answered(Protocol):
 
     @property
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
         ...
 
     @property
     def stage(self) -> str:
-        """The stage that a release reports while it draws."""
+        """The message about progress that a release shows during this draw."""
         ...
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -299,7 +307,7 @@ class Answered(Protocol):
         ...
 
     def draw(self, totals: Totals) -> list[Table]:
-        """A table for each part. No other method sees data."""
+        """Draw the noise, and return a table for each part. No other method sees data."""
         ...
 
     def check(self, folder: Path, kind: str) -> None:
@@ -311,15 +319,15 @@ class Answered(Protocol):
 
 
 class OverTime(ABC):
-    """An answer to a query with running totals: its draw is revealed release by release.
+    """An answer to a query with running totals: one draw, of which each release reveals a part.
 
-    Each release passes the open sums (`RunningSums`) to the next.
+    Each release passes its `RunningSums` to the next release.
     """
 
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
 
     @property
     @abstractmethod
@@ -329,11 +337,11 @@ class OverTime(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
 
     @abstractmethod
     def start(self) -> RunningSums:
-        """The sums before the first release of a tree."""
+        """The running sums before the first release of a tree."""
 
     @abstractmethod
     def publish(self, sums: RunningSums) -> list[Table]:
@@ -341,9 +349,10 @@ class OverTime(ABC):
 
     @abstractmethod
     def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
-        """The sums of published counts of the releases from `first` to `last` of one tree.
+        """The table of sums over the releases from `first` to `last`, all of one tree.
 
-        Raises NotApplicable or InvalidArgument if no 95 % interval is known.
+        `counts` has the sum of the published counts for each cell. Raises NotApplicable or
+        InvalidArgument if no 95 % interval is known.
         """
 
     @abstractmethod
@@ -356,7 +365,7 @@ class OverTime(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class AloneInDraw(TablePart):
-    """A part that has a draw of its own, so that it is also the answer."""
+    """A part that has a draw of its own, and so is also the `Answered` of this draw."""
 
     split: ClassVar[None] = None
     is_composed: ClassVar[bool] = False
@@ -374,19 +383,19 @@ class AloneInDraw(TablePart):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
 
     @property
     def stage(self) -> str:
-        """The stage that a release reports while it draws."""
+        """The message about progress that a release shows during this draw."""
         return f"Choosing the {self.section} of {self.name}"
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """The columns of the part, as the only table."""
+        """Draw the noise, and return the part's columns as the only table."""
 
     def check(self, folder: Path, kind: str) -> None:
-        """Accept the table, since there is no other that it must fit."""
+        """Accept the table, since the draw has no second table that it could contradict."""
 
 
 @final
@@ -395,8 +404,8 @@ class Offer:
     """Noise that was found and proved for one draw.
 
     `index` is the index of the draw's first query. `split` is as in `Answered`. `known` holds
-    certificates that the search proved at the same share of the budget. `purely` finds noise that
-    needs no composition; it is called if `claims` aren't proved together with other draws.
+    certificates that the search proved at the same share of the budget. `purely` finds purely
+    private noise (δ = 0) for the draw; it is called if the plan with `claims` can't be proved.
     """
 
     index: int
@@ -411,8 +420,9 @@ class Offer:
 class Reading:
     """The certificate of a release, proved or not, from which answers are read.
 
-    `splits` holds the noise of each draw before scaling, by labels; with None it is searched again.
-    `known` holds certificates that were proved before, so that nothing is proved twice.
+    `splits` holds `Answered.split` of each draw, by the labels of the draw's queries. If it is
+    None, this noise is searched again. `known` holds certificates that were proved before, so that
+    nothing is proved twice.
     """
 
     certificate: PlanCertificate
@@ -428,11 +438,11 @@ def expect_claim(claim: Claim, kind: type[SomeClaim], why: str) -> SomeClaim:
 
 
 class Answer(Protocol):
-    """Queries of a spec that share one method of answering."""
+    """Queries of a spec that are answered by the same method."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         ...
 
     @property
@@ -445,7 +455,10 @@ class Answer(Protocol):
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove noise. Raises Refused if no noise is proved."""
+        """Find and prove noise for each draw; `tell` receives messages about progress.
+
+        Raises Refused if no noise is proved.
+        """
         ...
 
     def read(
@@ -465,16 +478,16 @@ class QueryKind(ABC):
     """
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset()
-    """The keys of a query, as `Query` lists them, that ask for this kind of sums of cells.
+    """The keys of a query that ask for this kind of sums of cells; see `Query.keys_of_sums`.
 
-    Of two kinds whose keys are all given, the one with more keys answers the query.
+    If all keys of two kinds are given, the kind with more keys answers the query.
     """
     why_no_rho: ClassVar[str] = "its noise isn't Gaussian"
-    """The reason why its noise has no exact ρ, as the end of a sentence; "" if it has."""
+    """The reason why this kind's noise has no exact ρ, as the end of a sentence; "" if it has."""
     why_no_clipping: ClassVar[str] = ""
-    """The reason why rows lost to its limits can't be counted; "" if they can."""
+    """The reason why rows lost to a query's limits can't be counted; "" if they can."""
     why_no_sums: ClassVar[str] = ""
-    """The reason why it excludes tables of sums; "" if another kind answers such a query."""
+    """The reason why this kind excludes tables of sums; "" if it leaves them to another kind."""
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables that a query publishes, and of their files."""
@@ -486,7 +499,7 @@ class QueryKind(ABC):
 
     @abstractmethod
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layouts of each part of a query; `asked` has the numbers each statistic needs."""
+        """The layouts of each part of a query; `asked` has the components of each statistic."""
 
     @abstractmethod
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:

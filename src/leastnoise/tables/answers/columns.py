@@ -27,10 +27,10 @@ Noisy = tuple["Layout", "tuple[NoiseError, ...]"]
 def numbers_of(
     parts: Sequence[Noisy], columns: Mapping[str, Sequence[Any]], kind: str
 ) -> dict[str, list[float]]:
-    """The numbers of a table as floats, NaN for anything else.
+    """The columns of a table as floats; NaN for a field that is no number.
 
-    In JSON null stands for ±∞: see `values_as_read`. Only an end that nothing bounds may be
-    infinite.
+    In JSON, null stands for ±∞ (see `values_as_read`). It is read so only in the columns of a
+    statistic that nothing public bounds, since no other published number is infinite.
     """
     open_ends = {
         f"{asked.label}{suffix}": end
@@ -74,7 +74,10 @@ def find_wrong(
 
 
 def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
-    """The first number that isn't rounded or clamped as the spec says, as a fault."""
+    """The fault of the first column with numbers that aren't rounded or clamped as the spec says.
+
+    None if no column has such numbers.
+    """
     for asked in layout.statistics:
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
             values = [_number(value, kind) for value in columns[label]]

@@ -1,4 +1,7 @@
-"""Queries to whose numbers noise is added: the plan of one table's columns, and its draw."""
+"""The base classes of answers that add noise to numbers.
+
+A `NoisyPart` is the plan of one table's columns, and a `NoisyAnswer` the draw of their noise.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,10 @@ WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
 FINEST_GRID = Fraction(1, 2**22)
-"""The finest grid of a release, which clips values at 2^61 steps: here at 2^39 rows."""
+"""The finest grid to which numbers are rounded.
+
+Numbers are clipped at 2^61 steps of the grid: on this grid at 2^39 rows, more than any table has.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +99,7 @@ class NoisyPart(TablePart):
 
     section: ClassVar[str] = "noisy_parts"
     has_coordinates: ClassVar[bool] = True
-    """True if each published number is computed from coordinates of the draw."""
+    """True if each component of a row is one coordinate of the draw, whose law is known."""
     hides_groups: ClassVar[bool] = False
     """True if noise decides which groups are published."""
 
@@ -104,7 +110,7 @@ class NoisyPart(TablePart):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of the noise that takes most of the budget."""
+        """The certificate of the draw; of several, the certificate with most of the budget."""
         return self.answered.certificate
 
     @property
@@ -119,10 +125,7 @@ class NoisyPart(TablePart):
 
     @property
     def split(self) -> Noise | None:
-        """The noise that the part's share would need, if the draw has less.
-
-        See `Answered.split`.
-        """
+        """The noise of the draw before joint accounting reduced it; see `Answered.split`."""
         return self.answered.split
 
     @property
@@ -145,7 +148,7 @@ class NoisyPart(TablePart):
 
     @abstractmethod
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        """Compute `noise_errors`, which caches them since this is slow."""
+        """Compute `noise_errors`; that property caches the result, since this method is slow."""
 
     @property
     def dimension(self) -> int:
@@ -159,7 +162,7 @@ class NoisyPart(TablePart):
 
     @property
     def has_unlike_rows(self) -> bool:
-        """True if the table's rows have different errors. Then the root mean square is shown."""
+        """True if the table's rows have different errors; a plan shows their root mean square."""
         return False
 
     @property
@@ -183,16 +186,16 @@ class NoisyPart(TablePart):
 
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors, the same in every cell; a mean has an error for each assumed size.
+        """The expected error of each statistic; a mean has an error for each assumed group size.
 
-        For running sums, the standard deviation is the root mean square and the half-width the
-        largest.
+        If cells have different errors, as for running sums, the standard deviation is the root
+        mean square over the cells, and the half-width the largest.
         """
         return expected_errors(self.layout, self.noise_errors, self.baselines)
 
     @property
     def all_errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors."""
+        """The expected errors, as in `errors`."""
         return self.errors
 
     def check_range(self) -> None:
@@ -201,7 +204,7 @@ class NoisyPart(TablePart):
 
     @property
     def exact_rows(self) -> int | None:
-        """The number of rows in a cell up to which rounding can't show; see `rounded_rows`."""
+        """The number of rows in a cell up to which rounding is negligible; see `rounded_rows`."""
         return rounded_rows(self.layout, self.noise_errors)
 
     @property
@@ -215,7 +218,7 @@ class NoisyPart(TablePart):
 
     @property
     def saved(self) -> float | None:
-        """The part of spherical noise's variance that the geometry saves; None without geometry."""
+        """The fraction of spherical noise's variance that this noise saves; None if unknown."""
         return None
 
     @property
@@ -227,12 +230,12 @@ class NoisyPart(TablePart):
 
     @property
     def why_no_difference(self) -> str | None:
-        """As in `TablePart`: differences of groups that noise chooses are biased."""
+        """The reason that differences are biased, if noise chooses groups; None otherwise."""
         chosen = self.layout.decides or self.layout.suppressed_below is not None
         return BIASED if self.hides_groups or chosen else None
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Rows of the plan's table: statistic, half-width, and relative error of plain noise."""
+        """Rows of the plan's table: statistic, 95 % half-width, and comparison with plain noise."""
         return [
             (self._statistic(error, spec), half_width(error), _plain(error))
             for error in self.errors
@@ -246,7 +249,7 @@ class NoisyPart(TablePart):
         return words + bounds_of_error(spec, asked)
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """All errors of this part, and the other listings of its answer."""
+        """A table of all errors of this part; subclasses add further tables."""
         widest = {asked.label: bounds_of_error(spec, asked) for asked in self.layout.statistics}
         rows = [
             (
@@ -294,7 +297,7 @@ class NoisyPart(TablePart):
         return words
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """The published numbers, and the sentences of the answer about this part."""
+        """Sentences about published groups, suppression, this kind of part, and wishes (`Wish`)."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.part:
@@ -343,19 +346,19 @@ class NoisyPart(TablePart):
         }
 
     def with_all_groups(self) -> NoisyPart:
-        """This part without the smallest count that a group needs to be published."""
+        """This part without the rules `min_count` and `top`, by which counts choose groups."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:
-        """The columns of this part for an empty table, without noise."""
+        """The columns that an empty source would give without noise: a 0 for each number."""
         return [table_of(self.layout, np.zeros(self.layout.dimension), self.noise_errors)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyAnswer(ABC):
-    """Queries whose numbers get noise from one draw; `certificate` is the proof of this noise.
+    """The queries whose numbers get noise from one draw.
 
-    `split` is as in `Answered`.
+    `certificate` is about the noise of this draw. `split` is as in `Answered`.
     """
 
     certificate: Certificate
@@ -365,7 +368,7 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
 
     @property
     @abstractmethod
@@ -375,18 +378,18 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that the noise hides."""
+        """The layouts of the exact integers that the draw reads."""
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """A table for each part. No other method sees data."""
+        """Draw the noise, and return a table for each part. No other method sees data."""
 
     def check(self, folder: Path, kind: str) -> None:  # noqa: B027 (the default)
         """Accept any tables, since nothing links them. Some subclasses override this."""
 
     @property
     def stage(self) -> str:
-        """The stage that a release reports while it draws."""
+        """The message about progress that a release shows during this draw."""
         return f"Drawing the noise of {', '.join(self.labels)}"
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -408,7 +411,10 @@ def check_draw(
     *,
     where: str,
 ) -> None:
-    """Raise CertificateRejected unless the claim is about one draw of noise for these layouts."""
+    """Raise CertificateRejected unless `drawn` is about one draw of noise for these layouts.
+
+    The draw has to spend this `share` of the budget. `where` begins the message.
+    """
     coordinates = sum(layout.dimension for layout in layouts)
     if drawn.dimension != coordinates:
         raise CertificateRejected(
@@ -429,13 +435,13 @@ def check_draw(
 
 
 def describe_selected() -> Iterator[Sentence]:
-    """Sentences about the bias of groups that are chosen by their published counts."""
+    """Sentences about groups that are chosen by their published counts, which are then biased."""
     yield Sentence(Topic.SELECTED, SELECTED_NOTE)
     yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
 
 
 def half_width(error: ExpectedError) -> str:
-    """The half-width of the 95 % interval, in words."""
+    """The half-width of the 95 % interval as text, or "no bound" if it is infinite."""
     half = error.half_width_95
     return f"{half:,.4g}" if math.isfinite(half) else "no bound"
 
@@ -450,7 +456,7 @@ def _std(value: float | None) -> str:
 
 
 def _plain(error: ExpectedError) -> str:
-    """The error of the better plain noise divided by this error, and the name of that noise."""
+    """The std of the better plain noise, divided by the std of `error`, with the noise's name."""
     known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
     possible = [(std, name) for name, std in known if std is not None]
     if not possible:

@@ -16,7 +16,7 @@ Problem = tuple[str, str]
 Use = Literal["u", "k", "v"]
 """The purpose of a cast: "u" identifies a unit, "k" is a key of a group, "v" is a value."""
 INPUT_CASTS: Mapping[Type, str] = {"float": "v", "date": "d", "timestamp": "s", "instant": "s"}
-"""The cast that expressions use, by type: "d" is a day, "s" seconds; "k" for all other types."""
+"""The cast that expressions read, by a column's type: "d" gives days, "s" seconds, and else "k"."""
 COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "int": "int",
     "float": "float",
@@ -53,13 +53,13 @@ class Computed:
 
     @property
     def inputs(self) -> tuple[ColumnRef, ...]:
-        """The columns of the source that the expressions use, each for every type that is used."""
+        """The columns of the source that the expressions use, once for each type they use."""
         nodes = (node for expression in self.expressions for node in walk(expression))
         return tuple(dict.fromkeys(node for node in nodes if isinstance(node, ColumnRef)))
 
     @property
     def unit(self) -> str:
-        """The column of the source after `over` in these expressions, or ""."""
+        """The source's column that identifies units, named after `over` in expressions, or ""."""
         return next((name for expression in self.expressions for name in units_of(expression)), "")
 
 

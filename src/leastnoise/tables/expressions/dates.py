@@ -45,7 +45,10 @@ def read_date(value: Expression) -> Expression:
 
 
 def read_timestamp(value: Expression) -> Expression:
-    """A text such as 2024-01-31 10:00:00 as a timestamp; NULL for other texts."""
+    """Convert a text such as 2024-01-31 10:00:00 to a timestamp; NULL for other texts.
+
+    A timestamp stays as it is.
+    """
     checked = as_type(value, ("text", "timestamp"), "timestamp")
     if checked.type == "timestamp":
         return checked
@@ -146,7 +149,7 @@ OTHER_READERS: Mapping[str, Callable[[Parsed, Read], Expression]] = {
     "date_sub": _completed,
     "datesub": _completed,
 }
-"""The functions for which sqlglot has no class, by name."""
+"""The readers of functions for which sqlglot has no class, by name."""
 
 
 def _whole(value: int) -> Constant:
@@ -158,10 +161,11 @@ def _int(operator: str, *arguments: Expression) -> Call:
 
 
 def _months_between(start: Expression, end: Expression) -> Expression:
-    """Completed months: a month ends on the start's day of the month, or else on the next first.
+    """The completed months from start to end; a month ends on the start's day of the month.
 
-    So from 31 January the first month is completed on 1 March. If `end` is before `start`, the
-    number is the same, but negative.
+    If the month has no such day, it ends on the first of the next month: from 31 January, the first
+    month is completed on 1 March. If `end` is before `start`, the number is minus the number of
+    months from `end` to `start`.
     """
     months = [_int("+", _int("*", _int("year", day), _whole(12)), _int("month", day))
               for day in (start, end)]  # fmt: skip
@@ -197,7 +201,7 @@ _TIMESTAMP = (
 
 
 def _timestamp(text: Expression) -> Expression:
-    """The seconds of a text; a part of a second is dropped."""
+    """The whole seconds since 1970 of a timestamp that is written as a text."""
 
     def cut(first: int, length: int) -> Expression:
         return Call("substr", (text, _whole(first), _whole(length)), "text")
@@ -216,7 +220,7 @@ def _timestamp(text: Expression) -> Expression:
 
 
 def _time_part(word: str) -> Callable[[Expression], Expression]:
-    """An hour, minute or second of the clock, from the seconds of the day."""
+    """A function that gives the hour, minute or second of a timestamp, as simpler calls."""
     size, cycle = _SECONDS[word], {"hour": 24, "minute": 60, "second": 60}[word]
 
     def lower(timestamp: Expression) -> Expression:

@@ -44,7 +44,7 @@ _FITS = (
     "(strlen({0}) - strlen(replace({0}, {1}, ''))) * (strlen({2}) - strlen({1})) "
     f"<= ({MAX_TEXT} - strlen({{0}})) * strlen({{1}})"
 )
-"""The result of `replace` is not too long for a text, which is known before it is computed."""
+"""The condition that the result of `replace` is not too long for a text, tested in advance."""
 _FORMS: Mapping[str, str] = {
     "not": "NOT {0}",
     "is null": "{0} IS NULL",
@@ -78,7 +78,10 @@ _FORMS: Mapping[str, str] = {
         for part in ("year", "isoyear", "quarter", "month", "week", "day")
     },
 }
-"""SQL of calls. {0}, {1}, {2} become names or constants, so that nothing is computed twice."""
+"""The SQL of each call.
+
+{0}, {1}, {2} are its arguments, written as names or constants, so that nothing is computed twice.
+"""
 
 
 @final
@@ -118,7 +121,7 @@ class SqlColumns:
     def wrap(self, sql: str) -> str:
         """Add the expressions to the columns of the query `sql`."""
         for level in self._levels:
-            sql = f"SELECT *, {', '.join(level)} FROM ({sql})"  # noqa: S608  # own names, parameters texts
+            sql = f"SELECT *, {', '.join(level)} FROM ({sql})"  # noqa: S608  # names are our own, texts parameters
         return sql
 
     def _value(self, node: Expression) -> str:

@@ -3,8 +3,8 @@
 They depend on the rows of that unit alone, so a person who is added, removed or replaced changes
 only values of their own rows. Rows without a unit have no value; no query counts them.
 
-An engine only computes four aggregates and the number of a row; `read_over_unit` builds the other
-functions from these. Each is a function of the set of a unit's rows, whatever their order.
+An engine only computes five aggregates and row numbers; `read_over_unit` builds the other functions
+from these. Each is a function of the set of a unit's rows, whatever their order.
 
 notation: the first argument of each call is the unit.
 """
@@ -33,7 +33,7 @@ _AGGREGATES = (COUNT, COUNT_DISTINCT, SUM, MIN, MAX)
 _NUMBERS = (NUMBER, NUMBER_BACK)
 OVER_UNIT = (*_AGGREGATES, *_NUMBERS)
 _WIDE = "decimal(28,0)"
-"""Spark sums such decimals to decimals of 38 digits, which 10^22 terms can't exceed."""
+"""Spark's type of the terms of a sum; sums have 38 digits, which 10^22 terms can't exceed."""
 
 
 def units_of(expression: Expression) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def units_of(expression: Expression) -> tuple[str, ...]:
 
 
 def constant_per_unit(expression: Expression, known: Callable[[str], bool]) -> bool:
-    """True if all rows of a unit have the same value; `known` tells this of columns.
+    """True if all rows of a unit have the same value; `known` answers this for a column's name.
 
     >>> from leastnoise.tables.expressions.language import parse
     >>> constant_per_unit(parse("month(min(day) over person)"), lambda name: False)

@@ -166,8 +166,9 @@ def _value_at_end(
 ) -> Expression:
     """The value in the first row of a unit, or in the last, by `order`.
 
-    If several rows have the first day, the smallest value counts (for the last day, the largest),
-    so that the result is a function of the set of rows. Rows without a day don't take part.
+    If several rows come first in this order, the smallest value counts (for the last, the largest),
+    so that the result is a function of the set of rows. A row takes part only if no column of
+    `order` is missing in it.
     """
     if value is None:
         raise TypeError("the arguments were checked")

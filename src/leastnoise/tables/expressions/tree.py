@@ -19,7 +19,7 @@ from leastnoise import _words
 from leastnoise._validate import MAX_COUNT
 
 Type = Literal["int", "float", "text", "bool", "date", "timestamp", "instant", "null"]
-"""A timestamp is the time of a clock, an instant the time of UTC: see `dates` and `zones`."""
+"""A timestamp is the time on some local clock, an instant a time in UTC: see `dates`, `zones`."""
 Value = int | float | str | bool | date | None
 
 LARGEST_INT = MAX_COUNT
@@ -48,7 +48,7 @@ class ColumnRef:
 @final
 @dataclass(frozen=True)
 class UnitColumn:
-    """The unit of a row, compared as limits compare it: see `over_unit`."""
+    """The identifier of a row's unit, compared as for the limits on a unit: see `over_unit`."""
 
     name: str
     type: Type = "text"
@@ -62,7 +62,7 @@ class UnitColumn:
 @final
 @dataclass(frozen=True)
 class Constant:
-    """A public value."""
+    """A constant of an expression, which is as public as the spec."""
 
     value: Value
     type: Type
@@ -78,9 +78,9 @@ class Constant:
 class Call:
     """An operator or a function of other expressions, by its name in SQL.
 
-    `unit` is the unit to which `date_trunc` cuts, or a pattern of texts. The arguments of `case`
-    are conditions and values in turn, then the default. `nearest` is ⌊x + ½⌋; `round` with a second
-    argument p is ⌊x·p + ½⌋ / p.
+    `unit` is the calendar unit to which `date_trunc` cuts, or the pattern of `like` and `matches`.
+    The arguments of `case` are conditions and values in turn, then the default. `nearest` is
+    ⌊x + ½⌋; `round` with a second argument p is ⌊x·p + ½⌋ / p.
     """
 
     operator: str
@@ -190,7 +190,7 @@ def unify(values: Sequence[Expression], word: str) -> tuple[Expression, ...]:
 
 
 def type_of(values: Sequence[Expression], word: str = "") -> Type:
-    """The common type of several values; raises ValueError if their types differ."""
+    """The common type of several values; raises ValueError without one, or for timestamps."""
     types: list[Type] = [value.type for value in values if value.type != "null"]
     if "timestamp" in types:
         raise ValueError(STAMPED)

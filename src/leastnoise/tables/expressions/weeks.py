@@ -1,4 +1,4 @@
-"""Detect groups by calendar year and ISO week together, whose first days differ."""
+"""Detect groups by calendar year and ISO week together: an ISO week may belong to another year."""
 
 from __future__ import annotations
 

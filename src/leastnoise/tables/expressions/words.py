@@ -63,14 +63,14 @@ _HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "inpu
 
 
 def check_arguments(node: Parsed, *known: str) -> None:
-    """Raise ValueError for an argument of a function that isn't `known`."""
+    """Raise ValueError if a function has an argument whose name isn't `known`."""
     for name, value in node.args.items():
         if value and name not in known and name not in _HARMLESS:
             raise ValueError(f"{_name_of(node)} takes no {name.replace('_', ' ')} here.")
 
 
 def explain_refusal(node: object) -> str:
-    """The error message for a node that may not stand in an expression."""
+    """The error message for a node of sqlglot's tree that may not stand in an expression."""
     if isinstance(node, exp.AggFunc | exp.Query | exp.Subquery):
         return (
             f"{_name_of(node)} looks at other rows, so one person would change another's value: "

@@ -33,7 +33,7 @@ _UTC = "UTC"
 
 
 def _at_time_zone(node: Parsed, read: Read) -> Expression:
-    """A timestamp of the zone's clock from an instant, or an instant from a timestamp of UTC."""
+    """Convert an instant to a timestamp on the zone's clock, or a UTC timestamp to an instant."""
     check_arguments(node, "this", "zone")
     value, zone = read(node.this), read(node.args["zone"])
     if not isinstance(zone, Constant) or not isinstance(zone.value, str):
@@ -116,7 +116,7 @@ def describe_zones(texts: Iterable[str]) -> list[str]:
 
 
 def _clock(instant: Expression, zone: Expression) -> Expression:
-    """An instant with the zone's offset, which is NULL where the zone has no clock time."""
+    """The time on a zone's clock at an instant; NULL where the zone's offset isn't known."""
     changes = offsets(str(zone.value)) if isinstance(zone, Constant) else {}
     steps = [Constant(None, "null")]
     for at, ahead in changes.items():

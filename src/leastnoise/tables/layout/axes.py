@@ -30,7 +30,7 @@ class Axis(ABC):
     note: ClassVar[str] = ""
     """A remark that a page puts after the column's name in its list of columns."""
     limit: ClassVar[str] = ""
-    """The sentence about the limit of one unit; "" if the words of the bounding fit."""
+    """The limit of one unit in words that follow the unit; "" to use the bounding's words."""
     adds_cells: ClassVar[bool] = False
     """True if each group is a sum of several cells."""
 
@@ -56,9 +56,9 @@ class Axis(ABC):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about rows that the axis leaves out.
+        """The values whose rows the axis leaves out, in words such as "below 0 or missing".
 
-        "" if other sentences say it.
+        "" if other sentences name them.
         """
         return ""
 
@@ -68,7 +68,7 @@ class Axis(ABC):
 class KeyColumn(Axis):
     """A column that rows are grouped by, and its public values.
 
-    `levels` has the parent of each value on each level of a hierarchy that is published, too.
+    `levels` has, for each level of a published hierarchy, its name and the parent of each value.
     """
 
     values: tuple[Key, ...]
@@ -109,7 +109,7 @@ class Bins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about the values in no bin; "" if every value is in a bin."""
+        """The values in no bin, in words such as "below 0 or missing"; "" without such values."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []
@@ -145,7 +145,7 @@ class RunningBins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about the values that are in no bin."""
+        """The values in no bin, in words."""
         return self.bins.dropped
 
 
@@ -216,7 +216,7 @@ class Condition:
 
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
-    """The axes of `query`: its `by` columns, then the bins of its histogram."""
+    """The axes of `query`: its grouping columns, then the bins of its histogram."""
     axes = [_axis(spec, query, name, grouping) for name, grouping in spec.groupings(query).items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))

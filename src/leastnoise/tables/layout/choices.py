@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.layout.boundings import (
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    Numbers,
-)
+from leastnoise.tables.layout.boundings.base import Numbers
+from leastnoise.tables.layout.boundings.bounding import Bounding
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.statistics.base import Component, Statistic
 from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
-    from leastnoise.tables.layout.boundings import CellBounding
+    from leastnoise.tables.layout.boundings.bounding import CellBounding
     from leastnoise.tables.spec.contribution import Limits
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -45,7 +43,8 @@ def center_sums(
     √2·B/ε instead of 2·B/ε. A replaced row moves a centred value by up to 2. It moves an uncentred
     value ≥ 0 by up to 1 only, so values that are never negative are then summed from 0, unless a
     mean sums them centred anyway. With `min_count` or `top` no sum is centred, because noise that
-    chooses the published groups would bias it. Nor are ratios, and queries bounded `in_norm`.
+    chooses the published groups would bias it. Nor is a sum that a ratio uses, or a sum of a query
+    whose limits are norms (`in_norm`).
     """
     needs = [components for _, components in asked]
     summed = {statistic for components in needs for statistic in components}
@@ -93,7 +92,8 @@ def split_row_count(  # noqa: PLR0917 (one call)
     times the body of all cells, or R times its ball.
 
     The split isn't used where other bodies have less noise: for a replaced row, and for cells that
-    a person fills at once. Nor with limits in norms, which are about the count of all rows.
+    a person can fill at the same time. Nor is it used with limits in norms, which are about the
+    count of all rows.
     """
     rows = Component(kind="count")
     others = {
@@ -175,7 +175,7 @@ def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple
     """Add boundings that let a unit fill all cells.
 
     Noise that hides a unit in all cells also hides it in some of them. It may even be less, because
-    the shifts then form a box. It never is if a unit is in few of the cells.
+    the shifts then form a box. It is never less if a unit is in few of the cells.
     """
     extended = [*boundings]
     for bounding in boundings:
@@ -188,7 +188,7 @@ def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple
             total = bounding.most * numbers.cells
             several = (
                 numbers.cells > 1 and bounding.per_cell < bounding.total
-            )  # else the hull is no more
+            )  # else noise for the hull is never more
             if several and total <= _TIMES_AS_MANY * bounding.all_cells(numbers):
                 extended.append(InCells(per_cell=bounding.most, total=total))
     return tuple(dict.fromkeys(extended))
@@ -209,13 +209,13 @@ def _bound_rows(limits: Limits, numbers: Numbers) -> InCells | None:
 
 
 def _count_cells(limits: Limits, rows: InCells, numbers: Numbers) -> int:
-    """The largest number of cells of a person with one row in each."""
+    """The most cells in which a person counts, if one row is enough for a cell."""
     most = rows.moved(numbers)
     return most if limits.max_rows is None else min(most, limits.max_rows)
 
 
 def _whole_person(limits: Limits, numbers: Numbers) -> bool:
-    """True if the limits on norms are at least 1 and the query is one count of persons."""
+    """True for one count of persons if every limit on a norm is at least 1, and so cuts no one."""
     norms = [norm for norm in (limits.l1, limits.l2) if norm is not None]
     return numbers.cells == 1 and bool(norms) and min(norms) >= 1
 

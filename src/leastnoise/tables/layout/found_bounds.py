@@ -1,9 +1,9 @@
-"""Bounds of columns that a release computes from quantiles, and the rule for this.
+"""Bounds of columns that a release finds by itself, from two published quantiles.
 
-The two published quantiles of a column are its bounds. The sensitivity of later queries doesn't
-depend on them: values are scaled to [−1, 1] by the bounds, and signs are taken from the widest
-bounds. So noise is planned and proved before the bounds are found, and one certificate covers both
-(theory/release.md §11: the second query is chosen after the first was answered).
+The sensitivity of later queries doesn't depend on these bounds: values are scaled to [−1, 1] by
+them, and signs are taken from the widest bounds. So noise is planned and proved before the bounds
+are found, and one certificate covers the quantiles and the later queries (theory/release.md §11:
+the second query is chosen after the first was answered).
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
 
 
 def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
-    """The possible bounds with the least width, and those with the least largest absolute value.
+    """The narrowest bounds that may be found, and the bounds with the smallest absolute values.
 
-    In units of the width, or of the largest absolute value, a number is smallest for these bounds.
+    Noise is scaled by the width of the bounds, or by the largest absolute value. So published
+    numbers are smallest for these bounds, where floats might underflow.
     """
     finds, values = column.finds, column.ends
     pairs = [*pairwise(values)]

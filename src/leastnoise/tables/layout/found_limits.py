@@ -40,7 +40,7 @@ class Finder:
 
 
 def list_finders(spec: Spec) -> Iterator[tuple[str, Finder]]:
-    """Yield each limit that a release finds, after its key in the spec."""
+    """Yield each limit that a release finds, as a pair of its key in the spec and its finder."""
     places: list[tuple[str, Query | None, Contribution | None]] = [
         ("contribution", None, spec.contribution)
     ]
@@ -67,7 +67,7 @@ def fix_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
 
 
 def set_found_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
-    """The spec with the limit that was found, for the record."""
+    """The spec that states the limit that a release found, as it is stored with the release."""
     return _replace(spec, finder, finder.finds.model_copy(update={"found": limit}))
 
 

@@ -11,20 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.guarantees.exact import root_above
-from leastnoise.tables.layout import replaced
 from leastnoise.tables.layout.axes import Axis
-from leastnoise.tables.layout.boundings import (
-    CHOSEN,
-    IN_EVERY_CELL,
-    IN_ONE_CELL,
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    Numbers,
-)
+from leastnoise.tables.layout.boundings.base import CHOSEN, Numbers
+from leastnoise.tables.layout.boundings.bounding import Bounding
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.first_cells import IN_EVERY_CELL, IN_ONE_CELL, FirstCells
 from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.statistics.base import (
     A_PERSON,
@@ -39,6 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout.boundings.base import Shifts
     from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
@@ -48,9 +40,9 @@ if TYPE_CHECKING:
 MAX_BITS = 28
 MAX_DIMENSION = 10**7
 
-# Public caps, on the record of every plan. Row sums are at most 2^34 · 2^28 < 2^63, and totals at
-# most 2^34 times the largest integer of one person, which `find_bits` keeps below 2^29: no int64
-# wraps.
+# Public caps, which every plan states. Sums over rows are at most 2^34 · 2^28 < 2^63, and totals at
+# most 2^34 times the largest integer of one person, which `find_bits` keeps below 2^29. So no int64
+# wraps around.
 MAX_ROWS = 2**34
 MAX_UNITS = 2**34
 EXACT_SUMS = 2**53
@@ -58,7 +50,7 @@ INT64_END = 2**63
 ASSUMED = (100, 1_000, 10_000)
 """Sizes of a group for which a plan shows the error of a mean, if the spec gives none."""
 PERSON_COUNTS = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
-"""The components of a part that counts each person once, whatever their rows."""
+"""The components of parts of queries that count each person once, whatever their rows."""
 
 
 class LayoutError(ValueError):
@@ -68,32 +60,33 @@ class LayoutError(ValueError):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Layout(TableShape):
-    """The public shape of a query, or of one of its two parts: its integers and its bounding.
+    """The public shape of a query, or of one of its two parts: its integers and their bounding.
 
     A query that counts both persons and rows has two parts with separate noise, because a person
     adds at most 1 to a cell's `count_units`, and up to `max_rows` to the other numbers.
 
     The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
-    for I·2^(−bits). `uses` has the positions of each statistic's components: for a mean the value
-    and then the count that divides it; for a variance the square between these two. With `by_row`
-    nothing needs bounding, since every row is within `bounding`.
+    for I·2^(−bits). `uses` has, for each statistic, the positions of its components: for a mean the
+    value and then the count that divides it; for a variance the square between these two. With
+    `by_row` nothing needs bounding, since every row is within `bounding`.
 
     With `unlisted` columns the number of groups isn't public. The layout is then the shape of one
     group's row, whatever public keys there are, and the number at `counted` decides whether the
     group is published. With `accurate`, noise is chosen for small errors rather than for publishing
     small groups.
 
-    `margins` lists tables of sums of cells that are published; noise is added to sums of the
-    `measured` components, from which all others follow: see `margins`. With `projected`, all
-    numbers of tables that add up are fitted together, whole and never below 0: see `publish_sums`.
-    With `largest`, noise is chosen to make the largest of the standard deviations small.
+    `margins` lists the published tables of sums of cells, each as a bit mask of the axes. Noise is
+    added to sums of the `measured` components, from which all other sums follow: see
+    `answers.sums.margins`. With `projected`, all numbers of tables that add up are fitted together,
+    whole and never below 0: see `answers.sums.publish_sums`. With `largest`, noise is chosen to
+    make the largest of the standard deviations small.
 
     With `conditions` a unit may be in several cells. Noisy numbers are rounded to a `multiple`, and
     `clamp` raises negative ones to 0: see `results`. `accuracy` is the error that the spec asks
-    for, for means in groups of `assumed` values. `within` has the axes by which rows are grouped
-    if the result has fewer `axes`, or one row for all groups together. By construction a unit is in
-    at most `groups_of_unit` groups; None without such a bound. `periods` are the releases
-    of a series whose running totals are published.
+    for; for means it is about groups of `assumed` values. `within` has the axes by which rows are
+    grouped if the result has fewer `axes`, or one row for all groups together. By construction a
+    unit is in at most `groups_of_unit` groups; None without such a bound. `periods` are the
+    releases of a series whose running totals are published.
     """
 
     statistics: tuple[Statistic, ...]
@@ -117,7 +110,7 @@ class Layout(TableShape):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
         bounding, numbers = self.bounding, self.numbers
@@ -134,27 +127,19 @@ class Layout(TableShape):
 
     @property
     def _all_count(self) -> bool:
-        """True if a unit counts in every group that it can be in by construction."""
-        bounding, known = self.bounding, self.groups_of_unit
-        if known is None or isinstance(bounding, InBall):
-            return False
-        if isinstance(bounding, FewGroups):
-            return known <= bounding.groups
-        most = bounding.most if isinstance(bounding, FirstCells) else bounding.first
-        return most is None or known <= most
+        """True if the bounding never drops a unit from a group, by the columns' construction."""
+        known, most = self.groups_of_unit, self.bounding.most_groups
+        return known is not None and (most is None or known <= most)
 
     @property
     def leaves_out(self) -> bool:
         """True if a unit in too many cells is dropped from some, which biases the numbers."""
-        bounding = self.bounding
-        if self._all_count:
+        most = self.bounding.most_groups
+        if most is None or most == 1 or self._all_count:
             return False
-        if isinstance(bounding, FewGroups):  # the number of groups isn't public
-            return bounding.groups > 1 and bool(self.statistics)
-        most = bounding.most if isinstance(bounding, FirstCells) else None
-        most = bounding.first if isinstance(bounding, InCells) else most
-        cells = math.prod(axis.summed_cells for axis in self.axes)
-        return most is not None and 1 < most < cells
+        if isinstance(self.bounding, FewGroups):  # the number of groups isn't public
+            return bool(self.statistics)
+        return most < math.prod(axis.summed_cells for axis in self.axes)
 
     @property
     def grouped(self) -> tuple[Axis, ...]:
@@ -202,7 +187,7 @@ class Layout(TableShape):
         )
 
     def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
-        """For each statistic: its components, their errors and the rounding of the rows.
+        """For each statistic: its components, their errors, and the rounding of published numbers.
 
         `noise` has the error of each component.
         """
@@ -218,50 +203,38 @@ class Layout(TableShape):
         )
 
     @property
+    def _shifts(self) -> Shifts:
+        """The shifts by one unit: added or removed, or replaced by another."""
+        replaces = self.neighbours == "replace-one"
+        return self.bounding.replaced if replaces else self.bounding
+
+    @property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
         """Sensitivities of the query: every shift by one unit lies in each of these sets.
 
         With `unlisted` groups these are the shifts of one group's row by adding or removing a unit.
         """
-        bounding = self.bounding
-        if self.neighbours == "replace-one" and not isinstance(bounding, FewGroups):
-            return replaced.sensitivities(bounding, self.numbers)
-        return bounding.sensitivities(self.numbers)
+        return self._shifts.sensitivities(self.numbers)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """Bodies that hold every shift by one unit, apart from those that signs give."""
-        bounding = self.bounding
-        if self.neighbours == "replace-one" and not isinstance(bounding, FewGroups):
-            return replaced.bodies(bounding, self.numbers)
-        return bounding.bodies(self.numbers)
+        """Bodies that hold every shift by one unit; `additions` also uses the signs of shifts."""
+        return self._shifts.bodies(self.numbers)
 
     @property
     def additions(self) -> tuple[Counts, ...]:
         """Sets that hold the counts that one unit adds; empty for replace-one neighbours."""
-        bounding = self.bounding
-        if self.neighbours == "replace-one" or not isinstance(bounding, FirstCells | InCells):
-            return ()
-        return bounding.additions(self.numbers)
+        return self._shifts.additions(self.numbers)
 
     @property
     def l1(self) -> Fraction:
         """A bound on the l1 norm of every shift by one unit."""
-        bounding, replaces = self.bounding, self.neighbours == "replace-one"
-        if isinstance(bounding, FewGroups):
-            return bounding.l1(self.numbers) * (2 if replaces else 1)
-        return replaced.l1(bounding, self.numbers) if replaces else bounding.l1(self.numbers)
+        return self._shifts.l1(self.numbers)
 
     @property
     def l2(self) -> Fraction:
         """The radius of the smallest ball that is known to hold every shift by one unit."""
-        if isinstance(self.bounding, FewGroups):
-            squared = self.bounding.squared(self.numbers)
-            return root_above(squared * (2 if self.neighbours == "replace-one" else 1))
-        balls = (
-            sensitivity.radius("l2", dimension=self.dimension) for sensitivity in self.sensitivities
-        )
-        return min(radius for radius in balls if radius is not None)
+        return self._shifts.l2(self.numbers)
 
 
 @final
@@ -278,7 +251,10 @@ class SpecLayout:
     quantiles: tuple[tuple[QuantileLayout, ...], ...]
 
     def at_release(self, number: int, *, first: int) -> SpecLayout:
-        """The layout of one release of a series with running totals, on the tree since `first`."""
+        """The layout of one release of a series with running totals.
+
+        The tree of its noise begins at the release `first`.
+        """
         queries = tuple(
             tuple(
                 tuple(

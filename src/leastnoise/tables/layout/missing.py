@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tuple[str, ...]:
-    """Sentences about each column that a query uses, from public values alone.
+    """Sentences about missing values in each column that a query uses, from the spec alone.
 
     `Bins.dropped` names the values that are in no bin.
     """

@@ -16,9 +16,9 @@ _LARGEST = 1 << 53  # whole numbers up to this limit are exact as floats
 class Periods:
     """The releases that share one tree of noise, and the release that is laid out.
 
-    `branches` are the branches of the tree, or None if the search chooses them. `release` is the
-    number of the release, from 1 on. `first` is the number of the first release of its tree: 1, or
-    the number of the release after a restart.
+    `count` is the number of releases in the series. `branches` are the branches of the tree, or
+    None if the search chooses them. `release` is the number of the release, from 1 on. `first` is
+    the number of the first release of its tree: 1, or the number of the release after a restart.
     """
 
     count: int
@@ -35,10 +35,11 @@ class Periods:
 @final
 @dataclass(frozen=True, kw_only=True)
 class RunningSums:
-    """The sums of one query after a release. Unpublished sums are as secret as the rows.
+    """The sums of one query that the next release of its series needs.
 
-    `noise` holds the partial sums of the open nodes for each cell: see `noise.trees.next_leaf`.
-    `counts` are the published counts of the release, and `totals` the published running totals.
+    `noise` has, for each cell, the partial sums of noise at the tree's open nodes; it is as secret
+    as the rows (see `noise.trees.next_leaf`). `counts` are the published counts of the release, and
+    `totals` the published running totals.
     """
 
     noise: tuple[tuple[int, ...], ...] = field(repr=False)

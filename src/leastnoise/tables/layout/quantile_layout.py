@@ -21,7 +21,7 @@ class QuantileLayout(TableShape):
 
     Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows
     errors in ranks as shares of groups of these `sizes`. If the total of a tree of these counts
-    decides which groups are published, `count` is the layout of its column.
+    decides which groups are published, `count` is the layout of the table's column with that total.
     """
 
     statistics: tuple[Quantile, ...]
@@ -57,7 +57,7 @@ class ListedQuantiles(QuantileLayout):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
 
@@ -65,9 +65,9 @@ class ListedQuantiles(QuantileLayout):
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedQuantiles(QuantileLayout):
-    """The layout of quantiles in groups that nobody listed, of which a unit is in few."""
+    """The layout of quantiles in groups that nobody listed; limits keep a unit in few of them."""
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
         return self.histogram.limits

@@ -84,7 +84,7 @@ class TableShape(ABC):
 
     @property
     def most_rows(self) -> int | None:
-        """The most rows that are published; None if the number of groups isn't public."""
+        """The most rows that are published; None if nothing public limits their number."""
         return min(filter(None, (self.listed_cells, self.top)), default=None)
 
     @property
@@ -95,7 +95,7 @@ class TableShape(ABC):
     @property
     @abstractmethod
     def limits(self) -> str:
-        """The limit of one unit, as the end of a sentence that begins with the unit."""
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
 
     @property
     def leaves_out(self) -> bool:

@@ -51,7 +51,7 @@ def has_one_value(spec: Spec, column: str) -> bool:
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
     """The most groups by these `axes` in which a unit can be by construction; None without a bound.
 
-    These are the groups by the columns that may have several values for a unit.
+    It is the number of groups by those columns in which a unit may have several values.
     """
     several = [axis for axis in axes if not has_one_value(spec, axis.column)]
     if len(several) == len(axes) or any(isinstance(axis, Unlisted) for axis in several):

@@ -1,4 +1,4 @@
-"""The standard noise for a query, with which a plan compares its own."""
+"""Standard noise for a query, with which a plan compares the noise that it chose."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPHERICAL = ("gaussian", "l2")  # in one dimension the "l2" family is Laplace n
 @final
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """Noise for the norms of a query alone: the best spherical, Laplace and Gaussian noise.
+    """Noise that needs only norms of a query: the best spherical, Laplace and Gaussian noise.
 
     `laplace` is for the l1 norm, `gaussian` for the l2 norm; `spherical` is the least noise for the
     l2 norm. A family that isn't applicable is None, such as `gaussian` at δ = 0. In a series each

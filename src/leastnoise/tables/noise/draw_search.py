@@ -39,11 +39,11 @@ Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
 def search_draws(
     layouts: SpecLayout, *, progress: Callable[[str], object] | None = None
 ) -> tuple[list[Found], list[Certificate]]:
-    """The draws of a release with their noise, in the order of their first queries.
+    """Find the draws of a release with their noise, in the order of their first queries.
 
-    With them come the certificates that were proved on the way at a draw's own share of the budget.
-    No query has more noise in a draw with others than it would get alone. Raises Refused if no
-    noise can serve a query.
+    Also returns the certificates that were proved on the way, each at a draw's own share of the
+    budget. No query has more noise in a draw with others than it would get alone. Raises Refused if
+    no noise can serve a query.
     """
     queries, budget, times = (
         shared_draws.list_draw_queries(layouts),
@@ -167,7 +167,7 @@ def _mean_log(variances: Sequence[float]) -> float:
 class _Search:
     """The noise found for draws so far. Draws with the same question are searched once.
 
-    Only the `families` are searched, unless None.
+    If `families` isn't None, only these are searched.
     """
 
     def __init__(self, tell: Callable[[str], object], *, gaussian: bool) -> None:
@@ -229,9 +229,9 @@ def _choose_noise(
 ) -> tuple[Chosen, Sequence[Noise | None]]:
     """The noise of each draw, and its noise before joint scaling; None if it isn't scaled.
 
-    Noise that takes seconds to search is not scaled jointly. It is searched only if it might have
-    less variance than all known offers: spherical noise of more than one parameter, and noise for
-    one number in each of several cells that a unit moves.
+    Noise that takes seconds to search is not scaled jointly: spherical noise with more than one
+    parameter, and noise for one number in each of several cells that a unit moves. It is searched
+    only if it might have less variance than all known offers.
     """
     joint = None
     if len(draws) > 1 and budget.delta:

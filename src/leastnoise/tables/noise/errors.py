@@ -33,7 +33,7 @@ PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 
 
 def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
-    """The error of one coordinate."""
+    """The error of one coordinate of a certificate's noise."""
     halves = [half_width(certificate, probability, coordinate) for probability in PROBABILITIES]
     std = standard_deviation(certificate, coordinate)
     return NoiseError(std=std, half95=halves[0], half975=halves[1], half983=halves[2])
@@ -42,9 +42,10 @@ def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
 def noise_errors(
     certificate: Certificate, layout: Layout, first: int = 0
 ) -> tuple[NoiseError, ...]:
-    """The error of each component of a layout, whose first coordinate is `first`.
+    """The error of each component of a layout, which is the same in every cell.
 
-    It is the same in every cell: a geometry and a body treat the cells of a query alike.
+    `first` is the index of the layout's first coordinate in the draw. A geometry and a body treat
+    the cells of a query alike.
     """
     error_by_std: dict[float, NoiseError] = {}
     errors: list[NoiseError] = []
@@ -75,7 +76,7 @@ def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
 
 
 def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[float]:
-    """The variance of each component of a layout, whose first coordinate is `first`."""
+    """The variance of each component of a layout; `first` is its first coordinate in the draw."""
     coordinates = range(first, first + len(layout.components))
     return [standard_deviation(certificate, coordinate) ** 2 for coordinate in coordinates]
 

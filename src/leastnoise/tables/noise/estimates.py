@@ -3,8 +3,8 @@
 Nothing here is proved: the noise that the search chooses is proved later, and compared with
 separate draws.
 
-notation: D = the number of all coordinates; the noise reaches A above 0 and B below, with moments
-E A^j and E B^j.
+notation: D = the number of all coordinates; F(D, ε) as in `shared_draws`. Noise for counts that a
+unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _Shape = tuple[int, int, float]  # the fields `queries`, `most` and `bound` of `
 
 @cache
 def log_radial(d: int, epsilon: float) -> float:
-    """Estimate ln F(d, ε) for the staircase at its best γ, or for e^(−N) where that is as good."""
+    """Estimate ln F(d, ε) for the staircase of a body at its best γ.
+
+    If ε² is small compared to d, the density e^(−ε·gauge) is as good, and is used instead.
+    """
     if epsilon**2 < _STEPS_MATTER * d:
         return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
     k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
@@ -64,10 +67,10 @@ def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> floa
 
 @cache
 def log_of_counts(queries: int, epsilon: float) -> float:
-    """Estimate ln of the variance of a number with the count staircase, at its best core (§3).
+    """Estimate ln of the variance of a number with the count staircase, at its best core.
 
     A single number gets noise on the whole numbers, which has less variance. For small ε the law
-    depends on ε only by its scale.
+    depends on ε only by its scale. Source: theory/bodies.md §3.
     """
     if queries == 1:
         return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
@@ -102,7 +105,8 @@ def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
 def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
     """ε² times the variance of a number, by shape.
 
-    notation: t = the coordinates above 0 of all D; s = those among the q numbers of this shape.
+    notation: t = the coordinates above 0 of all D; s = those among the q numbers of this shape; b =
+    the bound of the shape.
 
     The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·volumes·E A^(t + 2)·E B^(D − t) over
     Σ_t volumes·E A^t·E B^(D − t), κ(s) = E x² of a point of a cube or a simplex of s numbers.
@@ -132,7 +136,7 @@ def _convolve(factors: Sequence[Floats]) -> Floats:
 
 @lru_cache(maxsize=64)
 def _volumes(queries: int, most: int) -> Floats:
-    """For s = 0 … q, C(q, s) times the volumes of the parts above and below 0."""
+    """For s = 0 … q: C(q, s) times the volume of points with s numbers above 0, others below."""
     power = 2 if most < queries else 1
     return np.array(
         [
@@ -146,8 +150,8 @@ def _volumes(queries: int, most: int) -> Floats:
 def _moments(d: int, epsilon: float) -> Floats:
     """E (Aε/D)^j for j = 0 … D + 2 and each core b: shape (D + 3, cores).
 
-    A − b is exponential with rate ε, or, for an argument `epsilon` > 0, a geometric number of
-    steps.
+    A − b is exponential with rate ε if the argument `epsilon` is 0; otherwise it is a geometric
+    number of steps.
     """
     if not epsilon:
         powers = accumulate(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 _SPHERICAL = {"gaussian", "l2"}
-_MANY = 8  # fewer draws of pure noise gain nothing over the sum of their shares
-_MARGIN = 1e-3  # added to the least share of a draw, whose proof needs more than the float
+_MANY = 8  # fewer draws of noise with δ = 0 gain nothing over the sum of their shares
+_MARGIN = 1e-3  # relative; added to a draw's least share, as a proof needs more than the estimate
 
 Chosen = tuple[Mechanism, ...]
 Offers = tuple[Mechanism, ...]
@@ -40,12 +40,13 @@ Offers = tuple[Mechanism, ...]
 def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] | None:
     """Scale noise down as far as all draws together still meet `budget`.
 
-    Two strategies are tried. The first scales the best scalable offers by a common factor, except
-    for a few draws of pure noise. The second takes Gaussian noise for all draws, with the scales
-    that are best for Σ share·ln(variance). The choice depends on public numbers only.
+    Two strategies are tried. The first scales the best scalable offers by a common factor, unless
+    they are only a few draws, none of them spherical. The second takes Gaussian noise for all
+    draws, with the scales that are best for Σ share·ln(variance). The choice depends on public
+    numbers only.
 
     Returns the scaled mechanisms, and the same mechanisms before scaling. None unless every draw
-    has a smaller mean square error than its best offer.
+    then has a smaller mean square error than with its best offer.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None

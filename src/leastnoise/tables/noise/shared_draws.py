@@ -31,7 +31,7 @@ from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.numerics.searches import raise_shares
-from leastnoise.tables.layout.boundings import FirstCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise.estimates import (
     MOST_ADDED,
@@ -55,7 +55,7 @@ MOST_QUERIES = 8  # queries of one kind: 255 groups to compare
 MOST_EPSILON = 30  # above this ε there is hardly any noise
 MOST_PERSONS = 30  # numbers together; above it spherical noise is nearly as good
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
-_RADIUS_UNITS = 10**6  # units of a radius, which is rounded up
+_RADIUS_UNITS = 10**6  # radii are rounded up to whole multiples of one over this number
 _ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the errors of floats
 
 
@@ -233,7 +233,7 @@ def _best_groups(
 ) -> tuple[list[DrawGroup], float]:
     """The best groups of two or more queries, and their total gain in Σ share·ln(variance).
 
-    Found by dynamic programming over subsets, because the gains of groups are independent.
+    The search is dynamic programming over subsets, because the gains of groups are independent.
     """
     size = len(queries)
     gains = dict[int, tuple[float, DrawGroup]]()
@@ -300,7 +300,7 @@ def _part_of(budget: Budget, part: Fraction) -> Budget | None:
 
 
 def _join_counts(layouts: Sequence[Layout]) -> CountingQueries | None:
-    """The joint counting queries, if a unit adds 0 or 1 to each cell of every layout."""
+    """The joint counting queries; None unless a unit adds 0 or 1 to each cell of every layout."""
     most = 0
     for layout in layouts:
         if not isinstance(layout.bounding, FirstCells):
@@ -347,7 +347,7 @@ def _cost_of_additions(
 def _cost_of_bodies(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The result of `_find_joint` for queries that a unit moves within bodies, at the best p.
+    """The result of `_find_joint` for queries that a unit moves in bodies, at the best p; or None.
 
     With p = ∞ the variance of a number is c_i·F(D, ε). With finite p it is r_i² c_i (D_i + 2)/D_i
     times D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p). r_i^(−p) is proportional to w_i, or
@@ -387,7 +387,7 @@ def _cost_of_bodies(
 
 
 def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
-    """The value of ln E S^(2/p) for each query."""
+    """The value of ln E S^(2/p) for each query, S as in `_cost_of_bodies`."""
     whole = math.lgamma(d / p) - math.lgamma((d + 2) / p)
     parts = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
     return np.array(parts) + whole

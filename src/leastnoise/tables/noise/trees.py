@@ -78,9 +78,9 @@ def find_tree(
 
 
 def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseError:
-    """The error of the numbers of a table, and of each row if the errors of rows differ.
+    """The error of a table's numbers, and of each row if rows have different errors.
 
-    The strategy gives the errors in one of the `groups`, and they are the same in all groups.
+    The strategy gives the errors of one group's rows; all `groups` have the same errors.
     """
     variances = strategy.variance(table)
     halves = strategy.half_widths(table, PROBABILITIES)

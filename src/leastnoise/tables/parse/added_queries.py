@@ -1,4 +1,4 @@
-"""Queries that keys of a spec add: counts of rows and values left out, and found bounds."""
+"""Queries that keys of a spec add: to count rows and values left out, and to find bounds."""
 
 from __future__ import annotations
 

@@ -367,7 +367,7 @@ def _names(spec: Spec) -> Iterator[Problem]:
 
 
 def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
-    """Yield a problem if a query's share of ε or δ can't be a budget's number."""
+    """Yield a problem if a query's share of ε or δ is too small or has too many digits."""
     epsilon = 1 if spec.privacy.epsilon == LEAST else spec.privacy.epsilon
     for name, whole in (("epsilon", epsilon), ("delta", spec.privacy.delta)):
         try:

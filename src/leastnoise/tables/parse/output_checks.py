@@ -1,4 +1,4 @@
-"""Checks of the section [output]: keys that belong to one format, and tables it can't hold."""
+"""Checks of [output]: keys that only another format uses, and tables that a format can't hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_COLUMNS = 2**14  # of a sheet
 
 
 def output_problems(spec: Spec) -> Iterator[Problem]:
-    """Yield the problems of keys that are used with another format."""
+    """Yield the problems of keys that the chosen format needs, or doesn't use."""
     output = spec.output
     if output is None:
         return

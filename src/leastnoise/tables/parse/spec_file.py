@@ -53,13 +53,14 @@ def read(
 
     Args:
         path: The file.
-        assume: The size of groups for the errors of means, instead of that in the spec.
+        assume: The size of groups for the errors of means, instead of the spec's own.
         engine: The engine, instead of the spec's own.
         sql: The only query, for a spec without queries.
 
     Raises:
         SourceError: The file can't be read.
         SpecError: The spec has problems; all are listed.
+        InvalidArgument: `assume` is given, but no error depends on it.
     """
     if not os.path.lexists(path):  # os.path, because Path raises an error for an impossible path
         raise SourceError(f"Expected a spec file, found none at {path}.")

@@ -140,7 +140,7 @@ def _would_move(group_by: object) -> bool:
 
 
 def _in_order(group_by: Mapping[str, Any]) -> list[str]:
-    """The lines of the section, where tables are written as keys with dots."""
+    """The lines of a group_by section in its order; tables are written as keys with dots."""
     lines: list[str] = []
     for name, value in group_by.items():
         if isinstance(value, dict):
@@ -202,7 +202,7 @@ class _KeyPositions:
         self._is_read = False
 
     def line(self, key: str) -> int | None:
-        """The line of `key`, or else of the innermost table around it in the text."""
+        """The line of `key`, or else of the innermost table around it; None for no such line."""
         if not self._is_read:
             self._is_read = True
             self._ends = [match.start() for match in re.finditer("\n", self._text)]

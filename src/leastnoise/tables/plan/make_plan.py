@@ -43,8 +43,8 @@ def plan(
     meet the budget only together. No query has more noise in a shared draw than it would get alone.
     With a budget in ρ each query has Gaussian noise for its part of ρ.
 
-    `progress` receives the stages. Raises Refused if no noise is proved for a query, or, with
-    `check`, if a number may be out of the range of float64.
+    `progress` is called with each stage in words. Raises Refused if no noise is proved for a query,
+    or, with `check`, if a number may be out of the range of float64.
     """
     tell = progress or (lambda _: None)
     if (finder := found_limits.finder_of(layout.spec)) is not None:
@@ -94,7 +94,10 @@ def _plan_found_limit(
 
 
 def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
-    """The layout of the second step of a release that finds a limit; raises Refused."""
+    """The layout of the second step of a release that finds a limit.
+
+    Raises Refused if this limit allows no layout.
+    """
     try:
         return lay_out_spec(found_limits.fix_limit(spec, finder, limit))
     except LayoutError as error:
@@ -105,7 +108,8 @@ def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
 def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
     """The mean over the plan's parts of a part's total noise: Σ of std over its cells, in rows.
 
-    It affects only the quality of the choice, not its privacy. Six digits make it a short text.
+    It affects only the quality of the choice, not its privacy. It is rounded to six digits, so that
+    the certificate stays short.
     """
     parts = [
         part

@@ -62,7 +62,8 @@ class Plan(Framed, Shown):
     """The plan of a whole release before it happens; everything in it is public.
 
     As a frame it has one row for each expected error, which is the same in every cell of a query.
-    For running sums it is the root mean square and the largest half-width. The columns are:
+    If cells have different errors, as running sums have, the row has the root mean square of their
+    standard deviations and the largest half-width. The columns are:
 
     - `query`, `statistic`, `rows` (the size of a group that a mean's error is for), `cells`,
       `noise`;
@@ -190,7 +191,7 @@ class Plan(Framed, Shown):
 
     @property
     def sections(self) -> dict[str, list[TablePart]]:
-        """The parts by section of the record, in the order of the record."""
+        """The parts by their sections of plan.json, in the order of plan.json."""
         return {
             section: [part for part in self.parts if part.section == section]
             for section in SECTIONS
@@ -243,7 +244,7 @@ class Plan(Framed, Shown):
     def by_query(self) -> tuple[QueryPlan, ...]:
         """The parts grouped by table, in the order of the spec.
 
-        For tables of sums, the cells come first.
+        If a query also has tables of sums, the table of its cells comes first.
         """
         return tuple(
             QueryPlan(name=name, parts=tuple(part for part in self.parts if part.name == name))

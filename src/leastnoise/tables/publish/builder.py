@@ -138,7 +138,7 @@ class ReleaseBuilder:
     """A release of tables about people, built by one call per statistic; begin with `release`.
 
     Builders are immutable: each call returns a new one. Statistics `by` the same columns form one
-    table, named "all", "by_region" or "by_region_sex", with one draw of noise.
+    table, named "all", "by_region" or "by_region_sex". By default all tables have equal shares.
 
     Facts about a column are public and need to be given only once:
 

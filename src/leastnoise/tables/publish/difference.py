@@ -36,7 +36,7 @@ CONVOLVED, UNION = 0.95, 0.9
 """Confidence of an interval: from the convolved laws of noise, or from a union bound."""
 
 _NoisyStatistic = tuple["NoisyPart", "Statistic", "Ingredients", list[int]]
-"""A part of a query, a statistic of it, the statistic's ingredients, and their coordinates."""
+"""A part of a query, a statistic of it, and its ingredients with their coordinates in the draw."""
 
 
 @final

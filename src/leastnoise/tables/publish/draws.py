@@ -61,7 +61,11 @@ class Draws:
         return by_query
 
     def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:
-        """The table of each part, by the part's label. All rows are read in one scan."""
+        """The table of each part, by the part's label.
+
+        The source is opened once for all layouts of listed cells, and once more for each layout of
+        unlisted groups.
+        """
         layouts = [layout for answer in answered for layout in answer.reads.cells]
         vectors = iter(self.rows.vectors(layouts))
         drawn: dict[str, Table] = {}
@@ -84,9 +88,8 @@ def draw_tables(
 ) -> tuple[Plan, dict[str, Table]]:
     """Draw the tables of a release.
 
-    Return the plan, with any limit and bounds found, and the tables.
-
-    `memory` holds the sums of a series with running totals, and receives the new sums.
+    Returns the plan, with any limit and bounds that were found, and the tables by query. `memory`
+    has the sums of a series with running totals, and receives the new sums.
     """
     rows = ExactTotals.of(source, spec_layout.spec, tell=tell)
     if (finder := found_limits.finder_of(spec_layout.spec)) is not None:

@@ -149,9 +149,9 @@ def _create_beside(path: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path, name: str) -> None:
-    """Remove leftovers of killed releases from `parent`.
+    """Remove the temporary directories that killed releases left in `parent`.
 
-    `name` is a glob pattern of directories.
+    `name` is a regular expression for the names of the directories that they would have published.
     """
     spill.sweep(parent, re.compile(rf"\.{name}\.\d+-\d+\.partial"))
 

@@ -1,6 +1,6 @@
-"""Prepare a release before it reads rows: rehearse all steps, then charge the ledger.
+"""Prepare a release before it reads rows: rehearse all steps, and charge the ledger.
 
-This module also charges the ledger, and keeps the state of a series.
+`Standing` is the state of a series in its ledger.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _make_longest(table: Table, parts: Sequence[TableShape]) -> Table:
 
 
 def _long_float(bits: int) -> float:
-    """A float from 64 random bits, with two bits changed so that it is negative and finite."""
+    """The float of these 64 bits, two of which are changed so that it is negative and finite."""
     return struct.unpack("<d", (bits & ~(1 << 62) | 1 << 63).to_bytes(8, "little"))[0]
 
 
@@ -197,8 +197,8 @@ def _long_float(bits: int) -> float:
 class Standing:
     """The state of a series in its ledger: how many of its `releases` are published.
 
-    `report` names the column that assigns rows to releases. `begun` is the ledger's record of the
-    series; None before the first release.
+    `report` is the rule that assigns rows to releases (`Spec.report_rule`). `begun` is the ledger's
+    record of the series; None before the first release.
     """
 
     series: LedgerSeries
@@ -282,7 +282,7 @@ class Standing:
             ) from None
 
     def _check_same_rows(self, begun: ChargedSeries) -> None:
-        """Raise CertificateRejected if rows could fall in other releases than charged."""
+        """Raise CertificateRejected if rows could count in other releases than were charged."""
         if begun.releases != self.releases:
             why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
             raise CertificateRejected(why)
@@ -343,7 +343,7 @@ def charge(
     tell: Callable[[str], object],
     label: str,
 ) -> int | None:
-    """Charge the ledger, if the spec has one; return the number of its entry."""
+    """Charge the ledger, and return the number of its new entry; None for a spec without one."""
     account = spec.privacy.ledger
     if account is None:
         return None

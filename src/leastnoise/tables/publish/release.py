@@ -1,4 +1,4 @@
-"""A release: from a spec to published tables, in one direction."""
+"""`Release`: read a spec, plan its noise, read the rows, and publish the tables."""
 
 from __future__ import annotations
 
@@ -163,6 +163,7 @@ class Release:
         Raises:
             SourceError: The file can't be read.
             SpecError: The spec is invalid; lists every problem.
+            InvalidArgument: `assume` is out of range, or no error depends on it.
         """
         path = _validate.path(path, name="path")
         if assume is not None:
@@ -265,7 +266,7 @@ class Release:
         return self._planned
 
     def _scale(self, factor: float) -> Self:
-        """The same release at `factor` times its ε."""
+        """The same release with its ε multiplied by `factor`."""
         from leastnoise.tables.plan.least_epsilon import scale_epsilon
 
         release = object.__new__(type(self))
@@ -326,10 +327,10 @@ class Release:
     ) -> ReleasedTables:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
-        Every call draws fresh noise: it is another release and spends the whole budget again. If
-        the spec has a ledger, it is charged before a row is read, and the charge stays even if the
-        release then fails. The first release of a series is charged for all its releases; each
-        release has a directory of its own in the output.
+        Without a series, every call is another release: it draws fresh noise and spends the whole
+        budget again. If the spec has a ledger, it is charged before a row is read, and the charge
+        stays even if the release then fails. The first release of a series is charged for all its
+        releases; each release has a directory of its own in the output.
 
         Args:
             progress: Called with each stage in words, never with a number of rows.
@@ -343,6 +344,7 @@ class Release:
         Raises:
             SourceError: The source can't be read.
             SpecError: The source doesn't fit the spec.
+            InvalidArgument: `sign` is given without an output, or `label` without a ledger.
             InvalidInput: The output exists or can't be written.
             Refused: No noise can serve a query, the ledger doesn't admit the charge, or all
                 releases of the series were published.
@@ -416,7 +418,7 @@ class Release:
         return draft.publish(step, rows)
 
     def restart(self, *, label: str | None = None) -> int:
-        """Begin a new tree in a series with running totals whose state file is lost.
+        """Begin a new tree of noise in a series with running totals whose state file is lost.
 
         It costs no ε: no row is counted in two releases. Running totals begin anew.
 

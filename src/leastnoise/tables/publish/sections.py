@@ -1,4 +1,4 @@
-"""Sections of a spec that arguments in Python stand for."""
+"""Build sections of a spec from the arguments of Python functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _groups_of_column(column: Mapping[str, Any]) -> Any:
 
 
 def path_section(path: object) -> object:
-    """The section for a path. Returns a section unchanged."""
+    """The section that contains a path; any other value, such as a section, stays unchanged."""
     return {"path": str(path)} if isinstance(path, str | Path) else path
 
 

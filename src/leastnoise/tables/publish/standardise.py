@@ -35,7 +35,7 @@ _LARGEST = 10**15  # more than any population, and far from an overflow
 def standardise_rates(
     directory: str | Path, *, query: str, weights: Mapping[str, Sequence[Any]]
 ) -> Table:
-    """Weight the ratios of a release by a standard population: one rate for each other group.
+    """Weight the ratios of a release by a standard population, and sum them over its bands.
 
     The release is verified first. The rates are post-processing and cost no budget. Each interval
     holds the rate without noise with 95 % or more, whatever the law of the noise. With many bands
@@ -181,7 +181,7 @@ def _read_weights(given: Mapping[str, Any], layout: Layout) -> tuple[int, Floats
 
 
 def _as_table(layout: Layout, axis: int, rates: FourColumns) -> Table:
-    """The keys of the other groups, and their rates."""
+    """The table of rates, with the keys of all axes except the weighted `axis`."""
     names, keys = key_names(layout), key_columns(layout)
     inner = 1
     for later in layout.axes[axis + 1 :]:

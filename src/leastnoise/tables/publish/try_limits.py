@@ -266,7 +266,8 @@ def _root_mean_square(values: NDArray[np.float64]) -> float:
 def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
     """Yield the errors by statistic, in the order of the values, with the smallest ones marked.
 
-    An error that is nearly the smallest of its statistic is marked, too. None is if all are alike.
+    An error that is nearly the smallest of its statistic is marked, too. If all errors of a
+    statistic are alike, no error is marked.
     """
     by_statistic: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:

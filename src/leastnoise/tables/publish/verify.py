@@ -112,8 +112,8 @@ def verify_directory(
 
     Raises:
         SourceError: The directory can't be read.
-        CertificateRejected: The release is false or damaged; names the reason. Also for a ledger
-            that `check_ledger` rejects.
+        CertificateRejected: The release is false or damaged; names the reason.
+        LedgerRejected: The ledger was edited, or the release is not in it.
     """
     folder = _validate.path(path, name="path")
     public = None if key is None else seal.public_key(_validate.path(key, name="key"))
@@ -177,7 +177,7 @@ def _check_found_bounds(plan: Plan, folder: Path, kind: str) -> None:
 
 
 def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
-    """Reject a seal whose ledger entry or release number contradicts the spec."""
+    """Raise CertificateRejected if the seal contradicts the spec on ledger or series."""
     release_number = sealed.release_number
     if (spec.privacy.ledger is None) != (sealed.entry is None):
         raise CertificateRejected(f"Either {seal.RECORD} or the spec names a ledger, but not both.")
@@ -199,7 +199,11 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
 def _find_account(
     spec: Spec, certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path
 ) -> Account:
-    """The account that was charged; raises CertificateRejected if there was no charge."""
+    """The account that the ledger charged for the release.
+
+    Raises LedgerRejected for an edited ledger or one without the release. Raises
+    CertificateRejected if the release states no charge, or the account isn't as the spec states.
+    """
     if sealed.entry is None:
         raise CertificateRejected("The release states that no ledger was charged for it.")
     position = None

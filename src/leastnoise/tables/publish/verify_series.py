@@ -36,7 +36,7 @@ def numbered_folders(path: Path) -> list[Path]:
 def verify_series(
     path: str | Path, *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> list[VerifiedRelease]:
-    """Verify every release in the output folder of a series, and that they fit each other.
+    """Verify every release in the output folder of a series, and check that releases fit together.
 
     All releases have the same certificate and plan. Each running total is exactly the previous
     total plus the count, and each release has the digest of the previous one. A release may be
@@ -70,7 +70,7 @@ def _list_folders(path: str | Path) -> list[Path]:
 def verify_folders(
     folders: Sequence[Path], *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> list[VerifiedRelease]:
-    """Verify the releases in these folders, in order; see `verify_series`."""
+    """Verify the releases in these folders, in order; raises the errors of `verify_series`."""
     releases: list[VerifiedRelease] = []
     for folder in folders:
         try:

@@ -130,7 +130,7 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
 
 
 def _digits_after_point(stds: Sequence[Any]) -> int | None:
-    """The number of decimals that two digits of the smallest of these deviations need."""
+    """The number of decimals that show two digits of the smallest deviation; None without any."""
     known = [std for std in stds if std is not None and math.isfinite(std) and std > 0]
     if not known:
         return None
@@ -166,7 +166,7 @@ def _make_cover(plan: Plan) -> Cover:
 
 
 def _explain_columns(plan: Plan) -> list[str]:
-    """Sentences with the names of statistics, as plan.json and programs know them."""
+    """Sentences that explain column names of statistics, as in plan.json, by their labels."""
     pairs = {
         asked.label: in_words(asked, plan.spec)
         for query in plan.by_query

@@ -32,8 +32,11 @@ FIRST_KEY = len(_START)
 _STATISTIC, _VALUE = "STATISTIC", "OBS_VALUE"
 _STATUS = ("OBS_STATUS", "CONF_STATUS")
 _CODES = {SHOWN: ("E", "F"), PRIMARY: ("Q", "A"), SECONDARY: ("Q", "D")}
-"""Codes of SDMX: an estimated value, free for publication; a value that is missing because it is
-suppressed, for a small count, or as secondary confidentiality."""
+"""The SDMX codes of status and confidentiality, by suppression mark.
+
+A shown value is an estimate, free for publication. A suppressed value is missing, because its count
+is small, or to protect such a value (secondary confidentiality).
+"""
 _ATTRIBUTES = {
     "_std": "STD_DEV",
     "_low": "INTERVAL_LOW",
@@ -85,7 +88,7 @@ def list_lines(
 
 
 def is_header(names: Sequence[str], parts: Sequence[TableShape]) -> bool:
-    """True for the header of observations, unless the table has a key of that name."""
+    """True for the header of observations, unless the table has a key column of the first name."""
     return tuple(names[:FIRST_KEY]) == _START and _START[0] not in key_names(parts[0])
 
 

@@ -271,7 +271,7 @@ def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
 def _whole(
     rounding: Callable[[Floats], Floats], values: Floats, multiple: int
 ) -> NDArray[np.int64]:
-    """Multiples as ints, clipped to the range in which every reader of JSON holds them exactly.
+    """Round values to multiples, clipped to the ints that every reader of JSON holds exactly.
 
     A true count is at most 2^34 (see `layout`), so clipping never excludes it from an interval.
     """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 WORKBOOK = "tables.xlsx"
 _MOST_ROWS = 2**20  # rows of a sheet
 _HEAD = 5
-"""Rows above the data: the table's name, its description, a note, labels, names of columns."""
+"""The number of rows above the data: table name, description, note, labels, column names."""
 _LONGEST_CELL, _LONGEST_NAME = 32_767, 31  # characters of a cell, and of a sheet's name
 _SHOWN = 10**15  # spreadsheets show 15 digits
 _WIDEST = 40

@@ -53,7 +53,7 @@ def integer_names(layout: Layout) -> list[str]:
 def scatter(
     rows: list[tuple[Any, ...]], layout: Layout, positions: Sequence[int]
 ) -> NDArray[np.int64]:
-    """The vector of all cells, from rows (cell, totals…) of which `positions` are used.
+    """The vector of all cells, from rows (cell, totals…); `positions` selects among the totals.
 
     A cell without a row is 0.
     """
@@ -64,7 +64,7 @@ def scatter(
 
 
 def unlisted_keys(layout: Layout) -> list[str]:
-    """The names in `rows_in_cells` of the unlisted key columns."""
+    """The names of the columns with unlisted keys in the frame of `rows_in_cells`."""
     return [f"by{index}" for index, axis in enumerate(layout.grouped) if isinstance(axis, Unlisted)]
 
 
@@ -72,7 +72,7 @@ def copy_columns(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[
     """Copy the columns that these layouts read, so that they can be read several times.
 
     Integers of values are computed once, here, and copied in place of the values. Returns the
-    column name of each summand; empty if the engine needs no copy.
+    column name of each summand; empty if the engine makes no copy.
     """
     summands = dict.fromkeys(component for layout in layouts for component in summands_of(layout))
     names = {
@@ -122,7 +122,7 @@ def units_with_more_rows(
 
 
 def rows_in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """One row per row that is in no public cell, with its unit if rows have units.
+    """The rows that count and are in no public cell, each with its unit if rows have units.
 
     All other rows are in exactly one cell, since keys are distinct and bins disjoint.
     """
@@ -153,7 +153,7 @@ def rows_in_cells(
     *,
     ready: Mapping[Summand, str] | None = None,
 ) -> nw.LazyFrame[Any]:
-    """One row per row in a public cell: its unit, its cell, and its scaled values.
+    """The rows that count and are in a public cell, each as its unit, its cell and scaled values.
 
     The values x0, x1, … are the integers of those `summands` that depend on the row. Some may be
     `ready` in a column of the frame: see `copy_columns`. Unlisted keys have columns of their own,
@@ -222,7 +222,7 @@ def _select_grouping(
 def keep_publishable(
     engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """The entries whose keys may all be published.
+    """The rows of `entries` whose unlisted keys may all be published.
 
     Each distinct key is tested once, because the test takes longer than grouping by the key.
     """
@@ -238,10 +238,7 @@ def keep_publishable(
 
 
 def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
-    """The integer of a row for components that depend on a column.
-
-    For values, the unscaled value.
-    """
+    """The integer that a row adds for a component of a column; for values, not yet scaled."""
     component = summand.component
     if component.of_values:
         return _value(engine, spec, component)
@@ -262,7 +259,7 @@ def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
 
 
 def _is_counted(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """True for a row that has a value; for kind "outside", a value beyond the bounds."""
+    """True for a row that has a value; for kind "outside", only if it is beyond the bounds."""
     has_value = engine.has_value(component.column)
     if component.paired:
         has_value &= engine.has_value(component.paired)
@@ -289,8 +286,8 @@ def _fixed_point(
 
     A square is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, computed from the unrounded y, so that it is rounded
     no more than a value. x is first clamped to its bounds, and all integers are at most 2^bits in
-    size. If x is NULL (a value that is left out), both integers are 0, except for a component that
-    is `filled`.
+    size. If x is NULL (a value that is left out), its integer is 0, unless the component is
+    `filled`.
 
     The formula uses one float64 constant and few operations, which IEEE 754 rounds alike
     everywhere. For a value, each operation is monotone in x. So if both bounds, and the filled-in

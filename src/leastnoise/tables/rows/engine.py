@@ -1,4 +1,4 @@
-"""The operations that rows need of an engine; the expressions are narwhals', for any engine."""
+"""The operations by which an engine sums rows; expressions of narwhals suit every engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Engine(ABC):
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
     ) -> None:
-        """Take a frame with the `columns` and the `computed` ones, named by their positions."""
+        """Take a frame of casts of `columns` and of `computed` columns, named as in `column`."""
         self._frame = frame
         self._types = {**columns, **computed.types}
         self._positions = {name: position for position, name in enumerate(self._types)}
@@ -82,7 +82,7 @@ class Engine(ABC):
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """A context: on leaving it, tables that were materialised within it are dropped."""
+        """A context at whose end the tables that were materialised in it are dropped."""
         yield
 
     @property
@@ -96,7 +96,7 @@ class Engine(ABC):
 
     @abstractmethod
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
-        """Replace the engine's frame by a copy of `frame`, unless it can be read twice anyway."""
+        """Replace the engine's frame by a copy of `frame`, if the engine can keep such a copy."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

@@ -13,7 +13,7 @@ import narwhals as nw
 from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings import FewGroups, integer_limits
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.cells import (
     CELL,
@@ -80,10 +80,10 @@ def _totals(
 def _limit_rows_per_group(
     layout: Layout, limits: FewGroups, entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """The entries, with the rows of a person in a group limited."""
+    """The entries, with a person's integers in each group shrunk to the limit on rows."""
     names, numbers = integer_names(layout), layout.numbers
     counted = [name for position, name in enumerate(names) if position not in numbers.units]
-    most, _ = integer_limits(limits, bits=layout.bits)
+    most, _ = limits.integer_limits(bits=layout.bits)
     if len(counted) == 1:  # a single integer is simply clipped
         return entries.with_columns(nw.col(counted[0]).clip(-most, most).cast(nw.Int64))
     return shrink_rows(entries, counted, most) if counted else entries
@@ -92,7 +92,7 @@ def _limit_rows_per_group(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExactTotals:
-    """The exact totals that the draws of noise hide. `tell` is called with each reading's name."""
+    """The exact totals that noise hides. `tell` gets a message before each reading of the rows."""
 
     rows: Source
     spec: Spec
@@ -110,7 +110,7 @@ class ExactTotals:
         return vector
 
     def vectors(self, layouts: Sequence[Layout]) -> list[NDArray[np.int64]]:
-        """The exact integers of several queries, all from one scan of the rows."""
+        """The exact integers of several queries; all read the source in one opening."""
         if not layouts:
             return []
         names = dict.fromkeys(layout.name for layout in layouts)

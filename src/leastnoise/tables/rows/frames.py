@@ -111,7 +111,7 @@ class _Streamed:
 
 @final
 class _Polars:
-    """A lazy frame, which runs when its stream is first requested, and is then kept."""
+    """A lazy Polars frame, which is computed when its stream is first requested, and then kept."""
 
     def __init__(self, frame: nw.LazyFrame[Any]) -> None:
         self._frame = frame
@@ -300,7 +300,7 @@ def _kinds_of(connection: duckdb.DuckDBPyConnection, frame: object) -> list[str 
 
 
 def _unreadable_column(kind: str) -> StoredColumn:
-    """A column of a type that DuckDB can't read, named as in the schema, which holds no values."""
+    """A column that DuckDB can't read; `kind` is its type's name in the schema, without values."""
     why = (
         f"holds {kind[:40]}, which can't be read. Make it numbers, texts, bools or dates: for texts"
     )

@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 LEFT_OUT = {(OVER_LIMITS,), (IN_NO_GROUP,)}
-"""The components of layouts for which this module counts the only number."""
+"""The components of the layouts whose single number this module counts."""
 
 
 def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
-    """Count persons, or rows if a row is a unit; a vector of one integer, before noise."""
+    """Count the persons (or rows that are units) over a limit or in no group, before noise.
+
+    The result is a vector of one integer.
+    """
     no_group = layout.components == (IN_NO_GROUP,)
     count = rows_in_no_cell if no_group else _over_limits
     units = count(engine, spec, layout)
@@ -65,11 +68,12 @@ def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[
 
 
 def count_cut_off(engine: Engine, spec: Spec, finder: Finder, layout: Layout | None) -> list[int]:
-    """For each candidate c, Σ_u max(0, min(n_u, c_m) − c), where c_m is the largest candidate.
+    """The rows or groups that each candidate for a limit cuts off, in all units together.
 
-    n_u is the number of rows, or of groups, of unit u: in the query of `layout`, or without
-    `layout` in the data. Bounding n_u by c_m changes all sums by the same number, and keeps them
-    within 64 bits.
+    For a candidate c it is Σ_u max(0, min(n_u, c_m) − c), where c_m is the largest candidate. n_u
+    is the number of rows, or of groups, of unit u: in the query of `layout`, or without `layout` in
+    the data. Bounding n_u by c_m changes all sums by the same number, and keeps them within 64
+    bits.
     """
     largest = finder.finds.candidates[-1]
     units = _count_rows(engine, spec) if layout is None else _count_in_query(engine, spec, layout)

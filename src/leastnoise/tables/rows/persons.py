@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Any, Self, final
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.layout.boundings import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.rows.cells import CELL, UNIT, Summand, scatter, summands_of
 from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.rows.row_sums import BELOW_ONE, row_sums
@@ -46,7 +48,10 @@ _SHRINK, _LARGEST = "shrink", "largest"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A layout in a batch of persons, with the names of its integers before and after bounding."""
+    """A layout of a batch whose rows are summed by person.
+
+    `sums` are the names of its integers before bounding, `names` after it.
+    """
 
     layout: Layout
     sums: tuple[str, ...]
@@ -54,7 +59,7 @@ class Part:
 
     @classmethod
     def of(cls, layout: Layout, summands: Sequence[Summand], index: int) -> Self:
-        """The layout's part at this `index`, with the sums over rows that it needs."""
+        """The part for `layout`, at this `index` in its batch; its sums are of `summands`."""
         sums = tuple(f"i{summands.index(summand)}" for summand in summands_of(layout))
         return cls(layout=layout, sums=sums, index=index)
 
@@ -87,7 +92,7 @@ class Part:
     @property
     def limits(self) -> tuple[int, int]:
         """The largest integer of a coordinate, and the largest size of a person's integers."""
-        return integer_limits(self.shrinking, bits=self.layout.bits)
+        return self.shrinking.integer_limits(bits=self.layout.bits)
 
     @property
     def shrinks_in_cells(self) -> bool:
@@ -112,9 +117,9 @@ class Part:
 
     @property
     def cell_limit(self) -> tuple[str, int | None]:
-        """The integer that must be positive for a cell to count, and the most cells of a person.
+        """The name of the integer that is positive in cells that count, and a person's most cells.
 
-        An empty name if every cell counts; None if the number of cells is not limited.
+        The name is "" if every cell counts, the number None if the number of cells isn't limited.
         """
         bounding = self.layout.bounding
         if isinstance(bounding, FirstCells):
@@ -133,9 +138,10 @@ def person_vectors(
     bounded: nw.LazyFrame[Any] | None,
     salt: str,
 ) -> list[NDArray[np.int64]]:
-    """The vectors of persons, with each person within the limits of each part.
+    """The vector of each part: sums over persons, each of whom is bounded to the part's limits.
 
-    With `bounded`, a table of persons, the rows of all other persons are summed without bounding.
+    If `bounded` isn't None, it is a table of the persons who may exceed a limit; the rows of all
+    others are summed without bounding.
     """
     of_persons = rows if bounded is None else rows.join(bounded, on=UNIT, how="semi")
     sums = [] if bounded is None else [f"i{index}" for index in range(len(summands))]
@@ -198,7 +204,8 @@ def _unbounded_vectors(
 ) -> list[NDArray[np.int64]]:
     """The vector of each part, summed over the `rows` that are not in the `entries`.
 
-    The entries are sums of some of the rows, so the vector is an exact difference.
+    It is an exact difference: the sum of all rows, minus the sum of the entries, which are sums of
+    some of the rows.
     """
     names = [f"i{index}" for index in range(len(summands))]
     sums = rows.group_by(CELL).agg(*row_sums(summands)).select(CELL, *names)
@@ -260,9 +267,9 @@ def _bounded_totals(
     If a cell's last number L counts rows without a value, the size of the cell is max|I| of the
     other numbers plus L. That is the gauge of its body, and no more than the sum over its rows,
     since each row adds to only one of the two. One factor shrinks both, and so their sum. At last L
-    is converted to units of 1/w (`choices`) as ⌊L·w⌋. That is L·w unless L was shrunk, because w is
-    a multiple of 2^−8, and 2^8 divides a row's integer. L·w is an exact float, below 2^29
-    (`find_bits`).
+    is converted to units of 1/w (`layout.choices`) as ⌊L·w⌋. That is L·w unless L was shrunk,
+    because w is a multiple of 2^−8, and 2^8 divides a row's integer. L·w is an exact float, below
+    2^29 (`find_bits`).
     """
     too_large = [
         _Limit(
@@ -295,7 +302,7 @@ def _bounded_totals(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Limit:
-    """A limit of a part: the total `size` of a person's cells is at most `most`."""
+    """A limit of a part: a person's size, from the `size` of each cell, is at most `most`."""
 
     part: Part
     size: nw.Expr
@@ -309,9 +316,9 @@ def _shrink_persons(
     *,
     by: Callable[[nw.Expr], nw.Expr],
 ) -> nw.LazyFrame[Any]:
-    """The entries, with all integers of a part shrunk by one factor if a person exceeds its limit.
+    """The entries; if a person exceeds a part's limit, one factor shrinks all their integers in it.
 
-    `by` combines the sizes of a person's cells, such as into their sum.
+    `by` combines the sizes of a person's cells into the person's size, such as their sum.
     """
     sizes = {limit.part.column_name(_LARGEST): limit.size for limit in limits}
     persons = (
@@ -345,10 +352,7 @@ def _factor_above(most: int, size: nw.Expr, *, squares: bool = False) -> nw.Expr
 
 
 def shrink_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """Rows in which no integer in `names` exceeds `most`.
-
-    One factor shrinks all integers of a row.
-    """
+    """Shrink the integers `names` of each row by one factor, so that none exceeds `most`."""
     marked = entries.with_columns(_largest_in_cell(names, counts_missing=False).alias(_LARGEST))
     marked = marked.with_columns(_factor_above(most, nw.col(_LARGEST)).alias(_SHRINK))
     return marked.with_columns(*(_shrink(name, _SHRINK) for name in names))
@@ -365,9 +369,10 @@ def _size(part: Part) -> nw.Expr:
 
 
 def _largest_in_cell(names: Sequence[str], *, counts_missing: bool) -> nw.Expr:
-    """The largest |I| of a cell; with `counts_missing`, the last integer is added instead.
+    """The largest |I| of a cell; with `counts_missing`, of all but the last, plus the last.
 
-    No row adds to both the last integer and others, so the sum is at most that over all rows.
+    Since a row adds either to the last integer or to the others, the size of a cell is at most the
+    sum of its rows' sizes.
     """
     values = [nw.col(name).abs() for name in names]
     last = values.pop() if counts_missing else None

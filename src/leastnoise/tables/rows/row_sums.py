@@ -1,4 +1,4 @@
-"""Sum the integers of rows: over a cell, over a unit, or over a cell with weights for units."""
+"""Sum the integers of rows: over a cell, over a unit, or over a cell with rows weighted by unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PART = 2**14  # a row's integer is summed in two parts: a multiple of 2^14 and 
 def sums_of_rows(
     engine: Engine, summands: Sequence[Summand], rows: nw.LazyFrame[Any], keys: list[str]
 ) -> nw.LazyFrame[Any]:
-    """The `keys` of each cell and its sums, if a row is a unit; correct for any number of rows.
+    """A frame of each cell's `keys` and sums, if a row is a unit; right for any number of rows.
 
     If an engine's sum of int64 could wrap around, each integer of a value is summed in two parts,
     high and low, neither of which can.
@@ -50,7 +50,7 @@ def read_totals(
 ) -> list[tuple[Any, ...]]:
     """The keys of each cell and its totals, from `sums_of_rows` with this number of `keys`.
 
-    Totals saturate at the range of int64, so that one row never moves them by more than before.
+    Totals are clipped to the range of int64; clipping never enlarges the change by one row.
     """
     parts: list[list[tuple[int, int]]] = [[] for _ in summands]
     for position, name in enumerate(sums.collect_schema().names()[keys:], keys):
@@ -71,7 +71,7 @@ def read_totals(
 
 
 def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
-    """The sums over rows, correct for fewer than 2^34 rows with integers of at most 2^28 in size.
+    """Expressions for sums of fewer than 2^34 rows with integers of at most 2^28 in size.
 
     Beyond that cap, which every plan states, int64 could wrap around.
     """

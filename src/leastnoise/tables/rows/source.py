@@ -226,7 +226,10 @@ def open_engine(
 def find_rows(
     data: Data, folder: Path, frame: Frame | SparkRows | None = None
 ) -> Input | SparkRows:
-    """The rows of a spec's `data`, relative to `folder`; raises SourceError if they don't exist."""
+    """The rows of a spec's `data`, relative to `folder`.
+
+    Raises SourceError if they don't exist, SpecError if the engine doesn't read such a frame.
+    """
     named, table, engine = data.source, data.table, data.engine
     if named == IN_MEMORY:
         if frame is None:
@@ -304,7 +307,7 @@ def _find_misfits(
     columns: Mapping[str, ColumnType],
     present: Mapping[str, StoredColumn],
 ) -> Iterator[Problem]:
-    """The problems that the checks of a spec find if it declares the types of the source."""
+    """The problems that the spec's checks would find if it declared the types of the source."""
     if not spec.privacy.by_row:
         name = spec.privacy.unit
         # As a declared text, 0.0 and -0.0 would be two persons. A declared int is checked by casts.

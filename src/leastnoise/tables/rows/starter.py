@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.values.casts import StoredColumn
 
 OUTPUT = "out"
-"""The directory to which its release is written, relative to the spec."""
+"""The directory to which a release of the first spec is written, relative to the spec."""
 
 # Each TODO below is for the user, who finds it in an editor; it marks no unfinished work here.
 _HEAD = """\
@@ -94,10 +94,10 @@ format = "csv"            # or "parquet", "json"
 
 
 def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
-    """TOML for a source that a spec in the current folder would call `names`.
+    """The TOML of a first spec for the source `names`, which are relative to the current folder.
 
-    The text names the source as a spec in `folder` has to. Raises InvalidInput for impossible
-    names, SourceError if the source can't be read.
+    In the TOML they are relative to `folder`. Raises InvalidInput for impossible names, SourceError
+    if the source can't be read.
     """
     for name in names:
         if why := why_no_source(name):  # omits the name, which may hold a password
@@ -139,7 +139,7 @@ def _one_or_all(names: Sequence[str]) -> Any:
 
 
 def guess_delimiter(data: Data, columns: Collection[str]) -> Delimiter | None:
-    """The sign that seems to separate the names in a CSV's header; None if there is no doubt."""
+    """The sign that seems to separate the names in a CSV's header, if not the default; or None."""
     if len(columns) > 1 or not any(map(is_csv, data.sources)):
         return None
     return next(

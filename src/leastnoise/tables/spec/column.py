@@ -46,7 +46,7 @@ _LARGEST = Fraction(2) ** 1000
 
 @final
 class Grid(Section):
-    """Numbers from `from` to `to`, both included: by `step`, or `number` of them.
+    """Numbers from `from` to `to`, both included: either a `step` apart, or `number` in all.
 
     On a logarithmic scale each number is the previous one times a constant factor, rounded to six
     digits.
@@ -95,7 +95,7 @@ class Grid(Section):
         return tuple(self.first + width * Fraction(index, last) for index in range(last + 1))
 
     def _factor(self, part: Fraction) -> Fraction:
-        """from·(to/from)^part, rounded to six digits in balls, alike on every machine."""
+        """The number from·(to/from)^part, rounded in balls to six digits, alike on all machines."""
         with precision(AMPLE_BITS):
             exactly = ball(self.first) * (ball(self.last / self.first).log() * ball(part)).exp()
             digits = (exactly.log() / arb(10).log()).mid().floor().unique_fmpz()
@@ -109,7 +109,7 @@ class Grid(Section):
 
 
 def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """The candidates; raises ValueError unless they increase, even as float64."""
+    """The candidates; raises ValueError for too few or too many, or if floats don't increase."""
     if not 2 <= len(values) <= MOST_CANDIDATES:
         raise ValueError(f"Expected 2 to {MOST_CANDIDATES:,} candidates, got {len(values):,}.")
     if max(map(abs, values)) >= _LARGEST:
@@ -124,7 +124,7 @@ def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
 
 
 def _tag_of_candidates(value: object) -> str:
-    """A pydantic tag that no key of a spec can have."""
+    """The pydantic tag of candidates: a grid, or a list."""
     return "grid[]" if isinstance(value, dict | Grid) else "list[]"
 
 
@@ -164,7 +164,7 @@ class FindBounds(Section):
 
     An additional query finds them, with `share` of the whole budget. Reading a spec adds that
     query, names it in `query`, and drops `share`, `levels` and `candidates` here. A bound that is
-    publicly known (`low` or `high`) isn't searched. `found` is the result of a release.
+    publicly known (`low` or `high`) isn't searched. `found` are the bounds that a release found.
     """
 
     find: _True = key("the flag that lets the release find the bounds", "bounds = { find = true }")
@@ -197,7 +197,7 @@ class FindBounds(Section):
 
 
 def _tag(value: object) -> str:
-    """A pydantic tag that no key of a spec can have."""
+    """The pydantic tag of bounds: a pair, or a table that finds them."""
     return "find[]" if isinstance(value, dict | FindBounds) else "pair[]"
 
 
@@ -215,7 +215,7 @@ class Column(Section):
     A number replaces them. "none" promises that no value is missing; a missing value then counts as
     the middle of `bounds`. Histograms drop missing values, unless a number replaces them. A query
     that names only the column groups by its public `keys`, or by the bands between its `edges`.
-    Quantiles are chosen among the `candidates`. `label` is its name in plans and pages.
+    Quantiles are chosen among the `candidates`. `label` is the column's name in plans and pages.
     """
 
     forms: ClassVar[dict[str, str]] = {
@@ -285,13 +285,13 @@ class Column(Section):
 
     @property
     def limits(self) -> tuple[Fraction, Fraction] | None:
-        """The bounds that clamp values; before bounds are found, the widest possible."""
+        """The bounds that clamp values, or None; before they are found, the widest possible."""
         found_bounds = None if self.finds is None else self.finds.found
         return self.widest if found_bounds is None else found_bounds
 
     @property
     def widest(self) -> tuple[Fraction, Fraction] | None:
-        """The bounds that are known before rows are read; None without any."""
+        """The given bounds, or the widest that a release may find; None without any."""
         if not isinstance(self.bounds, FindBounds):
             return self.bounds
         search, values = self.bounds, self.ends

@@ -48,7 +48,8 @@ class FindLimit(Section):
     """A limit that a release finds: the public candidate with the least total error.
 
     The total error is the noise of the release with that limit, plus the rows or groups that the
-    limit cuts off. `share` of the whole budget finds it. `found` is the result of a release.
+    limit cuts off. Finding it spends `share` of the whole budget. `found` is the limit that a
+    release found.
     """
 
     find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key(
@@ -67,12 +68,12 @@ class FindLimit(Section):
 
     @property
     def limit(self) -> int:
-        """The limit that was found, or the largest candidate before."""
+        """The limit that a release found; before that, the largest candidate."""
         return self.candidates[-1] if self.found is None else self.found
 
 
 def _tag(value: object) -> str:
-    """A pydantic tag that no key of a spec can have."""
+    """The pydantic tag of a limit: a number, or a table that finds it."""
     return "find[]" if isinstance(value, dict | FindLimit) else "value[]"
 
 
@@ -109,9 +110,9 @@ class Limits:
 class Contribution(Section):
     """The limits on the contribution of one person; every given limit applies.
 
-    They limit a person's rows, the person's groups in one query, and the person's rows in each
-    group; or the l1 or l2 norm of the person's additions to a query. `max_rows`, and `max_groups`
-    of a query, can be found by the release.
+    The first three limit a person's rows, the person's groups in one query, and the person's rows
+    in each group. `l1` and `l2` limit the norm of the person's additions to a query's numbers.
+    `max_rows`, and `max_groups` of a query, can be found by the release.
     """
 
     forms: ClassVar[dict[str, str]] = {"max_rows": _FORMS, "max_groups": _FORMS}

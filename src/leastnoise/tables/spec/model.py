@@ -60,11 +60,11 @@ _UNIT_OF_SERIES = re.compile(r" in (?:one release|at most [\d,]+ releases?)$")
 class Data(Section):
     """The source of the rows: files, or a `table` of a database or of Spark's catalog.
 
-    Nothing is sniffed. CSV requires `types`. By default a CSV is UTF-8, its fields are separated by
-    commas (in a .tsv by tabs), its decimal mark is a point, and its first line has the column
-    names; `encoding`, `delimiter`, `decimal` and `header` change that. Texts that aren't in the
-    encoding are missing. A workbook is read like a CSV, from the sheet that `table` names. Files of
-    SPSS, Stata and SAS have types and value labels of their own.
+    No type or format is guessed from the rows. CSV requires `types`. By default a CSV is UTF-8, its
+    fields are separated by commas (in a .tsv by tabs), its decimal mark is a point, and its first
+    line has the column names; `encoding`, `delimiter`, `decimal` and `header` change that. A text
+    that is invalid in the encoding is missing. A workbook is read like a CSV, from the sheet that
+    `table` names. Files of SPSS, Stata and SAS have types and value labels of their own.
 
     `engine` names the reader: "duckdb" (the default), "spark" for the session of this process, or
     the address of a Spark Connect server, such as "sc://localhost:15002".
@@ -107,7 +107,7 @@ class Data(Section):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The texts of the source; () without a source."""
+        """The files, patterns, folders or database of the source; () without a source."""
         return (self.source,) if isinstance(self.source, str) else self.source or ()
 
     @property
@@ -185,7 +185,7 @@ class Privacy(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The section with the ε that follows from ρ and δ; ε = 1 if none follows."""
+        """Add the ε that follows from ρ and δ if only ρ is given; ε = 1 if none follows."""
         if "rho" not in value or "epsilon" in value:
             return value
         try:
@@ -208,8 +208,8 @@ class Privacy(Section):
     def unit_label(self) -> str:
         """The name of the unit in plans and ledgers.
 
-        A column called row isn't "row", which stands for rows. A column that is called like the
-        unit of a series isn't that unit either.
+        The label "row" alone means that each row is a unit. So a column with that name is labelled
+        `column "row"`, and likewise a column whose name reads like the unit of a series.
         """
         named_alike = _UNIT_OF_SERIES.search(self.unit) is not None
         return f'column "{self.unit}"' if named_alike or self._is_column_row else self.unit
@@ -220,7 +220,7 @@ class Privacy(Section):
 
     @property
     def person(self) -> str:
-        """The name of the unit for readers."""
+        """The name of the unit in sentences: `unit_name`, or else its label."""
         return self.unit_label if self.unit_name is None else self.unit_name
 
 
@@ -345,7 +345,7 @@ class Output(Section):
 
     @property
     def kind(self) -> str:
-        """The suffix of the files of tables."""
+        """The suffix of the tables' files, such as "csv"."""
         return "csv" if self.format == "sdmx-csv" else self.format
 
 
@@ -427,7 +427,10 @@ class Spec(Section):
 
     @property
     def report_rule(self) -> str:
-        """The rule that assigns rows to releases: the report column and its derivation, or ""."""
+        """The rule that assigns rows to releases, "" without one.
+
+        It is the report column, and the expressions from which that column may be derived.
+        """
         column = None if self.series is None else self.series.report
         if column is None or column not in self.derive:
             return column or ""
@@ -457,7 +460,8 @@ class Spec(Section):
     def limits(self, query: Query) -> Limits:
         """The limits that the spec gives for one person in `query`.
 
-        A limit of the query replaces the common one of the same name; the others hold, too.
+        A limit of the query replaces the common limit of the same name. Other common limits still
+        hold.
         """
         common = {} if self.contribution is None else self.contribution.limits.given
         of_query = {} if query.contribution is None else query.contribution.limits.given
@@ -471,7 +475,10 @@ class Spec(Section):
         return tuple(text for text in conditions if text is not None)
 
     def groupings(self, query: Query) -> dict[str, Grouping]:
-        """The grouping of each column; empty keys if the column's section lacks them."""
+        """The keys or bands of each column by which `query` groups.
+
+        They are () if the query only names the column, and the column's section gives none.
+        """
         if isinstance(query.group_by, dict):
             return {
                 name: groups.keys if isinstance(groups, Hierarchy) else groups
@@ -488,5 +495,5 @@ class Spec(Section):
         return any(isinstance(keys, PrivateKeys) for keys in self.groupings(query).values())
 
     def share(self, query: Query) -> Fraction:
-        """The part of the budget that `query` spends, by importance: w / Σw, exactly."""
+        """The part of the budget that `query` spends: its share of the sum of all importances."""
         return query.importance / sum(other.importance for other in self.query)

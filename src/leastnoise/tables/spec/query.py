@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Key
 
 SQL = "sql"
-"""The key of a query in SQL, which other keys replace when the spec is read."""
+"""The key of a query that is written in SQL; other keys replace it when the spec is read."""
 FLIP, TREE = "permute-and-flip", "tree"
 QuantilesBy = Literal["permute-and-flip", "tree"]
 """The mechanism for quantiles."""
@@ -53,7 +53,7 @@ Preference = Literal["groups", "accuracy"]
 class Histogram(Section):
     """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
 
-    The first edge may be −∞ and the last one ∞; these two edges never equal a value. With
+    The first edge may be −∞ and the last one ∞; infinite values are missing nevertheless. With
     `cumulative` the running sums of the bins are published, too.
     """
 
@@ -80,12 +80,12 @@ class Bands(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The table as it is: tables without other known keys are read as bands."""
+        """Require `edges`. A table without `keys` and without `levels` is read as bands."""
         return require_key(value, "edges", forms=_FORMS)
 
 
 def _grouping(value: object) -> str:
-    """A pydantic tag that no key of a spec can have."""
+    """The pydantic tag of the form in which groups are written; no key of a spec ends with []."""
     if isinstance(value, Hierarchy) or (isinstance(value, dict) and "levels" in value):
         return "levels[]"
     if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
@@ -94,7 +94,7 @@ def _grouping(value: object) -> str:
 
 
 def _group_by(value: object) -> str:
-    """A pydantic tag that no key of a spec can have."""
+    """The pydantic tag of `group_by`: a list of names, or groups by column."""
     return "names[]" if isinstance(value, list | tuple) else "groups[]"
 
 
@@ -109,7 +109,7 @@ def _require_private(value: object) -> object:
 
 @final
 class PrivateKeys(Section):
-    """Unlisted groups: their keys are data, and are published if the noise allows.
+    """Groups whose keys nobody lists: each key in the data, if its noisy count is large enough.
 
     A text of more than `longest` bytes in UTF-8 is no key: its row counts as a row without a key.
     """
@@ -144,9 +144,10 @@ MOVED = (
 
 
 def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
-    """The index of the first row that contradicts the parent of a value; None without conflict.
+    """The index of the first row that gives a value another parent than before; None without one.
 
-    `levels` are columns of equal length, the nearest level first.
+    `levels` are columns of equal length, the nearest level first. A value's parent is the value in
+    the next column.
     """
     rows: list[int] = []
     for values, above in pairwise(levels):
@@ -169,7 +170,7 @@ class LevelsFile(Section):
 
 
 Grouping = Keys | Bands | PrivateKeys
-"""The groups of a column: keys, even if they have levels, bands, or private keys."""
+"""The groups of a column: keys (also if they have levels), bands, or private keys."""
 _Given = Annotated[
     Annotated[Keys, Tag("keys[]")]
     | Annotated[Hierarchy, Tag("levels[]")]
@@ -226,7 +227,7 @@ class Assumed(Section):
 
 @final
 class Query(Section):
-    """One query: a table, from one draw of noise with a share of the budget given by `importance`.
+    """One query: a table, whose noise has a share of the budget in proportion to `importance`.
 
     `conditions` have names; each is a predicate on every column that it lists. `round` publishes
     whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up accept these

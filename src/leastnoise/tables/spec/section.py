@@ -24,9 +24,11 @@ from leastnoise import _validate
 
 UNREAD: Any = object()
 """Placeholder for a value that can't be read, so that the rest of the spec can be checked."""
-# at most: problems reported for one key, and problems with a hint, which takes time
+# the most problems that are reported for one key, and that get a hint, which takes time to find
 _MOST_PROBLEMS = 100
-_OUR_ERROR = "told"  # the last `within` parts of its location are inside the unread value
+# An error with our message. Its `within` counts the last parts of its location that lie inside the
+# value that couldn't be read.
+_OUR_ERROR = "told"
 _ENTRIES = ("types", "group_by", "derive", "conditions")  # keys whose single entries may be unread
 _EXPECTED = {
     "string_type": "Expected a text in quotes",
@@ -44,13 +46,13 @@ _EXPECTED = {
     "missing": "Missing",
     "extra_forbidden": "Unknown key",
 }
-"""leastnoise's message for each of pydantic's error types; {fields} are pydantic's."""
+"""leastnoise's message for each of pydantic's error types; pydantic gives the values in {}."""
 _OTHER_NAMES = {
     "bigint": "int", "boolean": "bool", "decimal": "float", "double": "float", "integer": "int",
     "number": "float", "numeric": "float", "real": "float", "str": "text", "string": "text",
     "varchar": "text",
 }  # fmt: skip
-"""The type of a column for names that other programs use."""
+"""The type of a column that is meant by each of the names that other programs use."""
 _WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 
@@ -60,7 +62,10 @@ def key(meaning: str, example: str, **options: Any) -> Any:
 
 
 def entry(written: Any) -> WrapValidator:
-    """Mark the entries of a table, which have the type `written`; unread ones become None."""
+    """A validator for the entries of a table: an entry that couldn't be read becomes None.
+
+    `written` is the type of an entry in the JSON Schema.
+    """
     return WrapValidator(_none_if_unread, json_schema_input_type=written)
 
 
@@ -114,12 +119,12 @@ class Section(BaseModel):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The section as it is written, with the keys that follow from others."""
+        """The keys of the section as written; a subclass may add keys that follow from these."""
         return value
 
     @property
     def implied(self) -> frozenset[str]:
-        """The names of keys that follow from others, so that they aren't written."""
+        """The names of keys that follow from others, and so are left out when a spec is written."""
         return frozenset()
 
     @classmethod

@@ -71,7 +71,7 @@ def needs_types(name: str) -> bool:
 
 
 def is_spark(engine: str | None) -> bool:
-    """True if the engine is a Spark session."""
+    """True if this name of an engine means Spark."""
     return engine is not None and (engine == SPARK or engine.startswith(CONNECT))
 
 
@@ -99,7 +99,7 @@ def why_no_source(name: str) -> str | None:
 
 
 def _why_secret(address: str) -> str | None:
-    """The reason why an address can't be published, as specs are; None if it can."""
+    """The reason why an address can't stand in a spec, which is published; None if it can."""
     if _SECRET.search(unquote(address)):
         return (
             "Leave passwords and tokens out, because a spec is published. PostgreSQL reads the "
@@ -109,7 +109,7 @@ def _why_secret(address: str) -> str | None:
 
 
 def why_no_table(names: Sequence[str], table: str | None) -> str | None:
-    """The problem of `table` with such a source; None if there is no problem."""
+    """The reason why `table` can't be read from the sources `names`; None if it can."""
     database = any(map(is_database, names))
     if database and len(names) > 1:
         return "Expected either a single database or files of rows."
@@ -130,9 +130,10 @@ _KEYS = ("encoding", "delimiter", "decimal", "header")
 @final
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """The separators of a CSV's fields and decimals, ASCII in each encoding.
+    """The format of a CSV: its encoding, separator of fields, decimal mark and column names.
 
-    `names` are the column names of a file without a header line.
+    Separator and mark are ASCII, so that they are the same bytes in each encoding. `names` are the
+    column names of a file without a header line, and () for a file with one.
     """
 
     encoding: Encoding = UTF_8
@@ -141,7 +142,7 @@ class Dialect:
     names: tuple[str, ...] = ()
 
     def of_file(self, name: str) -> Self:
-        """This dialect; if no delimiter is set, with the default for a file of this name."""
+        """The dialect for a file of this name, which decides the delimiter if none is set."""
         return replace(self, delimiter=self.delimiter or ("\t" if is_tsv(name) else ","))
 
     @property
@@ -153,7 +154,7 @@ class Dialect:
 def _read_header(value: object) -> object:
     """Accept a list for a tuple; raise ValueError for a bool, which other CSV readers accept."""
     if isinstance(value, bool):
-        raise ValueError(  # noqa: TRY004  # which pydantic tells with its key
+        raise ValueError(  # noqa: TRY004  # pydantic reports a ValueError with its key
             "Expected the names of all columns in order, for a CSV without a header line. Write it "
             'like header = ["person", "visits"], or leave it out.'
         )
@@ -195,7 +196,7 @@ def dialect_of(section: Data | Join) -> Dialect:
 
 
 def csv_keys(section: Data | Join) -> dict[str, Any]:
-    """The CSV keys that a section gives."""
+    """The keys about a CSV's format that a section gives, with their values."""
     given = {name: getattr(section, name) for name in _KEYS}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -205,11 +206,12 @@ ON_SPARK = "Spark sources can't have joins. Join the frames in Spark, and use th
 
 @final
 class Join(Section):
-    """A table of which one row is joined to each row with the same value of the column `on`.
+    """A table whose rows are joined to the source's rows by equal values of the column `on`.
 
-    If `on` is the unit's column, the table's rows are part of the persons' data, which the
-    guarantee covers. Otherwise the table has to be `public`. Its columns are missing for a row
-    whose value occurs in no row of the table, or in several.
+    At most one row is joined to each row of the source. If a value of `on` occurs in no row of the
+    table, or in several, the table's columns are missing. If `on` is the unit's column, the table's
+    rows are part of the persons' data, which the guarantee covers. Otherwise the table has to be
+    `public`.
     """
 
     forms: ClassVar[dict[str, str]] = {
@@ -237,7 +239,7 @@ class Join(Section):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The texts of the source."""
+        """The files, patterns, folders or database of the joined table."""
         return (self.source,) if isinstance(self.source, str) else self.source or ()
 
     def in_words(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The types of values in a spec, each strict and exact by itself; pydantic reads them."""
+"""The types of single values in a spec, which pydantic reads strictly and exactly."""
 
 from __future__ import annotations
 
@@ -29,15 +29,21 @@ Epsilon = Fraction | Literal["least"]
 SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]
-"""A number that replaces missing values, "skip" to leave them out, "none" if none is missing."""
+"""A number that replaces missing values, "skip" to leave them out, or "none".
+
+"none" promises that no value is missing.
+"""
 LARGEST_SPEC = 10**7  # bytes of a spec, or of a file of keys, which already take seconds to read
 MAX_TEXT = 2**12
-"""Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
+"""The most bytes of a text; a longer one counts as missing.
+
+The limit bounds memory, since the engine holds 2,048 rows of a column at a time.
+"""
 UNSEEN = (
     r"[\x{0}-\x{1F}\x{7F}-\x{9F}\x{AD}\x{61C}\x{200B}\x{200E}\x{200F}\x{2028}-\x{202E}"
     r"\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
 )
-"""Characters that no unlisted key may have: control characters, line ends, marks of direction.
+"""Characters that no unlisted key may have: controls, line ends, marks of writing direction.
 
 They are listed by code point, since engines know different versions of Unicode.
 """
@@ -60,7 +66,7 @@ def _number(value: Any) -> Fraction:
 
 
 def read_epsilon(value: Any) -> Epsilon:
-    """ε, or LEAST; raises ValueError."""
+    """ε as an exact number, or LEAST; raises ValueError."""
     if isinstance(value, str) and value == LEAST:
         return LEAST
     # Check ε and δ each with a valid partner, so that both can be reported at once.
@@ -68,12 +74,12 @@ def read_epsilon(value: Any) -> Epsilon:
 
 
 def read_delta(value: Any) -> Fraction:
-    """Read δ; raises ValueError."""
+    """δ as an exact number; raises ValueError."""
     return Budget(epsilon=1, delta=value).delta
 
 
 def read_rho(value: Any) -> Fraction:
-    """Read ρ; raises ValueError."""
+    """ρ as an exact number; raises ValueError."""
     rho = exact(value, name="rho")
     if not 0 < rho <= MAX_RHO:
         raise ValueError(f"Expected 0 < rho <= {MAX_RHO:,}, got {decimal_text(rho)}.")
@@ -110,7 +116,7 @@ def _edge(value: object) -> Edge:
 
 def _key(value: object) -> Key:
     if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()  # dates have no own type: their text is the key
+        return value.isoformat()  # keys have no type for dates: the text is the key
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, str) and (value.isascii() or not SURROGATE.search(value)):
@@ -147,7 +153,7 @@ def _share(value: object) -> Fraction:
 
 
 def _check_edges(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Edges that increase; raises ValueError."""
+    """The edges; raises ValueError unless there are two or more, and they increase."""
     if len(edges) < 2:
         raise ValueError("Expected two or more edges.")
     for left, right in pairwise(edges):
@@ -167,7 +173,7 @@ def _check_some(keys: tuple[Key, ...]) -> tuple[Key, ...]:
 
 
 def _check_distinct(keys: tuple[Key, ...]) -> tuple[Key, ...]:
-    """Public keys, each given once; raises ValueError."""
+    """The public keys; raises ValueError if any of them is given twice."""
     # Compare types, too, since True == 1 in Python.
     counts = Counter((type(value), value) for value in keys)
     if twice := [(value, times) for (_, value), times in counts.items() if times > 1]:
@@ -195,7 +201,7 @@ Sources = Annotated[
 ]
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
 PublicCount = Annotated[int, Field(ge=1, le=2**34)]
-"""A number of rows; no count of a group is larger."""
+"""A public number of rows or units, at most 2^34, which is the most that a release accepts."""
 Margins = Annotated[
     Annotated[bool, Tag("value[]")]
     | Annotated[tuple[Texts, ...], BeforeValidator(as_tuple), Tag("list[]")],

@@ -3,8 +3,8 @@
 Each statistic is a class, listed in `registry`. It defines its spelling and the types of its
 column; the numbers that are summed for it, and so the effect of one unit (`Component`); its value
 and interval from the noisy numbers; the errors that a plan shows; and the checks of `verify`. Other
-modules name a class only if they treat that statistic like no other (a sum about the middle of its
-bounds, a quantile that is chosen).
+modules name a class only if they treat that statistic unlike all others, such as a quantile, which
+is chosen and gets no noise.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ CLOSE = 1e-6
 ROUNDING = 4e-15
 """Relative rounding error of a value that was computed in a few steps."""
 NEAR = 1e-4
-"""Relative distance to a bound within which a clamped value doesn't determine its ingredients.
+"""Relative distance to a bound within which a published value may have been clamped.
 
-It is also the change of n by which an interval is checked: a relative error of 1e-9 in n is 1e-5 of
-that change.
+`verify` doesn't compute the noisy numbers back from such a value. It also changes n by this factor
+to see how an interval depends on n, which it knows up to a relative error of about 1e-9.
 """
 
 ANY_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "text", "bool"})
 SUMMED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "bool"})
-"""A bool adds 0 or 1 to a sum."""
+"""The types of columns that can be summed; a bool adds 0 or 1."""
 RANKED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float"})
 ColumnIs = Literal["absent", "optional", "required"]
 """The use of a column in the spelling of a statistic."""
@@ -55,23 +55,26 @@ FourColumns = tuple[Floats, Floats, Floats, Floats]
 """Values, and their `_std`, `_low` and `_high`, each with one number per cell."""
 Ends = Floats | float
 Published = Mapping[tuple["Component", ...], Sequence[Floats]]
-"""The values that the same query published, `in_common_unit`, by their components."""
+"""The values that a query published, by their components.
+
+Their unit is `Statistic.in_common_unit`; each array has one number per cell.
+"""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """A scalar per row: 1 for counts, u = (x − centre)/radius for values, 2u² − 1 for squares.
+    """A number that each row adds to a sum: 1 for counts, u = (x − centre)/radius for values.
 
     All are in [−1, 1], except "without", which is 1/radius for a row without a value of the column:
-    see `layout.choices`. A "square" is 2u² − 1 because it fills [−1, 1] as u does; noise for u²,
-    which fills only [0, 1], would also hide moves below 0 that no row makes.
+    see `layout.choices`. A "square" is 2u² − 1, which fills [−1, 1] as u does; noise for u², which
+    fills only [0, 1], would also hide moves below 0 that no row makes.
 
     - "count": 1, or with a `column` 1 if the row has a value of it.
     - "value", "square": 0 if the value is missing and left out; never above "count" in size.
     - "units": 1 if the unit has a row.
     - "outside": 1 if the row has a value outside the column's bounds.
-    - "over": 1 if the unit is over a limit. "rest": 1 if it has a row in no group.
+    - "over": 1 if the unit is over a limit. "rest": 1 if the unit has a row in no group.
 
     A `filled` value counts as 0 if it is missing, before centring. A component with a `paired`
     column is also 0 in rows without a value of that column: see `Ratio`. `lowers` is true if it may
@@ -95,7 +98,7 @@ class Component:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The columns that a row must have values of; otherwise it adds nothing."""
+        """The columns of which a row must have a value; a row without one adds nothing."""
         return frozenset({self.column, self.paired} - {""})
 
 
@@ -110,7 +113,7 @@ IN_NO_GROUP = Component(kind="rest")
 @final
 @dataclass(frozen=True, kw_only=True)
 class RowErrors:
-    """The standard deviation for each row of a table, and the half-width that holds 95 %."""
+    """Errors that differ by row of a table: each row's standard deviation and 95 % half-width."""
 
     std: tuple[float, ...]
     half95: tuple[float, ...]
@@ -134,8 +137,8 @@ class NoiseError:
     drawn: tuple[Certificate, int] | None = None
     """The noise of the whole draw, and this coordinate's index; None if no exact law is known."""
     beside_count: tuple[float, ...] = ()
-    """For a number that is divided by a count: half-widths that hold 95 % of its error minus a
-    times the count's error, for each a of `fieller.UP_TO_1`; given if `drawn` is None."""
+    """For a number that is divided by a count: for each a of `fieller.UP_TO_1`, the half-width that
+    holds 95 % of X − a·Y, for its error X and the count's error Y. Given if `drawn` is None."""
     rows: RowErrors | None = None
 
     @property
@@ -155,8 +158,8 @@ class Ingredients:
     """The components of a statistic in a query, in order, with the error of each.
 
     Counts are published as multiples of `multiple`, or unrounded if it is 0. With `clamp` negative
-    results are published as 0, if the statistic can't be negative. `projected` values add up, and
-    differ from the noisy numbers that the intervals are about.
+    results are published as 0, if the statistic can't be negative. If `projected` is true, values
+    were changed so that tables add up; their intervals stay around the noisy numbers.
     """
 
     components: tuple[Component, ...]
@@ -178,7 +181,7 @@ class Ingredients:
 
 @dataclass(frozen=True, kw_only=True)
 class AnyStatistic(ABC):
-    """A statistic of each cell: of its rows, or of the values of columns in them."""
+    """A statistic that each cell has: of the cell's rows, or of columns' values in these rows."""
 
     kind: ClassVar[str]
     """The spelling of the statistic without its columns, such as "mean"."""
@@ -240,9 +243,10 @@ class Statistic(AnyStatistic):
 
     @abstractmethod
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
-        """The statistic's four columns from the noisy numbers of each component, all of shape (n,).
+        """The statistic's four columns, from the noisy sums of each component.
 
-        `_low` and `_high` hold the value without noise with probability 95 %.
+        Each of the `numbers` has shape (n,) for n cells, as the columns have. The value without
+        noise is between `_low` and `_high` with probability 95 %.
         """
 
     @abstractmethod
@@ -269,19 +273,19 @@ class Statistic(AnyStatistic):
         return False
 
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The values in a unit in which all statistics of the same components are equal."""
+        """The values in a unit in which statistics of the same components agree, as var and std."""
         del ingredients
         return value
 
     @abstractmethod
     def stated_std(self, ingredients: Ingredients) -> Ends | None:
-        """The `_std`, one number or one per cell, if it follows from the noise; None if not."""
+        """The `_std`, one number or one per cell; None if it depends on the noisy numbers."""
 
     @abstractmethod
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """The suffix of a number that contradicts other numbers or the noise; None if none does.
+        """The suffix of a column that contradicts other columns or the noise; None if none does.
 
         `columns` are its four columns as published. `published` has the other statistics of the
         query.
@@ -300,7 +304,7 @@ class OneColumn(AnyStatistic):
     of_values: ClassVar[bool]
     """True if it uses the column's values, which must be numbers with public bounds."""
     ranked: ClassVar[bool] = False
-    """True if it is one of the column's public candidates; values must be numbers."""
+    """True if its value is one of the column's public candidates; the column has numbers."""
 
     @property
     def label(self) -> str:
@@ -332,9 +336,9 @@ def centred_value(spec: Spec, column: str) -> Component:
 
 
 def count_of(spec: Spec, column: str) -> Component:
-    """The count of rows, or of rows with a value of the `column` if others are left out.
+    """The component that counts rows, or only rows with a value of `column` if others are left out.
 
-    If no row can be left out, all rows are counted, so that statistics share the count.
+    If no row can be left out, it counts all rows, so that several statistics share the count.
     """
     if may_be_left_out(spec, column):
         return Component(kind="count", column=column)
@@ -364,7 +368,7 @@ def require_size(rows: int | None) -> int:
 def round_to_multiple(
     rounding: Callable[[Floats], Floats], values: Floats, multiple: int
 ) -> Floats:
-    """For each value, the multiple that `rounding` of value/multiple to a whole number gives."""
+    """Round each value to a multiple of `multiple`; `rounding` rounds to whole numbers."""
     return multiple * rounding(values / multiple)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MEDIAN = Fraction(1, 2)
 ROWS_95 = "_rows_95"
-"""Suffix of the column with the largest error of a quantile in rows, with 95 %."""
+"""Suffix of the column with a bound on a quantile's error in ranks, which holds with 95 %."""
 
 
 @final
@@ -27,8 +27,9 @@ ROWS_95 = "_rows_95"
 class Quantile(OneColumn):
     """The `level`-quantile of a column, chosen among its candidates; no noise is added to it.
 
-    Further columns state its uncertainty. `with_ends`, they are two candidates between which it
-    lies; otherwise, a number of ranks. See `answers.quantiles.layout`.
+    Further columns state its uncertainty. If `with_ends` is true, they are two candidates between
+    which the quantile of the rows lies; otherwise, an error in ranks of rows. See
+    `answers.quantiles.layout`.
     """
 
     level: Fraction = MEDIAN
@@ -57,7 +58,7 @@ class Quantile(OneColumn):
 
     @property
     def candidate_suffixes(self) -> tuple[str, ...]:
-        """The suffixes of its columns that hold candidates, or values between two candidates."""
+        """The suffixes of the columns whose values are candidates, or lie between candidates."""
         return ("", "_low", "_high") if self.with_ends else ("",)
 
     @property

@@ -113,9 +113,10 @@ class Quotient(Statistic):
     def accept(
         self, ingredients: Ingredients, numbers: Sequence[Floats], *, probability: float
     ) -> tuple[Floats, Floats] | None:
-        """The ends of intervals that hold the value with this `probability`, without the box.
+        """The ends of intervals that hold the value with this `probability`, by tests alone.
 
-        They are the whole range where n <= 0 or tests reject all quotients. None without tests.
+        The interval is the whole range where n <= 0 or tests reject all quotients. Without tests
+        the result is None, even though `values` then has an interval from a box.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         tests = find_tests(ingredients.noise, most=largest, probability=probability)
@@ -166,7 +167,7 @@ class Quotient(Statistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The bound; it is reached if every row adds the largest value to S."""
+        """An upper bound on `_std`, reached if every row adds the largest value to S."""
         scaled = self.scale_of(ingredients)
         n, size = require_size(rows), self._denominator(ingredients, rows)
         deviation = math.hypot(stds[0], min(n / size, scaled.most) * stds[1]) / size
@@ -174,7 +175,7 @@ class Quotient(Statistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """Half of the width for the worst S.
+        """Half of the interval's width for the worst S.
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
         the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
@@ -214,7 +215,7 @@ class Quotient(Statistic):
 
     @final
     def stated_std(self, ingredients: Ingredients) -> None:
-        """None, since it depends on the draw."""
+        """None, since `_std` depends on the noisy numbers."""
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
@@ -226,7 +227,7 @@ class Quotient(Statistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check all ranges, then `_std` against n, then the interval against value and `_std`."""
+        """Find a wrong column: check all ranges, `_std` against n, then the interval's ends."""
         value, std, low, high = columns
         middle, scale, smallest, largest = self.scale_of(ingredients)
         least, most = middle + scale * smallest, middle + scale * largest
@@ -297,9 +298,9 @@ class Quotient(Statistic):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mean(ColumnStatistic, Quotient):
-    """`mean(column)`: the sum of values about the middle of the bounds, divided by their count.
+    """`mean(column)`: the middle of the bounds, plus the sum of values about it over their count.
 
-    It is within the bounds.
+    The mean is clamped to the bounds.
     """
 
     kind: ClassVar[str] = "mean"
@@ -309,7 +310,7 @@ class Mean(ColumnStatistic, Quotient):
     column_types = SUMMED_COLUMN
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The value, and the count that divides it."""
+        """The components of the value, and of the count that divides its sum."""
         del by_row
         return centred_value(spec, self.column), count_of(spec, self.column)
 
@@ -321,12 +322,13 @@ class Mean(ColumnStatistic, Quotient):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Ratio(Quotient):
-    """`ratio(sum(a), sum(b))`, or over `count(b)` or `count`, both from one draw.
+    """`ratio(sum(a), sum(b))`, or over `count(b)` or `count`, with both parts from one draw.
 
     Both parts use only rows with a value of a and of b: a row that counts in only one part would
-    bias the ratio. `count` counts all rows. A ratio over a count lies between 0 and the bounds of
-    a. A ratio of two sums is unbounded, and if the interval of n reaches 0, so is the ratio's
-    interval.
+    bias the ratio. Only over `count`, which counts all rows, every row counts. A ratio over a count
+    is at most the largest absolute value that the bounds of a allow, and at least 0 unless a may be
+    negative. A ratio of two sums is unbounded, and if the interval of n reaches 0, so is the
+    ratio's interval.
     """
 
     above: Sum
@@ -336,7 +338,7 @@ class Ratio(Quotient):
 
     @property
     def label(self) -> str:
-        """Both parts, such as ratio_sum_a_by_count."""
+        """The label, from the labels of both parts, such as ratio_sum_a_by_count."""
         return f"{self.kind}_{self.above.label}_by_{self.below.label}"
 
     @property
@@ -377,7 +379,7 @@ class Ratio(Quotient):
         return self._paired(above, needed), self._paired(below, needed)
 
     def needed(self, spec: Spec) -> list[str]:
-        """The columns that a row must have a value of, in alphabetical order."""
+        """The columns of which a row must have a value to count, in alphabetical order."""
         columns = {self.above.column, self.below.column} if self.below.column else set[str]()
         return sorted(column for column in columns if may_be_left_out(spec, column))
 
@@ -388,7 +390,7 @@ class Ratio(Quotient):
         return replace(summed, paired=other)
 
     def scale_of(self, ingredients: Ingredients) -> Scale:
-        """From 0, or from −most if a may be negative; over a count, most is 1, otherwise ∞."""
+        """S/n is from 0, or −most if a may be negative, to most: 1 over a count, ∞ over a sum."""
         above, below = ingredients.components
         most = 1.0 if below.kind == "count" else math.inf
         scale = float(above.radius / below.radius)

@@ -148,7 +148,7 @@ def known_statistics(query: Query, *, by_row: bool) -> tuple[AnyStatistic, ...]:
 
 
 def quantiles_by_column(query: Query) -> dict[str, dict[int, Quantile]]:
-    """The quantiles of a query by column, with their positions in its list."""
+    """The quantiles of a query by column, each with its position in `statistics`."""
     columns: dict[str, dict[int, Quantile]] = {}
     for position, statistic in read_statistics(query, by_row=True):
         if isinstance(statistic, Quantile):

@@ -56,9 +56,8 @@ class SpreadTests:
     def accept(self, total: Floats, square: Floats, count: Floats) -> tuple[Floats, Floats]:
         """The smallest and the largest V in [0, 1] that isn't rejected.
 
-        They are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If everything is
-        rejected, they are the ends that the tests accept around the nearest possible mean and
-        variance.
+        They are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If the tests
+        reject all V, they are repeated with the possible mean and variance nearest to â and V̂.
         """
         low, high = np.zeros(count.shape), np.ones(count.shape)
         sure = count > self._width(0.0, 0.0)
@@ -81,9 +80,9 @@ class SpreadTests:
         return np.where(count > 0, 1 - np.clip(start, 0.0, 1.0) ** 2, 1.0)
 
     def _accept(self, mean: Floats, variance: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """The smallest and largest V, from â, V̂ and n > 0.
+        """The smallest and largest accepted V, from â, V̂ and n > 0.
 
-        ∞ and −∞ if all variances are rejected.
+        They are ∞ and −∞ if all variances are rejected.
         """
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         start, end = self.means.accept(mean * n, n, between=(-1.0, 1.0))
@@ -106,7 +105,7 @@ class SpreadTests:
         return low, high
 
     def _in_cell(self, least: float, most: float, rows: Floats) -> tuple[Floats, Floats]:
-        """The smallest and largest V for means whose absolute value is in [least, most].
+        """The smallest and largest accepted V for means with an absolute value in [least, most].
 
         `rows` has four arrays: V̂ + (a − â)² for the nearest and for the farthest of these means,
         the largest V with one of these means, and n.
@@ -128,7 +127,7 @@ class SpreadTests:
         return low, high
 
     def _width(self, of_sum: float, of_count: float) -> float:
-        """The half-width c for these weights of S and n, and ½ of Q."""
+        """The half-width c if the noise of S and n has these weights, and the noise of Q ½."""
         of_count = math.ceil(of_count * _CELLS) / _CELLS  # rounded up, so that fewer are computed
         width = _half_width(self.certificate, self.positions, (of_sum, 0.5, of_count))
         return math.inf if width is None else width

@@ -4,8 +4,8 @@ notation: u = a value relative to the middle of the bounds, scaled to [−1, 1];
 noisy sums of 1, u and 2u² − 1, with deviations σ; t, w and d = half983 of the noise of S, Q and n;
 a = S/n, m = (1 + Q/n)/2 the mean of u², V = m − a² the variance of u; k = 1/n.
 
-It is the population variance Σ(x − mean)²/n. The estimate from a sample, divided by n − 1, is
-larger by n/(n − 1).
+The variance is of the population, Σ(x − mean)²/n. The estimate from a sample, which divides by
+n − 1, is larger by a factor of n/(n − 1).
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _MEANS = 65  # the number of a² to try if no mean determines it
 
 @final
 class _Known(NamedTuple):
-    """V, and the a² that are possible given the published table, one row per candidate of a².
+    """V, and the a² that are possible given the published table: one row of `squares` per a².
 
-    `is_exact` is True if the published mean determines a²; `is_rounded` if it does so up to
-    rounding.
+    `is_exact` is True if the published mean determines a²; `is_rounded` is True if it does so only
+    up to the rounding of floats.
     """
 
     variance: Floats
@@ -63,7 +63,7 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Spread(ColumnStatistic):
-    """A variance V of scaled values, or a function of it."""
+    """A statistic that is a function of V, the variance of the scaled values."""
 
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
@@ -123,7 +123,7 @@ class Spread(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The bound; it is reached if all values are at one bound: a² = 1, V = 0.
+        """An upper bound on `_std`, reached if all values are at one bound: a² = 1, V = 0.
 
         The delta method's variance is convex in a² and V. So it is largest at a corner of [0, 1]²,
         and the corner (1, 0) has the largest value.
@@ -134,7 +134,7 @@ class Spread(ColumnStatistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """A bound from the tests, or else from an interval of m and one of a².
+        """An upper bound from the tests, or else from an interval of m and an interval of a².
 
         The variances that tests accept (`spread_tests`) span at most 2c/n + (a − â)², with the
         largest c, and |a − â| <= c'/n by the test of means. Without tests, [Q − w, Q + w]/[n − d, n
@@ -156,18 +156,18 @@ class Spread(ColumnStatistic):
 
     @final
     def stated_std(self, ingredients: Ingredients) -> None:
-        """None, since it depends on the draw."""
+        """None, since `_std` depends on the noisy numbers."""
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """V, in which all statistics of the same components are equal."""
+        """V, which is the same for all spreads of the same components."""
         return self.to_variance(ingredients, value)
 
     @final
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check the range of all columns, then count, mean and variance of the same values."""
+        """Find a wrong column: check all ranges, then compare with count, mean and variance."""
         value, std, low, high = columns
         most = self.from_variance(ingredients, 1.0)
         limits = ((0.0, most), (0.0, most * _LARGEST_STD), (0.0, value), (value, most))
@@ -256,7 +256,7 @@ class Std(Spread):
     kind: ClassVar[str] = "std"
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The root of the variance, which maps intervals to intervals."""
+        """The root of the variance. It is increasing, so it maps ends of intervals to ends."""
         return ingredients.unit * np.sqrt(np.asarray(variance))
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
@@ -264,20 +264,20 @@ class Std(Spread):
         return (value / ingredients.unit) ** 2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """Delta method, std/(2√V), and at most √std, since |√V − √V′| <= √|V − V′|."""
+        """The `_std` by the delta method, std/(2√V), at most √std as |√V − √V′| <= √|V − V′|."""
         root = np.sqrt(std)
         delta = np.divide(std, 2 * np.sqrt(variance), out=np.array(root), where=4 * variance > std)
         return ingredients.unit * np.minimum(delta, _LARGEST_STD)
 
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The inverse: `_std` is √std if that is smaller, which is if std >= 4V."""
+        """The inverse of `std_from_variance`, whose result is √std if std >= 4V."""
         scaled = std / ingredients.unit
         root = 2 * np.sqrt(variance)
         return scaled * np.maximum(scaled, root)
 
 
 def _slope(ingredients: Ingredients, squared_mean: Floats, variance: Floats) -> Floats:
-    """The deviation of V by the delta method, times n: see `Spread.values`."""
+    """The standard deviation of V by the delta method, times n: see `Spread.values`."""
     of_sum, of_square, of_count = (noise.std for noise in ingredients.noise)
     of_n = (squared_mean - variance + 0.5) * of_count
     return np.sqrt(4 * squared_mean * of_sum**2 + of_square**2 / 4 + of_n**2)
@@ -295,7 +295,7 @@ def _ends(
 def _in_box(
     ingredients: Ingredients, total: Floats, square: Floats, count: Floats
 ) -> tuple[Floats, Floats]:
-    """The range of V while n, S and Q are each in their interval of 1 − 0.05/3; clamped to [0, 1].
+    """The range of V in [0, 1], if n, S and Q are each in their interval of probability 1 − 0.05/3.
 
     All three hold together with 95 % (Bonferroni). V rises with Q and falls with |S|. So the
     smallest Q and the largest |S| give the smallest V, and vice versa. In k = 1/n, V is min(½ +
@@ -343,7 +343,7 @@ def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _
 def _limits(
     ingredients: Ingredients, known: _Known, std: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """The smallest and largest possible `_low` for variances with their `_std`, then for `_high`.
+    """The smallest and largest `_low` that fit the variances and their `_std`; then for `_high`.
 
     For every possible a², `_std` determines n, and V and a² determine Q. But if V = 1 − a², m may
     have been clamped, and Q can be anything above n.
@@ -351,9 +351,8 @@ def _limits(
     variance, squares, is_exact, is_rounded = known
     count = _slope(ingredients, squares, variance) / std
     total, square = np.sqrt(squares) * count, (2 * (variance + squares) - 1) * count
-    # how much the limits change with n
     tests = find_spread_tests(ingredients.noise)
-    # a² changes the limits more than n does
+    # the factors show how the limits change with n; an unknown a² changes them more than n does
     quick = tests is not None and not (is_exact or is_rounded)
     factors = (1.0,) if quick else (1.0, 1 + NEAR, 1 - NEAR)
     tried = [_ends(ingredients, total * c, square * c, count * c) for c in factors]

@@ -51,12 +51,12 @@ class Total(ColumnStatistic):
     needs_size: ClassVar[bool] = False
 
     def weights(self, ingredients: Ingredients) -> tuple[float, ...]:
-        """The weight of each number: the value of one unit of it."""
+        """The factor of each number in the weighted sum."""
         return tuple(float(component.radius) for component in ingredients.components)
 
     @final
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
-        """The number ± the half-width of its noise."""
+        """The weighted sum, its standard deviation, and the sum ± the half-width of its noise."""
         first, *others = (
             weight * number
             for weight, number in zip(self.weights(ingredients), numbers, strict=True)
@@ -87,7 +87,7 @@ class Total(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The std, the same in every cell; the noises of a cell's two numbers are uncorrelated."""
+        """The standard deviation in every cell; noises of a cell's two numbers are uncorrelated."""
         del rows
         return math.hypot(
             *(w * std for w, std in zip(self.weights(ingredients), stds, strict=True))
@@ -101,7 +101,7 @@ class Total(ColumnStatistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The number itself, in its own unit."""
+        """The number before it was multiplied by its unit."""
         return value / self.unit(ingredients)
 
     @final
@@ -114,7 +114,7 @@ class Total(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check `_low` and `_high` only, since the number itself can be anything."""
+        """Find a wrong `_low` or `_high`; the number itself can be anything."""
         del published
         value, _, low, high = columns
         if ingredients.projected:
@@ -146,9 +146,9 @@ class Total(ColumnStatistic):
 
 
 def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats]:
-    """The range of noisy numbers whose published intervals were rounded and clamped.
+    """The range of each noisy number, from its published interval, which was rounded and clamped.
 
-    The intervals are number ± `half`, rounded outwards, with 0 for negative ends. The range allows
+    The interval is number ± `half`, rounded outwards, with 0 for negative ends. The range allows
     for floats of another machine. It is infinite if a count may have been clipped.
     """
     slack = CLOSE * (1 + half) + ROUNDING * high
@@ -164,8 +164,8 @@ def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, 
 class Count(Total):
     """`count` of rows, or `count(column)` of rows with a value.
 
-    For means of a column it may be computed from the counts of rows with and without a value: see
-    `layout.choices`.
+    In a query with means of a column, the count of all rows may be computed as the sum of two
+    counts: of rows with and without a value (see `layout.choices`).
     """
 
     kind: ClassVar[str] = "count"
@@ -181,7 +181,7 @@ class Count(Total):
         return self.label if name is None else f"count of rows with {name}"
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The count."""
+        """The component that counts rows."""
         del by_row
         return (count_of(spec, self.column),)
 
@@ -208,8 +208,8 @@ class CountUnits(Total):
 class Sum(Total):
     """`sum(column)`, in units of the largest absolute value that the bounds allow.
 
-    If the same values are counted, the sum is computed from that count and from values about the
-    middle of their bounds: sum = middle·count + radius·(sum about the middle). See
+    If the query also counts these values, the sum is computed from their count and from values
+    about the middle of their bounds: sum = middle·count + radius·(sum about the middle). See
     `layout.choices`.
     """
 
@@ -222,7 +222,7 @@ class Sum(Total):
     counts: ClassVar[bool] = False
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The value."""
+        """The column's value, in units of the largest absolute value."""
         del by_row
         low, high = bounds_of(spec, self.column)
         largest, known = max(abs(low), abs(high)), spec.columns[self.column]
@@ -266,7 +266,7 @@ class Sum(Total):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check that the sum is the count times the mean, if both are published."""
+        """Find a sum that isn't the published count times the published mean, or a wrong end."""
         summed = ingredients.components[-1]
         # tables that add up are rounded together, and checked elsewhere
         others_published = (
@@ -353,7 +353,7 @@ class CountOverLimits(ClippingCount):
         return (OVER_LIMITS,)
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
-        """Yield a problem if there are no limits on rows or groups."""
+        """Yield a problem if a row is a unit, or there are no limits on rows or groups."""
         if spec.privacy.by_row:
             yield 'Not used with unit = "row": limits never cut off a single row.'
         elif spec.limits(query).given and not spec.limits(query).counted:
@@ -370,7 +370,7 @@ class CountInNoGroup(ClippingCount):
     of_values: ClassVar[bool] = False
 
     def counts_in_words(self, spec: Spec, query: Query) -> str:
-        """A sentence that names the persons or rows."""
+        """A sentence that says which persons or rows are counted."""
         del query
         by_row, person = spec.privacy.by_row, spec.privacy.person
         which = "each row" if by_row else f"each {person} with a row"
@@ -380,7 +380,7 @@ class CountInNoGroup(ClippingCount):
         )
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The component that counts units with such a row."""
+        """The component that counts units with a row in no group."""
         del spec, by_row
         return (IN_NO_GROUP,)
 
@@ -404,6 +404,6 @@ class CountOutside(ClippingCount):
         return f"{self.label} counts values {outside}."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The component that counts values outside."""
+        """The component that counts values outside the bounds."""
         del spec, by_row
         return (Component(kind="outside", column=self.column),)

@@ -83,7 +83,7 @@ class StoredColumn:
 
     @property
     def type(self) -> ColumnType | None:
-        """The column type in a spec; None for an unusual type."""
+        """The column type in a spec that this type has by itself; None for types such as BLOB."""
         return TYPES.get(self.kind)
 
     @property
@@ -217,7 +217,7 @@ def _nearest(column: StoredColumn) -> str:
 
 
 def _unit(column: StoredColumn, wanted: ColumnType) -> str:
-    """SQL that is equal only for the same person: it never merges two numbers."""
+    """SQL of the value that identifies a person; two different numbers never become equal."""
     if wanted == "text":
         return _text(column)
     if column.kind in _SMALL:

@@ -27,7 +27,7 @@ def is_compressed(path: Path) -> bool:
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[BinaryIO]:
-    """Yield the decompressed bytes of a file, by `read(size)` only.
+    """Yield the decompressed file, of which only `read(size)` may be used.
 
     Raises OSError if it can't be read, SourceError if the module for .zst is missing.
     """

@@ -151,9 +151,9 @@ def open_readable(
     """Yield a path for `select_rows` to read once: `path`, or a pipe of repaired lines in `folder`.
 
     The lines are UTF-8, whatever the file's encoding, with the same delimiters. Lines longer than
-    MAX_LINE are left out. In a line that is longer than MAX_TEXT, or has a field in another
-    encoding, only the `used` columns are kept, and of these only fields of at most MAX_TEXT in the
-    right encoding. If `rehearsed`, it is a pipe with a header only.
+    MAX_LINE are left out. In a line that is longer than MAX_TEXT, or has a field that is invalid in
+    the encoding, only valid fields of the `used` columns with at most MAX_TEXT bytes are kept. If
+    `rehearsed`, the path is a pipe with a header only.
     """
     if rehearsed:
         with pipe.open_pipe(iter([b"\n"]), folder / "lines.csv") as piped:

@@ -138,7 +138,7 @@ def _top_columns(tree: Sequence[_Element]) -> list[_Element]:
 
 
 def _stored_column(sql: str, kind: str, element: _Element) -> StoredColumn:
-    """The column; texts and blobs that are too long become NULL."""
+    """The column of an element of the schema; texts and blobs that are too long become NULL."""
     kind = kind.split("(", maxsplit=1)[0] if not kind.endswith("]") else kind
     if element.converted == "DECIMAL":
         return _decimal_column(sql, element)
@@ -229,7 +229,7 @@ def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: 
     DuckDB evaluates a filter on one column only once for each text in a Parquet file's dictionary.
     """
     odd = f"contains({text}, '?') OR strlen({text}) > {MAX_TEXT}"
-    query = f"SELECT 1 FROM {sql} WHERE {odd} LIMIT 1"  # noqa: S608  # columns are called by place
+    query = f"SELECT 1 FROM {sql} WHERE {odd} LIMIT 1"  # noqa: S608  # columns are named by position
     return bool(connection.execute(query, {"path": escape_pattern(path)}).fetchall())
 
 

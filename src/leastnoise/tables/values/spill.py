@@ -106,7 +106,10 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock the folder until the descriptor is closed; return True on success."""
+    """Lock the folder until the descriptor is closed; return True if the caller may go on.
+
+    That is on success, or, with `wait`, on a file system without locks.
+    """
     if fcntl is None:  # pragma: no cover
         return wait
     try:

@@ -39,15 +39,16 @@ class KNorm(BodyNoise):
     """Density e^(−N(x)/scale)/(|K|·D!·scale^D), N the gauge of K = body and D its dimension.
 
     As |N(x) − N(x − s)| <= N(s), with scale = 1/ε it is ε-DP for every shift s in K, and for no
-    smaller ε; δ(ε') is at most Laplace's at ε (theory/bodies.md §1, Theorem 1). On an interval or
-    on cells of intervals it is independent Laplace noise; on a ball it is `l2`.
+    smaller ε. For ε' < ε, δ(ε') is at most 1 − e^((ε' − ε)/2), as for scalar Laplace noise
+    (theory/bodies.md §1, Theorem 1). On an interval or on cells of intervals it is independent
+    Laplace noise; on a ball it is `l2`.
 
     Args:
         scale: Scale > 0; 1/ε for shifts in `body`.
         body: The convex body that holds all shifts, such as `Signed(of=Counts(queries=10))`.
 
     Raises:
-        InvalidArgument: The scale is not positive, or the body is no body.
+        InvalidArgument: The scale is out of its range, or `body` is not a `Body`.
 
     Source:
         Hardt & Talwar (2010), theory/bodies.md §1.
@@ -95,9 +96,9 @@ class KStaircase(BodyNoise):
     """Density ∝ e^(−decay·⌊N(x)/scale + 1 − γ⌋), N the gauge of `body`, 0 < γ = gamma <= 1.
 
     N moves by at most 1 under a shift in K, and so does the floor: with decay = ε and scale = 1 it
-    is ε-DP for every shift in K. Let ℓ be an increasing function and γ the best one for the loss
-    ℓ(N(X)). Then no ε-DP additive noise has a smaller loss (theory/bodies.md §8, Theorem A). On an
-    interval it is `staircase`.
+    is ε-DP for every shift in K. If γ minimises the expectation of ℓ(N(X)) for an increasing ℓ, no
+    ε-DP additive noise has a smaller one (theory/bodies.md §8, Theorem A). On an interval the law
+    is `staircase`.
 
     Two properties of `KNorm` fail here: Laplace's pair does not dominate it, and independent
     staircases in several cells do not hide a shift that is spread over the cells.
@@ -106,7 +107,7 @@ class KStaircase(BodyNoise):
         scale: Scale > 0; 1 for shifts in `body`.
         body: The convex body that holds all shifts.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
-        decay: Each step is e^−decay times as high as the last; ε.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
 
     Raises:
         InvalidArgument: A parameter is out of its range, or the sums over steps would be too long.
@@ -134,7 +135,7 @@ class KStaircase(BodyNoise):
         return self.decay * math.ceil(1 / self.scale)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x); the normaliser is |K|·scale^D·(1 − q) Σ_k q^k (k + γ)^D."""
+        """Ln f(x); the normaliser is |K|·scale^D·(1 − q) Σ_k q^k (k + γ)^D, q = e^(−decay)."""
         d = self.dimension
         steps = np.floor(self._gauges(points_of(x, dimension=d)) + 1 - float(self.gamma))
         log_mass = self.body.log_volume + d * math.log(float(self.scale)) + self._log_sums[0]
@@ -178,7 +179,7 @@ class TruncatedKStaircase(BodyNoise):
         body: The convex body that holds all shifts, of dimension >= 2.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales.
-        decay: Each step is e^−decay times as high as the last.
+        decay: Each step is e^−decay times as high as the step before.
 
     Raises:
         InvalidArgument: A parameter is out of its range.
@@ -215,7 +216,7 @@ class TruncatedKStaircase(BodyNoise):
 
     @cached_property
     def steps(self) -> RadialSteps:
-        """Edges of N(x)/scale: γ, γ + 1, … below R, and R."""
+        """The step density of N(x)/scale, with the edges γ, γ + 1, … below R, and R."""
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Laws that fall with the added part P and the removed part Q of x, in steps or smoothly."""
+"""Noise whose density falls with two gauges: P of the added part of x, Q of the removed part."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
 
 
 # notation: T = of, P and Q as in `guarantees.bodies.one_sided`, D the dimension; a, b the core.
+# Probabilities are written Pr.
 
 
 class TwoSided(VectorNoise):
     """Density ∝ h(P(x)/scale)·h(Q(x)/scale), h decreasing from h(0) = 1.
 
-    h is a mixture of steps, h(t) = P(t <= A) for a random A. So X is uniform in {P <= A, Q <= B}.
-    Here A and B are independent, except that their joint law is weighted by the volume Σ_s
-    w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X is a sum over s of products E A^i·E A^j with
-    0 <= i, j <= D + 2.
+    h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X is uniform in {P <= A, Q <= B}
+    for random A and B. They have the law of two independent copies of A, weighted by the volume of
+    this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X is a sum over s of products
+    E A^i·E A^j with 0 <= i, j <= D + 2.
     """
 
     form: ClassVar[str] = "of"
@@ -77,13 +78,14 @@ class TwoSided(VectorNoise):
         )
 
     def _for_all_coordinates(self, moment: Callable[[_Axis], float]) -> NDArray[np.float64]:
+        """The `moment` of each coordinate, shape (dimension,)."""
         cells = self._pieces.layout
         return np.concatenate(
             [np.tile([moment(axis) for axis in cell], copies) for cell, copies in cells]
         )
 
     def _second(self, axis: _Axis) -> float:
-        """E X_i²: given s, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent."""
+        """E X_i²: given s, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent, t = D − s."""
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
         total = axis.pp * s / (s + 2) @ parts.ratio(2, 0)
@@ -112,7 +114,7 @@ class TwoSided(VectorNoise):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Axis:
-    """The moments of a `Coordinate` in floats; p and q are None if E|x| has no closed form here."""
+    """The moments of a `Coordinate` in floats; p and q are None if they don't suffice for E|x|."""
 
     unit: float
     pp: NDArray[np.float64]
@@ -146,6 +148,7 @@ class _FloatPieces:
 
 @lru_cache(maxsize=16)  # a search tries many laws on one set
 def _float_pieces(of: OneSided) -> _FloatPieces:
+    """The `_FloatPieces` of the set T."""
     with precision(PLAIN_BITS):
         pieces = of.pieces()
         factorials = [ball(s + 1).gamma() for s in range(of.dimension + 1)]
@@ -294,7 +297,7 @@ class TwoSidedStaircase(TwoSided):
         scale: Scale > 0; 1 for shifts in T and −T.
         of: The set T of all that a unit can add, such as `Counts(queries=3)`.
         core: Value of P and Q, in scales, up to which the density is flat; 1e-6 <= core <= 1e6.
-        decay: Each step is e^−decay times as high as the last; ε.
+        decay: Each step is e^−decay times as high as the step before; usually ε.
 
     Raises:
         InvalidArgument: A parameter is out of its range, or the sums over steps would be too long.
@@ -329,7 +332,7 @@ class TwoSidedStaircase(TwoSided):
         return sensitivity.additions(dimension=dimension)
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True if all shifts lie in T or −T; it is not enough that their hull does."""
+        """True if all shifts lie in T or −T; it is not enough that they lie in the hull of both."""
         added = sensitivity.additions(dimension=self.dimension)
         return added is not None and self.of.contains(added)
 
@@ -345,6 +348,6 @@ class TwoSidedStaircase(TwoSided):
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
-        """The logarithms of E A^j, where A = a + k with a geometric k: P(k >= n) = q^n."""
+        """The logarithms of E A^j, where A = a + k with a geometric k: Pr(k >= n) = q^n."""
         powers = np.arange(self.dimension + 3)
         return log_step_sums(first=float(self.core), decay=float(self.decay), powers=powers)

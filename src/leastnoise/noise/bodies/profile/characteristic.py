@@ -1,7 +1,7 @@
 """The characteristic function of noise e^(−N), N the gauge of a box or of cells of boxes.
 
-notation: one cell of q numbers, X_j = b_j R U_j, R ~ Gamma(q + 1), U uniform in [−1, 1]^q, all
-scales in b. Cells are independent. With w(x) = 1/(1 − ix) and Σ over k < q − 1
+notation: one cell of q numbers, X_j = b_j R U_j, R ~ Gamma(q + 1), U uniform in [−1, 1]^q; b_j is
+the bound times the scale. Cells are independent. With w(x) = 1/(1 − ix) and Σ over k < q − 1
 
     E cos(αX₁/b₁) = Im w(α)^q/(qα),
     E cos(αX₁/b₁ + βX₂/b₂) = Im Σ w(α − β)^(k+1) w(α + β)^(q−1−k)/(αq(q − 1)).
@@ -25,9 +25,10 @@ _NEAR_0 = 1e-4  # for α below it 1 − α²E X²/2 is exact to all digits, and 
 
 
 def k_norm(noise: KNorm, weights: Mapping[int, float], u: Floats) -> Floats:
-    """The characteristic function E cos(u Σ w_j X_j) at each u, for 1 or 2 numbers of cell 0.
+    """The characteristic function E cos(u Σ w_j X_j) at each u, for 1 or 2 numbers of a cell.
 
-    Raises NotApplicable for other weights or bodies.
+    `weights` maps the indices j of numbers of the first cell to w_j. Raises NotApplicable for other
+    weights or bodies.
     """
     box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
     if not isinstance(box, Box) or len(weights) > 2:

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell of q = `each` numbers; `moment` maps k < q and x to M_k(x)."""
+    """The law of a cell of q = `each` numbers, by the truncated moments of its gauge G.
+
+    `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x].
+    """
 
     each: int
     moment: Callable[[int, float], float]
@@ -79,7 +82,6 @@ class CellLaw:
 
         Both numbers have the bound b.
 
-
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
         Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
         uniform otherwise. With p = q − 1 and z = c/G < 1 it exceeds c with probability
@@ -91,9 +93,10 @@ class CellLaw:
         return self.moment(0, c) - c * self.moment(1, c) + sum(odd) / (2**p * p)
 
 
-# The law of one coordinate of noise in the shape of cells that are boxes, or of such blocks.
+# The law of one coordinate of noise in the shape of cells that are boxes, or of several blocks of
+# such cells.
 #
-# notation: K the hull of boxes, D numbers in all; q those of one of them, [−b, b]^q. The
+# notation: K the hull of boxes, D numbers in all; q the numbers of one box, [−b, b]^q. The
 # gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1); for noise e^(−N) it is
 # G ~ Gamma(q), independent of the other cells. Given the gauge, the size of one of the cell's
 # numbers is b times it, each with probability 1/q, and the others are uniform below. So, with
@@ -169,7 +172,10 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
 
 
 def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
-    """The box of a coordinate in its block, and the index of the block's first number; or None."""
+    """The box of a coordinate in its block, and the index of the block's first number.
+
+    None if the block is neither a box nor cells of boxes.
+    """
     body, index_in_block = noise.body, coordinate
     if isinstance(body, Together):
         firsts = [0, *itertools.accumulate(block.dimension for block in body.bodies)]
@@ -200,6 +206,7 @@ def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
+    """As `tail_of`, for a body of differences T − T; None unless T is a simplex."""
     if not isinstance(of, Counts) or of.most > 1:
         return None
     d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
@@ -320,7 +327,7 @@ def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
 
 
 def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
-    """A coordinate's quantile, by inverting its tail; raises NotApplicable if that isn't known."""
+    """The t with P(|X_i| > t·scale) = outside; raises NotApplicable if the law isn't known."""
     tail = tail_of(noise, coordinate)
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
@@ -352,7 +359,7 @@ def difference_quantile(
 def _tail_of_two(
     noise: BodyNoise, coordinates: tuple[int, int], boxes: tuple[BoxIn, BoxIn], ratio: float
 ) -> Callable[[float], float] | None:
-    """The function t ↦ P(|X_i − ratio·X_j| > t·scale), both of one block; None if unknown."""
+    """The function t ↦ P(|X_i − ratio·X_j| > t·scale) for numbers of one block; None if unknown."""
     box, second = boxes
     bound, second_bound = box.bound, ratio * second.bound
     if coordinates[0] == coordinates[1]:

@@ -29,7 +29,7 @@ _CUT_OFF = 1e-20  # the probability beyond the range of an integral, on either s
 
 
 def beta_moment(a: float, b: float) -> Moment:
-    """The moments of B ~ Beta(a, b), for k < a."""
+    """The truncated moments (k, c) ↦ E[B^(−k); B > c] of B ~ Beta(a, b), for k < a."""
     from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
     def moment(k: float, c: Floats) -> Floats:
@@ -75,7 +75,7 @@ class BlockShare:
 
 
 def block_share(d: int, rest: int, p: float) -> BlockShare:
-    """The law of the share of a block of d numbers beside `rest` other numbers, p < ∞."""
+    """The law of V for a block of d numbers, in a body with `rest` other numbers; p < ∞."""
     from scipy.special import betaincinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
     a, b = d / p, rest / p

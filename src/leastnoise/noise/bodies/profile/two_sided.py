@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 # coordinates, s are above 0 with probability ∝ C(q, s) times the volumes of both sides. These s are
 # uniform in A times a cube or a simplex of s coordinates, independent of all other blocks. So
 #
-# P(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^(1 or s), and P(|X_i| > bt) is twice its mean.
+# P(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^e, with e = 1 for a cube and e = s for a simplex, and
+# P(|X_i| > bt) is twice its mean.
 
 _MOST = 200  # coordinates; the sums grow with their number
 
@@ -44,6 +45,7 @@ def list_alike(noise: TwoSided) -> NDArray[np.int64]:
 
 
 def _cube(noise: TwoSided) -> Counts | None:
+    """The set T, if it is a cube; else None."""
     of = noise.of
     return of if isinstance(of, Counts) and of.most == of.queries else None
 
@@ -64,9 +66,10 @@ def _blocks(noise: TwoSided) -> tuple[Counts, ...]:
 def two_sided_quantile(
     noise: TwoSidedStaircase | TwoSidedLaplace, outside: float, coordinate: int
 ) -> float:
-    """The quantile of one coordinate, by inverting its tail.
+    """The t with P(|X_i| > t·scale) = outside, i = coordinate.
 
-    X is uniform in {P <= A, Q <= B}; the tail is a mean over A and B, weighted by volume.
+    X is uniform in {P <= A, Q <= B}; the tail is a mean over A and B, weighted by volume. Raises
+    NotApplicable unless `two_sided_known`.
     """
     cube, blocks = _cube(noise), _blocks(noise)
     guess = math.sqrt(float(noise.variances[coordinate])) / float(noise.scale)
@@ -124,7 +127,7 @@ class _InBlock:
         return self._volumes(self._nodes(0.0)[0])
 
     def _volumes(self, a: Floats) -> Floats:
-        """The relative weight of s coordinates above 0 and A = a; an array by s and by a."""
+        """The relative weight of s coordinates above 0 and A = a; shape (values of s, len(a))."""
         powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
         return np.stack(
             [rest @ powers[s : s + len(rest)] for s, rest in enumerate(self._coefficients)]

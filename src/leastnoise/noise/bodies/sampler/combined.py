@@ -1,4 +1,4 @@
-"""Points of bodies that are composed of others, including capped ones."""
+"""Random points of bodies that are composed of others: cells, capped cells, blocks together."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SLACK = 2.0**-40  # more than the relative rounding error of a comparison of tw
 
 
 def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
-    """Draw the M_j, with q = shape, m = cells, k = cap.
+    """Draw M_j ~ Beta(q, 1) given ΣM_j <= k, with q = shape, m = cells, k = cap.
 
     It uses rejection, with the proposal that is accepted more often. One proposal is
     k·Dirichlet(q, …, q, 1), which has the right law if no entry is above 1. The other is tilted M_j
@@ -125,6 +125,7 @@ def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
 def _proposals(
     entropy: Entropy, count: int, shape: int, tilt: Fraction
 ) -> tuple[Reals, NDArray[np.bool_]]:
+    """Propose `count` tilted M_j, with flags for the accepted ones."""
     if tilt > shape:
         gammas = Gammas(count, entropy, shape=shape)
         draws = scale_by(1 / tilt, gammas)
@@ -177,7 +178,10 @@ def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> b
 
 
 def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
-    """True if 0 < k − ΣM < limit; None if floats are too close to decide."""
+    """True if 0 < k − ΣM < limit, or just 0 < k − ΣM for `limit` None; None if floats can't decide.
+
+    A limit is a vector with one entry.
+    """
     estimates = parts.floats(0, parts.size)
     if estimates.beyond.any():
         return None
@@ -241,7 +245,7 @@ def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
 
 
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
-    """Draw uniform points: the cells have the gauges N_i = R·Dirichlet(D_1, …, 1), last omitted."""
+    """Draw uniform points: cell i has the gauge R·S_i, (S_1, …, rest) ~ Dirichlet(D_1, …, 1)."""
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
 
@@ -250,6 +254,7 @@ def _shapes(cells: Cells) -> NDArray[np.int64]:
 
 
 def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
+    """Draw a point for each of `wholes`: its cells have the gauges whole·Dirichlet(shapes)."""
     rows, count = wholes.size, sum(cells.copies)
     # a single cell has the whole gauge
     if shapes.size == 1:
@@ -272,7 +277,7 @@ def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
 
 
 def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
-    """Draw boundary points: points as in `at_most_uniform`, divided by their gauge."""
+    """Draw boundary points: uniform points as in `at_most_uniform`, divided by their own gauge."""
     return map_rows(
         gauges,
         lambda gauge: _at_most(
@@ -314,7 +319,7 @@ def together_surface(source: PointSource, body: Together, gauges: Reals) -> Real
 
 
 def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals:
-    """Draw uniform points: block by block for p = ∞, else boundary points of a smaller body."""
+    """Draw uniform points: uniform in each block for p = ∞, else scaled boundary points."""
 
     def point(radius: LazyReal) -> Reals:
         if body.exponent is None:
@@ -344,6 +349,7 @@ def _choose_part(entropy: Entropy, body: Together) -> int:
 
 
 def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
+    """Draw a point of a product of blocks: block `end` on its boundary, the others inside."""
     points = []
     for index, (part, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
         gauge = as_vector(scalars.multiply_by(radius, whole))

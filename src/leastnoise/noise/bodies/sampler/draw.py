@@ -89,7 +89,9 @@ SURFACES: dict[type[OneSided], Sides] = {
     CountedSums: signed.counted_sums_surface,
     Jointly: signed.jointly_surface,
 }
-"""`Counts` uses `counts_sides`, which draws inside as well."""
+"""For each one-sided set, the function that draws a point with given P and Q.
+
+`Counts` is missing: its function `counts_sides` also draws points with smaller P and Q."""
 
 
 @final
@@ -151,15 +153,15 @@ def _recipes(body: Body) -> Recipes:
 
 
 def k_norm_sampler(noise: KNorm, grid: Fraction, entropy: Entropy) -> Sampler:
-    """One draw of `k-norm` noise, in units of `grid`."""
+    """A sampler of one draw of `k-norm` noise, in units of `grid`."""
     unit = noise.scale / grid
     return RealsSampler(scale_by(unit, BodyPoints(entropy).exponential_points(noise.body, 1)))
 
 
 def k_staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
-    """One draw of `k-staircase` noise, in units of `grid`.
+    """A sampler of one draw of `k-staircase` noise, in units of `grid`.
 
-    It is uniform in (k + γ)K with probability ∝ e^(−decay·k)(k + γ)^D.
+    The draw is uniform in (k + γ)K, for a k with probability ∝ e^(−decay·k)(k + γ)^D.
     """
     k = _choose_step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
     radius = as_vector(LazyRational(noise.scale / grid * (k + noise.gamma)))
@@ -169,9 +171,9 @@ def k_staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> 
 def truncated_k_staircase_sampler(
     noise: TruncatedKStaircase, grid: Fraction, entropy: Entropy
 ) -> Sampler:
-    """One draw of `truncated-k-staircase` noise, in units of `grid`.
+    """A sampler of one draw of `truncated-k-staircase` noise, in units of `grid`.
 
-    It is uniform in e_j·K for an edge e_j, with the same probabilities as for a ball.
+    The draw is uniform in e_j·K for an edge e_j, with the same probabilities as for a ball.
     """
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
     radius = as_vector(LazyRational(noise.scale / grid * noise.steps.edges[j]))
@@ -179,7 +181,7 @@ def truncated_k_staircase_sampler(
 
 
 def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
-    """An integer k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
+    """Draw an integer k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
 
     def weights_of_steps() -> Callable[[int], arb]:
         a, slope = ball(first), ball(-decay)
@@ -196,9 +198,9 @@ def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: i
 def two_sided_staircase_sampler(
     noise: TwoSidedStaircase, grid: Fraction, entropy: Entropy
 ) -> Sampler:
-    """One draw of `two-sided-staircase` noise, in units of `grid`.
+    """A sampler of one draw of `two-sided-staircase` noise, in units of `grid`.
 
-    Given s, A = a + k with probability ∝ e^(−decay·k)(a + k)^s; B in the same way from t.
+    Given s, A = a + k with probability ∝ e^(−decay·k)(a + k)^s; B in the same way from t = D − s.
     """
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
@@ -214,7 +216,7 @@ def two_sided_staircase_sampler(
 
 
 def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
-    """Draw the noise if T is a cube: then X is uniform in a cube of side A + B.
+    """A sampler of one draw if T is a cube: then X is uniform in a cube of side A + B.
 
     The volumes of all shapes s sum to (A + B)^d. So n = k₁ + k₂ has a probability ∝
     e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform on 0 … n.
@@ -253,7 +255,7 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 
 
 def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
-    """One draw of `two-sided-laplace` noise, in units of `grid`.
+    """A sampler of one draw of `two-sided-laplace` noise, in units of `grid`.
 
     Given s, A = b + y has density ∝ (b + y)^s e^(−y): y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
     """
@@ -265,6 +267,7 @@ def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: E
 
 
 def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
+    """Draw A = b + y, b = core, with the density ∝ (b + y)^power e^(−y) of y > 0."""
     if core == 0:
         return scalars.draw_gamma(entropy, power + 1)
     i = choose_weighted(entropy, lambda: _exponential_terms(core, power))
@@ -291,5 +294,6 @@ def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
 
 
 def _shares_of_shapes(of: OneSided, ends: list[arb]) -> tuple[arb, ...]:
+    """The cumulative probabilities of the shape s, from the e_j in `ends`."""
     products = zip(weights(of), ends, reversed(ends), strict=True)
     return scalars.cumulate([w * a * b for w, a, b in products])

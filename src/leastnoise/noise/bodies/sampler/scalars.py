@@ -78,9 +78,9 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
 
     `weights()` returns the function weight, which encloses weights at the current precision.
     `start` should be near the largest weight. Outward from there, ratios of neighbouring weights
-    only decrease: a ratio ρ < 1 bounds the sum of all further weights by ρ/(1 − ρ) times the last.
-    Weights are summed until both tails are negligible. If the uniform falls into a tail, the choice
-    is decided again with more bits.
+    only decrease. So a ratio ρ < 1 bounds the sum of all further weights by ρ/(1 − ρ) times the
+    last summed weight. Weights are summed until both tails are negligible. If the uniform falls
+    into a tail, the choice is decided again with more bits.
     """
     uniform = LazyUniform(entropy)
 
@@ -102,9 +102,9 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
 
 
 def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], arb]:
-    """The weights until the rest is negligible, and a ball from 0 to that rest.
+    """The weights until the rest is negligible, and a ball that contains 0 and the rest.
 
-    `last` is the weight before the first.
+    `last` is the weight before the first of `weights`.
     """
     terms, largest, small = [], last, arb((1, -bits))
     for term in weights:

@@ -61,7 +61,7 @@ class Peaks:
 
 
 def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
-    """The local maxima of H on [0, shift] that may be its supremum; the last one is the end.
+    """The local maxima of H on [0, shift] that may be its supremum, and last the end `shift`.
 
     The zeros of H′ are isolated between nodes, and refined by Newton's method. The nodes get closer
     until H and H′ agree with Hermite's cubic. Nothing is proved: only the proof excludes a maximum
@@ -110,6 +110,7 @@ def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: flo
 
 
 def _first_nodes(law: Kernels, shift: float, epsilon: float) -> Array:
+    """The shifts at which H and H′ are evaluated first, in ascending order."""
     extent = 2 * (law.modes + 1) * law.spacing + 20  # beyond, the two laws hardly overlap
     end = min(shift, extent)
     periods = np.arange(min(math.ceil(end / law.spacing), 2 * law.modes + 3))
@@ -204,7 +205,10 @@ def _evaluate(law: Kernels, shifts: Array, epsilon: float) -> Array:
 
 
 def _interpolate_slope(left: Array, right: Array, width: Array, s: Array) -> Array:
-    """Interpolate H′ at the shares s of the cells by a quartic, from H, H′ and H″ at the ends."""
+    """Interpolate H′ by a quartic, from H, H′ and H″ at the ends of the cells.
+
+    s is the position in a cell, relative to its width.
+    """
     value = (1 + 2 * s) * (1 - s) ** 2 * left[1] + s**2 * (3 - 2 * s) * right[1]
     value += width * (s * (1 - s) ** 2 * left[2] - s**2 * (1 - s) * right[2])
     missing = _surprise(left, right, width) / np.maximum(width, 1e-300)
@@ -218,12 +222,13 @@ def _surprise(left: Array, right: Array, width: Array) -> Array:
 
 
 def _fall_between(left: Array, right: Array, width: Array) -> Array:
-    """The share of the cell at which H′ falls through 0."""
+    """The position where H′ falls through 0 in each cell, relative to the cell's width."""
     low, high = _FALL.shares(lambda s: ~(_interpolate_slope(left, right, width, s) > 0), width.size)
     return (low + high) / 2
 
 
 def _derivatives(roots: Crossings, count: int) -> Array:
+    """The values of H′ and H″ at each of `count` shifts, stacked."""
     steepness = np.maximum(np.abs(roots.slope_u - roots.slope_y), 1e-300)
     signed = np.where(roots.falling, roots.f, -roots.f)
     bends = roots.f * roots.slope_u * roots.slope_y / steepness

@@ -2,8 +2,9 @@
 
 An item is an interval between neighbouring points of a table. On each item D is approximated by the
 quintic p with the same values, slopes and second derivatives at the ends. The error is at most
-w⁶/46080·sup|D⁶| plus rounding. p is written in Bernstein's form: it lies between its smallest and
-largest coefficient, and its mean is the mean of the coefficients.
+w⁶/46080·sup|D⁶| plus rounding, w the item's width and D⁶ the sixth derivative. p is written in
+Bernstein's form: it lies between its smallest and largest coefficient, and its mean is the mean of
+the coefficients.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class _Items(NamedTuple):
     """Items, with the one-sided value, slope and bend (second derivative) of a sum at their ends.
 
     `left` and `right` have the shape (3, items). `sixth` bounds |a f⁶(y + φ)| + |b f⁶(y)| on an
-    item. `sizes` is the larger of |a| f(y + φ) + |b| f(y) at its two ends.
+    item, f⁶ the sixth derivative. `sizes` is the larger of |a| f(y + φ) + |b| f(y) at its two ends.
     """
 
     left: Floats
@@ -69,7 +70,7 @@ class Divergence:
         return self.table.row(Fraction(0))
 
     def look(self, shift: Fraction) -> ShiftValues:
-        """The bounds at `shift`, 0 <= shift <= longest."""
+        """The bounds on H and D at `shift`, 0 <= shift <= longest."""
         row = self.table.row(shift)
         quintics = self._pieces.of(shift, row, 1.0, -self.c)
         errors = quintics.errors + LEFT_OUT
@@ -130,6 +131,7 @@ class QuinticSums:
         return Quintics(_quintic(items), errors, items.widths, kink)
 
     def _items(self, row: Row, a: float, b: float) -> _Items:
+        """The items of the sum, where `row` is the table's row at the shift."""
         still, origin = self.still, -self.table.first
         values, slopes, bends = (
             a * row.f + b * still.f,
@@ -177,7 +179,7 @@ def falls(
 ) -> Floats:
     """Upper bounds on max(0, −f″(y + φ)), for y in each item and φ between two shifts.
 
-    Each shift comes with the table's row there; they are at most a step apart.
+    Each shift comes with the table's row there; the shifts are at most a step apart.
     """
     step, rounding, width = table.step, 3 * table.rounding, float(right[0] - left[0])
     bends = [
@@ -248,7 +250,7 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
 
 
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """The sum over all items of ∫ max(p, 0), and its largest error.
+    """A lower bound on the sum over all items of ∫ max(p, 0), and its distance to an upper bound.
 
     A monotone p is integrated over the side of an approximate root r where it is positive. If p(r)
     isn't 0, max(p, 0) differs from p on that side by at most |p(r)|, on a part of the item.

@@ -105,8 +105,9 @@ class KernelLaw:
 
 # Sums of Gaussian kernels on a grid, in floats with a proved bound on their rounding.
 #
-# Lengths in σ, φ(z) = e^(−z²/2)/√(2π), u = 2^-53. Exponentials are made in balls once, and for each
-# kernel once; the rest is +, − and × of doubles, which IEEE 754 rounds to nearest.
+# Lengths in σ, φ(z) = e^(−z²/2)/√(2π), u = 2^-53. Exponentials are computed in balls: once for the
+# normal density, and once for each kernel. The rest is +, − and × of doubles, which IEEE 754 rounds
+# to nearest.
 
 
 LEFT_OUT = 1e-36
@@ -118,9 +119,10 @@ LEFT_OUT = 1e-36
 class Row:
     """The values f, f′ and f″ at the points of a table + shift, and bounds on |f⁗| and |f⁶|.
 
-    `slope` is f′ and `bend` is f″. The bounds hold up to two and a half steps left of each point
-    and three and a half right of it. The relative error of f is at most `DensityTable.rounding`. So
-    is the error of a derivative, relative to the sum of the absolute values of its terms.
+    `slope` is f′, `bend` is f″, and f⁗ and f⁶ are the fourth and sixth derivatives. Their bounds
+    hold up to two and a half steps left of each point and three and a half right of it. The
+    relative error of f is at most `DensityTable.rounding`. So is the error of a derivative,
+    relative to the sum of the absolute values of its terms.
     """
 
     f: Floats

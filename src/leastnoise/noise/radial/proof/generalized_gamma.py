@@ -35,13 +35,13 @@ from leastnoise.noise.radial.proof.generalized_gamma_curve import (
 from leastnoise.noise.radial.proof.generalized_gamma_line import Tails
 
 ACCURACY = 33  # goal in bits of δ; the enclosure holds even if the goal isn't met
-_GOALS = 4
+_GOALS = 4  # most goals for the absolute error that are tried, each finer than the one before
 MOST_EVALUATIONS = 200_000  # evaluations of integrands for one δ; calibrated laws took 50,000
 _COARSE = 12  # steps between two positions for a first guess of δ
 
 
 def delta_ball(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε); a classic member uses the proof of the Gaussian or the l2 mechanism."""
+    """Enclose δ(ε); a classic member uses the proof of Gaussian, Laplace or l2 noise."""
     if noise.is_classic:
         return _as_classic(noise, shift=shift, epsilon=epsilon)
     return tails(noise, shift=shift, epsilon=epsilon).delta
@@ -83,6 +83,7 @@ def largest_loss(noise: GeneralizedGamma, shift: Fraction) -> arb:
 
 
 def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) of a classic member, as Gaussian, Laplace or l2 noise."""
     if noise.p == 2:  # e^(−r²) has σ² = ½
         return common_proof.delta_of_ratio(
             ball(shift / noise.scale) * arb(2).sqrt(), epsilon=epsilon
@@ -123,6 +124,7 @@ def _along_the_curve(
     about: float,
     accuracy: int,
 ) -> acb:
+    """Enclose P(Z > ε) and e^ε Q(Z > ε), as the real and the imaginary part."""
     curve = Curve(noise, shift=shift, epsilon=epsilon)
     hints = Hints(noise, shift=shift, epsilon=epsilon)
     edge, edges = hints.inner_edge(), hints.outer_edges()

@@ -84,6 +84,8 @@ def tails(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> Tai
 
 @final
 class _Line:
+    """One law in one dimension, with a shift in scales and ε."""
+
     def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
         self._s, self._epsilon = ball(shift / noise.scale), ball(epsilon)
         self._kappa, self._p = ball(noise.kappa), ball(noise.p)

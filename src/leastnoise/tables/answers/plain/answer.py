@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Plain:
-    """All queries of a spec that no other kind of answer serves."""
+    """All queries of a spec that no other kind of answer serves; some may share draws."""
 
     layouts: SpecLayout
     queries: tuple[shared_draws.DrawQuery, ...]
@@ -51,7 +51,7 @@ class Plain:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         return tuple(query.label for query in self.queries)
 
     def owns(self, name: str) -> bool:
@@ -73,9 +73,10 @@ class Plain:
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
     def _lay_out_alone(self) -> SpecLayout | None:
-        """The layouts of these queries alone, with their part of the budget; None without queries.
+        """A spec of these queries alone, with the sum of their shares as its budget.
 
-        Each query's share of the whole budget stays the same.
+        So each query keeps its share of the whole budget. Quantiles are left out. None if no query
+        of the spec belongs to this answer.
         """
         layouts, labels = self.layouts, set(self.labels)
         kept = [
@@ -103,7 +104,10 @@ class Plain:
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Drawn:
-        """Read the draw for queries that a certificate names; reject any other statement."""
+        """Read the draw for the queries with these `labels`.
+
+        Raises CertificateRejected if the certificate states something the spec does not imply.
+        """
         spec = self.layouts.spec
         queries = tuple(query for query in self.queries if query.label in labels)
         ((name, claim),) = claims
@@ -115,7 +119,7 @@ class Plain:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
         share = stated = shared_draws.share_budget(spec.budget, queries)
         if reading.certificate.rule == COMPOSED:
-            # its ε is what the noise costs if released alone, its δ is the share
+            # the claim's ε is the cost of its noise if released alone; its δ is the share
             stated = replace(share, epsilon=claim.budget.epsilon)
         check_draw(claim, layouts, stated, spec.privacy.neighbours, where=where)
         split = None
@@ -136,7 +140,10 @@ class Plain:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Drawn(NoisyAnswer):
-    """One draw of noise, and the layouts of the parts that share it, side by side."""
+    """One draw of noise for the parts with these `layouts`, one after the other in its vector.
+
+    `budgets` and `baselines` have the share of the budget and the plain noise of each part.
+    """
 
     layouts: tuple[Layout, ...]
     budgets: tuple[Budget, ...]
@@ -144,7 +151,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         return tuple(layout.label for layout in self.layouts)
 
     @cached_property
@@ -158,11 +165,11 @@ class Drawn(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells of all parts of the draw."""
+        """The layouts of all parts of the draw, whose integers get noise."""
         return Reads(cells=self.layouts)
 
     def draw(self, totals: Totals) -> list[Table]:
-        """A table for each part: one draw adds noise to the numbers of all parts."""
+        """Add the noise of one draw to the numbers of all parts; return a table for each part."""
         bits = max(layout.bits for layout in self.layouts)
         # counts of persons are whole numbers, so that shifting them to more bits is exact
         exact = [
@@ -203,7 +210,7 @@ class DrawnPart(NoisyPart):
 
     @property
     def saved(self) -> float | None:
-        """The part of spherical noise's variance that the geometry saves; None without geometry."""
+        """The fraction of spherical noise's variance that this noise saves; None if spherical."""
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
         return self.baselines.find_saving(alone, self.layout, self.first)
@@ -217,6 +224,6 @@ def _split(drawn: Certificate, share: Budget) -> Noise:
 
 
 def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[QuantileLayout]) -> Query:
-    """A copy of the query whose importance counts its noisy parts only, not its quantiles."""
+    """A copy of the query with its importance reduced to its noisy parts, without its quantiles."""
     weight = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
     return query.model_copy(update={"importance": query.importance * weight})

@@ -1,4 +1,7 @@
-"""The layout of queries of listed groups: persons and rows are two parts."""
+"""The layout of queries of listed groups.
+
+A query that counts both persons and rows has two parts: see `Layout`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout import choices
-from leastnoise.tables.layout.boundings import FirstCells, InCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import keep_feasible, list_boundings, shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, PERSON_COUNTS, LayoutError
 
@@ -57,9 +61,9 @@ def _of_part(
     *,
     part: str,
 ) -> tuple[Layout, ...]:
-    """The alternative layouts of one part: the statistics at these `places` of the query.
+    """The alternative layouts of one part, with the statistics at these `places` of the query.
 
-    `asked` has, by index, each statistic of the query and the components it needs.
+    `asked` has, by place, each statistic of the query and the components it needs.
     """
     statistics = tuple(asked[index][0] for index in places)
 

@@ -1,10 +1,11 @@
-"""Queries for quantiles: their share of the budget, and their errors in ranks.
+"""Answers to queries for quantiles, and the plan of quantiles that are chosen by chance.
 
 A quantile is one of the column's candidates. It is chosen by chance, or read off noisy counts.
+Chance chooses among parts of candidates: each candidate is cut into the same number of parts.
 
-notation: λ the rate of a draw; B the number of parts of candidates among which it chooses. The
-chosen part is s rows off the true rank, and P(s > ln(B/β)/λ) <= β: some part is 0 rows off, and any
-other has to beat it (theory/release.md §10).
+notation: a draw of rate λ chooses among B parts, and the chosen part is s rows off the true rank.
+Then P(s > ln(B/β)/λ) <= β, since some part is 0 rows off, and any other part has to beat it
+(theory/release.md §10).
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ _CHOSEN = (
     "only, because the distance between the values of two rows depends on the data."
 )
 _MOST_PARTS = 4096
-"""The most parts of all candidates together. Parts break ties in nested draws; more do harm."""
+"""The most parts of all candidates together.
+
+Parts break ties in nested draws. More parts would only make errors larger.
+"""
 
 
 @final
@@ -59,12 +63,12 @@ class ByChance(QuantilePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
-        """The certificate of the draws for all levels, which follows from the spec."""
+        """The certificate of the choices of all quantiles, which follows from the spec alone."""
         return _claim(layout, share.epsilon / releases)
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByChance:
-        """Read the quantiles. Reject any certificate other than the certificate of `find`."""
+        """Read the quantiles. Reject any certificate that differs from the result of `find`."""
         layout, releases = asked.layout, asked.releases
         why = (
             f"Query {layout.label!r}: expected a certificate of the random choice of its quantiles."
@@ -76,7 +80,7 @@ class ByChance(QuantilePlan):
         return cls(layout=layout, budget=whole, certificate=claim, beside_trees=asked.beside_trees)
 
     def rows_off(self, index: int) -> float:
-        """The largest error of a quantile in rows, with probability 95 %."""
+        """A bound, with probability 95 %, on the error in rows of the quantile at `index`."""
         claim = self.certificate
         path = list(_path(claim, index))
         missed = MISSED / len(path)
@@ -107,16 +111,16 @@ class ByChance(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """Fields of plan.json: `parts` of a candidate, and `nested` for choices in rounds."""
+        """The fields of plan.json: `parts` per candidate, and `nested` for choices in rounds."""
         return {"parts": self.certificate.parts, "nested": self.certificate.nested}
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """The error in ranks of each quantile."""
+        """The error of each quantile in rows, by the column that publishes it."""
         return {f"{error.statistic}{ROWS_95}": error.rows_95 for error in self.errors}
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group, with fresh randomness for each choice."""
+        """Choose the quantiles of each group, with fresh randomness for each choice."""
         return [
             publish_by_chance(self.layout, self.certificate, *totals.cells, stated=self.may_state)
         ]
@@ -125,10 +129,11 @@ class ByChance(QuantilePlan):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantiles:
-    """An answer to the quantiles of one column in a query, by the method `kind`.
+    """The answer to the quantiles of one column in a query.
 
-    `index` is the index of its draw in the release. `beside_trees` is True if the same release has
-    quantiles by a tree.
+    `kind` is the class of their plans, which chooses them by chance or reads them off a tree.
+    `index` is the index of their draw in the release. `beside_trees` is True if the same release
+    has quantiles by a tree.
     """
 
     index: int
@@ -142,17 +147,17 @@ class Quantiles:
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the quantiles in the certificate."""
+        """The label by which certificates name the quantiles."""
         return (self.layout.label,)
 
     def owns(self, name: str) -> bool:
-        """False: the certificate has the label of the quantiles, no other name."""
+        """False: the only certificate is named by the label of the quantiles."""
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the noise, or the rates of the choices.
+        """Find and prove the noise on a tree, or the rates of the random choices.
 
-        Raises Refused for more levels than can be chosen together, or if ε is 0.
+        Raises Refused if no certificate is possible, such as with ε = 0 or too many levels.
         """
         try:
             claim = self.kind.find(self.layout, self.share, self.releases)
@@ -166,7 +171,10 @@ class Quantiles:
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> QuantilePlan:
-        """The quantiles, released as `claims` say; rejects any other statement."""
+        """The plan of the quantiles, read from their certificate.
+
+        Raises CertificateRejected if the certificate states something the spec does not imply.
+        """
         ((_, claim),) = claims
         try:
             return self.kind.read(self, claim)
@@ -177,9 +185,9 @@ class Quantiles:
 def list_quantiles(
     layouts: SpecLayout, kinds: Sequence[type[QuantilePlan]], *, first: int
 ) -> Iterator[Quantiles]:
-    """The answers for all quantiles of a spec, in its order; `first` is the index of the first.
+    """The answers to all quantiles of a spec, in the order of the spec.
 
-    `kinds` has the class of plans for each query.
+    `kinds` has the class of plans for each query. `first` is the index of the first answer's draw.
     """
     used = {kind for kind, several in zip(kinds, layouts.quantiles, strict=True) if several}
     for query, kind, parts, several in zip(
@@ -212,7 +220,7 @@ def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
 
 
 def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
-    """Yield a choice's index, then indices of earlier choices that it depends on."""
+    """Yield a choice's index, and indices of earlier choices on which it depends, latest first."""
     choices = claim.choices
     at: int | None = index
     while at is not None:

@@ -1,7 +1,8 @@
-"""Quantiles that are read off noisy counts of rows at each candidate, with noise on a tree.
+"""Quantiles that are read off noisy counts of the rows at each candidate.
 
-For listed groups one draw has a tree for each group. For unlisted groups each group has a draw.
-Such a group is published if its tree's total reaches a threshold (theory/release.md §10).
+The counts have noise on a tree, so that it partly cancels in sums of neighbouring counts. For
+listed groups, one draw has a tree for each group. For unlisted groups, each group has a draw, and
+is published if its tree's total reaches a threshold (theory/release.md §10).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from leastnoise.tables.answers.unlisted.groups import (
     groups_on_page,
 )
 from leastnoise.tables.answers.unlisted.search import GroupSizes, split_budget
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.noise.trees import find_tree, measure_table, tree_in_words, tree_to_record
 from leastnoise.tables.results.table import join_parts, table_of
@@ -81,14 +82,14 @@ NEAREST = (
 )
 _ADVICE = "Give fewer candidates or a larger epsilon"
 _DEEPEST = 4
-"""The most levels of a tree of candidates."""
+"""The largest number of levels in a tree whose leaves are candidates."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TreePlan(QuantilePlan):
-    """Quantiles that are read off counts with noise on a tree, one tree for each group.
+    """The plan of quantiles that are read off noisy counts, with one `tree` of noise per group.
 
-    `total_error` is the error of the tree's total if it decides which groups are published.
+    `total_error` is the error of a tree's total if totals decide which groups are published.
     """
 
     tree: RankTree
@@ -98,7 +99,7 @@ class TreePlan(QuantilePlan):
     how: ClassVar[str] = "a tree of counts"
 
     def rows_off(self, index: int) -> float:
-        """The largest error of a quantile in rows, with probability 95 %."""
+        """A bound, with probability 95 %, on the error in rows of the quantile at `index`."""
         return self.tree.rows_95(self.layout.statistics[index].level)
 
     @property
@@ -108,7 +109,7 @@ class TreePlan(QuantilePlan):
         return () if layout is None or error is None else ((layout, (error,)),)
 
     def describe_draw(self) -> list[str]:
-        """The shape of the tree, and the error of its total."""
+        """Sentences about the candidates, the shape of the tree, and the error of its total."""
         column, tree = self.layout.candidates.column, tree_in_words(self.tree.noise)
         words = [NEAREST, _READ_OFF.format(column=column, tree=tree)]
         if (error := self.count_error) is not None:
@@ -119,7 +120,7 @@ class TreePlan(QuantilePlan):
         return words
 
     def describe_values(self) -> Iterator[Sentence]:
-        """The meaning of the intervals of quantiles."""
+        """Sentences about quantiles' intervals, and about totals that decide on publication."""
         yield Sentence(Topic.VALUES, _COUNTED)
         if self.noisy:
             yield Sentence(Topic.VALUES, TOTAL_NOTE)
@@ -138,12 +139,12 @@ class TreePlan(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """The fields of plan.json about the tree."""
+        """The field of plan.json about the tree."""
         return {"tree": tree_to_record(self.tree.noise)}
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group, and the group's total if it decides on publication."""
+        """Draw the noise; return the table of quantiles, and of totals that decide on groups."""
 
 
 def _measure_total(tree: RankTree, layout: QuantileLayout) -> NoiseError | None:
@@ -164,19 +165,22 @@ def _measure_total(tree: RankTree, layout: QuantileLayout) -> NoiseError | None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByTree(TreePlan):
-    """Quantiles by a tree in listed groups."""
+    """The plan of quantiles by a tree in listed groups."""
 
     certificate: Certificate
 
     @staticmethod
     def list_trees(layout: QuantileLayout) -> Trees:
-        """The trees of all groups. `RowCounts` refuses a unit that doesn't add whole rows."""
+        """The trees to search, each for all groups in one draw.
+
+        `RowCounts` refuses a unit that doesn't add whole rows.
+        """
         moves = RowCounts(layout.reach, neighbours=layout.neighbours)
         return _list_trees(layout, moves, f'{_ADVICE}, or use quantiles_by = "{FLIP}"')
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
-        """The certificate of the noise on the trees of all groups."""
+        """Find and prove the noise on the trees of all groups, as one draw."""
         trees = ByTree.list_trees(layout)
         return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
 
@@ -194,7 +198,7 @@ class ByTree(TreePlan):
         )
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group, and the group's total if it decides on publication."""
+        """Draw the noise; return the table of quantiles, and of totals that decide on groups."""
         table = publish_by_tree(
             self.layout, self.certificate, self.tree, *totals.cells, total=self.noisy
         )
@@ -204,9 +208,11 @@ class ByTree(TreePlan):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByTreeAndThreshold(TreePlan):
-    """Quantiles in unlisted groups, published if the total of a group's tree reaches a threshold.
+    """The plan of quantiles in unlisted groups.
 
-    The certificate is about the tree of one group, which is drawn anew for each group.
+    A group is published if the total of its tree reaches a threshold. The certificate `claim` is
+    about the tree of one group; the noise is drawn anew for each group. `sizes` has the sizes from
+    which groups are published.
     """
 
     claim: ThresholdCertificate
@@ -214,13 +220,13 @@ class ByTreeAndThreshold(TreePlan):
 
     @staticmethod
     def list_trees(layout: QuantileLayout) -> Trees:
-        """The trees of one group, for a unit that is added or removed."""
+        """The trees to search, each for one group, and for a unit that is added or removed."""
         moves = RowCounts(_limits_of(layout).per_group, neighbours="add-remove")
         return _list_trees(layout, moves, _ADVICE)
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> ThresholdCertificate:
-        """The certificate of the noise on a group's tree, with the smallest threshold."""
+        """Find and prove the noise on a group's tree, and the smallest threshold."""
         budget, limits = share.share(Fraction(1, releases)), _limits_of(layout)
         trees = ByTreeAndThreshold.list_trees(layout)
         _, pure = split_budget(budget, layout.neighbours)
@@ -236,7 +242,7 @@ class ByTreeAndThreshold(TreePlan):
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByTreeAndThreshold:
-        """Read the quantiles, if the certificate fits the groups and trees of the layout."""
+        """Read the quantiles. Reject a certificate that doesn't fit their groups or trees."""
         layout, where = asked.layout, f"Query {asked.layout.label!r}"
         why = f"{where}: expected a certificate of noise on a tree with a threshold."
         claim = expect_claim(claim, ThresholdCertificate, why)
@@ -263,20 +269,20 @@ class ByTreeAndThreshold(TreePlan):
 
     @property
     def reads(self) -> Reads:
-        """The rows at each candidate of all groups that occur in the data."""
+        """The counts of rows at each candidate, in each group that occurs in the data."""
         return Reads(groups=(self.layout.histogram,))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles and totals of the groups that reach the threshold."""
+        """Draw the noise; return the quantiles and totals of groups that reach the threshold."""
         (groups,), (count,) = totals.groups, self.noisy
         return [publish_unlisted(self.layout, self.claim, self.tree, groups, count=count)]
 
     def in_words(self) -> list[str]:
-        """The threshold, the method and the errors, in sentences."""
+        """Sentences about the threshold, the method and the errors."""
         return [self.sizes.in_words(self.claim), *super().in_words()]
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """The threshold and its consequences, the method and the errors."""
+        """Sentences about the threshold, the published groups, the method and the errors."""
         yield Sentence(Topic.NOISE, self.sizes.in_words(self.claim))
         yield from super().sentences(names)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
@@ -284,7 +290,7 @@ class ByTreeAndThreshold(TreePlan):
         yield Sentence(Topic.PAGE, groups_on_page(self.sizes))
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """The errors of quantiles in rows, and the sizes of published groups."""
+        """Tables of the quantiles' errors in rows, and of the sizes of published groups."""
         yield from super().listings(spec)
         sizes = self.sizes
         yield Listing(
@@ -295,11 +301,11 @@ class ByTreeAndThreshold(TreePlan):
 
     @property
     def where(self) -> str:
-        """The groups of the table, in words."""
+        """The words that name the groups of the table."""
         return "each group that is published"
 
     def own_record(self) -> dict[str, Any]:
-        """The tree, the threshold, and the share of δ."""
+        """The fields of plan.json about the tree, the part's δ, and the threshold."""
         claim = self.claim
         return {
             **super().own_record(),
@@ -338,9 +344,9 @@ def _limits_of(layout: QuantileLayout) -> FewGroups:
 
 
 def _list_trees(layout: QuantileLayout, moves: RowCounts, advice: str) -> Trees:
-    """The trees of counts from which quantiles may be read; a unit moves one tree by `moves`.
+    """The trees of counts that a search compares; `moves` is the effect of a unit on the counts.
 
-    `advice` is the next step if no tree serves.
+    `advice` ends the message if no tree can be used: it names the next step for the user.
     """
     candidates = layout.candidates.cells
     levels = tuple(asked.level for asked in layout.statistics)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.layout import found_bounds, missing
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings import FewGroups, InCells
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.choices import bound_groups, most_rows
 from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
@@ -38,13 +39,16 @@ if TYPE_CHECKING:
 
 PART = "quantiles"
 MOST_COUNTED = 1 << 15
-"""The most groups times candidates; their trees have less than twice as many cells."""
+"""The largest number of groups times candidates for which trees are used.
+
+The trees have fewer than twice as many cells.
+"""
 
 
 class QuantileKind(ABC):
-    """A way to choose the quantiles of a query: their layouts, and the class of their plans.
+    """A method for the quantiles of a query: their layouts, and the class of their plans.
 
-    It has no state. `kinds` lists all ways, and finds the way for a query.
+    It has no state. `kinds` lists all methods, and finds the method for a query.
     """
 
     with_ends: ClassVar[bool] = True
@@ -55,7 +59,7 @@ class QuantileKind(ABC):
         """The class of the plans of these quantiles."""
 
     def count_of(self, spec: Spec, query: Query) -> Count | None:
-        """The count from a tree of quantiles, if it decides which groups are published."""
+        """The total of a tree's counts, if it decides which groups are published; None if not."""
         return tree_count(spec, query)
 
     @abstractmethod
@@ -115,7 +119,7 @@ class QuantilesByChance(QuantileKind):
     with_ends: ClassVar[bool] = False
 
     def find_plan_type(self) -> type[QuantilePlan]:
-        """The plans of quantiles that chance chooses."""
+        """The class of plans of quantiles that chance chooses."""
         from leastnoise.tables.answers.quantiles.answer import ByChance  # noqa: PLC0415  (0.5 s)
 
         return ByChance
@@ -140,13 +144,13 @@ class QuantilesByTree(QuantileKind):
     """Quantiles that are read off a tree of counts of rows, in listed groups."""
 
     def find_plan_type(self) -> type[QuantilePlan]:
-        """The plans of quantiles by a tree in listed groups."""
+        """The class of plans of quantiles by a tree in listed groups."""
         from leastnoise.tables.answers.quantiles.by_tree import ByTree  # noqa: PLC0415  (0.5 s)
 
         return ByTree
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """Leave the layout as it is, since every row is a unit."""
+        """Return the layout unchanged, since a row is a unit; raise LayoutError for other units."""
         if not counted.by_row:
             why = "A tree counts whole rows, and of a person with more rows than the limits each"
             raise _refuse_tree(f"{why} counts for less:")
@@ -161,7 +165,7 @@ class QuantilesOfUnlisted(QuantileKind):
     layout_type: ClassVar[type[QuantileLayout]] = UnlistedQuantiles
 
     def find_plan_type(self) -> type[QuantilePlan]:
-        """The plans of quantiles in groups that nobody listed."""
+        """The class of plans of quantiles in groups that nobody listed."""
         from leastnoise.tables.answers.quantiles.by_tree import (  # noqa: PLC0415  (0.5 s)
             ByTreeAndThreshold,
         )
@@ -169,11 +173,11 @@ class QuantilesOfUnlisted(QuantileKind):
         return ByTreeAndThreshold
 
     def count_of(self, spec: Spec, query: Query) -> Count:
-        """The tree's total of the first column, which always decides."""
+        """The total of the first column's tree, which always decides which groups are published."""
         return Count(column=next(iter(quantiles_by_column(query))))
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """Bound the groups of a unit, and its rows in each group."""
+        """Bound the number of a unit's groups, and of its rows in each group."""
         _check_counts(counted)
         if counted.by_row:
             return replace(counted, bounding=FewGroups(groups=1, per_group=1))
@@ -184,14 +188,17 @@ class QuantilesOfUnlisted(QuantileKind):
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
-    """The layout of a tree's total, as the last column of the table. Its noise is the tree's."""
+    """The layout of the column with the total of the tree's counts, the last of the table.
+
+    The total has the noise of the counts, and no other.
+    """
     needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
     shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
     return replace(shape, bounding=layout.histogram.bounding)
 
 
 def _check_counts(counted: Layout) -> None:
-    """Raise LayoutError for too many groups times candidates."""
+    """Raise LayoutError if groups times candidates are more than `MOST_COUNTED`."""
     counts = math.prod(axis.cells for axis in counted.axes)
     if counts > MOST_COUNTED:
         why = f"A tree counts at most {MOST_COUNTED:,} groups times candidates, got {counts:,}."

@@ -1,4 +1,4 @@
-"""The plan of quantiles by either method: one part of a table, and its errors in ranks."""
+"""The plan of quantiles, by chance or by a tree: one part of a table, with its errors in rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Asking(Protocol):
-    """The quantiles that a query asks for, with their share of the budget."""
+    """The quantiles of one column that a query asks for, with their share of the budget."""
 
     @property
     def layout(self) -> QuantileLayout:
@@ -60,11 +60,11 @@ class Asking(Protocol):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RankError:
-    """The largest error of a quantile in rows of its group, with probability 95 %.
+    """A bound on the error of a quantile, in rows of its group; it holds with probability 95 %.
 
-    If a quantile is chosen between two others, their errors are included. Rows in the same part of
-    a candidate as the chosen row are not included. `sizes` are numbers of rows in a group, for
-    examples.
+    The error is the number of rows between the published candidate and the true rank, without the
+    rows at that candidate. If a quantile is chosen between two others, `rows_95` includes their
+    errors. `sizes` are numbers of rows in a group, for examples.
     """
 
     statistic: str
@@ -87,9 +87,9 @@ class RankError:
 
 @dataclass(frozen=True, kw_only=True)
 class QuantilePlan(AloneInDraw):
-    """The plan of the quantiles of one column in a query: one part, and its answer.
+    """The plan of the quantiles of one column in a query, which have a draw of their own.
 
-    Quantiles of listed groups spend no δ. In a series `budget` is the budget of all releases.
+    Quantiles of listed groups spend no δ. In a series, `budget` is for all releases together.
     """
 
     layout: QuantileLayout
@@ -104,23 +104,26 @@ class QuantilePlan(AloneInDraw):
     @staticmethod
     @abstractmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> Claim:
-        """Find and prove the certificate."""
+        """Find and prove a certificate; `share` is the budget of all releases together."""
 
     @classmethod
     @abstractmethod
     def read(cls, asked: Asking, claim: Claim) -> QuantilePlan:
-        """Read the quantiles that are released as `claim` says; reject any other statement."""
+        """Read the plan from the certificate `claim`.
+
+        Raises CertificateRejected if the certificate states something the spec does not imply.
+        """
 
     @abstractmethod
     def rows_off(self, index: int) -> float:
-        """The largest error of the quantile at this index, in rows, with probability 95 %."""
+        """A bound, with probability 95 %, on the error in rows of the quantile at `index`."""
 
     @abstractmethod
     def describe_draw(self) -> list[str]:
-        """The method, in sentences."""
+        """Sentences about the method."""
 
     def in_words(self) -> list[str]:
-        """The method and the errors, in sentences."""
+        """Sentences about the method and the errors."""
         return [*self.describe_draw(), *(error.in_words() for error in self.errors)]
 
     @property
@@ -130,7 +133,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def errors(self) -> tuple[RankError, ...]:
-        """The error of each quantile, in ranks."""
+        """The error of each quantile, in rows."""
         return tuple(
             RankError(statistic=asked.label, rows_95=self.rows_off(index), sizes=self.layout.sizes)
             for index, asked in enumerate(self.layout.statistics)
@@ -138,7 +141,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def count_error(self) -> ExpectedError | None:
-        """The error of the total that decides which groups are published, or None."""
+        """The error of the total that decides which groups are published; None without a total."""
         errors = [
             ExpectedError(
                 statistic=layout.statistics[0].label,
@@ -154,7 +157,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def all_errors(self) -> tuple[RankError | ExpectedError, ...]:
-        """The errors of quantiles, and of the tree's total if it decides on groups."""
+        """The errors of the quantiles, and of a total that decides which groups are published."""
         return self.errors if self.count_error is None else (*self.errors, self.count_error)
 
     @property
@@ -164,15 +167,15 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def reads(self) -> Reads:
-        """The rows at each candidate of each group."""
+        """The counts of rows at each candidate, in each group."""
         return Reads(cells=(self.layout.histogram,))
 
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
-        """The candidates in a table with one row, exactly, by rising level."""
+        """The quantiles in a table with one row, as exact numbers, by rising level."""
         return read_chosen_values(self.layout, columns, kind)
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """The method, the errors, and the groups that are published."""
+        """Sentences about the published groups, the method and the errors."""
         for layout, _ in self.noisy:
             for text in describe_kept_groups(layout):
                 yield Sentence(Topic.KEPT, text)
@@ -187,14 +190,14 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def describe_values(self) -> Iterator[Sentence]:
-        """The notes on all quantiles of this method."""
+        """Sentences that hold for all quantiles by this method."""
 
     @abstractmethod
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
         """The sentence for a page; `rows` lists the quantiles, each with its error in rows."""
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """The error of each quantile in rows; the half-width of the count that selects groups."""
+        """Rows of the plan's table: errors of quantiles, and of a total that decides on groups."""
         labels = spec.labels
         called = [asked.in_words(labels) for asked in self.layout.statistics]
         off = [f"{error.rows_95:,.4g} rows" for error in self.errors]
@@ -205,7 +208,7 @@ class QuantilePlan(AloneInDraw):
         return rows
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """The error of each quantile in rows."""
+        """A table of the error of each quantile, in rows."""
         layout = self.layout
         what = ", ".join(asked.label for asked in layout.statistics)
         ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
@@ -232,12 +235,12 @@ class QuantilePlan(AloneInDraw):
         )
 
     def with_all_groups(self) -> Self:
-        """This plan without the smallest count that a group needs to be published."""
+        """This part without the rules `min_count` and `top`, by which counts choose groups."""
         counts = [publish_all(layout) for layout, _ in self.noisy]
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 
     def make_zeros(self) -> list[Table]:
-        """The columns for an empty table without noise: the first candidate everywhere."""
+        """The columns that an empty source would give without noise: the first candidate each."""
         layout = self.layout
         least = [
             [[0] * len(asked.candidate_suffixes) for asked in layout.statistics]

@@ -1,4 +1,4 @@
-"""The table of quantiles: a candidate for each group and level, drawn as the certificate says."""
+"""Publication of quantiles: a candidate for each group and level, drawn as certified."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def publish_by_chance(
     """The quantiles of each group, chosen from exact `counts`, shape (groups · candidates,).
 
     The counts are the output of `bounding.query_vector` for the layout's histogram, in units of
-    2^−bits. `stated` is the error in ranks for each column of such errors.
+    2^−bits. `stated` has the published error in rows of each quantile, by column.
     """
     unit = 2**layout.histogram.bits
     groups = counts.reshape(layout.cells, -1).tolist()
@@ -68,7 +68,8 @@ def publish_by_tree(
 ) -> Table:
     """The quantiles of each group, read off noisy counts; `counts` are as in `publish_by_chance`.
 
-    If the `total` of the tree decides which groups are published, it has a column, too.
+    `total` has the layout and the errors of the totals' column, if totals decide which groups are
+    published; it is empty otherwise.
     """
     groups = counts.reshape(layout.cells, -1)
     padded = np.zeros((layout.cells, tree.noise.dimension), dtype=np.int64)
@@ -91,8 +92,9 @@ def publish_unlisted(
 ) -> Table:
     """The quantiles of the groups whose noisy totals reach the threshold, and these totals.
 
-    `totals` is the output of `rows.unlisted_ranks`. Noise is drawn afresh for every group with
-    rows, whether the group is published or not. `entropy` is for tests.
+    `totals` is the output of `rows.unlisted_ranks`: rows of a group's keys, a candidate's index,
+    and a count. Every group with rows gets fresh noise, whether the group is published or not.
+    `count` has the layout and the errors of the totals' column. `entropy` is for tests.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for *group, candidate, rows in totals:
@@ -124,10 +126,10 @@ def publish_unlisted(
 def read_places(
     tree: RankTree, layout: QuantileLayout, noisy: NDArray[np.float64]
 ) -> list[list[tuple[int, int, int]]]:
-    """The positions of each group's quantiles and interval ends among the candidates.
+    """The positions among the candidates of each group's quantiles and of their intervals' ends.
 
     `noisy` has a row for each group, with all cells of its tree; the first cells are the
-    candidates. The ends of true quantiles never fall as levels rise. If noisy ends do, the
+    candidates. True quantiles never fall as levels rise. If the ends of noisy intervals do, the
     intervals are widened.
     """
     levels = [quantile.level for quantile in layout.statistics]
@@ -155,9 +157,9 @@ def make_table(
 ) -> Table:
     """The table in which each group has the candidates at the `chosen` positions.
 
-    For each level, `chosen` has the position of the quantile, then of its two ends if it has an
-    interval. Without an interval, `stated` is the error in ranks of each column. `keys` are the
-    columns of keys, a value for each row; they are needed for unlisted groups only.
+    For each group and level, `chosen` has the position of the quantile, then of the two ends of its
+    interval, if it has one. Without an interval, `stated` has the published error in rows of each
+    quantile, by column. `keys` are the columns of keys, needed for unlisted groups only.
     """
     published = _list_published(layout)
     columns: list[list[list[Any]]] = []
@@ -182,7 +184,7 @@ def make_table(
 def read_chosen_values(
     layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
 ) -> list[Fraction]:
-    """The candidates in the only row of a table, exactly, by rising level."""
+    """The quantiles in a table with one row, as exact numbers, by rising level."""
     values = layout.candidates.values
     places = {float(value): at for at, value in enumerate(values_as_read(layout.published, kind))}
     return [values[places[float(columns[quantile.label][0])]] for quantile in layout.statistics]
@@ -193,8 +195,9 @@ def wrong_quantile(
 ) -> str | None:
     """The label of a quantile that no valid run could publish; None if all are possible.
 
-    A quantile is a candidate, is not below the quantile of a lower level, and lies in its interval,
-    whose ends lie halfway between candidates. `columns` are as `read_table` gives them.
+    A quantile is a candidate, is not below the quantile of a lower level, and lies in its interval.
+    The ends of an interval lie halfway between candidates, or are infinite. `columns` are as
+    `read_table` returns them.
     """
     positions = [
         {(type(value), value): at for at, value in enumerate(values_as_read(values, kind))}
@@ -215,9 +218,9 @@ def wrong_quantile(
 
 
 def _list_published(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
-    """The published values of the candidates, and the interval of data that counts at each.
+    """Three lists with an item for each candidate: its published value, and two interval ends.
 
-    The second and third list are the lower and upper ends of these intervals.
+    The ends are the lower and the upper end of the interval of values that count at the candidate.
     """
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]

@@ -1,8 +1,8 @@
 """The largest groups: permute-and-flip selects them, and then their counts get fresh noise.
 
-notation: k of B groups are selected, λ is the rate of a round. The count of an omitted group
-exceeds the count of a selected group by more than t with probability at most Σ_(r<=k) (B −
-r)/2·e^(−λt): in round r one of B − r groups would have to beat the best (theory/release.md §12).
+notation: k of B groups are selected, λ is the rate of a round. With probability at least
+1 − Σ_(r<=k) (B − r)/2·e^(−λt), no omitted count exceeds a selected count by more than t. The reason
+is that in round r one of B − r groups would have to beat the largest (theory/release.md §12).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _NO_DIFFERENCE = ": chance selects its groups, so that two releases may have dif
 @final
 @dataclass(frozen=True, kw_only=True)
 class Selection(OfOneQuery):
-    """A query that selects the largest groups."""
+    """The answer to a query that selects the largest groups."""
 
     @property
     def name_of_selection(self) -> str:
@@ -85,7 +85,7 @@ class Selection(OfOneQuery):
 
     @property
     def share_of_counts(self) -> Budget:
-        """The share of the budget for the noise in counts, of all releases."""
+        """The share of the budget for the noise in counts, for all releases together."""
         share = self.share
         return Budget(epsilon=share.epsilon * (1 - _SHARE), delta=share.delta)
 
@@ -134,7 +134,10 @@ class Selection(OfOneQuery):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Selected:
-        """Read the groups and counts, released as `claims` say; reject any other statement."""
+        """Read the draw from the certificates of the counts' noise and of the selection.
+
+        Raises CertificateRejected if a certificate states something the spec does not imply.
+        """
         where = f"Query {self.label!r}"
         if [name for name, _ in claims] != [self.label, self.name_of_selection]:
             why = "it needs a certificate of its noise, and one of its selection"
@@ -166,11 +169,11 @@ class Selection(OfOneQuery):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Selected(NoisyAnswer):
-    """The selected groups, and their counts with noise.
+    """The plan of a query that selects groups, and then adds noise to their counts.
 
     `certificate` is about the noise in counts, `selection` about the rounds of one release.
-    `budget` is the share of both together. `baselines` are for the counts. `person` is the spec's
-    word for a unit.
+    `budget` is the share of both together. `baselines` are plain noise for the counts. `person` is
+    the spec's word for a unit.
     """
 
     selection: SelectionCertificate
@@ -181,12 +184,12 @@ class Selected(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.layout.label,)
 
     @cached_property
     def parts(self) -> tuple[NoisyPart]:
-        """The counts of the selected groups."""
+        """The counts of the selected groups, which are the only part."""
         part = SelectedCounts(
             layout=self.layout, budget=self.budget, baselines=self.baselines, answered=self
         )
@@ -194,7 +197,7 @@ class Selected(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The counts of all groups."""
+        """The exact counts of all groups, from which the groups are selected."""
         return Reads(cells=(candidates_of(self.layout),))
 
     @property
@@ -205,7 +208,7 @@ class Selected(NoisyAnswer):
         return math.floor(math.log(pairs / _MISSED) / float(claim.rate)) + 1
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The table of the selected groups, in the order of their keys."""
+        """Select groups and add noise to their counts; return the table, sorted by keys."""
         ((part,), (counts,)) = self.parts, totals.cells
         selected = sorted(select_largest(self.selection, counts.tolist()))
         exact = ScaledIntegers(numerators=counts[selected], bits=self.layout.bits)
@@ -214,7 +217,7 @@ class Selected(NoisyAnswer):
         return [table_of(self.layout, noisy, part.noise_errors, keys=keys)]
 
     def in_words(self) -> str:
-        """The rounds of the selection, and the largest gap between omitted and selected counts."""
+        """A sentence about the rounds, and about the gap between omitted and selected counts."""
         claim = self.selection
         return _ROUNDS.format(
             top=claim.rounds,
@@ -226,7 +229,7 @@ class Selected(NoisyAnswer):
         )
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """The selection, and the noise of the counts after it."""
+        """Sentences about the selection, and about the noise that is drawn after it."""
         yield Sentence(Topic.NOISE, self.in_words())
         yield Sentence(Topic.SELECTED, _FRESH)
         yield Sentence(Topic.CHECKED, _CHECKED)
@@ -248,7 +251,7 @@ class SelectedCounts(NoisyPart):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """The record of the selection in plan.json."""
+        """The field of plan.json about the selection."""
         answered = self.answered
         claim = answered.selection
         record = {
@@ -261,7 +264,7 @@ class SelectedCounts(NoisyPart):
         return {"selection": record}
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups that a smallest count omits, and about requested accuracies."""
+        """Sentences about groups that `min_count` omits, the selection, and wishes (`Wish`)."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.min_count is not None:
@@ -275,11 +278,11 @@ class SelectedCounts(NoisyPart):
         return f"{selection}{super()._noise_in_words(person)}"
 
     def with_all_groups(self) -> Self:
-        """This part without the smallest count that a group needs to be published."""
+        """This part without the rule `min_count`; the selected groups stay."""
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:
-        """The columns for an empty table without noise, with the longest keys as stand-ins."""
+        """The columns without noise for an empty source, as if the longest keys were selected."""
         columns = key_columns(candidates_of(self.layout))
         lengths = [sum(len(str(key)) for key in keys) for keys in zip(*columns, strict=True)]
         longest = sorted(range(len(lengths)), key=lambda index: -lengths[index])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.layout.boundings import FirstCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.choices import list_cell_boundings
 from leastnoise.tables.layout.lay_out import shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 MOST_SELECTED = 1000
-"""The most rounds of a `SelectionCertificate`, whose module takes half a second to import."""
+"""The most rounds of a `SelectionCertificate`, which isn't imported here: that takes .5 s."""
 _EXCLUDED = ("histogram", "conditions")
-_TIMES_AS_MANY = 8  # a unit in all selected groups may need less noise than a limit of 8 groups
+_TIMES_AS_MANY = 8  # up to this top/limit, a unit in all selected groups may need less noise
 
 
 @final
 class SelectionQueries(QueryKind):
-    """Queries with `by = "selection"`."""
+    """Queries with `by = "selection"`, which select the largest groups by chance."""
 
     why_no_sums: ClassVar[str] = (
         'Tables that add up are not used with by = "selection": use another query.'
@@ -64,7 +64,7 @@ class SelectionQueries(QueryKind):
                 yield f"{path}.{name}", 'Not used with by = "selection": use another query.'
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The counts of the selected groups, one layout for each bounding of a person.
+        """The layouts of the counts of the selected groups, one for each bounding of a person.
 
         The rows of these layouts are the selected groups; `candidates_of` gives all groups.
         """

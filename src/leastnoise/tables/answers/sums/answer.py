@@ -45,9 +45,9 @@ FOR_THE_LARGEST = (
 class Summed(NoisyAnswer):
     """The tables of one query, which are sums of the same cells, all from one draw.
 
-    `cells` is the layout of the cells, and `budget` the query's share of the release's budget.
-    `certificate` is about the noise that takes most of this budget. Methods take the index of a
-    table.
+    `cells` is the layout of the cells, and `budget` the query's share of the release's budget. If
+    several tables have noise, `certificate` is about the noise that takes most of this budget. The
+    `index` in methods is the index of a published table.
     """
 
     cells: Layout
@@ -56,19 +56,22 @@ class Summed(NoisyAnswer):
     key: ClassVar[str]
     """The key of a query that asks for these tables, and the key of their record in plan.json."""
     may_be_composed: ClassVar[bool] = False
-    """True if its noise may be proved together with other draws, or without them."""
+    """True if `find` may find noise that has to be accounted for together with other draws.
+
+    Then `find` with `pure` finds noise that doesn't.
+    """
     row_name: ClassVar[str] = "rows"
-    """The word for rows whose errors differ."""
+    """The word for a table's rows, in a note that their errors differ."""
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True if `name` is the name of a certificate of noise in a table of the query."""
+        """True if `name` names a certificate of noise in one table of the query with this label."""
         return False
 
     @classmethod
     @abstractmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """Find and prove the noise. Raises Refused if no noise is proved."""
+        """Find and prove the noise, without δ if `pure`. Raises Refused if no noise is proved."""
 
     @classmethod
     def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
@@ -78,10 +81,10 @@ class Summed(NoisyAnswer):
     @classmethod
     @abstractmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables with the noise that `claims` state, proved or not.
+        """Read the tables with the noise that `claims` state, proved or not.
 
-        Raises CertificateRejected for any claim that the spec doesn't imply. If `composed`, each
-        claim states its share of δ, and the ε of all draws together is proved elsewhere.
+        Raises CertificateRejected for a claim that the spec doesn't imply. If `composed`, all draws
+        of the release are proved together: then a claim's ε may differ from the share's.
         """
 
     @property
@@ -92,7 +95,7 @@ class Summed(NoisyAnswer):
     @property
     @abstractmethod
     def largest_std(self) -> float:
-        """The largest standard deviation of a number."""
+        """The largest standard deviation of a published number."""
 
     @property
     def whole_counts(self) -> WholeCounts | None:
@@ -101,11 +104,11 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a cell of a table."""
+        """The error of each number in a cell of a table."""
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Sensitivities of a table's coordinates to one unit; each of them holds."""
+        """Alternative sets, each of which holds every shift by a unit of a table's coordinates."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -124,12 +127,12 @@ class Summed(NoisyAnswer):
         return self.layouts[index].dimension
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in one table alone, at a share of the budget."""
+        """Plain noise in one table by itself, at this share of the budget."""
         return Baselines.of((self.layouts[index],), share, self.certificate.compositions)
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.cells.label,)
 
     @cached_property
@@ -149,7 +152,7 @@ class Summed(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells, as the integers that get noise."""
+        """The cells, from which all exact sums are computed."""
         return Reads(cells=(self.cells,))
 
     def describe_draw(self) -> Iterator[Sentence]:
@@ -161,7 +164,7 @@ class Summed(NoisyAnswer):
 @final
 @dataclass(frozen=True, kw_only=True)
 class SumPart(NoisyPart):
-    """One of the tables of sums."""
+    """The columns of one of the tables of sums."""
 
     answered: Summed
 
@@ -193,7 +196,7 @@ class SumPart(NoisyPart):
 
     @property
     def has_unlike_rows(self) -> bool:
-        """True if the table's rows have different errors. Then the root mean square is shown."""
+        """True if the table's rows have different errors; a plan shows their root mean square."""
         return self.noise_errors[0].rows is not None
 
     @property
@@ -205,7 +208,7 @@ class SumPart(NoisyPart):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """The record of the noise in plan.json."""
+        """The field of plan.json about the noise of the query's tables."""
         answered = self.answered
         return {answered.key: {**answered.mark(self.index), **answered.to_record()}}
 
@@ -214,7 +217,7 @@ class SumPart(NoisyPart):
         return f", together with {_words.list_names(others)}, with which it adds up"
 
     def own_sentences(self) -> Iterator[Sentence]:
-        """The bias of whole counts, and the largest standard deviation if that is the objective."""
+        """Sentences about the bias of whole counts, and about `objective = "largest"`."""
         if self.too_high is not None:
             yield Sentence(Topic.DETAIL, bias_in_words({self.name: self.too_high}))
             yield Sentence(Topic.PAGE, bias_in_words({"this table": self.too_high}))
@@ -229,7 +232,7 @@ class SumPart(NoisyPart):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sums(OfOneQuery):
-    """A query whose tables are of one `kind`, a subclass of `Summed`."""
+    """The answer to a query for tables of sums; `kind` is the class of their plans."""
 
     kind: type[Summed]
 
@@ -249,6 +252,9 @@ class Sums(OfOneQuery):
         yield Offer(index=self.query.index, claims=find(pure=False), purely=purely)
 
     def read(self, labels: Sequence[str], claims: Named, reading: Reading) -> Summed:
-        """Read the tables, released as `claims` say; reject any other statement."""
+        """Read the tables with the noise that `claims` state.
+
+        Raises CertificateRejected if a claim states something the spec does not imply.
+        """
         composed = reading.certificate.rule == COMPOSED
         return self.kind.read(self.layout, self.share, claims, composed=composed)

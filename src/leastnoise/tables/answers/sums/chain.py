@@ -1,8 +1,8 @@
 """Whole-number noise on a tree along one order of the columns, for a query with margins.
 
-The tree has a level for each column, such as sex, age, region: the total, the numbers by sex, the
-numbers by sex and age, the cells. All tables are sums of the same noisy cells. A table that is no
-level of the tree has noise with a known law, too.
+For the order sex, age, region, the tree has four levels: the total, the numbers by sex, those by
+sex and age, and the cells. All tables are sums of the same noisy cells. The law of the noise is
+known for every table, even if the table is no level of the tree.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 _TOTAL, _BY = "total", "x"
 MOST_COLUMNS = 3
-"""The most columns for which all orders are compared: 6 orders, a third of a second each. With more
-columns, only an order in which every table is a level is tried."""
+"""The most columns for which all orders are compared: 6 orders, a third of a second each.
+
+With more columns, only an order in which every published table is a level is tried.
+"""
 
 _DRAWN = (
     "Whole-number noise is drawn for the cells on a tree by {along}, so that it partly cancels in "
@@ -45,14 +47,17 @@ _DRAWN = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """Noise of a tree in which each level adds the next column of this `order`."""
+    """Noise on a tree whose levels are tables: each level adds the next column of `order`.
+
+    `order` has the columns' indices in the query. In methods, `table` is a bit mask of columns.
+    """
 
     order: tuple[int, ...]
     noise: Agreeing
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise, with the table of every subset of the columns, indexed by bit mask."""
+        """The noise, with a table for every subset of the columns; its index is the bit mask."""
         sizes = [self.noise.branches[self.order.index(column)] for column in range(len(self.order))]
         cells = np.arange(self.noise.dimension).reshape(sizes).transpose(self.order).reshape(-1)
         return TreeStrategy(
@@ -62,19 +67,19 @@ class Chain:
         )
 
     def variance(self, table: int) -> float:
-        """The variance of a number of a table."""
+        """The variance of the numbers of a table, which is the same in all rows."""
         return float(self.strategy.variance(table)[0])
 
     def error(self, table: int) -> NoiseError:
-        """The error of a number of a table."""
+        """The error of the numbers of a table, which is the same in all rows."""
         return measure_table(self.strategy, table)
 
     def columns(self, cells: Layout) -> list[str]:
-        """The columns in this order."""
+        """The names of the columns, in the order of the tree's levels."""
         return [cells.axes[column].column for column in self.order]
 
     def in_words(self, cells: Layout) -> str:
-        """The noise, in a sentence."""
+        """A sentence about the noise and its tree."""
         along = _words.join_names(self.columns(cells))
         return _DRAWN.format(std=math.sqrt(self.noise.variance), along=along)
 
@@ -84,12 +89,12 @@ def _cross(order: Sequence[int], table: int) -> Crossed:
 
 
 def draw_name(cells: Layout, columns: Sequence[int]) -> str:
-    """The name of the noise in a certificate: for columns 1 and 3 it is `query.1x3`."""
+    """The name in certificates of noise in the table by `columns`: for 1 and 3, `query.1x3`."""
     return f"{cells.label}.{_BY.join(str(column + 1) for column in columns) or _TOTAL}"
 
 
 def trees_along(cells: Layout, orders: Sequence[Sequence[int]]) -> Trees:
-    """The trees whose levels are the columns in these orders."""
+    """The trees to search: one for each order of the columns."""
     return Trees(
         label=cells.label,
         counts=cells.cells,
@@ -111,8 +116,8 @@ def trees_along(cells: Layout, orders: Sequence[Sequence[int]]) -> Trees:
 def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
     """The chain of a query's only claim; None if the claim isn't about noise on a tree.
 
-    Raises CertificateRejected unless the name lists all columns in some order, and the claim is
-    about noise on the tree of this order, with all of the share's ε and no δ.
+    The claim's name has to list all columns in some order. The claim has to be about noise on the
+    tree of this order, with all of the share's ε and no δ. Otherwise raises CertificateRejected.
     """
     if len(claims) != 1:
         return None
@@ -128,11 +133,11 @@ def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
 def find_chain(
     cells: Layout, budget: Budget, releases: int = 1
 ) -> tuple[Chain, Certificate] | None:
-    """The chain with the smallest sum, or largest value, of ln(variance) over the published tables.
+    """Find and prove the chain with the smallest Σ ln(variance) over the published tables.
 
-    Each of the `releases` has an equal part of ε; δ is left unspent. Returns None if a unit may be
-    in several cells, if ε is 0, if there are more than `MOST_COLUMNS` columns, or if the laws of
-    all tables would take too long.
+    If the layout says `largest`, the largest ln(variance) takes the place of the sum. Each of the
+    `releases` has an equal part of ε; δ is left unspent. None if a unit may be in several cells, if
+    ε is 0, or if no order can be used in reasonable time.
     """
     if not in_one_cell(cells) or not budget.epsilon:
         return None
@@ -158,9 +163,10 @@ def find_chain(
 
 
 def _list_orders(columns: int, tables: Sequence[int]) -> list[tuple[int, ...]]:
-    """The column orders to compare.
+    """The orders of the columns to compare.
 
-    For few columns these are all orders. For many, it is one order in which each table is a level.
+    For few columns these are all orders. For many, it is one order in which each of the `tables`
+    is a level; an empty list if no order has all of them.
     """
     if columns <= MOST_COLUMNS:
         return list(permutations(range(columns)))

@@ -1,7 +1,7 @@
 """Noise for a histogram whose running sums are published: one draw, on a tree of its bins.
 
-The inner levels of the tree are not published. Tree noise partly cancels in running sums. Each
-group has its own tree. Bins and running sums are whole numbers, and add up.
+The noise on a tree partly cancels in running sums. Each group has its own tree, whose inner levels
+are not published. Bins and running sums are whole numbers, and add up.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ _TOTALS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cumulative(TreeSums):
-    """A histogram with cumulative counts; each group's tree begins with the group's bins."""
+    """The plan of a histogram with cumulative counts, with a tree of noise for each group.
+
+    The first cells of a group's tree are the group's bins.
+    """
 
     key: ClassVar[str] = "cumulative"
     called: ClassVar[str] = "cumulative counts"
@@ -55,7 +58,7 @@ class Cumulative(TreeSums):
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
-        """Trees of the bins of a group."""
+        """The trees to search, each over the bins of one group."""
         bins = cells.axes[-1].cells
         return Trees(
             label=cells.label,
@@ -85,7 +88,7 @@ class Cumulative(TreeSums):
 
     @cached_property
     def workload(self) -> Workload:
-        """The workload: bins and running sums, of each group and each sum of groups."""
+        """The published tables as sums of cells: bins and running sums, by all or fewer columns."""
         tables = (
             SummedTable(count=layout.cells, find=partial(self._sum_groups, mask), running=running)
             for mask, running, layout in zip(
@@ -107,7 +110,10 @@ class Cumulative(TreeSums):
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The tree's noise: bins are the last level's nodes, running sums are prefix sums."""
+        """The noise of all groups' trees, with the published tables as sums of its cells.
+
+        Bins are the nodes of a tree's last level, and running sums are sums of its first cells.
+        """
         of_group = (Nodes(level=len(self.noise.branches)), Prefixes(count=self.bins))
         summed = [self.cells.cells // layout.cells for layout in self.layouts[::2]]
         first = np.arange(self.groups)[:, None] * self.noise.dimension
@@ -124,7 +130,7 @@ class Cumulative(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """The nodes of each level of the groups' trees, the bins last."""
+        """The levels of the groups' trees, the bins last, as described in `TreeSums`."""
         branches = self.noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
         bins, groups = np.arange(self.bins), np.arange(self.groups)[:, None]
@@ -133,12 +139,12 @@ class Cumulative(TreeSums):
         return list(zip(names, levels, strict=True))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the bins, summed up, with the whole budget of the query."""
+        """Plain noise in the bins, summed up to the table, with the whole budget of the query."""
         releases, growth = self.certificate.compositions, self.find_growth(index)
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 
     def find_growth(self, table: int) -> float:
-        """The rms error of sums of independent noise in bins, relative to the error of one bin."""
+        """The root-mean-square error of a table's numbers, if each bin has independent error 1."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
 

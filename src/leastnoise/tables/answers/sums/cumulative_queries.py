@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 _SUFFIX = "_cumulative"
 MOST_BINS = 1 << 15
-"""The most groups times bins; their trees have less than twice as many cells."""
+"""The largest number of groups times bins; their trees have fewer than twice as many cells."""
 _LONGEST = 64 - len(_SUFFIX)  # letters, so that the name of a table can be a file name
 
 
 class RunningSumQueries(QueryKind):
-    """Bins and their running sums, for groups and, if asked for, for totals over groups."""
+    """Queries for bins and their running sums, in groups and, with margins, in sums of groups."""
 
     why_no_clipping: ClassVar[str] = "Not used with cumulative: use another query."
 
@@ -80,7 +80,7 @@ class RunningSumQueries(QueryKind):
             yield from name_problems(query, self.file_names(query), f"{path}.margins", hint=hint)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The bins, and the tables by some of the columns of their groups."""
+        """The layout of the bins, which lists the sets of group columns to publish as margins."""
         ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding, whole=True)
         return ((replace(shape, margins=list_tables(query)),),)
 
@@ -94,20 +94,20 @@ class RunningSumQueries(QueryKind):
 
 @final
 class CumulativeQueries(RunningSumQueries):
-    """Bins and their running sums."""
+    """Queries for bins and their running sums, without margins."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative"})
 
 
 @final
 class CumulativeTotals(RunningSumQueries):
-    """Bins and their running sums, also by fewer columns."""
+    """Queries for bins and their running sums, also in sums of groups by fewer columns."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative", "margins"})
 
 
 def table_name(query: str) -> str:
-    """The name of the table of running sums, and of its file."""
+    """The name of the table of running sums, and of its file; `query` names the table of bins."""
     return query + _SUFFIX
 
 
@@ -138,9 +138,10 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding that leaves a unit in one bin, or else moves the fewest rows.
+    """Choose a bounding that leaves a unit in one bin.
 
-    Returns a problem in words if no bounding fits.
+    Without such a bounding, choose the bounding with which a unit moves the fewest rows. Returns a
+    problem in words if no bounding fits.
     """
     if shape.cells > MOST_BINS:
         return (
@@ -161,7 +162,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
-    """Problems of totals of a histogram over some of its group columns."""
+    """Problems of the margins of a histogram: tables by some of its group columns."""
     columns, given = list(query.group_by), query.listed_tables
     if given == ():
         yield key, "Expected at least one table, such as margins = true."

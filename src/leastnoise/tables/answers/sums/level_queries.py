@@ -1,9 +1,9 @@
 """Public keys with levels, such as counties and their states; each level has its own table.
 
-Each key belongs to one value of each level, and each value to one value of the level above. So they
-form a tree whose leaves, the cells, are the keys. Noise is drawn for the leaves: see
-`answers.sums.levels`. Arrays here are in the order of the spec's keys. The tree sorts the keys by
-the highest level first.
+Each key belongs to one value of each level, and each value to one value of the level above. So keys
+and values form a tree. Its leaves are the keys, which are the cells of the query. Noise is drawn
+for the leaves: see `answers.sums.levels`. Arrays here are in the order of the keys in the spec. The
+tree sorts the keys by their values in the levels, the highest level first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -51,21 +51,21 @@ NO_CLIPPING = "Not used with levels: a person is in one group at most."
 class KeyTree:
     """The tree of a column's keys.
 
-    `columns` has the value of each key in each level, the highest level first; the keys themselves
-    are the last level. If the first level has a single value, that value is the root. Otherwise the
-    root is above all levels.
+    `columns` has a tuple for each level, the highest first, with the level's value for each key.
+    The last level is the keys themselves. If the first level has a single value, that value is the
+    root. Otherwise the root is above all levels.
     """
 
     columns: tuple[tuple[Key, ...], ...]
 
     @cached_property
     def values(self) -> tuple[tuple[Key, ...], ...]:
-        """The values of each level, in the order in which the keys first name them."""
+        """The distinct values of each level, in the order of their first keys."""
         return tuple(tuple(dict.fromkeys(column)) for column in self.columns)
 
     @cached_property
     def places(self) -> tuple[Wholes, ...]:
-        """The index of each key's value in each level."""
+        """For each level, the index in `values` of each key's value."""
         known = [{value: i for i, value in enumerate(column)} for column in self.values]
         return tuple(
             np.array([index[value] for value in column], dtype=np.int64)
@@ -84,7 +84,10 @@ class KeyTree:
 
     @cached_property
     def branches(self) -> tuple[int, ...]:
-        """The tree's branches for `noise.trees`: one number per level if all nodes are alike."""
+        """The tree's branches for `noise.trees`: the number of children of each inner node.
+
+        If all nodes of a level have equally many children, a single number per level is enough.
+        """
         firsts = [level[self.order] for level in self.places]
         if self.above:
             firsts.insert(0, np.zeros(len(self.order), dtype=np.int64))
@@ -104,7 +107,7 @@ class KeyTree:
 
 
 def key_tree(layout: Layout) -> KeyTree:
-    """The tree of the column whose keys have levels."""
+    """The tree of the layout's column whose keys have levels."""
     columns = (axis for axis in layout.axes if isinstance(axis, KeyColumn) and axis.levels)
     return tree_of(next(columns))
 
@@ -128,7 +131,7 @@ class LevelQueries(QueryKind):
         return [query.name, *(f"{query.name}_by_{level}" for level in levels)]
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """Problems of the levels of a query's keys, and keys of the spec that exclude levels."""
+        """Problems of the levels of a query's keys, and settings that can't be used with levels."""
         column, hierarchy = next(iter(query.hierarchies.items()))
         key = f"{path}.group_by.{column}.levels"
         yield from column_problems(column, hierarchy, key)
@@ -147,7 +150,7 @@ class LevelQueries(QueryKind):
         )
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """Lay out the keys."""
+        """The layout of the table by key, whose keys are the cells."""
         return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -175,7 +178,7 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding that leaves a unit in one cell, or a problem in words if no bounding does."""
+    """Choose a bounding that leaves a unit in one cell, or return a problem in words."""
     for bounding in ways:
         if in_one_cell(replace(shape, bounding=bounding)):
             return bounding
@@ -186,7 +189,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def levels_elsewhere(query: Query, path: str) -> Iterator[Problem]:
-    """Problems of further columns with levels: only the first such column may have them."""
+    """Problems of a second column with levels, and of any more: only one column may have levels."""
     for column in [*query.hierarchies][1:]:
         why = "Only one column may have levels. Remove the levels of the others."
         yield f"{path}.group_by.{column}.levels", why

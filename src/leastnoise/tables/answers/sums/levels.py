@@ -46,7 +46,10 @@ _UNLIKE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Levels(TreeSums):
-    """Public keys with levels. The cells of the tree are the keys, sorted by level."""
+    """The tables by key and by each level of the keys, with one tree of noise.
+
+    The cells of the tree are the keys, sorted by their values in the levels.
+    """
 
     key: ClassVar[str] = "levels"
     called: ClassVar[str] = "tables by levels"
@@ -54,7 +57,10 @@ class Levels(TreeSums):
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
-        """The tree of the keys. Shares are searched on a similar tree with even branches."""
+        """The only tree to search: the tree of the keys.
+
+        Its shares of the budget are searched on a similar tree with even branches.
+        """
         tree = key_tree(cells)
         counts = [1] * tree.above + [len(values) for values in tree.values]
         offer = TreeOffer(
@@ -81,7 +87,7 @@ class Levels(TreeSums):
 
     @property
     def workload(self) -> Workload:
-        """The keys, and their sums by each level."""
+        """The published tables as sums of cells: the keys, and their sums by each level."""
         tree = key_tree(self.cells)
         pairs = zip(tree.places[::-1], tree.values[::-1], strict=True)
         tables = (SummedTable(count=len(values), find=lambda at=at: at) for at, values in pairs)
@@ -89,7 +95,7 @@ class Levels(TreeSums):
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The tree's noise, with each table as the nodes of one level."""
+        """The noise of the tree, with each table as the nodes of one level."""
         tree = key_tree(self.cells)
         levels = reversed(range(len(tree.values)))
         return TreeStrategy(
@@ -100,7 +106,7 @@ class Levels(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """The nodes of each level, the keys last."""
+        """The levels of the tree, the keys last, as described in `TreeSums`."""
         tree = key_tree(self.cells)
         root = [(None, np.zeros(self.cells.cells, dtype=np.int64))]
         names = [layout.name for layout in reversed(self.layouts)]
@@ -108,7 +114,7 @@ class Levels(TreeSums):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the levels, the highest first."""
+        """The names of the levels' columns, the highest first and the keys' column last."""
         return tuple(layout.axes[0].column for layout in reversed(self.layouts))
 
     @cached_property
@@ -118,11 +124,7 @@ class Levels(TreeSums):
 
     @cached_property
     def others(self) -> dict[str, float]:
-        """Standard deviations with other noise: the geometric mean over tables, or the largest.
-
-        `cells`: noise in the cells alone, summed. `apart`: a share of the budget for each table, so
-        that tables don't agree. `bound`: a proved lower bound for any additive noise.
-        """
+        """The fields of `Compared` for other noise: `cells`, `apart` and `bound`."""
         releases, tree, tables = (
             self.certificate.compositions,
             key_tree(self.cells),
@@ -133,7 +135,7 @@ class Levels(TreeSums):
         replaced = 2 if self.cells.neighbours == "replace-one" else 1
         cell = _geometric_std(epsilon / (replaced if keys > 1 else 1))
         counts = [len(values) for values in reversed(tree.values)]
-        each = [keys / count for count in counts]  # keys in a number: on average, or at most
+        each = [keys / count for count in counts]  # keys per number: the mean, or the most below
         if self.cells.largest:
             each = [float(np.bincount(places).max()) for places in tree.places]
         apart = [

@@ -1,4 +1,4 @@
-"""The errors of tables with margins: of sums of noisy numbers, and of their rounding."""
+"""The errors of tables with margins, which are sums of noisy and rounded numbers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_MOVED = 3  # half steps of rounding in a cell, if all cells have to add up to a known total
+_MOVED = 3  # half grid steps: ½ by rounding a cell, and 1 so that cells add up to a known total
 
 
 def find_errors(margins: Margins, table: int) -> tuple[NoiseError, ...]:
-    """The error of each number of a cell of a table, with the rounding of the cells.
+    """The error of each published number in a cell of a table, with the rounding of the cells.
 
-    For noise in tables or in contrasts, not on a tree.
+    The noise has to be in tables or in contrasts, not on a tree.
     """
     if not margins.marginals.has_noise(table):
         return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
@@ -56,8 +56,9 @@ def _error(margins: Margins, table: int, number: Component) -> NoiseError:
 def _roundings(margins: Margins, table: int) -> int:
     """The largest number of roundings to the grid that add up in one number of a table.
 
-    If cells are estimated, it is the number of cells in it. Otherwise it is the number of the
-    table's rounded numbers from which its last number follows.
+    If cells are estimated and rounded, it is the number of cells in a number of the table.
+    Otherwise it is the size of the table, whose last number follows from all the rounded numbers:
+    see `round_together`.
     """
     numbers = margins.marginals.cells(table)
     if not margins.marginals.is_small:
@@ -92,7 +93,11 @@ def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) 
 def _beside_count(
     margins: Margins, table: int, number: Component, summed: int
 ) -> tuple[float, ...]:
-    """`NoiseError.beside_count` of the sum in a mean; each half-width serves two ratios."""
+    """The field `NoiseError.beside_count` of the sum in a mean; empty for any other number.
+
+    To save time, half-widths are computed for every second a of `UP_TO_1`. The values between get
+    the half-width of the next larger a.
+    """
     pairs = zip(margins.cells.statistics, margins.cells.uses, strict=True)
     uses = [components for asked, components in pairs if asked.kind == "mean"]
     count = next(
@@ -115,7 +120,7 @@ def _beside_count(
 
 
 def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
-    """The noise terms of a weighted sum of the measured numbers."""
+    """The noise in a weighted sum of a table's measured numbers, as independent terms."""
     return [
         Term(
             certificate=margins.measured[measured],
@@ -129,7 +134,7 @@ def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
 
 
 def _list_steps(margins: Margins, number: Component) -> list[float]:
-    """The steps of the grids to which a cell's number is rounded."""
+    """The steps of the grids whose roundings add up in one `number` of a cell."""
     if margins.is_whole:
         return []
     index, _ = places_of(margins.cells, number)
@@ -146,9 +151,13 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 
 
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
-    """For each measured table, distinct coefficients with their numbers of cells."""
+    """The coefficients of noisy numbers in the estimate of a number of `table`.
+
+    The keys of the result are the measured tables. Equal coefficients are listed once, with the
+    number of repetitions. Each is an array with a value for every measured component.
+    """
     whole = margins.marginals.whole
-    if margins.is_whole:  # rounding errors move these floats slightly off 0 and 1
+    if margins.is_whole:  # all coefficients are 1; computed ones would have rounding errors
         return {whole: [(margins.marginals.cells(whole & ~table), np.ones(1))]}
     each = [
         margins.marginals.coefficients(information, table) for information in margins.information

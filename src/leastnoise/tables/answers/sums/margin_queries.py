@@ -1,12 +1,12 @@
 """Queries whose cells and totals are published: their tables, and the shift of each by one unit.
 
 All published tables are sums of one estimate of the cells. Noise is added to some tables of exact
-sums (see `answers.sums.margins`), which need not be published. A table is the set of its `group_by`
-columns, as a bit mask: 0 is the total.
+sums (see `answers.sums.margins`), which need not be published; they are called measured. A table is
+identified by the set of its `group_by` columns, as a bit mask: 0 is the total.
 
-If values are counted, too, they are measured about the middle of their bounds. Then a row may move
-both numbers of its cell to any corner of a box, and no noise is spent on impossible shifts. The sum
-of values is radius·(measured sum) + middle·(count).
+If a query sums values and also counts them, each value is measured from the middle of its bounds.
+Then a row may shift the sum and the count of its cell to any corner of a box. So no noise is spent
+on impossible shifts. The sum of values is radius·(measured sum) + middle·(count).
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from leastnoise.tables.answers.sums.problems import (
     name_problems,
 )
 from leastnoise.tables.layout.axes import Bins
-from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InBall, InCells
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.unit_groups import groups_of_unit
@@ -43,21 +46,21 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-MOST_LISTED = 30  # columns, if `margins` lists the tables
+MOST_LISTED = 30  # columns of a query whose `margins` list the tables
 NO_TABLE = "Expected at least one table, such as margins = true or [[]], the total."
-MOST_TABLES = 1024  # if all tables by fewer columns are published
+MOST_TABLES = 1024  # listed tables and their sums, all tables by fewer columns
 _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
-    """The tables that `margins` lists, or all if it is true. Tables by most columns come first."""
+    """The tables that `margins` lists, or all if `margins = true`; those by most columns first."""
     columns, listed = list(query.group_by), query.listed_tables
     tables: Iterable[int] = range(2 ** len(columns))
     if listed is not None:
@@ -73,11 +76,11 @@ def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
 
 
 def keep_listed(spec: Spec, query: Query, layout: Layout, tables: Sequence[int]) -> Layout:
-    """The layout whose cells are grouped only by the columns that occur in these tables.
+    """The layout with `tables` as its margins, and cells by the columns of these tables only.
 
-    A row counts as before if it is in a group of every column of the query. Measuring a table by
-    more columns than are listed would only add noise. If the spec limits the groups of a person, or
-    the rows in a group, the groups are by every column: then no column is dropped.
+    A table by more columns need not be measured, since that would only add noise. A row still
+    counts only if it is in a group of every column of the query. If the spec limits the groups of
+    a person, or the rows in a group, no column is dropped: such groups are by every column.
     """
     listed = reduce(operator.or_, tables)
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
@@ -93,7 +96,7 @@ def keep_listed(spec: Spec, query: Query, layout: Layout, tables: Sequence[int])
 
 
 def table_layout(layout: Layout, table: int) -> Layout:
-    """The layout of one table of a query with margins, or of the cells."""
+    """The layout of one table of a query with margins, given the layout of its cells."""
     axes = tuple(axis for i, axis in enumerate(layout.axes) if table >> i & 1)
     columns = [axis.column for axis in layout.grouped]
     name = table_name(layout.name, columns, [axis.column for axis in axes])
@@ -114,7 +117,10 @@ def table_layout(layout: Layout, table: int) -> Layout:
 
 
 def measured_components(spec: Spec, components: Sequence[Component]) -> tuple[Component, ...]:
-    """The components whose sums get noise. All `components` follow from these."""
+    """The components whose sums get noise: values are centred if they are counted, too.
+
+    All `components` can be computed from the measured components.
+    """
     measured = [
         centred_value(spec, component.column)
         if component.of_values and count_of(spec, component.column) in components
@@ -125,12 +131,16 @@ def measured_components(spec: Spec, components: Sequence[Component]) -> tuple[Co
 
 
 def measured_layout(layout: Layout) -> Layout:
-    """The layout of the numbers with noise, of a query with margins."""
+    """The layout of the cells' measured numbers, given the layout of their published numbers."""
     return replace(layout, components=layout.measured, uses=())
 
 
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
-    """The index of the measured component behind `component`, and of that component's count."""
+    """The index of the measured component from which `component` follows, and of its count.
+
+    The count is of the rows with a value of the same column. Its index is None if `component` is
+    itself a count, or if nothing counts the values.
+    """
     if not component.of_values:
         return layout.measured.index(component), None
     kinds = [(other.of_values, other.column) for other in layout.measured]
@@ -139,9 +149,10 @@ def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
 
 
 def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, ...]:
-    """The coefficients with which the measured components add up to a component.
+    """The coefficients with which the measured components add up to `component`.
 
-    (x − c′)/r′ = (r/r′)·(x − c)/r + (c − c′)/r′, with the count as the last term's factor.
+    The measured component has centre c and radius r, and `component` has c′ and r′. Then
+    (x − c′)/r′ = (r/r′)·(x − c)/r + (c − c′)/r′, and the last term is the coefficient of the count.
     """
     index, count = places_of(layout, component)
     coefficients, measured = [Fraction(0)] * len(layout.measured), layout.measured[index]
@@ -152,7 +163,10 @@ def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, .
 
 
 def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
-    """Coefficients of the measured numbers in each count and sum of values, in its unit."""
+    """For each measured number, coefficients that turn measured numbers into a plain count or sum.
+
+    The sum is of values that are neither centred nor scaled.
+    """
     coefficients: list[tuple[Fraction, ...]] = []
     for measured in layout.measured:
         plain = (
@@ -184,7 +198,7 @@ def always_counts(layout: Layout, number: Component) -> bool:
 
 
 def total_is_known(layout: Layout) -> bool:
-    """True if the total is public: the number of rows, if rows are replaced and all count."""
+    """True if the total is public: if rows are replaced and all count, it is the number of rows."""
     return (
         _is_of_a_row(layout)
         and layout.neighbours == "replace-one"
@@ -204,10 +218,10 @@ def marginals_of(layout: Layout) -> Marginals:
 
 
 def tables_read(layout: Layout) -> tuple[int, ...]:
-    """The tables whose exact sums are read; all others are sums of these.
+    """The tables whose exact sums are computed from the rows; all other tables are sums of these.
 
-    If the cells are few, they are the only such table. Otherwise it is each listed table that is no
-    sum of another.
+    If there are few cells, the cells are the only such table. Otherwise these are the listed tables
+    that are no sums of another listed table.
     """
     marginals = marginals_of(layout)
     if marginals.has_cells:
@@ -220,7 +234,7 @@ def tables_read(layout: Layout) -> tuple[int, ...]:
 
 
 def layouts_read(layout: Layout) -> list[Layout]:
-    """The layouts of `tables_read`, all over the same rows: those in a group of every column."""
+    """The layouts of `tables_read`. Each covers the rows that are in a group of every column."""
     drawn = measured_layout(layout)
     tables = tables_read(layout)
     if tables == (2 ** len(drawn.axes) - 1,):
@@ -251,9 +265,9 @@ def too_large(layout: Layout) -> str | None:
 
 
 def contrasts_sensitivity(layout: Layout, table: int) -> L2:
-    """The ball that holds all shifts of a table's `workloads.contrasts` by one unit.
+    """The ball that holds every shift of a table's contrasts by one unit in at most one cell.
 
-    A unit is in at most one cell.
+    Contrasts are the part of a table that tables by fewer columns lack: see `workloads.contrasts`.
     """
     sizes = [axis.cells for axis in table_layout(layout, table).axes]
     square = squared_reach(sizes, replaced=layout.neighbours == "replace-one")
@@ -263,10 +277,9 @@ def contrasts_sensitivity(layout: Layout, table: int) -> L2:
 def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
     """Alternative sets, each of which holds every shift of one table's exact sums by one unit.
 
-    With several numbers in a cell, the first set is a hull of boxes and the last a ball. A table's
-    numbers are sums of the cells' numbers. So their gauge Σ_j M_j is at most the gauge of the
-    cells, and the same holds for the numbers that one unit adds. Therefore bounds on units by
-    `boundings` and `replaced` hold for every table.
+    With several numbers in a cell, the first set is a hull of boxes and the last a ball. With M_j
+    as in `layout.boundings`, Σ_j M_j over a table's numbers is at most Σ_j M_j over the cells, of
+    which they are sums. So the sensitivities of `boundings` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -274,16 +287,19 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
 
 def table_body(layout: Layout, table: int) -> Body:
-    """The hull of boxes that holds every shift of a table with several numbers in a cell."""
+    """The hull of boxes that holds every shift of a table by a unit.
+
+    There have to be several numbers in each cell.
+    """
     return table_layout(layout, table).bodies[0]
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
-    """The set of all shifts by one unit of a table with one number in each cell.
+    """A set that holds every shift by one unit of a table with one number in each cell.
 
-    Exact sums are sums of cells, in which `layout` bounds a unit. So a unit adds no more to a
-    table, in l1 norm, than to the cells. Replacing a unit also takes away as much. In the total,
-    adding and taking away partly cancel: if one unit adds at most T, the total moves by at most T.
+    A table is sums of cells. So a unit adds no more to a table, in l1 norm, than to the cells, in
+    which `layout` bounds a unit. Replacing a unit takes away as much, too. In the total, both
+    partly cancel: if one unit adds at most T, the total moves by at most T.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -293,9 +309,10 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 bound at which Laplace noise equals the box's noise.
+    """For each measured component, the l1 norm for which Laplace noise is as large as its noise.
 
-    Noise of a box of q numbers has variance (q + 1)(q + 2)/3·(bound/ε)², Laplace noise 2·(norm/ε)².
+    With q > 1 numbers in a cell, its noise has the shape of a box, and the variance
+    (q + 1)(q + 2)/3·(bound/ε)². Laplace noise has the variance 2·(norm/ε)².
     """
     each = layout.numbers.each
     if each == 1:
@@ -313,19 +330,19 @@ def table_reach(layout: Layout, table: int) -> Fraction:
 
 
 def _units(layout: Layout, table: int) -> int:
-    """The factor on one unit's shift: 2 if a unit replaces another, 1 otherwise and in a total.
+    """The number of units whose numbers change a table: 2 if a unit replaces another, else 1.
 
-    In a total, replacing one unit moves the sum by no more than adding one, unless rows can lower a
-    number.
+    It is also 1 for the total, unless rows may lower it, since replacing a unit moves the total by
+    no more than adding one.
     """
     several = table_layout(layout, table).cells > 1 or bool(layout.numbers.lowered)
     return 2 if layout.neighbours == "replace-one" and several else 1
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding of a unit with the smallest l1 norm, or a problem in words without one."""
-    # for several numbers in a cell a bound on the l1 norm is weaker than their box, and no noise
-    # fits it
+    """Choose the bounding of a unit with the smallest l1 norm, or return a problem in words."""
+    # With several numbers in a cell, the set of shifts is a box. A bound on the l1 norm of all
+    # numbers is weaker, and no noise fits it.
     several = shape.numbers.each > 1
     bounded = [
         chosen
@@ -348,7 +365,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def _in_sums(layout: Layout) -> Bounding:
-    """The bounding of a unit in a number that may be the sum of all cells."""
+    """The bounding of a unit in sums of cells: all that it adds to cells may be in one sum."""
     bounding = layout.bounding
     if in_one_cell(layout) or _is_of_a_row(layout):
         return bounding
@@ -361,7 +378,7 @@ def _in_sums(layout: Layout) -> Bounding:
 
 @final
 class MarginQueries(QueryKind):
-    """Queries that publish cells and their totals."""
+    """Queries with margins: they publish cells, and tables that are sums of these."""
 
     why_no_rho: ClassVar[str] = ""
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins"})
@@ -386,7 +403,7 @@ class MarginQueries(QueryKind):
         yield from _other_problems(spec, query, key)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """Lay out the cells."""
+        """The layout of the cells, which lists the published tables as its `margins`."""
         statistics, needs = zip(*asked.values(), strict=True)
         components = tuple(dict.fromkeys(component for need in needs for component in need))
         whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
@@ -417,7 +434,7 @@ class MarginQueries(QueryKind):
 
 
 def _other_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
-    """Problems of other keys of a query with margins."""
+    """Problems of a query's statistics and other settings, if it has margins."""
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     others = [statistic.label for statistic in asked if not statistic.has_margins]
     if others or not asked:

@@ -1,9 +1,7 @@
-"""Cells and their totals: noise in some tables, from which all published tables follow.
+"""Cells and their totals: noise in some tables, from which all published tables are computed.
 
-The search minimises Σ ln(variance) over the published tables, which all have the same weight.
-
-`Margins` is no `workloads.base.Strategy`: a cell may have several numbers, and the error of a mean
-depends on their joint law. With many columns no cell is estimated, as `Strategy.estimate` would.
+`Margins` is no `workloads.base.Strategy`. A cell may have several numbers, and the error of a mean
+depends on their joint law. With many columns no cell is estimated, which `Strategy.estimate` does.
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ if TYPE_CHECKING:
 
 _FINER = (
     2**6
-)  # without cells, where a number is a sum of as many roundings as its table has numbers
+)  # finer grid if no cells are estimated: a number has as many roundings as its table has numbers
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
@@ -93,11 +91,12 @@ _KNOWN = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Margins(MeasuredSums):
-    """The published tables of a query with margins, and their noise. Tables are bit masks.
+    """The published tables of a query with margins, and their noise.
 
-    With a `chain`, noise is added to the cells alone, on a tree along one order of the columns.
-    With `contrasts`, noise is added to contrasts: the part of each measured table that tables by
-    fewer columns lack (see `workloads.contrasts`).
+    Tables are bit masks of columns, as in `workloads.marginal`. With a `chain`, noise is added to
+    the cells alone, on a tree along one order of the columns. With `contrasts`, noise is added to
+    contrasts: the part of each measured table that tables by fewer columns lack (see
+    `workloads.contrasts`).
     """
 
     chain: Chain | None = None
@@ -105,17 +104,20 @@ class Margins(MeasuredSums):
 
     @classmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise of each measured table."""
+        """Find and prove the noise of each measured table, or of cells on a tree."""
         return find_measured(measured_layout(cells), share, pure=pure, releases=releases)
 
     @classmethod
     def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
-        """Gaussian noise of each measured table, or of its contrasts."""
+        """Find and prove Gaussian noise of each measured table, or of its contrasts."""
         return find_gaussian_tables(measured_layout(cells), share, releases=releases)
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables with the noise that `claims` state, proved or not."""
+        """Read the tables with the noise that `claims` state, proved or not.
+
+        Raises CertificateRejected if a claim states something the spec does not imply.
+        """
         drawn = measured_layout(cells)
         marginals = marginals_of(cells)
         names, contrasts = (
@@ -168,16 +170,16 @@ class Margins(MeasuredSums):
         return table_layout(self.measured_cells, self.cells.margins[index])
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the measured numbers of one table."""
+        """Plain noise in the measured numbers of one table, at this share of the budget."""
         releases = self.certificate.compositions
         return Baselines.of((self._drawn_layout(index),), share, releases)
 
     def dimension(self, index: int) -> int:
-        """The number of measured numbers of the table."""
+        """The number of measured numbers in all cells of the table."""
         return self._drawn_layout(index).dimension
 
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Sets that each hold every shift of the measured numbers by one unit."""
+        """Alternative sets, each of which holds every shift of the measured numbers by one unit."""
         return table_sensitivities(self.measured_cells, self.cells.margins[index])
 
     def mark(self, index: int) -> dict[str, Any]:
@@ -193,7 +195,7 @@ class Margins(MeasuredSums):
         return Reads(cells=(*layouts_read(self.cells), *total))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The tables to publish."""
+        """Draw the noise; compute all tables from the noisy numbers, and suppress small cells."""
         exact, total = totals.cells, 0
         if self.total_is_known:
             *exact, rows = totals.cells
@@ -201,7 +203,7 @@ class Margins(MeasuredSums):
         return suppress_rows(self, publish_margins(self, self.parts, *exact, total=total))
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless tables add up, and only small rows are suppressed."""
+        """Raise CertificateRejected unless tables add up, and suppression hides small counts."""
         check_sums(self, folder, self.parts, kind)
         check_suppressed(self, folder, self.parts, kind)
 
@@ -212,15 +214,15 @@ class Margins(MeasuredSums):
 
     @cached_property
     def marginals(self) -> Marginals:
-        """The tables that are published."""
+        """The published tables, with the arithmetic of their estimates."""
         return marginals_of(self.cells)
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance of each table's noise, 0 for tables without noise, shape (numbers, tables).
+        """1/variance of the noise in each table; shape (measured numbers, tables of `every`).
 
-        For noise in contrasts, it is 1/variance of a contrast whose squared coefficients add up to
-        1.
+        It is 0 for tables without noise. For noise in contrasts, it is 1/variance of a contrast
+        whose squared coefficients add up to 1.
         """
         marginals = self.marginals
         information = np.zeros((len(self.measured_cells.components), len(marginals.every)))
@@ -236,7 +238,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def theta(self) -> list[Floats]:
-        """θ of each measured number: see `workloads.marginal`."""
+        """The vector θ of `workloads.marginal`, for each measured number."""
         carried = self.marginals.carried
         if self.contrasts:
             return [carried.diagonal() * information for information in self.information]
@@ -244,7 +246,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def variances(self) -> Floats:
-        """The variance of each measured number in each published table."""
+        """The variance of the measured numbers; shape (measured numbers, published tables)."""
         if self.chain is not None:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
         return np.array([self.marginals.variances(theta) for theta in self.theta])
@@ -256,7 +258,10 @@ class Margins(MeasuredSums):
     def components(
         self, noisy: Mapping[int, Floats], number: int, *, total: float = 0.0
     ) -> Components:
-        """The estimates from which each table is computed, from the noisy measured numbers."""
+        """The estimates from which each table is computed, for one of the measured numbers.
+
+        `noisy` has this number in all cells of each measured table. `total` is the public total.
+        """
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
         components = {
@@ -266,7 +271,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def _cell_variances(self) -> Floats:
-        """The variance of each measured number in the estimate of a cell, published or not."""
+        """The variance of each measured number in the estimate of one cell."""
         marginals = self.marginals
         if self.chain is not None:
             return np.array([self.chain.noise.variance])
@@ -281,9 +286,9 @@ class Margins(MeasuredSums):
         return self.marginals.total_is_known
 
     def variances_of(self, tables: Sequence[int]) -> Floats:
-        """The variance of each number in some tables, published or not, if there is no chain.
+        """The variance of each measured number in these `tables`, published or not.
 
-        For few columns and cells only.
+        There has to be no chain, and few columns and cells.
         """
         marginals = replace(self.marginals, tables=tuple(tables))
         return np.array([marginals.variances(theta) for theta in self.theta])
@@ -295,7 +300,10 @@ class Margins(MeasuredSums):
 
     @cached_property
     def grids(self) -> tuple[Fraction, ...]:
-        """The grids of the cells' measured numbers: powers of two, from public numbers."""
+        """The grids to which the measured numbers of cells are rounded.
+
+        They are powers of two, and follow from public numbers.
+        """
         if self.is_whole:
             return (Fraction(1),)
         grids = [grid_of_variance(FINEST, float(variance)) for variance in self._cell_variances]
@@ -304,7 +312,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
-        """The grids of the cells' counts, and of the cells' sums of values in their own units."""
+        """The grids to which cells' counts, and their sums in the values' units, are rounded."""
         steps = list(self.grids)
         for index, number in enumerate(self.measured_cells.components):
             if number.of_values:
@@ -316,24 +324,24 @@ class Margins(MeasuredSums):
 
     @property
     def is_whole(self) -> bool:
-        """True if only the cells have noise, and all numbers are whole: nothing is averaged."""
+        """True if only the cells have noise, in whole numbers: then all sums are whole."""
         last = self.marginals.whole
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
         return whole and not self.total_is_known and not self.contrasts
 
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a published table, with the rounding of the cells."""
+        """The error of each number in a cell of a table, including the rounding of the cells."""
         table = self.cells.margins[index]
         return (self.chain.error(table),) if self.chain is not None else find_errors(self, table)
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """For each statistic of sums, by label: its errors, compared with other noise."""
+        """For each statistic that adds up, by label: its errors, compared with other noise."""
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self.variances)
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of a measured count; of a measured sum if there is no count."""
+        """The standard deviation of the noise in a count; in a sum if no count is measured."""
         numbers = self.measured_cells.components
         index = min(range(len(numbers)), key=lambda index: numbers[index].of_values)
         return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
@@ -365,13 +373,13 @@ class Margins(MeasuredSums):
         return AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
 
     def remarks(self) -> list[str]:
-        """Sentences on the largest counts of tables without cells, and on the public total."""
+        """Sentences about the largest exact counts without cells, and about a public total."""
         most = [] if self.marginals.has_cells else [_MOST_ROWS]
         return [*most, *([_KNOWN] if self.total_is_known else [])]
 
 
 def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:
-    """Raise CertificateRejected if the noise fits a different body than the table's."""
+    """Raise CertificateRejected if noise in a body's shape has another body than the table's."""
     if isinstance(claim.noise, BodyNoise) and claim.noise.body != table_body(cells, table):
         why = "its noise must have the shape of the hull of all that a unit can do"
         raise CertificateRejected(f"Query {name!r}: {why}.")

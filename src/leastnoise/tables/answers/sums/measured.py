@@ -1,6 +1,6 @@
 """The search for noise in tables with margins: the measured tables, and the noise in each.
 
-It is about the layout of the measured numbers: see `margin_queries.measured_layout`.
+The argument `cells` is the layout of the measured numbers: see `margin_queries.measured_layout`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
     table_reaches,
     table_sensitivities,
 )
-from leastnoise.tables.layout.boundings import InCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.layout import MAX_DIMENSION
 from leastnoise.tables.noise.joint_budget import scale_together
 from leastnoise.workloads.marginal import (
@@ -64,16 +64,18 @@ if TYPE_CHECKING:
 
     Claims = tuple[tuple[str, Certificate], ...]
     Moves = Mapping[int, tuple[Sensitivity, int, float]]
-    """For each table: the set of shifts by one unit, the number of coordinates, the l2 radius."""
+    """For each table: the set of shifts by one unit, the number of coordinates, the l2 norm."""
     Search = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
+    """A function that proves noise, given the layout, the budget, shares and number of releases."""
     Kind = tuple[Search, Information, list[Information]]
-    """A search for noise; its 1/variance in tables: over all numbers, and for each number."""
+    """A kind of noise: its `Search`, and two estimates of 1/variance in tables at given shares.
+
+    The first estimate is a mean over the measured numbers; the second has one for each number.
+    """
 
     Floats = NDArray[np.float64]
 
-_GAINS = (
-    1e-3  # in ln(variance): below this, a chain's gain over noise in the cells is a rounding error
-)
+_GAINS = 1e-3  # in ln(variance): a smaller gain of a chain over other noise may be a rounding error
 _CONTRASTS = "contrasts-"
 _PARTS = 10**6  # parts into which shares are divided: there may be hundreds of contrasts
 _LEAST_PART = 2e-6
@@ -93,12 +95,12 @@ _BOUND = " No additive noise has less than {bound:.4g}."
 @final
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A statistic's standard deviations with several strategies: the geometric mean over tables.
+    """A statistic's standard deviation with several strategies at the same budget.
 
-    Or the largest standard deviation, if that is the objective. All have the same budget. `own`:
-    this plan. `cells`: noise in the cells alone, summed. `apart`: a share for each table, so that
-    tables don't agree. `bound`: a proved lower bound for any additive noise, or None. Tables
-    without noise are left out.
+    It is the geometric mean over the tables with noise, or the largest standard deviation if that
+    is the objective. `own` is for this plan. `cells` is for noise in the cells alone, summed.
+    `apart` is for a share of the budget for each table, so that tables don't agree. `bound` is a
+    proved lower bound for any additive noise; None if none is known.
     """
 
     own: float
@@ -107,7 +109,7 @@ class Compared:
     bound: float | None
 
     def in_words(self, statistic: str, *, largest: bool) -> str:
-        """The comparison in sentences; an empty `statistic` isn't named."""
+        """Sentences that compare the standard deviations; `statistic` is "" if it isn't named."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
         subject = f"The {what} of {statistic}" if statistic else f"The {what}"
         text = _COMPARED if self.bound is None else _COMPARED + _BOUND
@@ -115,26 +117,29 @@ class Compared:
 
 
 def pure_family(cells: Layout) -> str:
-    """The family of purely private noise in these tables."""
+    """The family of purely private noise that suits these tables."""
     if cells.numbers.each > 1:
         return "k-norm"
     return "geometric" if in_one_cell(cells) else "laplace"
 
 
 def weights_of(cells: Layout, number: Component) -> Floats:
-    """The coefficients with which the measured numbers add up to a published number."""
+    """The coefficients with which the measured numbers add up to a published number, as floats."""
     return np.array(find_coefficients(cells, number), dtype=float)
 
 
 def find_variances(marginals: Marginals, information: Floats) -> Floats:
-    """The variance of each measured number in each published table, given 1/variance per table."""
+    """The variance of each measured number in each published table.
+
+    `information` has 1/variance of the noise; shape (measured numbers, tables of `every`).
+    """
     return np.array([marginals.variances(marginals.carried @ row) for row in information])
 
 
 def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
-    """The name of a table's noise in certificates: for columns 1 and 3 it is `query.1x3`.
+    """The name in certificates of noise in a table: `query.1x3` for the table by columns 1 and 3.
 
-    The noise of its contrasts is named `query.contrasts-1x3`.
+    Noise in the table's contrasts is named `query.contrasts-1x3`.
     """
     name = draw_name(cells, marginals_of(cells).axes(table))
     label, _, by = name.rpartition(".")
@@ -142,9 +147,9 @@ def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
 
 
 def has_contrasts(cells: Layout) -> bool:
-    """True if noise can be added to contrasts.
+    """True if noise can be added to contrasts: see `contrasts_sensitivity`.
 
-    It needs a unit that adds to one cell only, and at least two keys in every column.
+    A unit has to be in at most one cell, and every column must have at least two keys.
     """
     return in_one_cell(cells) and min(marginals_of(cells).sizes, default=2) > 1
 
@@ -152,11 +157,15 @@ def has_contrasts(cells: Layout) -> bool:
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
     """Find and prove the noise of each measured table, by its name in certificates.
 
-    There are three kinds of candidates. Purely private noise: the tables' ε add up. Gaussian noise
-    in tables or in contrasts, unless `pure`: all `releases` together meet the `budget` by tight
-    composition. Noise on a tree along one order of the columns: only if it gains `_GAINS` over the
-    others. The candidate with the smallest sum, or largest value, of ln(variance) over the
-    published tables is proved. Raises Refused if no candidate is proved.
+    There are three kinds of candidates:
+    - Purely private noise in tables, whose ε add up.
+    - Gaussian noise in tables or in contrasts, unless `pure`. All together meet the budget by tight
+      composition.
+    - Noise on a tree along one order of the columns, if it gains at least `_GAINS` over the others.
+
+    The candidate with the smallest Σ ln(variance) over the published tables is proved. If the
+    layout says `largest`, the largest ln(variance) takes the place of the sum. All `releases`
+    together meet the `budget`. Raises Refused if no candidate is proved.
     """
     check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
@@ -169,7 +178,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
         chain, claim = offer
         variances = [chain.variance(table) for table in cells.margins]
         least = min((value for value, *_ in offers), default=math.inf)
-        # beyond ε = 35 variances are 0 as floats and can't be compared
+        # beyond ε = 35 variances may be 0 as floats, and can't be compared
         if min(variances) > 0 and total(map(math.log, variances)) < least - _GAINS:
             grid = max(default_grid(claim.noise), FINEST_GRID)
             return ((draw_name(cells, chain.order), claim.on_grid(grid)),)
@@ -180,7 +189,10 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
 
 
 def find_gaussian_tables(cells: Layout, budget: Budget, *, releases: int) -> Claims:
-    """Gaussian noise of each measured table, or of its contrasts, as in `find_measured`."""
+    """Find and prove Gaussian noise of each measured table, or of its contrasts.
+
+    The result is as in `find_measured`.
+    """
     offers = _list_offers(cells, budget, releases, pure=False)
     _, search, shares = min((offer for offer in offers if offer[1] is not _pure), key=itemgetter(0))
     in_contrasts = search is _contrasts
@@ -195,7 +207,10 @@ def find_gaussian_tables(cells: Layout, budget: Budget, *, releases: int) -> Cla
 def _list_offers(
     cells: Layout, budget: Budget, releases: int, *, pure: bool
 ) -> list[tuple[float, Search, Shares]]:
-    """The candidates of `find_measured` except trees, each with its objective to be minimised."""
+    """The candidates of `find_measured` except trees: objective, search, and shares of tables.
+
+    The objective is minimised: Σ ln(variance) over the published tables, or the largest value.
+    """
     marginals = marginals_of(cells).with_noise()
     weights = None if cells.largest else [1.0] * len(marginals.tables)
     _, total = choose_loss(largest=cells.largest)
@@ -227,9 +242,10 @@ def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool 
 def prove_best(
     cells: Layout, budget: Budget, offers: Iterable[tuple[float, Search, Shares]], releases: int
 ) -> tuple[Search, Shares, list[Certificate]]:
-    """Prove the offers in order of their objectives until one succeeds.
+    """Prove the offers in order of their objectives until a proof succeeds.
 
-    Its certificates, by table.
+    Returns the search and the shares of this offer, and the certificate of each table. Raises
+    Refused if no offer is proved.
     """
     for _, search, shares in sorted(offers, key=itemgetter(0)):
         claims = search(cells, budget, shares, releases)
@@ -239,9 +255,10 @@ def prove_best(
 
 
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
-    """Ln v_B of the published tables for σ = 1, and each table's share of 1/σ².
+    """The best Gaussian noise in contrasts: ln v_B of each published table, and shares of 1/σ².
 
-    The Gaussian noise is in contrasts, with the least Σ ln v_B or the least largest ln v_B.
+    v_B is the variance of a number of table B if noise that hides an l2 shift of 1 has σ = 1. The
+    best noise has the least Σ ln v_B, or the least largest ln v_B.
     """
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]
@@ -257,7 +274,7 @@ def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], S
 
 
 def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Purely private noise in each table, at its share of ε."""
+    """Prove purely private noise in each table, at the table's share of ε."""
     moves = {
         table: (table_sensitivities(cells, table)[0], table_layout(cells, table).dimension, 0.0)
         for table in shares
@@ -268,9 +285,9 @@ def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Cer
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Gaussian noise in all tables, which together meet the budget; None if that isn't proved.
+    """Prove Gaussian noise in tables that together meet the budget; None if that isn't proved.
 
-    If a unit moves all tables by the same l2 norm, a share of the budget is a share of 1/variance.
+    A share is a table's part of Σ (l2 norm)²/σ², where a unit moves the table by this norm.
     """
     return compose_gaussians(cells, budget, shares, _table_moves(cells, shares), times=times)
 
@@ -289,10 +306,7 @@ def _table_moves(cells: Layout, tables: Iterable[int]) -> Moves:
 def _contrasts(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Gaussian noise in all contrasts, which together meet the budget.
-
-    None if that isn't proved.
-    """
+    """Prove Gaussian noise in contrasts that together meet the budget; None if it isn't proved."""
     return compose_gaussians(cells, budget, shares, _contrast_moves(cells, shares), times=times)
 
 
@@ -307,7 +321,10 @@ def _contrast_moves(cells: Layout, tables: Iterable[int]) -> Moves:
 def find_pure(  # noqa: PLR0917 (two calls)
     cells: Layout, family: str, budget: Budget, shares: Shares, moves: Moves, *, times: int
 ) -> list[Certificate]:
-    """Noise of one purely private family in each table, at its share of ε."""
+    """Prove noise of one purely private family in each table, at the table's share of ε.
+
+    Raises Refused if no noise is proved for a table.
+    """
     whole = replace(budget, delta=Fraction(0))
     noise = (
         find_noise(
@@ -332,9 +349,10 @@ def compose_gaussians(
     times: int,
     single: bool = False,
 ) -> list[Certificate] | None:
-    """Gaussian noise in each table, so that all together meet the budget.
+    """Prove Gaussian noise in each table, so that all tables together meet the budget.
 
-    None if nothing is proved. Without `single`, also None if there is only one table.
+    None if nothing is proved. Without `single`, also None for one table, which needs no
+    composition.
     """
     if len(shares) == 1 and not single:
         return None
@@ -368,9 +386,9 @@ def find_noise(
     dimension: int,
     times: int,
 ) -> Mechanism:
-    """The noise of a family for the shift of one table by a unit.
+    """Find and prove noise of one family that hides the shifts `moves` of a table.
 
-    Raises Refused if none is proved.
+    Raises Refused if no noise is proved.
     """
     question = Question(
         budget=budget, sensitivities=(moves,), dimension=dimension, compositions=times
@@ -382,13 +400,13 @@ def find_noise(
 
 
 def put_on_grid(cells: Layout, mechanism: Mechanism) -> Certificate:
-    """The certificate of noise in a table of the query, with the grid that releases round to."""
+    """The certificate of noise in a table of the query, with the grid to which it is rounded."""
     certificate = mechanism.certificate.about(cells.neighbours)
     return certificate.on_grid(max(default_grid(mechanism.noise), FINEST_GRID))
 
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
-    """The kinds of noise to try, each at one release's part of the budget."""
+    """The kinds of noise in tables to try; their information is for one of the `releases`."""
     tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
@@ -408,7 +426,7 @@ def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> l
 def _l2_reach(cells: Layout, table: int) -> float:
     """The largest l2 norm of a shift of a table by one unit."""
     ball = table_sensitivities(cells, table)[-1]
-    # a unit is in one of too many cells for a vector, and the norm doesn't depend on their number
+    # the norm doesn't depend on the number of cells, which may be too large for a vector
     dimension = min(table_layout(cells, table).dimension, MAX_DIMENSION)
     radius = ball.radius("l2", dimension=dimension)
     return float(radius or math.inf)
@@ -417,10 +435,10 @@ def _l2_reach(cells: Layout, table: int) -> float:
 def compare_ways(
     cells: Layout, budget: Budget, releases: int, variances: Floats
 ) -> dict[str, Compared]:
-    """For each statistic of sums, by label: its errors with several strategies, in its own unit.
+    """For each statistic that adds up, by label: its errors with several strategies, in its unit.
 
-    `cells` is the layout of the published numbers. `variances` are of the measured numbers in each
-    table.
+    `cells` is the layout of the published numbers. `variances` has the plan's variances of measured
+    numbers; shape (measured numbers, published tables).
     """
     drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
     marginals = published.with_noise()
@@ -460,13 +478,11 @@ def compare_ways(
 def _log_bound(
     cells: Layout, marginals: Marginals, number: Component, budget: Budget
 ) -> float | None:
-    """A lower bound on Σ ln v of the published tables, or on the largest ln v.
+    """A lower bound on Σ ln v over the published tables, or on the largest ln v; None if unknown.
 
-    None if none is known.
-
-    The bound follows from hiding a shift of one cell by `reach`. If a unit is replaced and always
-    counts, it follows from hiding a shift of two cells, by `reach` and −`reach`: the total is
-    public.
+    v is the variance of a number of a table with any additive noise. The noise has to hide a shift
+    of one cell by `reach`. If units are replaced and always count, the total is public. Then the
+    noise has to hide a shift of two cells, by `reach` and −`reach`.
     """
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
     if cells.neighbours == "replace-one" and always_counts(cells, number):

@@ -1,7 +1,7 @@
 """Tables that are sums of one least-squares estimate of the cells.
 
 Noise is added to some tables of exact sums, the measured tables, which need not be published. Each
-has a share of the query's budget.
+measured table has a share of the query's budget.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
 
 FINEST, _STEPS = -18, -20
-"""Exponents of the estimates' grid: 2^−18, or 2^−20 stds. Sums of 2^34 rows are exact floats."""
+"""Exponents of the grid of estimates: its step is 2^−18, or about 2^−20 stds if that is larger.
+
+So sums of 2^34 rows are exact as floats.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredSums(Summed):
-    """The published tables, and the certificates of the `measured` tables, by table number.
+    """The published tables of a query, computed from noisy numbers of the `measured` tables.
 
-    The measured tables are in the order of their numbers.
+    `measured` has the certificate of each measured table, by table number, in increasing order.
     """
 
     measured: dict[int, Certificate]
@@ -46,13 +49,13 @@ class MeasuredSums(Summed):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True for the query's label with the columns of a measured table, such as `q.1x3`."""
+        """True if `name` is the query's label and the columns of a table, such as `q.1x3`."""
         return name.rpartition(".")[0] == label
 
     @property
     @abstractmethod
     def compared(self) -> dict[str, Compared]:
-        """For each statistic of sums, by label: its errors, compared with other noise."""
+        """For each statistic that adds up, by label: its errors, compared with other noise."""
 
     @property
     @abstractmethod
@@ -64,16 +67,16 @@ class MeasuredSums(Summed):
         """The names of the columns by which a table is grouped."""
 
     def in_columns(self, table: int) -> str:
-        """The columns by which a table is grouped, in words."""
+        """The columns by which a table is grouped as text, such as "sex and age"."""
         columns = self.columns(table)
         return _words.join_names(columns) if columns else "the total"
 
     @abstractmethod
     def remarks(self) -> list[str]:
-        """More sentences about the noise."""
+        """Further sentences about the noise, such as about a public total."""
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of a measured count; of a measured sum if there is no count."""
+        """The standard deviation of the noise in a count; in a sum if no count is measured."""
         return math.sqrt(claim.noise.variance)
 
     def noise_record(self) -> dict[str, Any]:
@@ -100,7 +103,10 @@ class MeasuredSums(Summed):
 
     @property
     def largest_std(self) -> float:
-        """The largest standard deviation of a published sum or count, if that is the objective."""
+        """The largest standard deviation of a published count or sum.
+
+        It is right only if the plan's objective is this number: else `compared` has means.
+        """
         return max((compared.own for compared in self.compared.values()), default=0.0)
 
     def to_record(self) -> dict[str, Any]:
@@ -136,10 +142,10 @@ def largest_claim(measured: Mapping[int, Certificate]) -> Certificate:
 def check_measured(
     cells: Layout, share: Budget, measured: Mapping[int, Certificate], *, composed: bool
 ) -> None:
-    """Raise CertificateRejected unless the measured tables are in order and keep to their share.
+    """Raise CertificateRejected unless the measured tables are in order and keep to the share.
 
-    If all noise is `composed`, only the share of δ is checked here: the ε of all draws together is
-    proved elsewhere.
+    If all draws of the release are `composed`, only the share of δ is checked here: the ε of all
+    draws together is proved elsewhere.
     """
     tables = f"The tables of {cells.name!r}"
     if list(measured) != sorted(measured):
@@ -172,9 +178,9 @@ def check_claim(  # noqa: PLR0917 (four calls)
     *,
     families: Sequence[str],
 ) -> None:
-    """Raise CertificateRejected unless the claim is about `dimension` numbers of a table.
+    """Raise CertificateRejected unless the claim is about noise in `dimension` numbers of a table.
 
-    Its sensitivity must be one of `moves`, and its noise of one of the `families`.
+    Its sensitivity must be in `moves`, and its noise must be of one of the `families`.
     """
     fits = (
         (claim.dimension == dimension, "it has another number of coordinates than the spec"),
@@ -197,5 +203,5 @@ def check_claim(  # noqa: PLR0917 (four calls)
 
 
 def grid_of_variance(finest: int, variance: float) -> Fraction:
-    """A grid: 2^finest, or about 2^_STEPS standard deviations of the noise if that is larger."""
+    """The step of a grid: 2^finest, or about 2^_STEPS standard deviations if that is larger."""
     return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)

@@ -83,19 +83,22 @@ _UNLIKE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class NestedMargins(MeasuredSums):
-    """The published tables by levels and other columns, and their noise.
+    """The published tables by levels and other columns, with the noise of the measured tables.
 
     Tables are numbered as in `workloads.nested`.
     """
 
     @classmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise of each measured table."""
+        """Find and prove the noise of each measured table."""
         return find_nested(cells, share, pure=pure, releases=releases)
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables with the noise that `claims` state, all of one family."""
+        """Read the tables with the noise that `claims` state, all of one family.
+
+        Raises CertificateRejected if a claim states something the spec does not imply.
+        """
         nested, measured = nested_of(cells), dict[int, Certificate]()
         names = {noise_name(cells, table): table for table in nested.every}
         for name, stated in claims:
@@ -133,12 +136,12 @@ class NestedMargins(MeasuredSums):
 
     @property
     def nested(self) -> Nested:
-        """The tables to publish."""
+        """The published tables, with the tree and the arithmetic of their estimates."""
         return nested_of(self.cells)
 
     @cached_property
     def strategy(self) -> NestedStrategy:
-        """The noise of the measured tables, and the tables that are estimated from it."""
+        """The noise of the measured tables, and the published tables that it determines."""
         axis, _ = tree_column(self.cells)
         return NestedStrategy(
             nested=self.nested, measured=self.measured, columns_before=(1 << axis) - 1
@@ -146,13 +149,13 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The errors of all published tables, with an error for each row if rows differ."""
+        """The error of the numbers of each table, with an error for each row if rows differ."""
         tables = range(len(self.nested.tables))
         return tuple(measure_table(self.strategy, table) for table in tables)
 
     @property
     def largest_std(self) -> float:
-        """The largest standard deviation of a number, without the rounding."""
+        """The largest standard deviation of a published number, without rounding."""
         return math.sqrt(max(float(rows.max()) for rows in self.strategy.unrounded))
 
     @cached_property
@@ -175,7 +178,11 @@ class NestedMargins(MeasuredSums):
         return {self.cells.statistics[0].label: ways}
 
     def _bound(self, releases: int) -> float | None:
-        """A proved lower bound for any additive noise; None if the tree is uneven."""
+        """The field `bound` of `Compared`; None if the tree is uneven.
+
+        In an even tree, all nodes of a level have equally many children. So the levels can be
+        treated like the columns of a query with margins.
+        """
         branches = self.nested.branches
         if branches is None:
             return None
@@ -202,19 +209,19 @@ class NestedMargins(MeasuredSums):
         return _WHOLE_SUMS if self.strategy.is_whole else AGREE
 
     def remarks(self) -> list[str]:
-        """A sentence about rows with different errors."""
+        """A sentence about rows with different errors, if there are such rows."""
         return [_UNLIKE] if any(error.rows is not None for error in self.errors) else []
 
     def noise_errors(self, index: int) -> tuple[NoiseError]:
-        """The error of the count of a cell of a table."""
+        """The error of the count in a row of a table."""
         return (self.errors[index],)
 
     def moves(self, index: int) -> tuple[Sensitivity]:
-        """The shifts of a table's numbers by one unit."""
+        """The set of all shifts of a table's numbers by one unit."""
         return (table_sensitivity(self.cells, self.nested.tables[index]),)
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The tables to publish."""
+        """Draw the noise, and return all tables."""
         return publish_nested(self, self.parts, *totals.cells)
 
     def check(self, folder: Path, kind: str) -> None:
@@ -223,9 +230,10 @@ class NestedMargins(MeasuredSums):
 
 
 def noise_name(cells: Layout, table: int) -> str:
-    """The name of a table's noise in certificates: for columns 1 and 3 it is `query.1x3`.
+    """The name in certificates of noise in a table: `query.1x3` for the table by columns 1 and 3.
 
-    Levels are numbered after all columns, the nearest to the keys first.
+    A level above the keys counts as a column. Levels are numbered after all columns of the query,
+    first the level just above the keys.
     """
     tree_axis, column = tree_column(cells)
     level, mask = nested_of(cells).split(table)
@@ -240,11 +248,14 @@ def noise_name(cells: Layout, table: int) -> str:
 def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Claims:
     """Find and prove the noise of each measured table, by its name in certificates.
 
-    There are three kinds of candidates. Laplace noise: the tables' ε add up. Whole-number noise in
-    the smallest table from which all others are summed. Gaussian noise, unless `pure`: all tables
-    together meet the budget. The candidate with the smallest sum of ln(mean variance) over the
-    published tables, or the smallest largest variance, is proved. Shares are searched on a tree
-    with even branches. Raises Refused if no candidate is proved.
+    There are three kinds of candidates:
+    - Laplace noise in tables, whose ε add up.
+    - Whole-number noise in the smallest table from which all published tables can be summed.
+    - Gaussian noise in tables, unless `pure`. All together meet the budget by tight composition.
+
+    The candidate with the smallest Σ ln(mean variance) over the published tables is proved. If the
+    layout says `largest`, the largest ln(variance) takes the place of the sum. Raises Refused if no
+    candidate is proved.
     """
     check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
@@ -263,9 +274,9 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
 
 
 def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
-    """Σ ln(mean variance) over tables, or the largest ln(variance).
+    """The loss Σ ln(mean variance) over tables, or the largest ln(variance) if `largest`.
 
-    `variances` has an array per table.
+    `variances` has an array for each table, with the variances of its numbers.
     """
     _, total = choose_loss(largest=largest)
     return total(math.log(float(rows.max() if largest else rows.mean())) for rows in variances)
@@ -278,7 +289,10 @@ def _count_moves(cells: Layout) -> Floats:
 def _list_searches(
     cells: Layout, budget: Budget, releases: int, *, pure: bool
 ) -> list[tuple[Search, Information]]:
-    """The kinds of noise, and 1/variance at shares of the budget of one release."""
+    """The kinds of noise to try: a search that proves the noise, and its 1/variance in tables.
+
+    1/variance is a function of the tables' shares of the budget, for one of the `releases`.
+    """
     searches, moved = list[tuple["Search", "Information"]](), _count_moves(cells)
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
@@ -294,7 +308,10 @@ def _list_searches(
 def _variances_of_shares(
     cells: Layout, budget: Budget, releases: int
 ) -> list[Callable[[int, float], float]]:
-    """Functions (for whole and Gaussian noise) from a table and its share to the variance."""
+    """Functions from a table and its share of the budget to the variance of its noise.
+
+    The first is for whole-number noise if ε > 0, the last for Gaussian noise if δ > 0.
+    """
     kinds, moved = list["Information"](), _count_moves(cells)
     if budget.epsilon:
         whole = np.ones(len(moved), dtype=bool)
@@ -310,7 +327,7 @@ def _variances_of_shares(
 
 
 def _moves_of(cells: Layout, shares: Shares) -> dict[int, tuple[Sensitivity, int, float]]:
-    """For each table: the set of shifts by one unit, the number of its cells, and the l2 radius."""
+    """For each table: the set of its shifts by one unit, its number of cells, and their l2 norm."""
     nested = nested_of(cells)
     return {
         table: (
@@ -323,17 +340,17 @@ def _moves_of(cells: Layout, shares: Shares) -> dict[int, tuple[Sensitivity, int
 
 
 def _laplace(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Laplace noise in each table, at its share of ε."""
+    """Prove Laplace noise in each table, at the table's share of ε."""
     return find_pure(cells, "laplace", budget, shares, _moves_of(cells, shares), times=times)
 
 
 def _whole(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Geometric noise in a single table, with the whole ε."""
+    """Prove geometric noise in a single table, with the whole ε."""
     return find_pure(cells, WHOLE, budget, shares, _moves_of(cells, shares), times=times)
 
 
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Gaussian noise in all tables, which together meet the budget; None if that isn't proved."""
+    """Prove Gaussian noise in tables that together meet the budget; None if that isn't proved."""
     return compose_gaussians(cells, budget, shares, _moves_of(cells, shares), times=times)

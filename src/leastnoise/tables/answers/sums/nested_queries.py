@@ -1,8 +1,8 @@
 """Keys with levels beside other columns: the published tables, and their shifts by one unit.
 
 An example is municipalities in regions, by age and sex. A table is by municipality, by region or by
-neither, and by some of the other columns. Tables are numbered as in `workloads.nested`: the level
-of the tree, and a bit for each of the other columns, in their order.
+neither, and by some of the other columns. Tables are numbered as in `workloads.nested`: level·2^d
+plus a bit mask of the d other columns. Level 0 is for tables by neither; the keys are the last.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.axes import Axis
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -52,7 +52,10 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 MOST_TABLES = 64
-"""The most tables: (levels + total) × sets of other columns. Margins of six columns have 64."""
+"""The largest number of possible tables, (levels + 1) × sets of other columns.
+
+Margins of six columns have as many.
+"""
 
 
 @final
@@ -67,7 +70,7 @@ class NestedQueries(QueryKind):
         return file_names(query)
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """Problems of margins beside levels."""
+        """Problems of a query with margins and levels."""
         column, keys = next(iter(query.hierarchies.items()))
         key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
         yield from column_problems(column, keys, levels)
@@ -100,7 +103,7 @@ class NestedQueries(QueryKind):
         yield from _other_problems(spec, query, path)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """Lay out the cells."""
+        """The layout of the cells, which lists the published tables as its `margins`."""
         ((cells,),) = lay_out_tree(spec, query, asked, choose=_choose_bounding)
         return ((replace(cells, margins=published_tables(query)),),)
 
@@ -113,7 +116,10 @@ class NestedQueries(QueryKind):
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
-    """The tables that `margins` lists, or all if it is true, as numbers. The cells come first."""
+    """The numbers of the tables that `margins` lists, or of all if `margins = true`.
+
+    Tables with the largest sum of level and number of other columns come first.
+    """
     levels, others = _names(query)
     masks = 1 << len(others)
     tables: Iterable[int] = range((len(levels) + 1) * masks)
@@ -123,7 +129,7 @@ def published_tables(query: Query) -> tuple[int, ...]:
 
 
 def _names(query: Query) -> tuple[list[str], list[str]]:
-    """The tree's levels, the highest first and the keys' column last, and the other columns."""
+    """The names of the levels, the highest first and the keys' column last; then other columns."""
     column, keys = next(iter(query.hierarchies.items()))
     return [*reversed(keys.levels), column], [name for name in query.group_by if name != column]
 
@@ -163,7 +169,7 @@ def _file_name(query: str, by: Sequence[str]) -> str:
 
 
 def tree_column(layout: Layout) -> tuple[int, KeyColumn]:
-    """The axis number and the column of the keys with levels."""
+    """The index and the axis of the column whose keys have levels."""
     return next(
         (index, axis)
         for index, axis in enumerate(layout.axes)
@@ -197,7 +203,7 @@ def _nested(column: KeyColumn, sizes: tuple[int, ...], tables: tuple[int, ...]) 
 
 
 def table_axes(layout: Layout, table: int) -> tuple[Axis, ...]:
-    """The columns of a table in the order of the query, with a level in place of the keys."""
+    """The axes of a table, in the order of the query; a level takes the place of the keys."""
     tree_axis, column = tree_column(layout)
     level, mask = nested_of(layout).split(table)
     axes: list[Axis] = []
@@ -233,7 +239,7 @@ def columns_in_words(layout: Layout, table: int) -> list[str]:
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
-    """The set of all shifts of a table by one unit, which is in at most one cell."""
+    """The set of all shifts of a table by one unit; a unit is in at most one cell."""
     if nested_of(layout).cells(table) == 1:
         return Integer(1)
     return Linf(1, l0=count_moved(layout, table), whole=True)
@@ -246,7 +252,7 @@ def count_moved(layout: Layout, table: int) -> int:
 
 
 def _choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding that leaves a unit in one cell, or a problem in words if no bounding does."""
+    """Choose a bounding that leaves a unit in one cell, or return a problem in words."""
     if shape.cells > MOST_CELLS:
         return (
             f"Expected at most {MOST_CELLS:,} cells with levels and margins, got {shape.cells:,}. "
@@ -267,7 +273,7 @@ def _level_problems(
 
 
 def _other_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Problems of other keys beside levels and margins."""
+    """Problems of a query's statistics and other settings, if it has levels and margins."""
     key = f"{path}.margins"
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):

@@ -1,4 +1,4 @@
-"""Noise in tables by levels and other columns: the estimate of the counts, and all errors."""
+"""Tables by levels and other columns: their estimates from noisy tables, and all errors."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _ALIKE = 1e-9
 @final
 @dataclass(frozen=True, kw_only=True)
 class NestedStrategy:
-    """Noise of one family in the `measured` tables: a `Strategy` for all published tables.
+    """Noise of one family in the `measured` tables, as a `Strategy` for all published tables.
 
-    `measured` has the table numbers of `workloads.nested`. The argument `table` of a method is an
-    index into `nested.tables`. `columns_before` is a bit mask of the other columns that come before
-    the level in the rows of a table.
+    `measured` has the certificates, by the table numbers of `workloads.nested`. The argument
+    `table` of a method is an index into `nested.tables`. `columns_before` is a bit mask of the
+    other columns that come before the level's column in a table.
     """
 
     nested: Nested
@@ -52,22 +52,28 @@ class NestedStrategy:
 
     @cached_property
     def unrounded(self) -> list[Floats]:
-        """For each published table, the variance at each node of its level, without rounding."""
+        """For each published table, the variance of a number at each node of its level.
+
+        It doesn't include rounding. A node is a value of the level, such as a region.
+        """
         return self.nested.row_variances(self.information)
 
     @property
     def family(self) -> str:
-        """The family of the noise, the same in all tables."""
+        """The name of the family of the noise, which is the same in all tables."""
         return next(iter(self.measured.values())).noise.name
 
     @property
     def is_whole(self) -> bool:
-        """True if one table has whole-number noise, and all other tables are sums of it."""
+        """True if one table has whole-number noise, and all published tables are sums of it."""
         return self.family == WHOLE
 
     @property
     def finest(self) -> int:
-        """The table from which all others are summed: that with whole noise, or the cells."""
+        """The number of the table from which all others are summed.
+
+        It is the table with whole-number noise, or else the cells.
+        """
         return next(iter(self.measured)) if self.is_whole else self.nested.every[-1]
 
     @cached_property
@@ -102,7 +108,7 @@ class NestedStrategy:
         return self._of_rows(table, self._variance_of_nodes(table))
 
     def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
-        """For each probability, the h of each number of a table: P(|error| <= h) >= it."""
+        """For each probability p, the half-widths h of a table's numbers: P(|error| <= h) >= p."""
         roundings = self.terms(table, self.finest)
         if self.is_whole:
             widths = self._whole_widths(roundings, probabilities)
@@ -120,7 +126,10 @@ class NestedStrategy:
         return bool(np.ptp(stds) <= _ALIKE * stds.max())
 
     def terms(self, table: int, of: int) -> Floats:
-        """At each node: how many numbers of table `of` add up to one number of `table`."""
+        """For each node of the level of `table`, the number of terms of a number at this node.
+
+        The terms are the numbers of the table with number `of` that add up to it.
+        """
         nested = self.nested
         (level, _), (lowest, _) = nested.split(nested.tables[table]), nested.split(of)
         per_node = nested.cells(of) // nested.counts[lowest]
@@ -128,7 +137,10 @@ class NestedStrategy:
         return (terms * nested.nodes_below(level, lowest)).astype(float)
 
     def _whole_widths(self, counts: Floats, probabilities: Sequence[float]) -> list[Floats]:
-        """The half-widths of sums of `counts` numbers with whole noise."""
+        """The half-widths of sums of numbers with whole-number noise.
+
+        `counts` has the number of terms at each node. The result has an array for each probability.
+        """
         (claim,) = self.measured.values()
         distinct, places = np.unique(counts, return_inverse=True)
         terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]
@@ -136,18 +148,18 @@ class NestedStrategy:
         return [*widths[places.reshape(-1)].T]
 
     def _factors(self, table: int, probabilities: Sequence[float]) -> list[float]:
-        """For each probability, a bound on half-width / std of a table's number."""
+        """For each probability, a bound on half-width/std of the numbers of a table."""
         if self.family == "gaussian":
             return [NormalDist().inv_cdf((1 + p) / 2) for p in probabilities]
         largest = self.nested.largest_part(self.information, self.nested.tables[table])
         return [half_width_of_laplace_sum(p, largest) for p in probabilities]
 
-    # From exact cells to noisy numbers, and from these to tables.
+    # The methods below compute the measured tables, then the finest table, then all tables.
 
     def place(self, cells: NDArray[Any]) -> list[NDArray[np.int64]]:
         """The exact numbers of each measured table.
 
-        Sums saturate at the range of int64, so that a unit never moves them by more.
+        Sums saturate at the range of int64, which never increases their shift by a unit.
         """
         last = self.nested.every[-1]
         exact = self._nodes_first(cells.astype(object), last)
@@ -166,13 +178,13 @@ class NestedStrategy:
         return self.nested.estimate(self.information, measured)
 
     def add_up(self, finest: NDArray[Any], table: int) -> NDArray[Any]:
-        """The rows of a table, summed from the numbers of the finest table."""
+        """The numbers of a table in the order of its rows, summed from the finest table."""
         number = self.nested.tables[table]
         sums = self.nested.sums(finest, number, of=self.finest)
         return np.moveaxis(sums, 0, self._place_of_nodes(number)).reshape(-1)
 
     def sum_shared(self, rows: NDArray[Any], table: int, shared: int) -> NDArray[Any]:
-        """The numbers of table `shared`, summed from the rows of a wider table."""
+        """The numbers of the table with number `shared`, summed from the rows of a wider table."""
         number = self.nested.tables[table]
         return self.nested.sums(self._nodes_first(rows, number), shared, of=number).reshape(-1)
 
@@ -193,9 +205,6 @@ class NestedStrategy:
         return np.moveaxis(rows.reshape(others), axis, 0)
 
     def _place_of_nodes(self, number: int) -> int:
-        """The index of the level's axis among the columns of a table.
-
-        0 if the table has no level.
-        """
+        """The index of the level's column among a table's columns; 0 if the table has no level."""
         level, mask = self.nested.split(number)
         return (mask & self.columns_before).bit_count() if level else 0

@@ -1,4 +1,4 @@
-"""Problems of keys and names that all tables of sums have in common."""
+"""Problems of settings and names that the kinds of tables of sums have in common."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def listed_problems(
 ) -> Iterator[Problem]:
     """Problems of listed tables: unknown columns, and tables or columns given twice.
 
-    `called` is the messages' name for the `columns`.
+    `key` is the key of the list in the spec. Messages call the allowed `columns` by `called`.
     """
     seen: set[frozenset[str]] = set()
     for index, by in enumerate(given):
@@ -36,7 +36,7 @@ def listed_problems(
 
 
 def name_problems(query: Query, names: Sequence[str], key: str, *, hint: str) -> Iterator[Problem]:
-    """Yield the problems of table names that can't be file names."""
+    """Yield a problem for each table name that can't be a file name; `hint` ends the message."""
     for name in names:
         if query.name and not FILE.fullmatch(name):
             why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
@@ -44,7 +44,10 @@ def name_problems(query: Query, names: Sequence[str], key: str, *, hint: str) ->
 
 
 def std_problems(query: Query, path: str, *, called: str) -> Iterator[Problem]:
-    """Yield a problem if `accuracy.std` is given for counts whose errors differ."""
+    """Yield a problem if `accuracy.std` is given, since errors differ between counts.
+
+    Messages name the tables as `called`.
+    """
     if query.accuracy is not None and query.accuracy.std is not None:
         why = f"Not used with {called}, whose counts have a std each. Give half_width_95, which"
         yield f"{path}.accuracy.std", f"{why} all of them keep."
@@ -59,7 +62,10 @@ def excluded_problems(
     counts: bool = True,
     suppresses: bool = False,
 ) -> Iterator[Problem]:
-    """The problems of keys that tables of sums exclude; messages name these tables as `called`."""
+    """Problems of settings that can't be used with tables of sums.
+
+    Arguments are as in `form_problems`; `key` is the key of the spec that asks for the tables.
+    """
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
         yield key, f"{why} query."
@@ -71,10 +77,10 @@ def excluded_problems(
 def form_problems(
     query: Query, path: str, *, called: str, counts: bool = True, suppresses: bool = False
 ) -> Iterator[Problem]:
-    """Problems of keys that change single numbers, so that tables would no longer add up.
+    """Problems of settings that change single numbers, so that tables would no longer add up.
 
-    Statistics other than counts (not `counts`) can't be made whole together. If `suppresses`, small
-    cells may be suppressed. Messages name the tables as `called`.
+    `counts` is True if all statistics are counts; others can't be made whole together. `suppresses`
+    is True if `min_count` suppresses small cells. Messages name the tables as `called`.
     """
     why = f"Not used with {called}: sums wouldn't add up."
     if query.top is not None:

@@ -1,4 +1,4 @@
-"""Tables by levels and other columns: from exact cells to published tables, and their checks."""
+"""Publication and checks of tables by levels and other columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def publish_nested(
 
 
 def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected unless tables have equal sums in all tables that they share.
+    """Raise CertificateRejected unless any two tables agree in the sums that both determine.
 
     `check_table` checked each table by itself before.
     """

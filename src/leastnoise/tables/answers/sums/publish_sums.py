@@ -1,4 +1,7 @@
-"""Tables that add up: from exact cells, via noisy cells or sums, to published tables."""
+"""Publication and checks of tables that add up.
+
+Exact cells, or sums of them, get noise; the published tables are computed from the noisy numbers.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +50,11 @@ if TYPE_CHECKING:
 def sum_exactly(
     margins: Margins, exact: NDArray[np.int64], table: int, *, of: int | None = None
 ) -> NDArray[np.int64]:
-    """The exact sums of one table, shape (numbers,); as secret as the cells.
+    """The exact numbers of one table, shape (numbers,); as secret as the cells.
 
-    `exact` has the numbers of the table `of`, or of the cells if `of` is None. The numbers of a
-    cell are adjacent.
-
-    Sums saturate at the range of int64, so that a unit never moves them by more.
+    They are summed from `exact`, the numbers of the table `of`, or of the cells if `of` is None.
+    The numbers of a cell are adjacent. Sums saturate at the range of int64, which never increases
+    their shift by a unit.
     """
     marginals = margins.marginals
     axes = marginals.axes(marginals.whole if of is None else of)
@@ -71,15 +73,15 @@ def draw_estimate(
 ) -> Floats:
     """Draw noise, and return the strategy's estimate of the cells.
 
-    `certificates` has one for each draw. Noise is added to the numbers of each draw; the rest is
-    post-processing. The exact cells are in units of 2^−bits.
+    `certificates` has a certificate for each of the strategy's draws. Noise is added to the numbers
+    of each draw; the rest is post-processing. The exact cells are in units of 2^−bits.
     """
     placed = zip(certificates, strategy.place(cells), strict=True)
     return strategy.estimate([_release(claim, numbers, bits=bits) for claim, numbers in placed])
 
 
 def _release(claim: Certificate, numbers: NDArray[np.int64], *, bits: int) -> Floats:
-    """The numbers with noise. Exact numbers are multiples of 2^−bits."""
+    """Add noise to exact numbers, which are in units of 2^−bits."""
     return Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
 
 
@@ -115,9 +117,10 @@ def add_up(
 ) -> list[Table]:
     """The published tables, computed from the noisy numbers of each measured table.
 
-    The estimates of the cells are rounded to `Margins.grids`, and their sums of values to
-    `Margins.steps`. All tables are sums of these whole multiples, and every sum is exact as a
-    float. If the `total` is public, the cells add up to it exactly.
+    The cells' estimates are rounded to `Margins.grids`. From these, counts and sums of values are
+    computed for each cell, and rounded to `Margins.steps`. All tables are sums of these rounded
+    numbers, and every sum is exact as a float. If the `total` is public, the cells add up to it
+    exactly.
     """
     marginals, each = margins.marginals, len(margins.measured_cells.components)
     grids, steps = (list(map(float, number)) for number in (margins.grids, margins.steps))
@@ -127,7 +130,7 @@ def add_up(
             table: values.reshape(-1, each)[:, number] for table, values in noisy.items()
         }
         components = margins.components(values_of_number, number, total=total)
-        if not marginals.is_small:  # of one count
+        if not marginals.is_small:  # then there is only one number, a count
             rounded = round_together(marginals, components, grid)
             pairs = zip(parts, margins.cells.margins, strict=True)
             numbers_of = {part: np.asarray(at.reshape(-1) * grid) for part, at in rounded.items()}
@@ -165,12 +168,12 @@ def add_up(
 def round_together(
     marginals: Marginals, components: Components, grid: float
 ) -> dict[int, NDArray[np.int64]]:
-    """Tables without cells, in whole steps of the grid, that agree exactly; by table.
+    """Round the tables of a query whose cells aren't estimated, so that they agree exactly.
 
-    In each table, only numbers that are at no attribute's last value are rounded. All others follow
-    by subtraction from these and from the tables by fewer attributes. So a number of table B is a
-    sum of at most n_B rounded numbers. If the sum of all might not be exact as a float, each number
-    is clipped to its share of the range.
+    Returns whole steps of the grid, by table. In each table, only numbers that are at no column's
+    last key are rounded. All others follow by subtraction from these and from the tables by fewer
+    columns. So a number is a sum of at most as many rounded numbers as its table has numbers. If
+    the sum of all might not be exact as a float, each number is clipped to its share of the range.
     """
     rounded: dict[int, NDArray[np.int64]] = {}
     tables = (
@@ -198,7 +201,7 @@ def round_together(
 def _shift_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     """Add the same whole number to all cells, and 1 more to some, so that they add up to `total`.
 
-    Rounding moved the sum of the cells by at most ½ for each, so that no cell moves by more than 1.
+    Rounding moved the sum by at most ½ for each cell, so that no cell moves by more than 1 here.
     """
     more, ones = divmod(total - int(cells.sum()), cells.size)
     return cells + more + (np.arange(cells.size) < ones).reshape(cells.shape)
@@ -214,7 +217,7 @@ def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
 def _make_table(
     margins: Margins, part: NoisyPart, numbers: Sequence[Floats], sums: Sequence[Floats]
 ) -> Table:
-    """A table from its measured numbers, and from the counts and sums that follow from these."""
+    """The table of a part, from its measured `numbers`, and its counts and `sums` of values."""
     layout = part.layout
     table = table_of(layout, _vector(margins, numbers, sums), part.noise_errors)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
@@ -225,7 +228,7 @@ def _make_table(
 
 
 def _vector(margins: Margins, numbers: Sequence[Floats], sums: Sequence[Floats]) -> Floats:
-    """The numbers of a table's cells, in the order of its layout."""
+    """The vector of a table's numbers: cell by cell, in the order of the layout's components."""
     columns: list[Floats] = []
     for component in margins.cells.components:
         index, _ = places_of(margins.cells, component)
@@ -236,7 +239,7 @@ def _vector(margins: Margins, numbers: Sequence[Floats], sums: Sequence[Floats])
 
 
 def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The nearest whole numbers, clipped so that their sums are exact as floats."""
+    """The nearest whole numbers, clipped if their sums might not be exact as floats."""
     most = EXACT_SUMS // estimate.size
     if np.abs(estimate).sum() >= EXACT_SUMS / 2:
         estimate = np.clip(estimate, -most, most)
@@ -244,10 +247,10 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected unless tables have equal sums in all tables that they share.
+    """Raise CertificateRejected unless any two tables agree in the sums that both determine.
 
-    Means have to follow from the published sums and counts beside them. If no count is below 0 and
-    no row is suppressed, the counts have to follow from their intervals: see `whole_counts`.
+    Means have to follow from the published sums and counts beside them. If the spec asks for whole
+    counts and no row is suppressed, counts have to fit their intervals: see `check_whole_counts`.
     `check_table` checked each table by itself before.
     """
     columns = [read_shown(folder, part, kind) for part in parts]
@@ -265,7 +268,7 @@ def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind:
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
     if any(set(table.get(SUPPRESSED, ())) > {SHOWN} for table in columns):
-        return  # the whole counts follow from all cells
+        return  # to check whole counts, all cells have to be known
     sums, exact = partial(_sums, margins), margins.is_whole
     check_whole_counts(margins.whole_counts, folder, parts, kind, sums=sums, exact=exact)
 
@@ -279,11 +282,12 @@ def check_agreement(  # noqa: PLR0917 (two calls)
     *,
     what: str = "",
 ) -> None:
-    """Raise CertificateRejected unless tables have equal sums in all tables that they share.
+    """Raise CertificateRejected unless any two tables agree in the sums that both determine.
 
     `meet` returns the largest table to which two tables can both be summed. `add_up` sums the table
-    at an index to a shared table; sums of suppressed numbers are NaN. To save time, each table is
-    compared only with the first table that has the same sums.
+    at an index to such a shared table; sums of suppressed numbers are NaN. `what` ends messages,
+    such as with a statistic's name. To save time, each table is compared only with the first table
+    that can be summed to the same shared table.
     """
     for shared in dict.fromkeys(meet(table, other) for table, other in combinations(tables, 2)):
         wider = [position for position, table in enumerate(tables) if meet(table, shared) == shared]
@@ -344,7 +348,7 @@ def _wrong_means(
 def publish_on_tree(
     whole: TreeSums, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
-    """All tables, which are sums of counts, from the exact integers of the counts.
+    """All tables of a query with noise on trees, from the exact integers of its cells.
 
     Noise is added to the cells of the trees; the rest is post-processing.
     """
@@ -360,8 +364,8 @@ def publish_on_tree(
 def check_on_tree(whole: TreeSums, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless counts are whole, and all other numbers are their sums.
 
-    `check_table` checked each table by itself before. If no count is below 0, the counts have to
-    follow from their intervals: see `whole_counts`.
+    If the spec asks for whole counts, counts have to fit their intervals: see `check_whole_counts`.
+    `check_table` checked each table by itself before.
     """
     read: list[list[float]] = []
     for part in parts:

@@ -1,6 +1,8 @@
-"""Small cells of tables that add up: their suppression in published tables, and its checks.
+"""Suppression of small numbers in tables that add up, and its checks.
 
-Suppression depends on the noisy numbers alone. So it is post-processing and costs no privacy.
+A row with a small count is suppressed (primary), and further rows, so that no sum of shown numbers
+gives a suppressed number (secondary). Suppression depends on the noisy numbers alone. So it is
+post-processing and costs no privacy.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 
 
 def suppress_rows(margins: Margins, tables: Sequence[Table]) -> list[Table]:
-    """The tables with a mark in each row, and without the numbers of suppressed rows."""
+    """The tables with a mark in each row, and with None for the numbers of suppressed rows.
+
+    If the spec asks for no suppression, the tables are unchanged.
+    """
     below, label = margins.cells.suppressed_below, _deciding_count(margins.cells)
     if below is None:
         return [*tables]
@@ -56,9 +61,10 @@ def read_shown(folder: Path, part: NoisyPart, kind: str) -> dict[str, list[Any]]
 
 
 def check_suppressed(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected for a small count that is shown, or a row suppressed without need.
+    """Raise CertificateRejected if a small count is shown, or follows from shown numbers.
 
-    A suppressed number has to be in a box of suppressed numbers: see `workloads.suppression`.
+    So that it doesn't follow, a suppressed number has to be in a box of suppressed numbers: see
+    `workloads.suppression`.
     """
     below, label = margins.cells.suppressed_below, _deciding_count(margins.cells)
     if below is None:
@@ -80,7 +86,7 @@ def check_suppressed(margins: Margins, folder: Path, parts: Sequence[NoisyPart],
 def _blank(
     columns: dict[str, list[Any]], layout: Layout, marks: Sequence[str], missing: object
 ) -> dict[str, list[Any]]:
-    """The columns of a table with `missing` in place of suppressed numbers."""
+    """The columns of a table with `missing` in place of the numbers of suppressed rows."""
     return columns | {
         name: [
             value if mark == SHOWN else missing

@@ -1,14 +1,17 @@
 """Whole counts ≥ 0 that add up, computed from noisy counts along a tree of sums.
 
-A tree is an array for each level, from the highest down: the node to which each cell belongs. The
-nodes of a level are numbered from 0. Nodes of the first level have no parent; nodes of the last
-level are the cells. All numbers are whole and exact, and nothing is drawn.
+A tree is given by an array for each level, from the highest down. The array has, for each cell, the
+number of the node to which the cell belongs; the nodes of a level are numbered from 0. Nodes of the
+first level have no parent; nodes of the last level are the cells. All numbers are whole and exact,
+and nothing is drawn.
 
-notation: y_v the noisy number of a node, a multiple of 1/`parts`; r_v is y_v rounded up or down, so
-that all r add up; x_v the published count. In the first level x_v = max(0, r_v). Below, x_v =
-max(0, r_v − θ) with one whole θ for the children of a node, plus 1 for some of them, so that they
-add up to their parent's count. No other whole numbers ≥ 0 with this sum are nearer to the r_v in
-squares. θ ≥ 0, so that x_v ≤ max(0, r_v) everywhere (theory/marginals.md).
+notation: y_v is the noisy number of a node v, a multiple of 1/`parts`. r_v is y_v rounded up or
+down, so that all r add up. x_v is the published count.
+
+In the first level x_v = max(0, r_v). Below, x_v = max(0, r_v − θ), with one whole θ for the
+children of a node. Some of these get 1 more, so that they add up to their parent's count. No other
+whole numbers ≥ 0 with this sum are nearer to the r_v in squares. θ ≥ 0, so that x_v ≤ max(0, r_v)
+everywhere (theory/marginals.md).
 """
 
 from __future__ import annotations
@@ -43,7 +46,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Families:
-    """The nodes of a level; `parents`, shape (nodes,), has their parents in the level above."""
+    """The nodes of a level, grouped by their parents in the level above.
+
+    `parents` has the number of each node's parent, shape (nodes,).
+    """
 
     parents: Wholes
     count: int
@@ -54,16 +60,19 @@ class Families:
         return sums_by(self.parents, numbers, self.count)
 
     def choose_first(self, wanted: Wholes, order: Wholes) -> NDArray[np.bool_]:
-        """True for the first `wanted` children of each parent in `order`.
+        """True for the first children of each parent, as many as `wanted` says for the parent.
 
-        `order` lists all nodes, sorted by parent.
+        `order` lists all nodes, sorted by parent, and within a parent in the order of choice.
         """
         chosen = np.empty(len(order), dtype=np.bool_)
         chosen[order] = self._ranks(order) < wanted[self.parents[order]]
         return chosen
 
     def spread(self, wanted: Wholes, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True for `wanted` children of each parent, spread evenly over the children in `among`."""
+        """True for as many children of each parent as `wanted` says for the parent.
+
+        They are spread evenly over the children for which `among` is True.
+        """
         order = np.argsort(self.parents, kind="stable")
         order = order[among[order]]
         parents = self.parents[order]
@@ -79,9 +88,10 @@ class Families:
         return np.arange(len(parents)) - np.searchsorted(parents, parents)
 
     def find_lowering(self, numbers: Wholes, totals: Wholes) -> Wholes:
-        """For each parent, the least θ ≥ 0 with Σ max(0, number − θ) ≤ its total, which is ≥ 0.
+        """For each parent, the least whole θ ≥ 0 with Σ max(0, number − θ) ≤ total.
 
-        The sum is the largest over k of the sum of the k largest numbers, less kθ.
+        The sum is over the parent's children. It equals the maximum over k of the sum of the k
+        largest numbers, less kθ. Each total is at least 0.
         """
         order = np.lexsort((-numbers, self.parents))
         parents, places = self.parents[order], self._ranks(order)
@@ -102,10 +112,10 @@ class Families:
         return lowered + self.spread(totals - self.sums(lowered), tied)
 
     def round(self, numbers: Wholes, totals: Wholes, parts: int) -> Wholes:
-        """numbers/parts rounded up or down, so that they add up to the `totals`.
+        """Round numbers/parts up or down, so that each parent's children add up to its total.
 
-        Each total is the sum of numbers/parts, rounded up or down. The largest remainders are
-        rounded up.
+        Each of the `totals` is the children's sum of numbers/parts, rounded up or down. The numbers
+        with the largest remainders are rounded up.
         """
         down, rest = np.divmod(numbers, parts)
         wanted = totals - self.sums(down)
@@ -113,14 +123,14 @@ class Families:
 
 
 def sums_by(places: Wholes, numbers: NDArray[Any], count: int) -> NDArray[Any]:
-    """For each of `count` places, the sum of the numbers at it."""
+    """For each of `count` nodes, the sum of its numbers; `places` has each number's node."""
     sums = np.zeros(count, dtype=numbers.dtype)
     np.add.at(sums, places, numbers)
     return sums
 
 
 def levels_of(tree: Sequence[Wholes]) -> tuple[list[int], list[Families]]:
-    """The number of nodes of each level, and the families of each level except the first."""
+    """The number of nodes of each level, and the `Families` of each level except the first."""
     counts = [int(places.max()) + 1 for places in tree]
     families: list[Families] = []
     for (above, count), (below, nodes) in pairwise(zip(tree, counts, strict=True)):
@@ -155,7 +165,7 @@ def put_whole_counts(
 
 
 def find_whole_counts(cells: Wholes, parts: int, tree: Sequence[Wholes]) -> Wholes:
-    """The published cells from the noisy cells, which are in units of 1/`parts`; shape (cells,)."""
+    """The published counts of cells, from noisy `cells` in units of 1/`parts`; shape (cells,)."""
     counts, families = levels_of(tree)
     sums = [sums_by(places, cells, count) for places, count in zip(tree, counts, strict=True)]
     rounded = np.rint(sums[0] / parts).astype(np.int64)
@@ -175,19 +185,19 @@ def check_whole_counts(
     sums: Sums,
     exact: bool,
 ) -> None:
-    """Raise CertificateRejected unless whole counts follow from their intervals.
+    """Raise CertificateRejected unless whole counts follow from noisy numbers in their intervals.
 
-    If the noisy number is whole (`exact`) and one end isn't 0, the interval determines the number
-    exactly. Otherwise it determines the number to within 1. The counts have to follow from these
-    numbers. If the intervals determine too little, the counts are not checked. Earlier checks are
-    `check_table` for each table, and that the tables add up.
+    If noisy numbers are whole (`exact`) and one end of an interval isn't 0, the interval determines
+    its noisy number exactly. Otherwise it determines the number to within 1. The counts have to
+    follow from these numbers. If the intervals determine too little, the counts are not checked.
+    Before, `check_table` checked each table, and `check_sums` or `check_on_tree` their agreement.
     """
     if whole is None:
         return
     bounds = {part.name: _CountBounds.read(folder, part, kind, exact=exact) for part in parts}
     cells = bounds[parts[0].name]
     if not np.isfinite(cells.most).all():
-        return  # the ends are clipped there, and bound nothing
+        return  # ends of intervals are clipped there, and don't bound the noisy numbers
     summed = zip(bounds.items(), sums(cells.least), sums(cells.most), strict=True)
     for (name, table), least, most in summed:
         if not table.meets(least.reshape(-1), most.reshape(-1)):
@@ -211,7 +221,7 @@ def check_whole_counts(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _CountBounds:
-    """Published counts (`value`), and whole-number bounds on their noisy numbers."""
+    """Published counts (`value`), and bounds `least` and `most` on their noisy numbers."""
 
     value: Wholes
     least: Floats
@@ -252,7 +262,7 @@ class _CountBounds:
         return bool((np.maximum(self.least, least) <= np.minimum(self.most, most)).all())
 
     def add_up(self, places: Wholes, count: int) -> _CountBounds:
-        """The sums of values and of bounds at each of `count` places."""
+        """The sums of values and of bounds in each of `count` nodes; `places` has the nodes."""
         return _CountBounds(
             value=sums_by(places, self.value, count),
             least=sums_by(places, self.least, count),
@@ -266,7 +276,10 @@ class _CountBounds:
 
 
 def _follow(families: Families, totals: Wholes, counts: _CountBounds) -> bool:
-    """True if lowering could give the children of each parent these counts."""
+    """True if `lower` could give these `counts` to the children, given their parents' totals.
+
+    The children's rounded numbers are only known to lie in the bounds of `counts`.
+    """
     lowest, highest, value = counts.lowest, counts.highest, counts.value
     if (families.sums(highest) < totals).any():
         return False

@@ -1,8 +1,9 @@
 """Noise for the counts of a series and their running totals: one draw, revealed over time.
 
-Each cell has a tree whose leaves are the releases. The noise of a release is the next leaf of each
-tree, given the open partial sums that the release before kept. A running total is the exact sum of
-the published counts (theory/series.md, Theorem 1: one charge for all releases).
+Each cell has a tree of noise whose leaves are the releases. The noise of a release is the next leaf
+of each tree. It is drawn given the partial sums of the tree's noise, which the release before kept.
+A running total is the exact sum of the published counts. All releases together are charged once
+(theory/series.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ _STATE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class SeriesTotals(OnATree, OverTime):
-    """The counts of a release, and the running totals since the tree began."""
+    """The tables of one release: its counts, and the running totals since its tree began."""
 
     key: ClassVar[str] = "series"
     called: ClassVar[str] = "running totals of a series"
@@ -74,7 +75,7 @@ class SeriesTotals(OnATree, OverTime):
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
-        """A tree of the releases for each cell."""
+        """The trees to search, each over the releases, for one cell."""
         periods = periods_of(cells)
         return Trees(
             label=cells.label,
@@ -88,7 +89,10 @@ class SeriesTotals(OnATree, OverTime):
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables with the noise that `claims` state, on the tree that the spec implies."""
+        """Read the tables with the noise that `claims` state, on the tree that the spec implies.
+
+        Raises CertificateRejected if a claim states something else.
+        """
         tables = super().read(cells, share, claims, composed=composed)
         branches = periods_of(cells).branches
         if branches is not None and tables.noise.branches != branches:
@@ -101,7 +105,7 @@ class SeriesTotals(OnATree, OverTime):
 
     @property
     def periods(self) -> Periods:
-        """The number of releases that share a tree, and the number of this release."""
+        """The releases that share a tree, and the number of this release."""
         return periods_of(self.cells)
 
     @cached_property
@@ -119,7 +123,7 @@ class SeriesTotals(OnATree, OverTime):
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise of the next leaf, and of the sum of the leaves up to it, in each cell."""
+        """The noise of this release's leaf, and of the sum of all leaves up to it, in each cell."""
         tables = (Nodes(level=len(self.noise.branches)), FirstLeaves(cells=self.periods.leaf + 1))
         return TreeStrategy(noise=self.noise, tables=tables, groups=self.cells.cells)
 
@@ -136,9 +140,9 @@ class SeriesTotals(OnATree, OverTime):
         return np.sqrt(np.array(variances))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Fresh plain noise in each release, summed up.
+        """Fresh plain noise in each release, summed up for running totals.
 
-        It has the query's whole share of the budget.
+        It has the query's whole share of the budget in each release.
         """
         growth = math.sqrt(self.periods.leaf + 1) if index else 1.0
         return Baselines.of((self.layouts[index],), self.budget, 1, summed=growth)
@@ -223,9 +227,9 @@ class SeriesTotals(OnATree, OverTime):
         return table_of(layout, np.array(counts, dtype=np.float64), [error])
 
     def read_numbers(self, folder: Path, kind: str) -> tuple[list[int], list[int]]:
-        """Read the counts and totals from a folder.
+        """Read the counts and the running totals from the tables of a folder, files of this `kind`.
 
-        Raises CertificateRejected unless all are whole.
+        Raises CertificateRejected unless all are whole numbers.
         """
         counts, totals = (
             _wholes(read_table(folder / f"{part.name}.{kind}", [part.layout]), part.layout)
@@ -234,7 +238,10 @@ class SeriesTotals(OnATree, OverTime):
         return counts, totals
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless numbers are whole, and first totals equal counts."""
+        """Raise CertificateRejected unless all numbers are whole.
+
+        In the first release of a tree, the totals have to equal the counts.
+        """
         counts, totals = self.read_numbers(folder, kind)
         if not self.periods.leaf and counts != totals:
             why = "are not the counts of the first release"

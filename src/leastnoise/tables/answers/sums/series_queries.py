@@ -1,6 +1,6 @@
-"""Counts of a series whose running totals are published, too: one table each.
+"""Counts in a series, and their running totals over its releases: one table each.
 
-Noise is drawn once for all releases and revealed release by release (see `answers.sums.series`).
+Noise is drawn once for all releases, and revealed release by release: see `answers.sums.series`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -34,7 +34,7 @@ _ONE_COUNT = ({"count"}, {"count_units"})
 
 @final
 class SeriesQueries(QueryKind):
-    """Counts in public cells, and their running totals over the releases of a series."""
+    """Queries for counts in public cells, and for their running totals over a series' releases."""
 
     why_no_clipping: ClassVar[str] = "Not used with running totals of a series."
     why_no_sums: ClassVar[str] = (
@@ -87,7 +87,7 @@ def total_name(query: str) -> str:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding of a unit that moves the fewest whole counts, or a problem in words."""
+    """Choose the bounding with which a unit moves the fewest rows, or return a problem in words."""
     if (bounding := fewest_whole_rows(ways, shape)) is None:
         return "Running totals are of whole counts. Give max_rows in [contribution]."
     return bounding

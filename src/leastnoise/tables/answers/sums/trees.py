@@ -1,4 +1,4 @@
-"""Tables of counts that add up, with one draw of whole-number noise on a tree of their cells."""
+"""Tables of counts that add up, with one draw of whole-number noise on trees of cells."""
 
 from __future__ import annotations
 
@@ -46,25 +46,28 @@ class OnATree(Summed):
     noise: Agreeing
 
     called: ClassVar[str]
-    """The name of the tables, in the plural."""
+    """The name of the tables in messages, in the plural."""
     summed: ClassVar[str]
-    """The word for the numbers in a table of sums."""
+    """The word for a table of sums in messages."""
     advice: ClassVar[str] = ""
-    """The next step if no noise fits; "" for a smaller epsilon."""
+    """The next step in the message if the noise can't be used; "" for the default."""
 
     @staticmethod
     @abstractmethod
     def trees(cells: Layout) -> Trees:
-        """The candidate trees for the noise."""
+        """The trees to search for the noise, each for one group."""
 
     @property
     @abstractmethod
     def strategy(self) -> TreeStrategy:
-        """The noise, with the tables as sums of the tree's cells."""
+        """The noise of all groups' trees, with the published tables as sums of its cells."""
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables with the noise that `claims` state: one draw, with the share's whole ε."""
+        """Read the tables with the noise that `claims` state: one draw, with the share's whole ε.
+
+        Raises CertificateRejected if a claim states something the spec does not imply.
+        """
         where, claim = f"Query {cells.label!r}", claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
             raise CertificateRejected(
@@ -101,7 +104,7 @@ class OnATree(Summed):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The errors of each table, with an error for each row if rows differ."""
+        """The error of each table's numbers, with an error for each row if rows differ."""
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
@@ -110,39 +113,39 @@ class OnATree(Summed):
 
     @property
     def largest_std(self) -> float:
-        """The largest standard deviation of a number."""
+        """The largest standard deviation of a published number."""
         return max(max(error.rows.std) if error.rows else error.std for error in self.errors)
 
     def noise_errors(self, index: int) -> tuple[NoiseError]:
-        """The error of the count of a cell of a table."""
+        """The error of the only number in a row of a table."""
         return (self.errors[index],)
 
     def moves(self, index: int) -> tuple[Sensitivity]:
-        """The shifts of all cells by one unit."""
+        """The set of all shifts of the cells by one unit, the same for every table."""
         return (self.certificate.sensitivity,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSums(OnATree):
-    """The tables of a query that are sums of the same counts, with noise from one draw."""
+    """The tables of a query that are published at once, from one draw, as sums of its counts."""
 
     @property
     @abstractmethod
     def workload(self) -> Workload:
-        """The published tables, as sums of the counts."""
+        """The published tables as sums of the counts in cells."""
 
     @property
     @abstractmethod
     def nodes(self) -> Sequence[tuple[str | None, NDArray[np.int64]]]:
-        """For each level of the tree of whole counts: a table's name, and each count's node.
+        """For each level of the tree of whole counts: its table's name, and each cell's node.
 
-        The rows of the table are the nodes of the level; None if no such table is published.
-        Nodes are given by index.
+        The nodes of a level are the rows of its table. The name is None if no such table is
+        published. The array has, for each cell, the index of its node.
         """
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the levels, the highest first, if levels have columns."""
+        """The names of the levels' columns, the highest first; empty if levels have no columns."""
         return ()
 
     @cached_property
@@ -155,7 +158,7 @@ class TreeSums(OnATree):
         return WholeCounts(tree=tree, names=names, too_high=too_high, columns=self.columns)
 
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw all tables."""
+        """Draw the noise, and return all tables."""
         return publish_on_tree(self, self.parts, *totals.cells)
 
     def check(self, folder: Path, kind: str) -> None:

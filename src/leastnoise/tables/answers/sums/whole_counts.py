@@ -1,10 +1,12 @@
 """Whole counts ≥ 0 that add up: the tree along which they are computed, and their bias.
 
-notation: y_v the noisy number of a node of the tree, n_v this number without noise, Z_v its noise;
-x_v the published count (`sums.publish_whole`), at most y_v rounded up, or 0. So E x_v − n_v is at
-most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 if y_v is whole. Otherwise it is up to ½ more (1 more if n_v
-need not be whole), and half a grid step more for each cell in the node. A number that is no node is
-the sum of several nodes. Proof: theory/marginals.md.
+notation: y_v = n_v + Z_v is the noisy number of a node v of the tree, n_v the number without noise.
+x_v is the published count of `sums.publish_whole`: at most max(0, y_v rounded up). The bias is
+E x_v − n_v.
+
+If y_v is whole, the bias is at most E max(0, Z_v) = E|Z_v|/2 ≤ std/2. Otherwise it is up to ½ more,
+or 1 more if n_v need not be whole. It is also half a grid step more for each cell in the node. A
+number that is no node is the sum of several nodes. Proof: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -69,8 +71,9 @@ def bias_in_words(too_high: Mapping[str, float]) -> str:
 
 
 def along_columns(margins: Margins) -> WholeCounts:
-    """Whole counts along one order of the columns: the total, the numbers by the first column, etc.
+    """The tree for whole counts of a query with margins, along one order of its columns.
 
+    Its levels are the total, the numbers by the first column, by the first two columns, and so on.
     The order is the order of the noise's tree, or else the order with the smallest Σ ln(bias).
     """
     sizes = margins.marginals.sizes
@@ -102,12 +105,15 @@ def along_columns(margins: Margins) -> WholeCounts:
 
 
 def _prefixes(order: Sequence[int]) -> list[int]:
-    """The tables that are levels of an order's tree."""
+    """The tables (bit masks) that are the levels of the tree along this order of columns."""
     return [sum(1 << column for column in order[:end]) for end in range(len(order) + 1)]
 
 
 def _node_bias(margins: Margins) -> Mapping[int, float]:
-    """A bound on E max(0, Z) of a number, for each table that may be a level; without a chain."""
+    """For each table that may be a level, a bound on the bias of its numbers.
+
+    There has to be no chain.
+    """
     every, last = margins.marginals.every, margins.marginals.every[-1]
     stds = np.sqrt(margins.variances_of(every)[0]).tolist()
     if margins.is_whole:
@@ -122,7 +128,7 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
 
 
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
-    """The bias of a number of each published table: the sum over the number's nodes."""
+    """For each published table: a bound on the bias of its numbers, summed over their nodes."""
     biases: list[float] = []
     masks = _prefixes(order)
     for table in margins.cells.margins:

@@ -6,19 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.layout.boundings import InBall
+from leastnoise.tables.layout.boundings.in_ball import InBall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.layout import Layout
 
 
 def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:
-    """The bounding of a unit that moves counts by the fewest whole rows; None without one.
+    """The bounding with which a unit moves counts by the fewest rows, a whole number.
 
-    A ball (`InBall`) doesn't limit the number of rows, so it isn't considered.
+    None if no bounding is by whole rows. A ball (`InBall`) isn't considered, since it doesn't limit
+    the number of rows.
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
         return None
@@ -28,7 +29,7 @@ def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | Non
 
 
 def row_counts(cells: Layout) -> RowCounts:
-    """The shifts of all cells by one unit, in whole rows.
+    """The set of all shifts of the cells by one unit, in whole rows.
 
     Raises TypeError if a person over a limit may count by a fraction. Whole-number noise would not
     hide fractions, and after rounding a unit might move each cell by one more.

@@ -26,7 +26,7 @@ from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import noise_errors
 from leastnoise.tables.noise.shared_draws import find_layouts
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.answers.base import Columns, Reading, Totals
     from leastnoise.tables.answers.unlisted.search import GroupSizes
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
@@ -61,7 +61,7 @@ REACHED = ", and each published count that decides reaches its threshold"
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedGroups(OfOneQuery):
-    """A query by keys that the spec doesn't list."""
+    """The answer to a query by keys that the spec doesn't list."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the noise of one group, and the threshold."""
@@ -75,9 +75,9 @@ class UnlistedGroups(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> ByThreshold:
-        """Read the groups with the noise and threshold that `claims` state.
+        """Read the draw from the certificate of the noise and the threshold.
 
-        Reject any other statement.
+        Raises CertificateRejected if the certificate states something the spec does not imply.
         """
         ((name, claim),) = claims
         where = f"Query {name!r}"
@@ -102,7 +102,10 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless the claim is about rows of groups with this layout."""
+    """Raise CertificateRejected unless the claim is about the rows of groups with this layout.
+
+    The claim has to spend this `share` of the budget. `where` begins the message.
+    """
     check_threshold(
         claim, layout.bounding, share, reach=1, neighbours=layout.neighbours, where=where
     )
@@ -130,9 +133,10 @@ def check_threshold(
     neighbours: Neighbours,
     where: str,
 ) -> None:
-    """Raise CertificateRejected unless the claim is about units within these limits on groups.
+    """Raise CertificateRejected unless the claim fits the limits on a unit's groups, and the share.
 
-    One unit adds at most `reach` to the count that decides on publication.
+    One unit adds at most `reach` to the count that decides on publication. `where` begins the
+    message.
     """
     fits = (
         (claim.budget == share, "its budget is not the share that follows from its importance"),
@@ -153,9 +157,10 @@ def check_threshold(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByThreshold(NoisyAnswer):
-    """Groups that are published if their noisy count reaches a threshold.
+    """The plan of groups that are published if their noisy count reaches a threshold.
 
-    The certificate is about the noise of one group's row. Noise is drawn afresh for each group.
+    The `certificate` is about the noise of one group's row. Noise is drawn afresh for each group.
+    `groups` has the threshold, and the sizes from which groups are published.
     """
 
     layout: Layout
@@ -167,22 +172,22 @@ class ByThreshold(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.layout.label,)
 
     @cached_property
     def parts(self) -> tuple[NoisyPart]:
-        """A single part: the row of a group."""
+        """The columns of the table, which are the only part."""
         plain = Baselines.of((self.layout,), self.budget, self.releases)
         return (GroupRow(layout=self.layout, budget=self.budget, baselines=plain, answered=self),)
 
     @property
     def reads(self) -> Reads:
-        """All groups that occur in the data."""
+        """The exact integers of all groups that occur in the data."""
         return Reads(groups=(self.layout,))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The groups that reach the threshold."""
+        """Draw noise for each group; return the table of groups that reach the threshold."""
         (part,), (groups,) = self.parts, totals.groups
         return [publish_groups(part.layout, self.groups.claim, groups, part.noise_errors)]
 
@@ -190,7 +195,7 @@ class ByThreshold(NoisyAnswer):
 @final
 @dataclass(frozen=True, kw_only=True)
 class GroupRow(NoisyPart):
-    """The row of each group that is published."""
+    """The columns of a table with a row for each published group."""
 
     answered: ByThreshold
 
@@ -201,7 +206,7 @@ class GroupRow(NoisyPart):
         return noise_errors(self.certificate, self.answered.layout)
 
     def own_sentences(self) -> Iterator[Sentence]:
-        """The threshold, and its consequences for groups and counts."""
+        """Sentences about the threshold, the published groups, and the bias of their counts."""
         for text in self.answered.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
@@ -210,7 +215,7 @@ class GroupRow(NoisyPart):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """The record of the threshold in plan.json."""
+        """The field of plan.json about the threshold and the sizes of published groups."""
         return {"unlisted": self.answered.groups.to_record()}
 
     def _cells_in_words(self) -> str:
@@ -221,7 +226,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """The errors of this part, and for each noise the sizes of groups that it publishes."""
+        """Tables of this part's errors, and of the sizes of groups that each noise publishes."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [
@@ -238,7 +243,7 @@ class GroupRow(NoisyPart):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a count below the threshold for its group."""
+        """The first fault of the columns, such as a count below the threshold."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim
@@ -258,9 +263,9 @@ class GroupRow(NoisyPart):
 def find_below_threshold(
     claim: ThresholdCertificate, label: str, counts: Sequence[float], *, multiple: int = 0
 ) -> str | None:
-    """A published count that is below the threshold, as a fault that ends a sentence; or None.
+    """The fault of a published count below the threshold, as the end of a sentence.
 
-    Counts may be rounded to a `multiple`.
+    None if all counts reach the threshold, given that they may be rounded to a `multiple`.
     """
     grid = claim.noise.grid if claim.chance_below else None
     least = float(claim.threshold - (grid or 0)) - multiple / 2

@@ -26,7 +26,7 @@ from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_keys
 from leastnoise.tables.answers.unlisted.search import find_least, least_in_words
 from leastnoise.tables.answers.unlisted.search_keys import NEARLY, find_keys
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ KEYS_NOTE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysAlone(OfOneQuery):
-    """A query that publishes unlisted keys, without any number."""
+    """The answer to a query that publishes unlisted keys, without any number."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the probabilities with which keys are published."""
@@ -62,7 +62,10 @@ class KeysAlone(OfOneQuery):
         claims: Sequence[tuple[str, Claim]],
         reading: Reading,
     ) -> KeysPlan:
-        """Read the keys with the probabilities that `claims` state; reject any other statement."""
+        """Read the plan from the certificate of the probabilities.
+
+        Raises CertificateRejected if the certificate states something the spec does not imply.
+        """
         ((name, claim),) = claims
         why = "expected a certificate of the chances by which its keys are published."
         claim = expect_claim(claim, KeysCertificate, f"Query {name!r}: {why}")
@@ -71,7 +74,10 @@ class KeysAlone(OfOneQuery):
 
 
 def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless the claim is about the keys of this layout."""
+    """Raise CertificateRejected unless the claim fits this layout and share of the budget.
+
+    `where` begins the message.
+    """
     bounding = layout.bounding
     fits = (
         (claim.budget == share, "its budget is not the share that follows from its importance"),
@@ -118,24 +124,24 @@ class KeysPlan(AloneInDraw):
 
     @property
     def least(self) -> int | None:
-        """The smallest number of units that any mechanism could publish with probability ½.
+        """The smallest number of units for which any mechanism publishes a key with probability ½.
 
-        None if it isn't known.
+        None if this number isn't known.
         """
         return find_least(self.claim.budget, self.claim.neighbours)
 
     @property
     def reads(self) -> Reads:
-        """All keys that occur in the data."""
+        """The counts of units for all keys that occur in the data."""
         return Reads(groups=(self.layout,))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The table of keys: each existing key is published or not by chance."""
+        """Toss a coin for each key that occurs in the data; return the table of published keys."""
         (keys,) = totals.groups
         return [publish_keys(self.layout, self.claim, keys)]
 
     def in_words(self) -> list[str]:
-        """Sentences about the sizes of published keys."""
+        """Sentences about the numbers of units from which keys are published."""
         published = (
             f"{self.name} lists keys, without any number. A key that {self.half:,} {self._units} "
             f"have is published every other time, and a key of {self.nearly:,} in 95 of 100 cases."
@@ -147,7 +153,7 @@ class KeysPlan(AloneInDraw):
         return "rows" if self.layout.by_row else "persons"
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """The sizes of published keys, and a note on keys that are not published."""
+        """Sentences about the chances of keys, and about keys that are not published."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         for text in self.in_words():
@@ -167,7 +173,7 @@ class KeysPlan(AloneInDraw):
         return [("keys", "no number", "–")]
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """A table of the numbers of units with which a key is published."""
+        """A table of the numbers of units from which a key is published."""
         rows = [("chosen", str(self.half), str(self.nearly))]
         rows += [] if self.least is None else [("any mechanism", str(self.least), "")]
         epsilon, delta = map(_words.round_up, (self.budget.epsilon, self.budget.delta))
@@ -178,7 +184,7 @@ class KeysPlan(AloneInDraw):
         )
 
     def with_all_groups(self) -> KeysPlan:
-        """The same part, since no smallest count leaves out any key."""
+        """The same part, since `min_count` and `top` can't be used with keys alone."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:

@@ -1,4 +1,4 @@
-"""The layout of queries by unlisted keys: the row of one group."""
+"""The layouts of queries by unlisted keys, each about the row of numbers of one group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import axes_of
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.choices import bound_groups
 from leastnoise.tables.layout.lay_out import find_bits, shape_of
 from leastnoise.tables.layout.layout import LayoutError
@@ -63,7 +63,7 @@ class KeyQueries(QueryKind):
     why_no_rho: ClassVar[str] = _THRESHOLD
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """Problems of keys that have no effect if a query publishes keys alone."""
+        """Problems of a query that publishes keys alone, such as settings for numbers."""
         if "statistics" not in query.model_fields_set:
             why = 'Expected statistics, such as statistics = ["count"]; or [], for the keys alone.'
             yield path, why
@@ -75,9 +75,9 @@ class KeyQueries(QueryKind):
                 yield f"{path}.{name}", _NO_NUMBER
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """Lay out the row of a group.
+        """The layout of a group's row, whose only number decides on publication.
 
-        Its only number decides on publication and isn't published.
+        That number itself isn't published.
         """
         return _row_of_group(spec, query, asked)
 
@@ -103,7 +103,7 @@ def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
         bounding = bound_groups(limits, counts_rows=counts_rows)
     if isinstance(bounding, str):
         raise LayoutError(bounding)
-    # if one row of a person counts, counting persons and counting rows is the same
+    # if only one row of a person counts in a group, counts of persons and of rows are the same
     once = rows if bounding.per_group == 1 else A_PERSON
     needs = [
         tuple(once if counted == A_PERSON else counted for counted in numbers)

@@ -1,4 +1,8 @@
-"""The table of unlisted groups: each has a draw, and a row if its noisy count is high enough."""
+"""The tables of unlisted groups.
+
+Each group has its own draw of noise, and a row in the table if its noisy count is high enough. If
+only keys are published, a coin for each key decides.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,10 @@ def publish_groups(
     *,
     entropy: Entropy | None = None,
 ) -> Table:
-    """The published rows among `groups`, the output of `rows.exact.group_totals`, sorted by key.
+    """The table of the published groups, sorted by key.
 
-    Noise is drawn for every group, whether it is published or not. `noise` has an error for each
-    component. `entropy` is for tests.
+    `groups` is the output of `rows.exact.group_totals`. Noise is drawn for every group, whether it
+    is published or not. `noise` has the error of each component. `entropy` is for tests.
     """
     ordered = sorted(groups, key=lambda row: group_order(layout, row))
     width = len(layout.components)
@@ -57,8 +61,8 @@ def publish_groups(
 def reach_threshold(
     claim: ThresholdCertificate, counts: NDArray[np.number[Any]], entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """True for each group that is published, given the noisy counts that decide."""
-    # every group tosses the coin, whatever its count: the randomness used is independent of counts
+    """True for each group that is published, given the groups' noisy `counts` that decide."""
+    # a coin for every group, so that the number of random words doesn't depend on the counts
     heads = _coins(np.full(len(counts), _parts(claim.chance_below)), entropy)
     below = float(claim.threshold - (claim.noise.grid or 0))
     return (counts >= float(claim.threshold)) | ((counts >= below) & heads)
@@ -71,9 +75,10 @@ def publish_keys(
     *,
     entropy: Entropy | None = None,
 ) -> Table:
-    """The keys that are published by chance, among the keys from `rows.exact.group_totals`.
+    """The table of the keys that are published by chance, sorted.
 
-    A coin is tossed for every key, whether it is published or not. `entropy` is for tests.
+    `groups` is the output of `rows.exact.group_totals`. A coin is tossed for every key in it.
+    `entropy` is for tests.
     """
     most = len(claim.chances)
     ordered = sorted(groups, key=lambda row: group_order(layout, row))
@@ -85,14 +90,14 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """A probability as a whole number of parts of 1/CERTAIN, exactly."""
+    """CERTAIN times a probability, which must be a whole number."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))
 
 
 def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
-    """Fresh random bits, each true with its probability, a number of parts of 1/CERTAIN."""
+    """Toss a fresh coin for each of `chances`; it is true with probability chance/CERTAIN."""
     return entropy.words(len(chances)) >> np.uint64(64 - CERTAIN_BITS) < chances
 
 
@@ -109,7 +114,7 @@ def group_order(layout: TableShape, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _positions(layout: TableShape, cell: int) -> list[int]:
-    """The index of a public cell on each public axis."""
+    """The indices, on the public axes, of the public cell with index `cell`."""
     positions: list[int] = []
     for axis in reversed([listed for listed in layout.axes if not isinstance(listed, Unlisted)]):
         cell, position = divmod(cell, axis.cells)

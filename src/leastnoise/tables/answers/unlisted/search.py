@@ -1,9 +1,11 @@
 """The search for noise and a threshold for unlisted groups, from public numbers.
 
-notation: n₅₀, n₉₅ the smallest numbers of units (or rows, if one row of a unit counts) with which a
-group is published with probability ½ and .95. Candidates are ranked by n₅₀, then by the noise of
-the count: a group that isn't published has no number at all. With `prefer = "accuracy"` the noise
-comes first.
+A group is published if its noisy count reaches the threshold. The count is of units, or of rows
+with quantiles. Candidates for the noise are ranked by n₅₀, then by the noise of the count: a group
+that isn't published has no number at all. With `prefer = "accuracy"` the noise comes first.
+
+notation: n₅₀, n₉₅ are the smallest counts with which a group is published with probability ½ and
+.95.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
 
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.query import Preference
 
-_AS_WHOLE = (
-    1e-9  # of a number of units: a float this little below a whole number may be that number
-)
+_AS_WHOLE = 1e-9  # rounding errors: a float this little below a number may stand for that number
 
 
 @final
@@ -46,8 +46,8 @@ _AS_WHOLE = (
 class GroupSizes:
     """The sizes of groups that are published with one noise: `half` is n₅₀, `nearly` is n₉₅.
 
-    `std` is the standard deviation of a group's count. `threshold` is the smallest noisy count of a
-    published group.
+    `noise` is the name of the noise. `std` is the standard deviation of a group's noisy count.
+    `threshold` is the smallest noisy count of a published group.
     """
 
     noise: str
@@ -60,12 +60,12 @@ class GroupSizes:
     def of(cls, claim: ThresholdCertificate, *, std_of_total: float | None = None) -> GroupSizes:
         """The sizes of groups that are published with this certificate.
 
-        `std_of_total` is needed if the sum of all numbers decides on publication: its standard
-        deviation.
+        If the sum of all numbers decides on publication, `std_of_total` has to be given: the
+        standard deviation of this sum.
         """
         noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
-        # published if n + X >= threshold − g/2 with the noise X before rounding, whose law is
-        # symmetric
+        # With the noise X before rounding, a group of n is published if n + X >= edge. X is
+        # symmetric: n₅₀ is near the edge, and n₉₅ near the edge plus a quantile of X.
         edge, ninety = float(claim.threshold - grid / 2), 0.0
         std = std_of_total
         if claim.coordinate is not None:
@@ -90,14 +90,17 @@ class GroupSizes:
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
-        """The smallest noisy count of a published group, as text after "is"."""
+        """The words for the noisy counts with which a group is published: "57 or more"."""
         chance = float(claim.chance_below)
         sometimes = f", at {self.threshold:.6g} with probability {chance:.3g}"
         return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"
 
 
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
-    """The fewest units with which a group is published with this probability."""
+    """The smallest count with which a group is published with at least this probability.
+
+    `near` is an estimate of it; the search goes up from slightly below.
+    """
     units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
     while publication_chance(claim, units) < chance * (1 - _AS_WHOLE):
         units += 1
@@ -105,7 +108,7 @@ def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
 
 
 def publication_chance(claim: ThresholdCertificate, units: int) -> float:
-    """The probability that a group of this size is published."""
+    """The probability that a group with this count of `units` is published."""
     grid = claim.noise.grid or Fraction(0)
 
     def reached(steps: int) -> float:
@@ -120,10 +123,10 @@ def publication_chance(claim: ThresholdCertificate, units: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Otherwise:
-    """The noise that the other preference would choose, compared with the chosen noise.
+    """The `noise` that the other value of the spec's `prefer` would choose.
 
-    `ratio` is the geometric mean of (its std / the chosen std) over the published numbers. `counts`
-    is True if the count that decides is published.
+    `ratio` is its std divided by the std of the chosen noise: the geometric mean over the published
+    numbers. `counts` is True if the count that decides is published.
     """
 
     noise: GroupSizes
@@ -132,7 +135,7 @@ class Otherwise:
 
     @classmethod
     def of(cls, layout: Layout, claim: ThresholdCertificate) -> Otherwise | None:
-        """The other preference's choice for the query of `claim`; None if both choose the same."""
+        """The choice of the other preference; None if `claim` has the same noise family."""
         layout = replace(layout, accurate=not layout.accurate)
         best = find_claims(layout, claim.budget)[0]
         if best.noise.noise.name == claim.noise.noise.name:
@@ -146,7 +149,7 @@ class Otherwise:
         )
 
     def in_words(self) -> str:
-        """The other preference's consequences, as the end of a sentence that begins with it."""
+        """The effects of the other preference, to end a sentence that begins with its name."""
         of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
         return (
             f"would give {self.ratio:.3g} times the noise{of_count}, and publish a group of "
@@ -157,12 +160,13 @@ class Otherwise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedPlan:
-    """The noise and threshold of unlisted groups, compared with others.
+    """The noise and the threshold for unlisted groups, compared with alternatives.
 
-    `chosen` is the noise that is drawn, `others` are other noises that are proved, and `plain` is
-    Laplace noise with a threshold for the same budget. No mechanism publishes a group of fewer than
-    `least` units with probability ½; `least` is None if this isn't known. `preferred` is the spec's
-    preference. The other preference would choose `otherwise`; None if it would choose the same.
+    `claim` is the certificate, and `chosen` has the sizes of groups that it publishes. `others` has
+    them for other proved noise, and `plain` for Laplace noise with a threshold, all at the same
+    budget. No mechanism publishes a group of fewer than `least` units with probability ½; `least`
+    is None if this isn't known. `preferred` is the spec's preference. The other preference would
+    choose `otherwise`; None if it would choose the same noise.
     """
 
     claim: ThresholdCertificate
@@ -189,13 +193,13 @@ class UnlistedPlan:
         )
 
     def in_words(self) -> list[str]:
-        """Sentences about the sizes of published groups."""
+        """Sentences about the threshold, and about the sizes of published groups."""
         least = [] if self.least is None else [least_in_words("group", self.least)]
         return [self.chosen.in_words(self.claim), *self._trade, *least]
 
     @property
     def _trade(self) -> list[str]:
-        """A sentence on the other choice between small noise and small groups, if any."""
+        """A sentence about the other preference; empty if it would choose the same noise."""
         if self.otherwise is None:
             return []
         if self.preferred == ACCURACY:
@@ -228,7 +232,7 @@ def least_in_words(what: str, least: int) -> str:
 
 
 def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
-    """All proved certificates for a query at its `budget`, the best first.
+    """The proved certificates for a query at its `budget`, one for each noise, the best first.
 
     Raises Refused if no certificate is proved.
     """
@@ -250,7 +254,7 @@ def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, .
 def _sort_by_accuracy(
     layout: Layout, claims: tuple[ThresholdCertificate, ...]
 ) -> tuple[ThresholdCertificate, ...]:
-    """The certificates by the noise of the published numbers, the least first, then by n₅₀.
+    """Sort certificates by the noise of the published numbers, the least first, then by n₅₀.
 
     If persons and their rows are both counted, noise may be smaller for one number and larger for
     the other. Certificates with more noise in any number than `claims[0]` come last.
@@ -274,7 +278,7 @@ def _stds(layout: Layout, claim: ThresholdCertificate) -> list[float]:
 def find_claims_of_units(
     budget: Budget, groups: int, neighbours: Neighbours
 ) -> tuple[ThresholdCertificate, ...]:
-    """The certificates that would serve counts of units alone, the best first."""
+    """The proved certificates for counts of units without other numbers, the best first."""
     return _find_claims((Integer(1),), groups, 0, budget, neighbours, 1)
 
 
@@ -289,7 +293,7 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 ) -> tuple[ThresholdCertificate, ...]:
     one_way, pure = split_budget(budget, neighbours)
     tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
-    if numbers == groups == 1:  # the best of all noise, whose tail is truncated
+    if numbers == groups == 1:  # the best of all noise here: its tail is truncated
         tried.append(("discrete-staircase", one_way))
     claims: list[ThresholdCertificate] = []
     for family, noise_budget in tried:
@@ -306,9 +310,10 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 
 
 def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
-    """The budget of the noise for a unit that is added or removed, and the same without δ.
+    """Two budgets for noise that hides one unit, added or removed: with δ, and with δ = 0.
 
-    For replaced units it has ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
+    For replace-one neighbours they have ε/2, and the first δ/(1 + e^(ε/2)): see
+    `ThresholdCertificate`. With ε = 0 the second is `budget` itself.
     """
     epsilon, delta = budget.epsilon, budget.delta
     if neighbours == "replace-one":
@@ -323,7 +328,7 @@ def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget
 def _noise(  # noqa: PLR0917 (two calls of its own)
     family: str, budget: Budget, offered: tuple[Sensitivity, ...], groups: int, numbers: int
 ) -> Certificate | None:
-    """The certificate of `groups` draws of a family; None if the family isn't applicable."""
+    """The certificate of a family's noise in `groups` draws; None if the family can't be used."""
     try:
         question = Question(
             budget=budget, sensitivities=offered, dimension=numbers, compositions=groups
@@ -353,7 +358,10 @@ def _claim(
 
 
 def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
-    """The sizes of groups published with Laplace noise for the query's l1 norm and a threshold."""
+    """The sizes of groups that Laplace noise for the l1 norm of a row publishes with a threshold.
+
+    None if no such noise is proved.
+    """
     bounding = layout.bounding
     if not isinstance(bounding, FewGroups) or layout.counted is None:
         return None
@@ -381,9 +389,9 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
 def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
     """The smallest group, in units, that any mechanism could publish with probability ½.
 
-    Desfontaines, Voss, Gipson & Mandayam (2022): no mechanism publishes a group of n units with
-    more probability than π(n), where π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) −
-    δ)). Known for units that are added or removed; None otherwise.
+    No mechanism publishes a group of n units with more probability than π(n). Here π(0) = 0 and
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)) (Desfontaines, Voss, Gipson & Mandayam
+    2022). This is known for add-remove neighbours; the result is None for others.
     """
     if neighbours != "add-remove":
         return None

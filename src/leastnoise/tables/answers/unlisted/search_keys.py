@@ -1,7 +1,7 @@
 """The search for the probabilities with which unlisted keys are published without numbers.
 
-notation: π(n) the probability that a key of n units is published; k the largest number of groups of
-a unit; n₅₀ and n₉₅ the smallest n with π(n) ≥ ½ and π(n) ≥ .95.
+notation: π(n) is the probability ("chance") that a key of n units is published; k is the largest
+number of groups of a unit. n₅₀ and n₉₅ are the smallest n with π(n) ≥ ½ and π(n) ≥ .95.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from leastnoise.tables.answers.unlisted.search import (
     find_least,
     publication_chance,
 )
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,15 +32,17 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
 
 NEARLY = Fraction(19, 20)
-_COARSE = 9  # bits per unit of ε of the lattice of losses, at ε = 1
-_KEPT = Fraction(98, 100)  # part of δ for chances that follow from noisy counts
+_COARSE = 9  # a proof rounds privacy losses up to a lattice with steps of about 2^−9·ε
+_KEPT = Fraction(98, 100)  # part of δ for noisy counts; the rest is for the proof's rounding
 _MOST_EPSILON = 300  # beyond it e^ε may overflow, and chances hardly rise faster
 _MOST_HALF = 2**10  # units: the largest n₅₀ of a search, if a unit is in several groups
 _MOST_WORK = 2**28  # products in one proof, up to which all shapes are tried
 Shape = tuple[float, float, float]
 _SHAPES: tuple[Shape, ...] = tuple(product((1.0, 0.7, 1.4), (1.8, 2.2, 2.6, 1.5), (0.12, 0.06)))
-"""Growth, bend and part of `_chances`. Growth: how much faster π rises near 0 and 1, relative to a
-rise that suits most k. Bend: the power of this growth. Part: the part of δ/k for a key of one unit.
+"""The shapes that the search tries: growth, bend and part, as in `_chances`.
+
+Growth is how much faster ln(π/(1 − π)) rises near 0 and 1, relative to a value that suits most k.
+Bend is the power by which this growth sets in. Part is the share of δ/k in each step of π.
 """
 
 
@@ -64,9 +66,9 @@ def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCer
     """The certificate with the smallest n₅₀, then the smallest n₉₅; None if none is proved.
 
     If a unit is in one group and is added or removed, no mechanism publishes a key with higher
-    probability. For several groups, the best of three is chosen: chances of a searched shape (best
-    for small ε); the chances of the same query with a count that isn't published; the chances of
-    one group at 1/k of the budget (these two for large ε).
+    probability. For several groups, the best of three kinds of chances is chosen. Chances of a
+    searched shape are best for small ε. For large ε, the chances of a threshold on a noisy count
+    are best, or the chances for one group at 1/k of the budget.
     """
     if groups == 1:
         return _prove_best_chances(budget, neighbours)
@@ -91,8 +93,7 @@ def _prove_chances_of_counts(
     )
     for claim in find_claims_of_units(less, groups, neighbours):
         chances = [math.floor(publication_chance(claim, 1) * CERTAIN)]
-        # the probability that the last key isn't published counts as δ, as the first probability
-        # does
+        # the last step, to a chance of 1, counts as δ like the first step, from a chance of 0
         while CERTAIN - chances[-1] > chances[0] and len(chances) <= MOST_UNITS:
             chances.append(math.floor(publication_chance(claim, len(chances) + 1) * CERTAIN))
         yield _prove(budget, [*chances, CERTAIN], groups, neighbours)
@@ -101,19 +102,22 @@ def _prove_chances_of_counts(
 def _prove_divided_chances(
     budget: Budget, groups: int, neighbours: Neighbours
 ) -> KeysCertificate | None:
-    """The chances for units in one group, at ε/k and δ/k; None if that isn't proved."""
+    """The certificate of the best chances for one group at ε/k and δ/k; None if it isn't proved."""
     part = one_way_budget(budget, neighbours).share(Fraction(1, groups))
     chances = _raise_chances(part)
     return _prove(budget, chances, groups, neighbours)
 
 
 def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
-    """π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down."""
+    """The certificate of the largest chances for units in one group; None if it isn't proved.
+
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down.
+    """
     return _prove(budget, _raise_chances(one_way_budget(budget, neighbours)), 1, neighbours)
 
 
 def _raise_chances(budget: Budget) -> list[int]:
-    """The chances of `_prove_best_chances`, for a unit that is added or removed."""
+    """CERTAIN times the chances π(1), π(2), … of `_prove_best_chances`, up to the first 1."""
     with precision(PLAIN_BITS):
         factor = Fraction(float_below(ball(min(budget.epsilon, _MOST_EPSILON)).exp()))
     chances, part = [0], math.floor(budget.delta * CERTAIN)
@@ -125,9 +129,10 @@ def _raise_chances(budget: Budget) -> list[int]:
 
 
 def one_way_budget(budget: Budget, neighbours: Neighbours) -> Budget:
-    """The part of the budget for adding or removing a unit, as half of a replacement.
+    """The budget for adding or removing one unit.
 
-    See `KeysCertificate`.
+    For add-remove neighbours it is the whole `budget`. A replacement is a removal and an addition,
+    so that each must meet less: see `KeysCertificate`.
     """
     if neighbours == "add-remove":
         return budget
@@ -138,6 +143,7 @@ def one_way_budget(budget: Budget, neighbours: Neighbours) -> Budget:
 
 
 def _search_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
+    """The certificate with the smallest n₅₀ among the shapes `_SHAPES`; None if none is proved."""
     half_budget = one_way_budget(budget, neighbours)
 
     def prove(
@@ -168,7 +174,7 @@ def _search_chances(budget: Budget, groups: int, neighbours: Neighbours) -> Keys
 
 
 def _rank(chances: Sequence[int]) -> tuple[int, int, int]:
-    """Rank by n₅₀, then n₉₅, then the probability that a key of n₅₀ units isn't published."""
+    """The rank of `chances`: n₅₀, n₉₅, and CERTAIN times 1 − π(n₅₀); the least rank is the best."""
     half, nearly = (
         bisect_left(chances, math.ceil(CERTAIN * probability))
         for probability in (Fraction(1, 2), NEARLY)
@@ -179,6 +185,7 @@ def _rank(chances: Sequence[int]) -> tuple[int, int, int]:
 def _prove(
     budget: Budget, chances: Sequence[int], groups: int, neighbours: Neighbours
 ) -> KeysCertificate | None:
+    """The proved certificate of these chances, in parts of 1/CERTAIN; None if it isn't proved."""
     epsilon = float(budget.epsilon)
     finer = math.ceil(-math.log2(epsilon)) if epsilon else FINEST
     bits = min(max(_COARSE + finer, 0), FINEST)
@@ -194,12 +201,12 @@ def _prove(
 
 
 def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int, ...]:
-    """π(1), π(2), …, with π(`half`) = ½ and symmetric: π(half + i) = 1 − π(half − i).
+    """CERTAIN times π(1), π(2), …, with π(`half`) = ½ and π(half + i) = 1 − π(half − i).
 
-    Below ½, ln(π/(1 − π)) = −x falls by s·(1 + g·(x/x₁)^bend) at each step, and π by another δ₀,
-    down to the last chance above 0. Here δ₀ = part·δ/k·e^(−(ε − 1)₊/k), x₁ is the x of π = δ₀, g =
-    growth·2·k^(2/3), and s is as small as possible. `KeysCertificate` proves that the chances are
-    private.
+    Below ½, let ln(π/(1 − π)) = −x. Towards smaller n, at each step x grows by
+    s·(1 + g·(x/x₁)^bend), and π falls by another δ₀, down to the last chance above 0. Here
+    δ₀ = part·δ/k·e^(−(ε − 1)₊/k), x₁ = −ln δ₀, g = growth·2·k^(2/3), and s is as small as possible.
+    `KeysCertificate` proves that the chances are private.
     """
     growth, bend, part = shape
     beyond = min(max(float(budget.epsilon) - 1, 0.0), 300.0)

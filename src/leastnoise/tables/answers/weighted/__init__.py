@@ -1,4 +1,6 @@
-"""Named sums of cells, with weights: noise is added to the sums of cells that give the least error.
+"""Named sums of cells, with weights.
+
+Noise is added to cells, or to sums of cells, whichever gives the named sums the least error.
 
 | file | what |
 |---|---|

@@ -1,4 +1,4 @@
-"""Queries that publish named sums of cells, all computed from one estimate of the cells."""
+"""Answers to queries for named sums of cells, all computed from one noisy estimate of the cells."""
 
 from __future__ import annotations
 
@@ -55,25 +55,26 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_DETERMINED = 1e-6  # relative error in floats of sums that a strategy determines
+_DETERMINED = 1e-6  # relative rounding error allowed if a strategy determines the sums
 _FITS = 3
+"""The number of times that cells are fitted, each time with better scales."""
 _REFINED = 6
-"""Steps of refinement, each of which leaves a thousandth of the residual or less."""
+"""Steps of refinement of a fit; each leaves a thousandth of the residual or less."""
 _FINE_BITS = 120
-"""Bits of fitted cells after the point."""
+"""Binary digits after the point of fitted cells."""
 _RESIDUAL = 2.0**-44
-"""The accepted residual, relative to the terms of a sum; published sums have 53 bits."""
+"""The largest accepted residual, relative to a sum's terms; published sums have 53 bits."""
 _ROWS = "sums"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class WeightedSums(OfOneQuery):
-    """A query that names sums of its cells."""
+    """The answer to a query that names sums of its cells."""
 
     @cached_property
     def sums(self) -> MergedSums:
-        """The named sums."""
+        """The named sums of the query, over merged cells."""
         spec = self.layouts.spec
         (query,) = (query for query in spec.query if query.name == self.layout.name)
         return sums_of(spec, query)
@@ -92,7 +93,10 @@ class WeightedSums(OfOneQuery):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> AnsweredSums:
-        """Read the sums with the noise that `claims` state; reject any other statement."""
+        """Read the sums with the noise that `claims` state.
+
+        Raises CertificateRejected if a claim states something the spec does not imply.
+        """
         ((name, claim),) = claims
         where = f"Query {name!r}"
         if not isinstance(claim, Certificate):
@@ -118,7 +122,7 @@ class WeightedSums(OfOneQuery):
 def check_draw(
     claim: Certificate, cells: Layout, sums: MergedSums, share: Budget, *, where: str
 ) -> StrategyMatrix | None:
-    """The strategy of noise in sums of these cells; None if the noise is in the cells.
+    """The strategy matrix of a claim about noise in sums of cells; None for noise in the cells.
 
     Raises CertificateRejected if the certificate states something the spec does not imply.
     """
@@ -150,7 +154,7 @@ def check_draw(
 
 
 def check_determined(ways: LeastSquares, *, where: str) -> None:
-    """Raise CertificateRejected unless the noisy numbers determine the sums."""
+    """Raise CertificateRejected unless the noisy numbers determine all named sums."""
     if ways.strategy is None:
         return
     missed = np.abs(ways.of_noise @ ways.strategy.matrix - ways.queries).max(axis=1)
@@ -161,9 +165,10 @@ def check_determined(ways: LeastSquares, *, where: str) -> None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class AnsweredSums(NoisyAnswer):
-    """Named sums of cells, from one draw of noise.
+    """The plan of named sums of cells, with one draw of noise.
 
-    `certificate` is about noise in the cells, or in sums of cells: `ways` tells which.
+    `ways` has the weights of the sums, and the strategy. The strategy is the sums of cells to which
+    noise is added, or None for noise in the cells.
     """
 
     cells: Layout
@@ -173,12 +178,12 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.cells.label,)
 
     @cached_property
     def parts(self) -> tuple[NoisyPart]:
-        """The part for the only table."""
+        """The columns of the only table."""
         squares = self.ways.queries**2
         rms = math.sqrt(float(squares.sum()) / len(squares))
         merged = (merged_layout(self.cells, self.sums),)
@@ -189,7 +194,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells, as the integers that get noise."""
+        """The cells, from which the numbers that get noise are computed."""
         return Reads(cells=(self.cells,))
 
     @cached_property
@@ -199,24 +204,24 @@ class AnsweredSums(NoisyAnswer):
 
     @cached_property
     def error(self) -> NoiseError:
-        """The error of each sum."""
+        """The errors of all sums, as one record with an error for each row."""
         return find_errors(self.certificate, self.ways, self.stds)
 
     @property
     def has_whole_cells(self) -> bool:
-        """True if whole-number noise is added to the cells themselves."""
+        """True if whole-number noise is added to the merged cells themselves."""
         return self.ways.strategy is None and self.certificate.noise.for_whole_numbers
 
     @property
     def noisy_numbers(self) -> str:
-        """The words that name the numbers with noise."""
+        """The number of noisy numbers, in words: cells, or sums of cells."""
         numbers = len(self.ways.of_noise.T)
         if self.ways.strategy is None:
             return _words.count_noun(numbers, "cell")
         return _words.count_noun(numbers, "sum of cells", "sums of cells")
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """Sentences about the noise, and about its ratio to a proved lower bound."""
+        """A sentence about the noise, the standard deviations, and a proved lower bound."""
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
@@ -232,15 +237,15 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def bound(self) -> float | None:
-        """A lower bound on the root-mean-square std of any additive noise.
+        """A lower bound on the root-mean-square std of the sums, for any additive noise.
 
-        None if none is proved.
+        None if no bound is proved.
         """
         releases = self.certificate.compositions
         return find_bound(self.sums, self.budget, rows_of(self.cells), releases)
 
     def draw(self, totals: Totals) -> list[Table]:
-        """The table of sums."""
+        """Draw the noise, and return the table of sums."""
         (exact,) = totals.cells
         counts = self.sums.merge(exact).tolist()
         cells = [Fraction(number, 1 << self.cells.bits) for number in counts]
@@ -267,11 +272,11 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True if some cells have these sums, each to within 2^−44 of the size of its terms.
+    """True if some cells have these sums, to within 2^−44 of the size of each sum's terms.
 
-    Cells are found by least squares in floats; the residuals of the sums are computed exactly.
-    Since sums and cells may differ in size, they are scaled: first by their largest weights, then
-    by the sizes of the cells found.
+    `queries` has the weights, shape (sums, cells). Cells are fitted by least squares in floats; the
+    residuals of the sums are computed exactly. Since sums and cells may differ in size, they are
+    scaled: first by their largest weights, then by the sizes of the fitted cells.
     """
     numbers, bits = as_integers(queries)
     weights = np.array([list(map(int, row)) for row in numbers.tolist()], dtype=object)
@@ -319,13 +324,13 @@ class SumsPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """The shifts of these coordinates by one unit."""
+        """The set of all shifts of these coordinates by one unit; a ball for noise in sums."""
         moves = self.certificate.sensitivity
         return (moves.ball if isinstance(moves, SumsOfCells) else moves,)
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """The numbers that have noise, and a bound on the errors of the sums."""
+        """The field of plan.json about the noisy numbers, the sums' errors and a lower bound."""
         answered = self.answered
         return {
             "sums": {

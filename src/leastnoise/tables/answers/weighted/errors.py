@@ -1,4 +1,4 @@
-"""The errors of named sums: each is a weighted sum of noisy numbers, all with the same law."""
+"""The errors of named sums, which are weighted sums of noisy numbers with the same law."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 _DIGITS = 10
 """Digits to which weights are rounded, so that sums with equal errors are recognised."""
 _MOST_EXACT = 50_000
-"""The most weights of all sums for which half-widths of Laplace noise follow from its exact law."""
+"""The largest number of weights, over all sums, for which Laplace noise gets exact half-widths."""
 _MOST_UNLIKE, _MOST_OF_WIDE = 1000, 4000
-"""The most unlike weights, over all unlike sums, for which half-widths of other noise come from the
-exact law, within 3 s. Noise with a variance of at least 1 allows more: its characteristic function
-falls faster.
+"""The largest numbers of weights for which other noise gets exact half-widths, within 3 s.
+
+Equal weights in a sum count once, and sums with equal weights count once. The second limit is for
+noise with a variance of at least 1, whose characteristic function falls faster.
 """
 _TILTS = np.geomspace(1e-3, 0.999, 120)
 
@@ -56,7 +57,7 @@ def check_known(certificate: Certificate, ways: LeastSquares) -> None:
 
 
 def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> NoiseError:
-    """The errors of the sums: root-mean-square std, largest half-widths, and both for each row.
+    """The errors of the sums: root-mean-square std, largest half-widths, and errors of each row.
 
     `stds` are the sums' standard deviations. Raises NotApplicable if half-widths are unknown.
     """
@@ -79,7 +80,7 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
 
 
 def _list_alike(ways: LeastSquares) -> list[Alike]:
-    """For each sum: its absolute weights, the largest first, each with its repetitions."""
+    """For each sum: its distinct absolute weights, the largest first, with their repetitions."""
     sums: list[Alike] = []
     for weights in ways.of_noise:
         alike = Counter(float(f"{weight:.{_DIGITS}g}") for weight in np.abs(weights[weights != 0]))
@@ -93,7 +94,7 @@ def _are_few(certificate: Certificate, keys: Sequence[Alike]) -> bool:
 
 
 def _has_bound(certificate: Certificate) -> bool:
-    """True for two-sided geometric noise in steps of 1, for which `_bound_geometric` holds."""
+    """True for noise to which `_bound_geometric` applies: two-sided geometric, in steps of 1."""
     noise: Any = certificate.noise
     grid = certificate.grid
     if noise.name != "geometric" or noise.lattice_step != 1 or grid is None or grid > 1:
@@ -104,11 +105,12 @@ def _has_bound(certificate: Certificate) -> bool:
 def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float) -> float:
     """A half-width of a weighted sum S of geometric numbers, at most about 20 % too large.
 
-    It is 0 if all numbers are 0 with the asked probability, and otherwise the smaller of two
+    `alike` has each weight with its repetitions, and `length` is the l2 norm of all weights. The
+    half-width is 0 if all numbers are 0 with this `probability`. Otherwise it is the smaller of two
     bounds. Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for any u. Laplace: an exponential
     number is the sum of a geometric number and an independent fraction. So a Laplace number is the
-    sum of a two-sided geometric number and an independent symmetric number, and P(|S| > t) is at
-    most twice P(|L| >= t) for the same sum L of Laplace numbers.
+    sum of a two-sided geometric number and an independent symmetric number. Let L be the same
+    weighted sum of Laplace numbers. Then P(|S| > t) is at most twice P(|L| >= t).
     """
     outside, decay = 1 - probability, float(noise.decay)
     largest, numbers = alike[0][0], sum(times for _, times in alike)
@@ -138,7 +140,7 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
         widths = (half_width_of_laplace_sum(p, largest) for p in PROBABILITIES)
         return [std * width + total * rounded for width in widths]
     if registered_family(type(certificate.noise)).spherical:
-        # a number's half-width includes its rounding, and half-widths add up
+        # `half_width` includes the rounding of one number; the roundings of all numbers add up
         alone = [half_width(certificate, probability) - rounded for probability in PROBABILITIES]
         return [length * width + total * rounded for width in alone]
     if certificate.noise.name == "geometric" and not exactly:
@@ -151,7 +153,7 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
 
 
 def _rounding(certificate: Certificate, ways: LeastSquares) -> Floats:
-    """The largest effect on each sum of rounding the estimates of the cells."""
+    """For each sum, the largest change by rounding the estimates of the cells."""
     if ways.strategy is None:
         return np.zeros(len(ways.queries))
     step = float(certificate.grid or 0) / 2**FINER_BITS

@@ -1,10 +1,10 @@
 """Named sums of public cells, such as age groups of ages: their cells and weights.
 
-A CSV defines them, with a line for each part of a sum. The column `sum` has the name of the sum;
-the columns of the cells have the keys of the part. An empty field, or a missing column, stands for
-all keys. Bands have two columns, `age_from` and `age_to`, and a part may span several bands. The
-column `weight` is optional. Cells that are in the same sums with the same weights are merged. Noise
-is added to merged cells, or to sums of them (see `search`).
+A CSV defines the sums, with a line for each part of a sum. The column `sum` has the name of the
+sum; the columns of the cells have the keys of the part. An empty field, or a missing column, stands
+for all keys. The bands (bins) of a column have two columns, such as `age_from` and `age_to`, and a
+part may span several bands. The column `weight` is optional. Cells that are in the same sums with
+the same weights are merged. Noise is added to merged cells, or to sums of them (see `search`).
 
 No message quotes the contents of the CSV, since somebody may name a file of data by mistake.
 """
@@ -33,7 +33,9 @@ from leastnoise.guarantees.strategy import (
 )
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
-from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InCells
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -54,8 +56,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Edge, Key
 
 SUM, WEIGHT = "sum", "weight"
-_MOST_READ = 100_000  # cells to be summed
-_MOST_TERMS = 1_000_000  # cells of all parts of all sums together
+_MOST_READ = 100_000  # cells of a query
+_MOST_TERMS = 1_000_000  # terms of all sums of a query together
 _MOST_NUMBERS = 20_000_000  # sums times merged cells, in all queries: 160 MB
 _LEAST_WEIGHT = Fraction(1, 10**9)
 _LINE_END = re.compile("\r\n|\r|\n")
@@ -65,19 +67,19 @@ _OPEN = {"-inf": -math.inf, "inf": math.inf}
 
 @final
 class SumQueries(QueryKind):
-    """Named sums of the cells, in place of the cells."""
+    """Queries that publish named sums of their cells, and not the cells."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"sums"})
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """Problems of the sums of a query, and keys that exclude sums."""
+        """Problems of the sums of a query, and settings that can't be used with sums."""
         wrong = [*_cell_problems(spec, query, f"{path}.sums"), *_form_problems(spec, query, path)]
         yield from wrong
         if not wrong:
             yield from _csv_problems(spec, query, f"{path}.sums")
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """Lay out the cells."""
+        """The layout of the cells, before they are merged."""
         return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -94,7 +96,7 @@ class SumQueries(QueryKind):
 class NamedSums(Axis):
     """Named sums of the cells by the axes `of`, as the CSV `text` defines them.
 
-    It isn't a grouping of rows: a table has a row for each sum.
+    This axis doesn't group the rows of the source: a table has a row for each sum.
     """
 
     adds_cells: ClassVar[bool] = True
@@ -114,7 +116,7 @@ class NamedSums(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The names of the sums."""
+        """The only key column, with the names of the sums."""
         return {self.column: self.names}
 
 
@@ -123,8 +125,8 @@ class NamedSums(Axis):
 class MergedSums:
     """Named sums of merged cells: cells in the same sums with the same weights are one merged cell.
 
-    `places` has the index of each cell's merged cell, −1 for a cell in no sum. `kinds` has, for
-    each merged cell, the indices of its sums with the weights.
+    `places` has the index of each cell's merged cell, or −1 for a cell in no sum. `kinds` has, for
+    each merged cell, pairs of the index of a sum that contains it and its weight in that sum.
     """
 
     axis: NamedSums
@@ -138,7 +140,7 @@ class MergedSums:
 
     @cached_property
     def queries(self) -> NDArray[np.float64]:
-        """The weights, shape (sums, merged cells), as floats."""
+        """The weight of each merged cell in each sum, as floats; shape (sums, merged cells)."""
         queries = np.zeros((self.axis.cells, self.merged_cells))
         for kind, column in enumerate(self.kinds):
             for index, weight in column:
@@ -146,7 +148,7 @@ class MergedSums:
         return queries
 
     def merge(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts of merged cells, from the counts of all cells."""
+        """Add up the counts of cells, shape (cells,), to the counts of merged cells."""
         counts = np.zeros(self.merged_cells, dtype=np.int64)
         np.add.at(counts, self.places[self.places >= 0], cells[self.places >= 0])
         return counts
@@ -162,7 +164,7 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     if len(listed) < len(axes):
         raise TypeError("Named sums need groups by listed keys or by bands.")
     lines = _LINE_END.split(text)
-    if not lines[-1]:  # after the end of the last line
+    if not lines[-1]:  # the last line ends with a line end
         lines.pop()
     heads = _split(lines[0], 1) if lines else []
     _check_heads(heads, listed)
@@ -235,7 +237,7 @@ def _split(line: str, number: int) -> list[str]:
 
 
 def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
-    """The columns that identify a cell in a published table."""
+    """The names of the columns that identify a cell in a published table."""
     return [name for axis in axes for name in axis.columns]
 
 
@@ -255,7 +257,7 @@ def _name(field: str) -> str:
 
 
 def _cells(axes: Sequence[KeyColumn | Bins], places: Sequence[Sequence[int]]) -> Iterator[int]:
-    """The indices of the cells at all combinations of indices on the axes."""
+    """Yield the indices of the cells at all combinations of the axes' indices in `places`."""
     for position in product(*places):
         cell = 0
         for axis, at in zip(axes, position, strict=True):
@@ -271,7 +273,7 @@ def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fract
 
 
 def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
-    """A function from the fields of a line to the indices on an axis that they name."""
+    """A function that returns the indices on `axis` that the fields of a line name."""
     at = [heads.index(name) if name in heads else None for name in axis.columns]
     if isinstance(axis, Bins):
         edges: Mapping[Edge, int] = {edge: index for index, edge in enumerate(axis.edges)}
@@ -307,10 +309,7 @@ def _as_key(kind: type[Key], field: str) -> Key | None:
 
 
 def _span(edges: Mapping[Edge, int], low: str, high: str) -> Sequence[int]:
-    """The indices of the bands between two edges.
-
-    An empty field stands for the first or last edge.
-    """
+    """The indices of the bands between two edges; an empty field is the first or the last edge."""
     ends = [_edge(edges, text, empty=e) for text, e in ((low, 0), (high, len(edges) - 1))]
     if ends[0] >= ends[1]:
         raise ValueError("has a band that ends where it begins, or before.")
@@ -340,7 +339,7 @@ def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
 
 
 def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
-    """The layout of merged cells. A unit adds no more to merged cells than to the cells."""
+    """The layout of the merged cells, to which a unit adds no more than to the cells."""
     axis = KeyColumn(column=SUM, values=tuple(range(sums.merged_cells)))
     bounding = cells.bounding
     if not _adds_one(cells):
@@ -352,8 +351,8 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
 def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
     """Alternative sets, each of which holds every shift of merged cells' counts by one unit.
 
-    A unit that adds more than 1 may count by any fraction, so that counts aren't whole. It adds
-    numbers x >= 0 with Σx <= R, and two such units differ by at most √2·R in l2.
+    A unit that may add more than 1 may count by any fraction, so that counts aren't whole. It adds
+    numbers x >= 0 with Σx <= R. So replacing a unit moves the counts by at most √2·R in l2 norm.
     """
     if _adds_one(cells):
         return merged_layout(cells, sums).sensitivities
@@ -381,7 +380,7 @@ def rows_of(cells: Layout) -> int:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The bounding of a unit with the fewest rows in all cells, or a problem in words."""
+    """Choose the bounding with the fewest rows of a unit in all cells, or return a problem."""
     bounded = [bounding for bounding in ways if isinstance(bounding, FirstCells | InCells)]
     if not bounded:
         return (
@@ -431,7 +430,7 @@ def _form_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def _csv_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
-    if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
+    if any(keys is None for keys in spec.groupings(query).values()):  # a problem of group_by
         return
     cells = math.prod(axis.cells for axis in axes_of(spec, query))
     if cells > _MOST_READ:
@@ -452,7 +451,10 @@ def _queries_with_sums(spec: Spec) -> list[Query]:
 
 
 def _size_problems(spec: Spec, queries: Sequence[Query], key: str) -> Iterator[Problem]:
-    """The problem of queries whose weights are too many in total. Raises ValueError."""
+    """Yield a problem if all queries with sums together have too many weights.
+
+    Raises ValueError for a malformed CSV.
+    """
     sums = [sums_of(spec, query) for query in queries]
     weights = sum(each.axis.cells * each.merged_cells for each in sums)
     if weights > _MOST_NUMBERS:

@@ -1,7 +1,7 @@
 """The search for noise in named sums: in the cells, in the named sums, or in other sums of cells.
 
-The best candidate is proved. The certificate contains the strategy, from which its sensitivity
-follows.
+All candidates are proved, and the best is taken. If noise is in sums of cells, the certificate
+contains these sums (the strategy matrix), from which its sensitivity follows.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_LETTERS = 6_000_000
-"""Letters of a strategy in a certificate, of which a file holds 10 million."""
+"""The largest number of letters of a strategy in a certificate; a file may have 10 million."""
 _MOST_BOUNDED = 300
-"""Cells up to which a bound is proved: `verify` proves it again."""
+"""The largest number of merged cells for which a lower bound is proved, which takes time."""
 
 
 def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:
@@ -77,7 +77,7 @@ def variances(certificate: Certificate) -> Floats:
 
 
 def is_alike(certificate: Certificate) -> bool:
-    """True if all noisy numbers have one law: independent of each other, or jointly spherical."""
+    """True if all noisy numbers have the same law, and are independent or jointly spherical."""
     noise, geometry = certificate.noise, certificate.geometry
     family = registered_family(type(noise))
     if geometry is None:
@@ -88,7 +88,10 @@ def is_alike(certificate: Certificate) -> bool:
 def _prove(
     cells: Layout, sums: MergedSums, attempt: Attempt, *, budget: Budget, releases: int
 ) -> Certificate:
-    """Find and prove noise of one strategy. Raises Refused if no noise is proved."""
+    """Find and prove noise of one attempt's family, in the cells or in its strategy's sums.
+
+    Raises Refused if no noise is proved.
+    """
     strategy = attempt.strategy
     question = Question(
         budget=budget,
@@ -123,9 +126,9 @@ def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tupl
 
 @lru_cache(maxsize=8)
 def find_bound(sums: MergedSums, budget: Budget, rows: int, releases: int) -> float | None:
-    """A proved lower bound on the rms std of any additive noise.
+    """A proved lower bound on the root-mean-square std of the sums, for any additive noise.
 
-    None if there are too many cells.
+    A unit adds at most `rows` to all cells together. None if there are too many cells.
     """
     if sums.merged_cells > _MOST_BOUNDED:
         return None

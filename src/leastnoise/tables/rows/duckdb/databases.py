@@ -30,7 +30,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def find_table(path: Path, table: str) -> Input:
-    """The table in the file; raises SourceError if the file can't be opened."""
+    """The table in a DuckDB or SQLite file; raises SourceError if the file can't be opened."""
     try:
         with path.open("rb") as file:
             start = file.read(len(_MAGIC))
@@ -101,9 +101,9 @@ class DuckDBTable(Input):
 @final
 @dataclass(frozen=True)
 class Copy:
-    """Columns in a private file, which calls them c0, c1, and so on.
+    """Columns copied to a private DuckDB file, in which they are called c0, c1, and so on.
 
-    DuckDB can't store names that differ only in capitals.
+    Their own names aren't used, because DuckDB can't store names that differ only in capitals.
     """
 
     table: DuckDBTable
@@ -124,7 +124,7 @@ class Copy:
             connection.register("the_given", given)
             width = len(connection.table("the_given").columns)
             places = ", ".join(f"c{at}" for at in range(width))
-            query = f"SELECT {listed or '0 AS nothing'} FROM the_given AS t({places})"  # noqa: S608  # own names alone
+            query = f"SELECT {listed or '0 AS nothing'} FROM the_given AS t({places})"  # noqa: S608  # only names of our own
             connection.execute(f"CREATE TABLE the_rows AS {query}{kept}")
         return cls(DuckDBTable(path, "the_rows"), tuple(columns))
 
@@ -148,7 +148,7 @@ class Copy:
 @final
 @dataclass(frozen=True)
 class SqliteTable(Input):
-    """A table or view of a SQLite file. All columns are text, and a view may fail as in DuckDB."""
+    """A table or view of a SQLite file. All columns are text; a view may fail as in DuckDB."""
 
     path: Path
     table: str
@@ -182,7 +182,7 @@ class SqliteTable(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Copy the used columns to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill."""
         connection = reading.connection
         columns = {name: f"c{at}" for at, name in enumerate(reading.used)}
         listed = ", ".join(f"{column} VARCHAR" for column in columns.values()) or "nothing VARCHAR"

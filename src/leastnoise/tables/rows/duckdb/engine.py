@@ -153,7 +153,7 @@ class DuckDB(Engine):
         texts = {f"v{i}" for i, name in enumerate(columns) if rows.columns[name].kind == "VARCHAR"}
         if read := sorted(texts & casts.keys()):  # a text such as 1e400 is infinite
             only = ", ".join(f"{finite(name)} AS {name}" for name in read)
-            query = f"SELECT * REPLACE ({only}) FROM ({query})"  # noqa: S608  # own names
+            query = f"SELECT * REPLACE ({only}) FROM ({query})"  # noqa: S608  # only names of our own
         if not computed.expressions:
             return self._connection.sql(query, params=rows.parameters)
         query, bound = _add_computed(query, stored, list(columns), computed, casts=[*casts])
@@ -215,7 +215,7 @@ class DuckDB(Engine):
         name = self._new_name()
         self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
         guess, most = guess_of(edges, value) or ("0::BIGINT", len(edges))
-        query = f"SELECT *, {guess} AS {count} FROM rows, {name}"  # noqa: S608  # own names alone
+        query = f"SELECT *, {guess} AS {count} FROM rows, {name}"  # noqa: S608  # only names of our own
         for step in (2**power for power in reversed(range(most.bit_length()))):
             # The first edge has position 1; past the last edge there is NULL.
             at_least = f"CASE WHEN edges[{count} + {step}] <= {value} THEN {step} ELSE 0 END"
@@ -238,7 +238,7 @@ class DuckDB(Engine):
         texts = [f"{column}::VARCHAR" for column in columns]
         parts = ", ".join(f"strlen({text}), ':', {text}" for text in texts)
         digits = f"left(sha256(concat('{salt}', {parts})), 32)"
-        query = f"SELECT *, {digits}::UUID AS {name} FROM rows"  # noqa: S608  # own names alone
+        query = f"SELECT *, {digits}::UUID AS {name} FROM rows"  # noqa: S608  # only names of our own
         return nw.from_native(frame.to_native().query("rows", query))
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
@@ -276,7 +276,7 @@ def _add_computed(
     unit = f"u{positions[computed.unit]}" if computed.unit else ""
     compiled = SqlColumns(computed.expressions, names, unit=unit, ties=ties)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
-    query = compiled.wrap(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
+    query = compiled.wrap(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # only names of our own
     count = len(computed.columns)
     pairs = zip(computed.columns.values(), compiled.names[:count], strict=True)
     columns_sql = list(stored)
@@ -287,4 +287,4 @@ def _add_computed(
     columns_sql += [
         f"{value} AS f{position}" for position, value in enumerate(compiled.names[count:])
     ]
-    return f"SELECT {', '.join(columns_sql)} FROM ({query})", compiled.parameters  # noqa: S608  # own names
+    return f"SELECT {', '.join(columns_sql)} FROM ({query})", compiled.parameters  # noqa: S608  # only names of our own

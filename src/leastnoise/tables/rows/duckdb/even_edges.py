@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COST = 3  # the steps of a search that take as long as the guess
-_BELOW = 2.0**-10  # edges by which the guess is lowered, so that it is never too large
+_BELOW = 2.0**-10  # part of an edge by which the guess is lowered, so that it is never too large
 
 
 def guess_of(edges: Sequence[float], value: str) -> tuple[str, int] | None:

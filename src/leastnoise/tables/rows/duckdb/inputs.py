@@ -34,7 +34,7 @@ _TOGETHER = 50  # files that are open at once; each needs two or three descripto
 class RowReading:
     """Instructions for reading rows: a `connection`, the `used` columns, a private `folder`.
 
-    If `rehearsed`, the same is opened in the same way, but no row is read or yielded.
+    If `rehearsed`, everything is opened in the same way, but no row is read or yielded.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -50,7 +50,7 @@ class RowReading:
 
 
 class Input(ABC):
-    """The rows of one release."""
+    """A source of rows that one release reads, such as a file, a table or a frame."""
 
     @property
     def typed(self) -> bool:
@@ -76,10 +76,10 @@ class Input(ABC):
 
     @abstractmethod
     def open_rows(self, reading: RowReading) -> AbstractContextManager[FileRows]:
-        """Yield the rows with the used columns; they may be read once."""
+        """Yield the rows with the used columns; the rows can be read only once."""
 
     def rehearse(self, folder: Path) -> None:
-        """Create what `open_rows` will need in a temporary folder; raises OSError."""
+        """Create in a temporary folder what `open_rows` will need; raises OSError if it can't."""
         del folder  # most inputs need nothing
 
 

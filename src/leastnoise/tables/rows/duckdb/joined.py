@@ -1,8 +1,9 @@
 """Join other tables to rows, by DuckDB; the number of rows never changes.
 
-Keys are compared as units, or as groups, are: see `casts.casts_by_use`. So joined values of a
-person come only from rows about that person. If several rows of a table have the same key, none is
-joined, because the choice could depend on the order of rows.
+Keys are compared like units, or, in a public table, like keys of groups: see `casts.casts_by_use`.
+So joined values of a person come only from rows about that person, or from a public table. If
+several rows of a table have the same key, none of them is joined, because the choice could depend
+on the order of rows.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 class Side:
     """A table that is joined by its column `on`, of type `kind`.
 
-    `use` is the cast that compares keys.
+    `use` is the cast under which keys are compared, as units or as keys of groups.
     """
 
     rows: Input
@@ -86,7 +87,7 @@ class Joined(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Create a table of the used columns of each side, with one row per key, and join them."""
+        """Yield the rows of `left`, joined to a new table for each side, with one row per key."""
         connection, used = reading.connection, reading.used
         left_names = {name for name, _ in self.left.columns(connection)}
         side_columns: dict[str, StoredColumn] = {}
@@ -151,7 +152,7 @@ def _create_side_table(
     firsts = ", ".join(
         [f"key{number}", *(f"first({column.sql}) AS {column.sql}" for column in columns.values())]
     )
-    inner = f"SELECT {', '.join(listed)} FROM {rows.sql}"  # noqa: S608  # own names, bound texts
+    inner = f"SELECT {', '.join(listed)} FROM {rows.sql}"  # noqa: S608  # only names of our own, and bound texts
     cursor.execute(
         f"CREATE TABLE side{number} AS SELECT {firsts} FROM ({inner}) "  # noqa: S608
         f"WHERE key{number} IS NOT NULL GROUP BY key{number} HAVING count(*) = 1",

@@ -66,7 +66,10 @@ _SAS_DAYS = re.compile(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Variable:
-    """A variable: its `name`, its name in `letters` of Latin-1, and how its values are read."""
+    """A variable of the file, and the way to read its values.
+
+    `letters` is its name with each byte read as a letter of Latin-1.
+    """
 
     name: str
     letters: str
@@ -79,7 +82,7 @@ class _Variable:
 
     @property
     def stored(self) -> str:
-        """The DuckDB type of the table's column."""
+        """The DuckDB type of the column to which the values are copied."""
         if self.labels is not None or self.kind == "VARCHAR":
             return "VARCHAR"
         return {"DOUBLE": "DOUBLE", "INTEGER": "INTEGER"}.get(self.kind, "BIGINT")
@@ -210,7 +213,7 @@ class StatisticalFile(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Copy the used columns to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill."""
         every, encoding = self._variables()
         used = [variable for variable in every if variable.name in reading.used]
         columns = {
@@ -247,7 +250,7 @@ class StatisticalFile(Input):
 
 
 def _variable(name: str, letters: str, kind: str, form: str, *, suffix: str) -> _Variable:
-    """A variable whose values have a type of pyreadstat and a format of the program."""
+    """The variable with the type `kind` of pyreadstat and the format `form` of its program."""
     if kind == "string":
         return _Variable(name=name, letters=letters, kind="VARCHAR")
     if suffix in {".sav", ".zsav"}:

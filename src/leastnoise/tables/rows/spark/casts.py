@@ -1,4 +1,4 @@
-"""Casts from a column of a Spark frame to each use of it, as `casts` has them for DuckDB.
+"""Casts from a column of a Spark frame to each use of it, as `values.casts` has for DuckDB.
 
 Equal values give the same person, group and number on both engines, with ANSI mode on or off.
 Columns are built from functions and never from SQL text, whose escapes depend on the session.
@@ -53,7 +53,10 @@ _WHOLE_DECIMAL = r"-?[0-9]+(\.0*)?|0E-[0-9]+"
 
 
 def stored_column(kind: str) -> StoredColumn:
-    """A column of Spark's type `kind`; floats and decimals can't be texts, because these vary."""
+    """A column of Spark's type `kind`.
+
+    Floats and decimals can't be read as texts, because engines write them differently.
+    """
     plain = kind.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]
     # a text type may be followed by a collation
     plain = "string" if plain in {"char", "varchar"} else plain
@@ -81,7 +84,7 @@ def spark_type(kind: str) -> str | None:
 
 @final
 class Casts:
-    """The casts; `functions` is the functions module of classic Spark or Spark Connect."""
+    """Casts of Spark columns; `functions` is the module of classic Spark or Spark Connect."""
 
     def __init__(self, functions: Any) -> None:
         self._f = functions

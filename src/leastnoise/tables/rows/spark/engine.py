@@ -51,8 +51,8 @@ _ONLY_PARQUET = "With Spark only Parquet files and tables can be read, since its
 class SparkRows:
     """Rows of a Spark frame.
 
-    `files` has the columns of rows that come from files, including those that Spark can't read and
-    the frame lacks.
+    If the rows come from files, `files` has all their columns, including columns that Spark can't
+    read and the frame lacks.
     """
 
     name: str
@@ -207,7 +207,7 @@ def _with_keys(frame: Any, keys: Mapping[str, str | None]) -> Any:
 
 
 def _read_listed(session: Any, path: str) -> Any:
-    """The rows of a path that Spark lists; columns in the names of folders are texts, as written.
+    """The rows of a path that Spark lists; columns from the names of folders are texts.
 
     Files whose types differ raise an error; the first file's types are not assumed.
     """
@@ -361,7 +361,7 @@ class Spark(Engine):
         return compiled.wrap(frame).select(*selected)
 
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
-        """Do nothing: Spark reads rows again when an executor is lost."""
+        """Make no copy, since Spark may compute it again from the source if an executor is lost."""
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """The rows, computed once; they may spill."""
@@ -377,7 +377,7 @@ class Spark(Engine):
     def add_edge_count(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """A binary search in a list beside every row."""
+        """Count edges by a binary search in a list that is joined to every row."""
         f, at = self._f, f"{count}_edges"
         beside = self._session.createDataFrame([([*edges],)], f"{at} array<double>")
         steps = [2**power for power in reversed(range(len(edges).bit_length()))]
