@@ -106,7 +106,7 @@ class Sensitivity(ABC):
 
     @abstractmethod
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """`radius` for checked arguments."""
+        """Compute `radius` for checked arguments."""
 
     def body(self, *, dimension: int) -> Body | None:
         """The convex hull of all shifts of R^dimension, exactly.
@@ -150,7 +150,7 @@ class Sensitivity(ABC):
             return None
 
     def rows(self, *, dimension: int) -> Rows | None:
-        """The moves of integers that a unit makes, as rows in cells.
+        """The moves of a unit, if the query is of integers that rows of the unit raise or lower.
 
         Args:
             dimension: Number of coordinates of the query.
@@ -165,17 +165,17 @@ class Sensitivity(ABC):
         return self._rows(_validate.dimension(dimension))
 
     def _body(self, dimension: int) -> Body | None:
-        """`body` for a checked argument."""
+        """Compute `body` for a checked argument."""
         del dimension
         return None
 
     def _rows(self, dimension: int) -> Rows | None:
-        """`rows` for a checked argument."""
+        """Compute `rows` for a checked argument."""
         del dimension
         return None
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """`additions` for a checked argument."""
+        """Compute `additions` for a checked argument."""
         del dimension
         return None
 
