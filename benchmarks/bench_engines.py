@@ -24,7 +24,7 @@ import duckdb
 from benchmarks.bench_sources import NAMES, ROWS, make, most_memory, spec_of
 from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout.boundings import InCells, integer_limits
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.source import find_source
@@ -51,7 +51,7 @@ def constants() -> tuple[float, int]:
     spec = parse(spec_of(source="rows.parquet"))
     layout = lay_out_query(spec, spec.query[0])[0][0]
     assert isinstance(layout.bounding, InCells)
-    return 2**layout.bits / 30, integer_limits(layout.bounding, bits=layout.bits)[0]
+    return 2**layout.bits / 30, layout.bounding.integer_limits(bits=layout.bits)[0]
 
 
 def by_sql(source: str) -> str:

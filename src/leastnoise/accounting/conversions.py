@@ -57,7 +57,7 @@ class Converted:
 
 
 def delta_of_pure(pure: Exact, *, epsilon: Exact) -> Converted:
-    """δ(epsilon) of ε₀-privacy: (e^ε₀ − e^ε)₊/(1 + e^ε₀), attained by randomized response.
+    """The δ(epsilon) of ε₀-privacy: (e^ε₀ − e^ε)₊/(1 + e^ε₀), attained by randomized response.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -81,7 +81,7 @@ def delta_of_pure(pure: Exact, *, epsilon: Exact) -> Converted:
 
 
 def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Converted:
-    """δ(epsilon) of (ε₀, δ₀)-privacy: δ₀ + (1 − δ₀)(e^ε₀ − e^ε)₊/(1 + e^ε₀).
+    """The δ(epsilon) of (ε₀, δ₀)-privacy: δ₀ + (1 − δ₀)(e^ε₀ − e^ε)₊/(1 + e^ε₀).
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -106,7 +106,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 
 
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
-    """ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is negative.
+    """The ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is negative.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -208,7 +208,7 @@ def gdp_of_pure(pure: Exact) -> Converted:
 
 
 def delta_of_gdp(mu: Exact, *, epsilon: Exact) -> Converted:
-    """δ(epsilon) of μ-GDP: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ).
+    """The δ(epsilon) of μ-GDP: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ).
 
     Args:
         mu: μ, 0 < μ <= 700.
@@ -228,7 +228,7 @@ def delta_of_gdp(mu: Exact, *, epsilon: Exact) -> Converted:
 
 
 def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
-    """ε(delta) of μ-GDP, by inverting `delta_of_gdp`.
+    """The ε(delta) of μ-GDP, the inverse of `delta_of_gdp`.
 
     Args:
         mu: μ, 0 < μ <= 700.
@@ -283,7 +283,7 @@ def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
 
 
 def delta_of_rdp(tau: Exact, *, order: Exact, epsilon: Exact) -> Converted:
-    """δ(epsilon) of (α, τ)-RDP: e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, at most 1.
+    """The bound on δ(epsilon) that (α, τ)-RDP implies: e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, at most 1.
 
     Args:
         tau: τ, 0 < τ <= 700.

@@ -35,7 +35,7 @@ _FAR = -LOG_ZERO  # stands for ln 0 and ln ∞, beyond the logarithm of every va
 _HARDLY = 1e-300  # stands for an undecided comparison whose floats are equal
 
 Proved = Callable[[Fraction], ProvedDelta]
-"""ε ↦ the proved bounds on δ(ε)."""
+"""A function ε ↦ the proved bounds on δ(ε)."""
 
 
 def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval:

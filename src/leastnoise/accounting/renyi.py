@@ -1,4 +1,4 @@
-"""δ and ε of (α, τ)-Rényi and of ρ-zCDP guarantees, in balls (theory/accounting.md §5).
+"""The δ and ε that (α, τ)-RDP and ρ-zCDP imply, in balls (theory/accounting.md §5).
 
 The callers check the arguments: Fractions, rho and epsilon below 10^300, order > 1, 0 < delta.
 """

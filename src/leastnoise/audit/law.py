@@ -159,7 +159,7 @@ class _KnownLaw(ClaimedLaw):
         return max(0.0, about - _MARGIN), min(1.0, about + _MARGIN)
 
     def _inside_of(self, t: float) -> float:
-        """P(|X| <= t), with an error of at most 1e-10."""
+        """The probability P(|X| <= t), with an error of at most 1e-10."""
         if t < 0:
             return 0.0
         return _INSIDE.close(lambda p: not find_quantile(self._noise, p) <= t, 0.0, 1.0)[0]
@@ -175,7 +175,7 @@ class _KnownLaw(ClaimedLaw):
 
 @final
 class _UserLaw(ClaimedLaw):
-    """A distribution function from the user."""
+    """The law with a distribution function from the user."""
 
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution

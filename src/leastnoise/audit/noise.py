@@ -285,6 +285,6 @@ def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, leve
 
 
 def _l2(gaps: list[Fraction]) -> Fraction:
-    """√Σ gap², rounded down."""
+    """The l2 norm √Σ gap², rounded down."""
     square = sum(gap * gap for gap in gaps)
     return square / root_above(square) if square else Fraction(0)

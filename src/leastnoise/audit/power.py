@@ -253,7 +253,7 @@ class _Outputs:
 
     @property
     def moved(self) -> float:
-        """m, the probability that moves from above u to below."""
+        """The probability m that moves from above u to below."""
         return self.thinned.share * (1 - self.law.distribution(self.thinned.above)[1])
 
     def distribution(self, t: float) -> tuple[float, float]:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Profile = Callable[[Fraction], arb]
-"""ε ↦ δ(ε), enclosed at the current precision."""
+"""A function ε ↦ δ(ε), enclosed at the current precision."""
 
 Tails = Callable[[Fraction], tuple[arb, arb]]
-"""b ↦ enclosures of P(Z > b) and Q(Z > b), for a law without atoms."""
+"""A function b ↦ enclosures of P(Z > b) and Q(Z > b), for a law without atoms."""
 
 BITS = 192  # working precision of lattices
 LONGEST_LOSS = 700.0
@@ -295,7 +295,7 @@ def _mean(lattice: LossLattice) -> float:
 
 
 def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
-    """δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
+    """Compute δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
     delta = profile(epsilon)
     accuracy = 110  # bits of δ; second differences for steps down to 2^-20 keep half of them
     if not (delta.is_zero() or delta.rel_accuracy_bits() >= accuracy):

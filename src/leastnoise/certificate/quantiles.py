@@ -187,7 +187,10 @@ class QuantileCertificate(TableCertificate):
 
 
 def _sensitivity(choice: Choice, reach: Fraction, groups: int, neighbours: Neighbours) -> Fraction:
-    """Δ: the largest change of scores by one unit, summed over groups and draws of one depth."""
+    """The Δ of a draw: the largest change of scores by one unit.
+
+    The change is summed over all groups and all draws of the same depth.
+    """
     if neighbours == "add-remove":
         return reach * choice.weight
     if groups == 1 and choice.depth == 0:  # two units move L − an by at most (1 − a)r and a·r′

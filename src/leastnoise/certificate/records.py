@@ -84,7 +84,7 @@ def require_type(value: object, kind: type[T], *, where: str) -> T:
 
 
 def number_text(number: Fraction) -> str:
-    """`number` as exact text: a hex float if a float holds it, else a decimal or a ratio."""
+    """Write `number` as exact text: a hex float if a float holds it, else a decimal or a ratio."""
     rounded = float(number)
     return rounded.hex() if Fraction(rounded) == number else decimal_text(number)
 

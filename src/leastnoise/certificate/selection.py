@@ -80,5 +80,5 @@ class SelectionCertificate(TableCertificate):
 
 
 def _largest_change(neighbours: Neighbours) -> int:
-    """Δ: the most by which the changes of two scores differ between neighbours."""
+    """The Δ of a round: the most by which the changes of two scores differ between neighbours."""
     return 1 if neighbours == "add-remove" else 2

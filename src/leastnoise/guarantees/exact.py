@@ -246,7 +246,7 @@ def _valuation(denominator: int) -> tuple[int, int, int]:
 
 
 def root_above(square: Fraction) -> Fraction:
-    """√square, exactly if it is rational; otherwise above it by at most 2^−60, relative.
+    """The root √square, exactly if it is rational; otherwise larger by at most 2^−60, relative.
 
     >>> root_above(Fraction(9, 4))
     Fraction(3, 2)

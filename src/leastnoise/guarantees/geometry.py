@@ -79,11 +79,11 @@ class Geometry(ABC):
 
     @abstractmethod
     def covariance(self) -> NDArray[np.float64]:
-        """A·Aᵀ, the covariance in units of X's variance; shape (dimension, dimension)."""
+        """The covariance A·Aᵀ in units of X's variance; shape (dimension, dimension)."""
 
     @abstractmethod
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A·noisy in floats: post-processing of an output that X has made private."""
+        """Map a noisy vector back: A·noisy in floats, post-processing of a private output."""
 
 
 @final
@@ -125,7 +125,7 @@ class CountEllipse(Geometry):
 
     @property
     def form(self) -> QuadraticForm:
-        """‖W(v, n)‖² as a form in ‖v‖², s and n."""
+        """The squared length ‖W(v, n)‖² as a quadratic form in ‖v‖², s and n."""
         from leastnoise.guarantees.structured import QuadraticForm  # noqa: PLC0415 (most noise needs no geometry)
 
         d, c, e = self.queries, self.shared, self.offset
@@ -156,7 +156,7 @@ class CountEllipse(Geometry):
         return self.shared * total + self.offset * records, (self.total - 1) * records
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """W⁻¹·noisy, without a matrix."""
+        """Map a noisy vector back: W⁻¹·noisy, without a matrix."""
         d, h = self.queries, self._inverse_shared
         sums = noisy[:d]
         if not self.with_total:

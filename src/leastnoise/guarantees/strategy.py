@@ -92,7 +92,7 @@ class StrategyMatrix:
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """A, shape (sums, cells), exactly."""
+        """The matrix A, shape (sums, cells), exactly."""
         return np.asarray(self.numerators / _UNIT, dtype=np.float64)
 
     def image(self, cells: Sequence[Fraction]) -> list[Fraction]:

@@ -122,7 +122,7 @@ class QuadraticForm:
     counted: Fraction = Fraction(0)
 
     def at(self, *, ones: int, minus: int = 0, records: int = 0, bound: Fraction) -> Fraction:
-        """The form at `ones` entries of bound, `minus` of −bound, and n = `records`."""
+        """The form's value if `ones` entries are bound, `minus` are −bound, and n = `records`."""
         total = bound * (ones - minus)
         return (
             self.squares * bound**2 * (ones + minus)

@@ -109,7 +109,7 @@ def half_width_of_three(
 
 
 def half_widths(certificate: Certificate, probability: float) -> NDArray[np.float64]:
-    """`half_width` of every coordinate, shape (dimension,).
+    """The `half_width` of every coordinate, shape (dimension,).
 
     Raises InvalidArgument unless 0 < probability < 1, NotApplicable if the law of a coordinate
     isn't known.
@@ -224,7 +224,7 @@ def calibrate_to_accuracy(
         return _calibrate_at(certificate, Fraction(f"{math.exp(log_epsilon):.{digits}g}"))
 
     def excess(log_epsilon: float) -> float:
-        """ln(target/error), which grows with ε; above 0 if the target is met."""
+        """The logarithm ln(target/error), which grows with ε; above 0 if the target is met."""
         error = _largest(certificate_at(log_epsilon), probability)
         return (math.log(target / error) or _MET) if error else _NO_ERROR
 

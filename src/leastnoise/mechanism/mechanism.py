@@ -124,7 +124,10 @@ class Mechanism:
 
     @property
     def mse(self) -> float:
-        """E‖error‖₂², the total over the coordinates, before rounding (which adds g²/12 each)."""
+        """The sum of all coordinates' mean squared errors, E‖error‖₂², before rounding.
+
+        Rounding adds g²/12 for each coordinate.
+        """
         geometry = self.certificate.geometry
         if geometry is None:
             return self.noise.mse
@@ -134,7 +137,7 @@ class Mechanism:
 
     @property
     def mae(self) -> float:
-        """E‖error‖₁, the total over the coordinates, before rounding."""
+        """The sum of all coordinates' mean absolute errors, E‖error‖₁, before rounding."""
         geometry = self.certificate.geometry
         if geometry is None:
             return self.noise.mae
@@ -346,7 +349,7 @@ class Mechanism:
 
     @property
     def gdp(self) -> Converted:
-        """μ of Gaussian differential privacy: √k·Δ/σ for k releases (Dong, Roth & Su 2022).
+        """The μ of Gaussian differential privacy: √k·Δ/σ for k releases (Dong, Roth & Su 2022).
 
         Exact for Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise plus
         an independent part. Raises NotApplicable for other noise and for samples.
@@ -357,7 +360,7 @@ class Mechanism:
 
     @property
     def zcdp(self) -> Converted:
-        """ρ of zero-concentrated differential privacy: k·Δ²/2σ² for k releases; see `gdp`."""
+        """The ρ of zero-concentrated differential privacy: k·Δ²/2σ² for k releases; see `gdp`."""
         low, high = self._gaussian_squares()
         with precision(PLAIN_BITS):
             return self._converted(float_below(ball(low / 2)), float_above(ball(high / 2)))

@@ -19,7 +19,7 @@ Values: TypeAlias = "ArrayLike | Sequence[Fraction] | ScaledIntegers"
 
 
 def as_exact(values: Values) -> Plain:
-    """`values` as exact numbers; refuses types, never values.
+    """Read `values` as exact numbers; refuses types, never values.
 
     A list may hold numbers of several types, which numpy would round to one type. The type of the
     result may depend on the values, but it always represents the same exact numbers. So a release
@@ -58,7 +58,7 @@ def _merge_types(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
 
 
 def _array_of(values: Values) -> NDArray[Any]:
-    """`values` as an array; a list becomes one of objects, since numpy would merge its types."""
+    """Make an array of `values`; lists become arrays of objects, since numpy would merge types."""
     if isinstance(values, np.ma.MaskedArray):
         raise unknown_type("a masked array", hint=FILL)
     listed = isinstance(values, (list, tuple))

@@ -1,4 +1,4 @@
-"""g·round((v + X)/g), computed exactly for every bit string that defines the ideal noise X.
+"""The sum g·round((v + X)/g), exact for every bit string that defines the ideal noise X.
 
 The grid g = 2^m never depends on data. Rounding the sum is post-processing, so any fixed g keeps
 the guarantee (theory/release.md §1); it adds g²/12 to a coordinate's variance. notation: s = the
@@ -166,7 +166,7 @@ class PreparedNoise:
         self._draws = prepare_draws(noise, grid=grid)
 
     def add_to(self, values: Values, *, entropy: Entropy | None = None) -> NDArray[np.float64]:
-        """`values` with a fresh draw of the noise; see `add_noise`."""
+        """Add a fresh draw of the noise to `values`; see `add_noise`."""
         exact_values = _read(self._noise, values)
         shape = _check_shape(exact_values, self._dimension)
         sampler, exponent = self._draws(entropy or SystemEntropy()), self._exponent
@@ -188,7 +188,7 @@ class VectorDraw:
         self.left = noise.dimension
 
     def chunk(self, values: Values) -> NDArray[np.float64]:
-        """The next coordinates of the vector with noise; raises like `add_noise`."""
+        """Add noise to `values`, the next coordinates of the vector; raises like `add_noise`."""
         exact_values = _read(self._noise, values)
         shape = flat(exact_values).shape
         if len(shape) != 1 or shape[0] > self.left:

@@ -291,7 +291,7 @@ class Shares:
 
 
 def _wrap(steps: int) -> int:
-    """`steps` modulo 2^64 as an int64.
+    """Reduce `steps` modulo 2^64 to an int64.
 
     Sums stay right modulo 2^64; clipped numbers would lose their noise in a sum.
     """

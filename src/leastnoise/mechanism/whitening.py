@@ -1,4 +1,4 @@
-"""W·v, exactly, for values of every type: the vector to which elliptical noise is added.
+"""The vector W·v to which elliptical noise is added, exactly, for values of every type.
 
 A map that adds to every coordinate needs exact sums of values in grid steps.
 """
@@ -69,7 +69,7 @@ def _shift_groups(values: Plain, exponent: int, *, groups: int, block: CountElli
 
 
 def _shift_exactly(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> Rationals:
-    """`_shift_groups` in Fractions, for values of any size."""
+    """Shift groups like `_shift_groups`, but in Fractions, for values of any size."""
     steps = all_steps(values, exponent)
     size, unit = block.dimension, Fraction(2) ** exponent
     moved: list[Fraction] = []

@@ -56,10 +56,10 @@ class Noise(ABC):
     integers, and "body" for a gauge. `parameter_kinds` maps the names of the parameters other than
     scale and dimension to their types: a Fraction, an int, a tuple or a shape.
 
-    A family is offered for `least_dimension` to `most_dimension`; `too_few` and `too_many` are the
-    reasons why not for fewer or more. `without_delta` is the reason why the family isn't offered
-    for delta=0; "" if it is. Among the parameters that are lists, a user may set only those in
-    `lists_to_set`.
+    A family is offered for `least_dimension` to `most_dimension` coordinates; `too_few` and
+    `too_many` are the reasons why it isn't offered for fewer or more. `without_delta` is the reason
+    why it isn't offered for delta=0; "" if it is. Among the parameters that are lists, a user may
+    set only those in `lists_to_set`.
 
     Args:
         scale: Multiplies the noise; exact: a str or a float is the decimal that it prints.
@@ -324,7 +324,7 @@ DIMENSION = takes(dimension_of, of_record=True)
 def points_of(x: ArrayLike, *, dimension: int) -> NDArray[np.float64]:
     """Points of shape (..., dimension) as floats.
 
-    The values are never refused: a density has a value everywhere.
+    The values aren't checked, since a density has a value everywhere.
 
     Args:
         x: The points.

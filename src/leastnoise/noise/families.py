@@ -74,7 +74,7 @@ OURS: Mapping[str, Family] = {
     "gaussian-mixture": Family(
         law="leastnoise.noise.kernels.law:GaussianMixture",
         proof="leastnoise.noise.kernels.proof.every_shift:delta_ball",
-        enough_bits=ANY_BITS,  # a sum of floats, which no precision of the balls can better
+        enough_bits=ANY_BITS,  # its error is in sums of floats, which more bits don't reduce
         lengthy=True,
         losses="leastnoise.noise.kernels.privacy_losses:LOSSES",
         work="leastnoise.noise.kernels.proof.table:too_long",
@@ -208,7 +208,7 @@ OURS: Mapping[str, Family] = {
     "quasi-gaussian": Family(
         law="leastnoise.noise.kernels.law:QuasiGaussian",
         proof="leastnoise.noise.kernels.proof.every_shift:delta_ball",
-        enough_bits=ANY_BITS,  # a sum of floats, which no precision of the balls can better
+        enough_bits=ANY_BITS,  # its error is in sums of floats, which more bits don't reduce
         lengthy=True,
         losses="leastnoise.noise.kernels.privacy_losses:LOSSES",
         work="leastnoise.noise.kernels.proof.table:too_long",

@@ -33,7 +33,10 @@ from leastnoise.noise.base import Noise
 def _check_neighbours(
     stated: Neighbours | None, *, name: str, record: Releases
 ) -> Neighbours | None:
-    """`stated`, checked: statements about Poisson samples are about add-remove neighbours only."""
+    """The neighbours that are stated; for Poisson samples always add-remove.
+
+    Raises InvalidArgument if `stated` says anything else.
+    """
     if stated is not None:
         _validate.one_of(stated, NEIGHBOURS, name=name)
     return stated if record.sampling_rate == 1 else common_neighbours((stated, "add-remove"))
@@ -50,9 +53,9 @@ class Releases:
     stated the sensitivity.
 
     A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε.
-    Several of them, with different noise and shifts, can be proved together. The shifts are meant
-    after the geometry's map, bounded from both sides. If one release has several draws, each draw
-    counts as a composition.
+    Several of them, with different noise and shifts, can be proved together. The shifts are bounded
+    from both sides, after the geometry's map. If one release has several draws, each draw counts as
+    a composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))

@@ -108,7 +108,7 @@ def _installed() -> tuple[EntryPoint, ...]:
 
 
 def registered_family(family: type[Noise]) -> Family:
-    """The record of a registered family; raises NotRegistered."""
+    """The record of a registered family; raises NotRegistered for any other law class."""
     record = FAMILIES.get(family.name)
     if record is None:
         raise NotRegistered(family=family.name, table=__name__)
@@ -119,7 +119,7 @@ def registered_family(family: type[Noise]) -> Family:
 
 
 def part_of(family: type[Noise], name: str) -> Any:
-    """The part of `family` called `name`; raises NotRegistered."""
+    """The function of `family` called `name`; raises NotRegistered if it is missing."""
     part = registered_family(family).part(name)
     if part is None:
         raise NotRegistered(family=family.name, table=__name__, why=f"it has no {name}")

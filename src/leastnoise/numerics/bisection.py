@@ -78,7 +78,7 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N] | None:
-        """`close`, with `guess` doubled until the condition holds; None if that is beyond `most`.
+        """Double `guess` until the condition holds, then `close`; None if that is beyond `most`.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)

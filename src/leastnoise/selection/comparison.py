@@ -143,7 +143,7 @@ class Candidate:
 
     @property
     def mae(self) -> float | None:
-        """E‖error‖₁ of a release; None if no closed form is known."""
+        """The total mean absolute error E‖error‖₁ of a release; None without a closed form."""
         return mae_of(self.mechanism)
 
     @property
@@ -286,7 +286,7 @@ class Comparison(Framed, Shown):
 
 
 def mae_of(mechanism: Mechanism) -> float | None:
-    """E‖error‖₁ of a mechanism; None if no closed form is known."""
+    """The total mean absolute error E‖error‖₁ of a mechanism; None without a closed form."""
     try:
         return mechanism.mae
     except NotApplicable:

@@ -15,7 +15,9 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout.boundings import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.spec.model import Spec
@@ -234,7 +236,7 @@ def test_rows_as_units() -> None:
 def test_sizes_and_totals_stay_exact(keys: int, rows: int, clip: str) -> None:
     shape = layout(["count", "sum(a)"], keys=keys, clip={clip: rows})
     assert not isinstance(shape.bounding, FirstCells)
-    most, limit = integer_limits(shape.bounding, bits=shape.bits)
+    most, limit = shape.bounding.integer_limits(bits=shape.bits)
     if clip == "l2":
         sizes = shape.dimension * most**2
     else:

@@ -341,8 +341,8 @@ def check_monotone(noise: Noise) -> None:
 def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
     """An upper bound on all finite losses; None if no such bound is known.
 
-    It holds because the norms of x and x − v differ by at most |v|. Noise at least as large as the
-    shift attains it.
+    It holds because the norms of x and x − v differ by at most |v|. Outputs that are at least as
+    far from 0 as the shift attain it.
     """
     known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None

@@ -157,7 +157,7 @@ def is_gaussian(parts: Sequence[Releases]) -> bool:
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
-    """Σk(Δ/σ)² of `parts`: μ² of Gaussian noise, and an upper bound for mixtures of Gaussians.
+    """The sum Σk(Δ/σ)² of `parts`: μ² of Gaussians, and an upper bound on it for their mixtures.
 
     Shifts are the inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for
     other noise.

@@ -1,4 +1,4 @@
-"""δ of l2, Gaussian and Laplace noise together, by a sum over moment generating functions.
+"""Bounds on δ of l2, Gaussian and Laplace noise together, from moment generating functions.
 
 notation (theory/accounting.md §2): M = Π Mⱼ^kⱼ, K = ln M(c). For any c > 0 and any spacing 2π/Λ
 

@@ -407,7 +407,7 @@ def _highest(kappa: arb, power: arb) -> arb:
 
 
 def _scaled_k(n: int, r: arb) -> arb:
-    """e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j); it grows with n."""
+    """The scaled e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j), which grows with n."""
     term, total = arb(1), arb(1)
     for j in range(1, n + 1):
         term *= (n + j) * (n - j + 1) / (2 * j * r)

@@ -75,15 +75,15 @@ class Body(ConvexSet):
 
     @abstractmethod
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """N(x)^exponent, exponent >= 1, if it is rational for all rational x; else None."""
+        """The power N(x)^exponent, exponent >= 1; None unless it is rational for all rational x."""
 
     @abstractmethod
     def enclosure(self, x: Point) -> arb:
-        """N(x) as a ball at the current precision."""
+        """The gauge N(x) as a ball at the current precision."""
 
     @abstractmethod
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """N(x) in floats for points x of shape (..., dimension); shape (...)."""
+        """The gauges N(x) in floats, shape (...), of points x of shape (..., dimension)."""
 
     @abstractmethod
     def volume(self) -> arb:
@@ -92,12 +92,12 @@ class Body(ConvexSet):
     @property
     @abstractmethod
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i² for U uniform in K; shape (dimension,)."""
+        """The moments E U_i² of a point U uniform in K; shape (dimension,)."""
 
     @property
     @abstractmethod
     def first_moments(self) -> NDArray[np.float64] | None:
-        """E|U_i| for U uniform in K, shape (dimension,); None if no closed form is known."""
+        """The moments E|U_i| of U uniform in K, shape (dimension,); None without a closed form."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -109,7 +109,7 @@ class Body(ConvexSet):
         return self == other
 
     def gauge(self, x: Sequence[Exact]) -> Fraction | None:
-        """N(x) exactly; None if it isn't rational in general.
+        """The gauge N(x) exactly; None if it isn't rational in general.
 
         Raises InvalidArgument unless x has `dimension` coordinates.
         """
@@ -146,7 +146,7 @@ class Body(ConvexSet):
 
     @property
     def second_moment(self) -> float:
-        """E‖U‖₂² for U uniform in K."""
+        """The moment E‖U‖₂² of a point U uniform in K."""
         return math.fsum(self.second_moments)
 
     def contains(self, other: Body) -> bool:

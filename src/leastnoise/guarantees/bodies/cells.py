@@ -99,7 +99,7 @@ class Cells(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i²: (D_i + 1)(D_i + 2)/((D + 1)(D + 2)) times the moments of the cell's own body."""
+        """The moments E U_i²: the cell body's times (D_i + 1)(D_i + 2)/((D + 1)(D + 2))."""
         d = self.dimension
         moments_of_cells = []
         for body in self.bodies:
@@ -109,7 +109,7 @@ class Cells(Body):
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """E|U_i|: (D_i + 1)/(D + 1) times the moments of the cell's own body."""
+        """The moments E|U_i|: the cell body's times (D_i + 1)/(D + 1)."""
         moments_of_cells = []
         for body in self.bodies:
             moments = body.first_moments
@@ -244,7 +244,7 @@ class AtMost(Body):
         return first, second
 
     def _share(self, extra: int) -> arb:
-        """P(Σ M_j <= k), where the last M_j is Beta(q + extra, 1) instead of Beta(q, 1)."""
+        """The probability P(Σ M_j <= k), with Beta(q + extra, 1) for the last M_j."""
         if self.most == self.cells:
             return ball(1)
         q = self.of.dimension

@@ -43,7 +43,7 @@ def _most(most: int | None, *, name: str, record: Counts) -> int:
 @final
 @record()
 class Counts(OneSided):
-    """T = [0, b]^d ∩ {Σ x_i <= k·b}: d conditions, of which a row meets at most k.
+    """The set T = [0, b]^d ∩ {Σ x_i <= k·b}: d conditions, of which a row meets at most k.
 
     notation: d = queries, k = most (default d), b = bound; g(y) = max(max y_i, Σ y_i/k)/b, P(x) =
     g(x⁺), Q(x) = g(x⁻). Raises InvalidArgument unless 1 <= k <= d <= 100,000, and if 1 < k < d and
@@ -271,7 +271,7 @@ def _beta_moment(size: int, order: int) -> arb:
 @final
 @record()
 class CountedSums(OneSided):
-    """T = {|y_ji| <= c_j, Σ_j c_j <= 1}: each of the `cells` has a count c and q − 1 sums y.
+    """The set T = {|y_ji| <= c_j, Σ_j c_j <= 1}: each cell j has a count c and q − 1 sums y.
 
     Coordinates run cell by cell, the count first, in units of the q `bounds`. With no sums it is
     `Counts` with most = 1. Raises InvalidArgument unless bounds > 0 and there are 1 to 100,000

@@ -88,15 +88,15 @@ class OneSided(ConvexSet):
 
     @abstractmethod
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """P(x)^exponent and Q(x)^exponent if they are rational for rational x; else None."""
+        """The powers P(x)^exponent and Q(x)^exponent if rational for rational x; else None."""
 
     @abstractmethod
     def enclosures(self, x: Point) -> tuple[arb, arb]:
-        """P(x) and Q(x) as balls at the current precision."""
+        """The gauges P(x) and Q(x) as balls at the current precision."""
 
     @abstractmethod
     def moves(self, points: NDArray[np.float64]) -> Arrays:
-        """P and Q in floats for points of shape (..., dimension); shape (...) each."""
+        """The gauges P and Q in floats, shape (...) each, of points of shape (..., dimension)."""
 
     @abstractmethod
     def pieces(self) -> VolumeSplit:
@@ -189,7 +189,7 @@ class Mixing:
         )
 
     def _mix(self, moment: Balls, weights: Balls, above: int, below: int) -> Balls:
-        """E[moment[s_i]·(P_i/(r_i P))^above·(Q_i/(r_i Q))^below | s]; 0 if P or Q is 0."""
+        """The mean E[moment[s_i]·(P_i/(r_i P))^above·(Q_i/(r_i Q))^below | s]; 0 if P or Q is 0."""
         rises = self._rises(len(weights) - 1, above, below)
         products = [w * m * f for w, m, f in zip(weights, moment, rises, strict=True)]
         degree = len(self.total) - 1

@@ -74,12 +74,12 @@ class _Intervals(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i² = bounds[i]²/3."""
+        """The moments E U_i² = bounds[i]²/3."""
         return self._floats**2 / 3
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """E|U_i| = bounds[i]/2."""
+        """The moments E|U_i| = bounds[i]/2."""
         return self._floats / 2
 
     @property
@@ -150,7 +150,7 @@ class Ball(Body):
         return self.coordinates
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """N(x)^exponent if the exponent is even or ‖x‖₂ is rational; else None."""
+        """The power N(x)^exponent if the exponent is even or ‖x‖₂ is rational; else None."""
         square = sum((value * value for value in x), Fraction(0)) / self.bound**2
         return raise_rational(square, Fraction(exponent, 2))
 
@@ -167,12 +167,12 @@ class Ball(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i² = bound²/(d + 2)."""
+        """The moments E U_i² = bound²/(d + 2)."""
         return np.full(self.dimension, float(self.bound**2 / (self.dimension + 2)))
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """E|U_i| = bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
+        """The moments E|U_i| = bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
         with precision(PLAIN_BITS):
             half = arb(self.dimension) / 2
             unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
@@ -264,14 +264,17 @@ class Polygon(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i²: the mean over the triangles 0, u, v of (u_i² + u_i v_i + v_i²)/6, by area."""
+        """The moments E U_i²: the mean of (u_i² + u_i v_i + v_i²)/6 over the triangles 0, u, v.
+
+        The mean is weighted by area.
+        """
         return self._means(lambda u, v: (u * u + u * v + v * v) / 6)
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """E|U_i|: the mean over the triangles 0, u, v of |u_i + v_i|/3, by area.
+        """The moments E|U_i|: the mean of |u_i + v_i|/3 over the triangles 0, u, v.
 
-        Each triangle lies in one quadrant.
+        The mean is weighted by area. Each triangle lies in one quadrant.
         """
         return self._means(lambda u, v: abs(u + v) / 3)
 

@@ -47,7 +47,7 @@ class CappedCubes:
 
 
 def capped_cubes(*, largest: int, cap: int) -> CappedCubes:
-    """T_0 … T_largest at the current precision, cap >= 1.
+    """The volumes and moments of T_0 … T_largest at the current precision, cap >= 1.
 
     The Laplace transform in t of E[y_1^n; S_p <= t] is φ^(p−1)·∫₀¹ yⁿe^(−sy)dy/s, with the
     transform φ = (1 − e^(−s))/s of a uniform. Each 1/s is φ/(1 − e^(−s)), which sums over t, t − 1,
@@ -106,12 +106,12 @@ def _cumulative(*, largest: int, cap: int) -> list[_Cumulative]:
 
 
 def share_below(*, sizes: tuple[int, int], last: int, cap: int) -> arb:
-    """P(Σ M_j <= cap) for independent M_j ~ Beta(shape, 1), at the current precision.
+    """The probability P(Σ M_j <= cap) for independent M_j ~ Beta(shape, 1).
 
     `sizes` = (n, q): n of the M_j have shape q, and one more has shape `last`. The Laplace
     transform of a Beta(q, 1) is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!). Each term of the product of
     these transforms is inverted to a power of (cap − l)₊. The terms alternate in sign, so the
-    precision grows until 100 bits are right.
+    precision grows until 100 bits of the sum are right.
     """
     for bits in precisions(192, 1 << 18):
         with precision(bits):
@@ -215,7 +215,7 @@ def _power(value: arb, p: arb) -> arb:
 def combine_floats(
     values: Sequence[NDArray[np.float64]], *, exponent: Fraction | None
 ) -> NDArray[np.float64]:
-    """`combine` in floats, elementwise."""
+    """Combine values like `combine`, but in floats and elementwise."""
     stacked = np.stack(values)
     largest = stacked.max(axis=0)
     if exponent is None:

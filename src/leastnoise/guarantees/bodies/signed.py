@@ -134,7 +134,7 @@ class Signed(_OfOneSided):
 @final
 @record()
 class Differences(_OfOneSided):
-    """T − T: N(x) = max(P(x), Q(x)). notation: T = of.
+    """The body T − T of a unit that is replaced: N(x) = max(P(x), Q(x)). notation: T = of.
 
     A unit's vector is replaced by another unit's, both in T (theory/bodies.md §6).
 
@@ -225,7 +225,7 @@ class _Uniform:
 
 
 def _uniform_moments(pieces: VolumeSplit, law: _Uniform) -> Moments:
-    """E U_i² and E|U_i| for all coordinates; None for E|U_i| if one has no closed form."""
+    """The moments E U_i² and E|U_i| of all coordinates; None if some E|U_i| has no closed form."""
     seconds, firsts, known = [], [], True
     for cell, copies in pieces.layout:
         seconds.append(np.tile([_second(coordinate, law) for coordinate in cell], copies))
@@ -273,7 +273,7 @@ def _ratios(d: int, count: Callable[[int, int], int], of: int) -> tuple[arb, ...
 
 
 def _mean_distances(d: int) -> tuple[arb, ...]:
-    """E|P − Q| under the uniform law of `Signed`, for each s.
+    """The mean E|P − Q| under the uniform law of `Signed`, for each s.
 
     With λ = P/(P + Q) ~ Beta(s, t), independent of P + Q ~ Beta(D, 1), E|P − Q| = D/(D + 1)·E|2λ −
     1|. The probability of λ > ½ is the probability of at most s − 1 heads in D − 1 fair tosses.

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 @final
 @record()
 class Together(Body):
-    """K ⊃ K₁ × K₂ × …: N(x) = (Σ (N_i(x_i)/r_i)^p)^(1/p), r_i = radii[i], p = exponent.
+    """A body K that contains the product K₁ × K₂ × … of bodies that move together.
 
-    For all 1 <= p <= ∞ and r_i > 0 with Σ r_i^(−p) <= 1, every s with N_i(s_i) <= 1 has N(s) <= 1.
-    p = 1 splits the budget, r_i = ε/ε_i; p = ∞ with all r_i = 1 is the product itself.
-    `exponent=None` stands for ∞. Raises InvalidArgument for other p and r_i, and for a p with a
-    numerator or denominator above 1,000.
+    N(x) = (Σ (N_i(x_i)/r_i)^p)^(1/p), r_i = radii[i], p = exponent. For all 1 <= p <= ∞ and r_i > 0
+    with Σ r_i^(−p) <= 1, every s with N_i(s_i) <= 1 has N(s) <= 1. p = 1 splits the budget, r_i =
+    ε/ε_i; p = ∞ with all r_i = 1 is the product itself. `exponent=None` stands for ∞. Raises
+    InvalidArgument for other p and r_i, and for a p with a numerator or denominator above 1,000.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> segment = Segment(bound=1)
@@ -65,7 +65,7 @@ class Together(Body):
         return (1,) if p is None or p.denominator != 1 else (int(p),)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """N(x)^exponent if it and each (N_i/r_i)^p are rational; else None."""
+        """The power N(x)^exponent if it and each (N_i/r_i)^p are rational; else None."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
@@ -102,7 +102,7 @@ class Together(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """E U_i², from the moments of each block's own body (theory/bodies.md §2)."""
+        """The moments E U_i², from the moments of each block's own body (theory/bodies.md §2)."""
         return np.concatenate(
             [
                 body.second_moments * self._factor(body, radius, 2)
@@ -200,10 +200,11 @@ _PARTS: Converter[Sequence[OneSided], tuple[OneSided, ...]] = takes(
 @final
 @record()
 class Jointly(OneSided):
-    """T ⊃ T₁ × T₂ × …: P = (Σ (P_i/r_i)^p)^(1/p), the same for Q; r_i = radii[i], p = exponent.
+    """A set T that contains the product T₁ × T₂ × … of sets whose moves are added together.
 
-    As in `Together`, 1 <= p <= ∞ (None) and Σ r_i^(−p) <= 1; raises InvalidArgument for others. The
-    hull of T ∪ −T is smaller than the combination of the parts' hulls, since signs are kept.
+    P = (Σ (P_i/r_i)^p)^(1/p), and the same for Q; r_i = radii[i], p = exponent. As in `Together`, 1
+    <= p <= ∞ (None) and Σ r_i^(−p) <= 1; raises InvalidArgument for others. The hull of T ∪ −T is
+    smaller than the combination of the parts' hulls, since signs are kept.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> both = Jointly(parts=[Counts(queries=2), Counts(queries=1)], radii=[1, 1], exponent=None)
@@ -230,7 +231,7 @@ class Jointly(OneSided):
         return 1 if p is None or p.denominator != 1 else int(p)
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """P^exponent and Q^exponent if they and all p-th powers are rational; else None."""
+        """Powers P^exponent and Q^exponent; None unless they and all p-th powers are rational."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None

@@ -117,7 +117,10 @@ def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) 
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
-    """Raise NotApplicable if steps are so short that they gain nothing and their sums are long."""
+    """Raise NotApplicable if the steps are so short that sums over them are long.
+
+    Such steps gain nothing: the smooth law has about the same error.
+    """
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
     most_terms = 300_000  # terms of the sums for one law: some 20 ms
@@ -280,7 +283,7 @@ def search(question: Question) -> TruncatedKStaircase:
 
 
 def _body(question: Question) -> Body:
-    """The hull of the question's shifts; raises NotApplicable without one, and for a ball."""
+    """The hull of the question's shifts; raises NotApplicable if it is unknown, or a ball."""
     family, sensitivity = TruncatedKStaircase, question.sensitivity
     body = family.form_of(sensitivity, dimension=question.dimension)
     if body is None:
@@ -292,7 +295,7 @@ def _body(question: Question) -> Body:
 
 
 def _untruncated_loss(question: Question) -> float | None:
-    """The loss of the best `k-staircase`, which has no end; None if it isn't offered."""
+    """The loss of the best `k-staircase`, which isn't truncated; None if it isn't offered."""
     try:
         return question.loss.of(k_staircase(replace(question, fixed={})))
     except NotApplicable:

@@ -109,8 +109,8 @@ def huber_search(question: Question) -> FlippedHuber:
     """The law of scale 1 with the corner of least loss, at the smallest γ that meets δ.
 
     `fixed` may set alpha or gamma; the other then follows from the budget. If it sets both, the
-    scale follows. Raises NotApplicable if gamma is too small for any alpha, or if the budget is too
-    small.
+    scale follows. Raises NotApplicable if gamma is too small for any alpha, or if ε and δ are both
+    below about 1e-9.
     """
     if common_fit.gaussian(1, question.budget) > 10**9:  # γ's margin is still below 1e-5
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
@@ -173,7 +173,7 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """The law with the largest α that meets the budget; the loss decreases as α grows."""
+    """The law with this γ and the largest α that meets the budget; its loss falls as α grows."""
     epsilon, t = float(question.budget.epsilon), float(1 / gamma)
     log_target = math.log(question.budget.delta)
 
@@ -228,8 +228,8 @@ class _Newton:
 def huber_several(task: SeveralReleases) -> FlippedHuber:
     """The law for several releases, each with a worst shift of 1.
 
-    The corner u = α/γ is searched in floats (for samples, on coarse lattices), from 0, the
-    Gaussian, to where the tails have no effect. `fixed` may set alpha and gamma; then the scale
+    The corner u = α/γ is searched in floats (for samples, on coarse lattices), from 0, which is the
+    Gaussian law, to where the tails have no effect. `fixed` may set alpha and gamma; then the scale
     follows. Raises InvalidArgument if it sets only one of them.
     """
     question, compositions = task.question, task.question.compositions

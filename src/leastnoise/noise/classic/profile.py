@@ -110,7 +110,7 @@ def laplace_difference(
     """The t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
 
     The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) for r = 1. For r near 1
-    digits cancel. There the result is the t for r = 1 times max(r, 1), which is no smaller.
+    digits cancel. There the result is max(r, 1) times the t for r = 1, which is slightly too large.
     """
     del noise, coordinates
     square, alike = ratio * ratio, abs(ratio - 1) < 1e-6
@@ -131,7 +131,7 @@ def laplace_difference(
 #   e^(−a)(e^t − 1), or 2 − e^(−a) − e^(a−t) if t > a: what the shift moves out of the range;
 #   (1 − e^(t−a))(1 − e^(−excess)) for t < a: where the loss is t;
 #   e^(−x₀)(1 − e^(−d))², d = excess/2 − x₀, x₀ = max(0, t − a): where the loss falls from t to ε.
-# The last two are there only if excess > 0 and d > 0. The total mass is 2(1 − e^(−a)).
+# The second term needs excess > 0, and the third d > 0 as well. The total mass is 2(1 − e^(−a)).
 
 
 def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
@@ -170,7 +170,7 @@ class _FloatForm:
 
     @classmethod
     def at(cls, point: float, u: float) -> _FloatForm:
-        """The form of h near `point`."""
+        """The polynomial of h near `point`."""
         if abs(point) <= u:
             return cls(0.0, math.copysign(u, point), 0.0)
         return cls(0.5, 0.0, u * u / 2)
@@ -180,7 +180,7 @@ class _FloatForm:
         return (self.square * y + self.slope) * y + self.constant
 
     def rise(self, start: float, distance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rise from `start` to `start` + `distance`."""
+        """The rise of the polynomial from `start` to `start` + `distance`."""
         return distance * (self.slope + self.square * (2 * start + distance))
 
     def falling_root(self) -> float:

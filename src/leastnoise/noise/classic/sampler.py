@@ -38,7 +38,7 @@ _ROOT_BITS = 64
 
 
 def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
-    """One of `count` shares; raises NotApplicable if the grid is too coarse for them."""
+    """One of `count` shares; raises NotApplicable for a coarse grid or more than 2^20 shares."""
     scale = noise.scale / _root_below(count)
     if count > _MOST_SHARES or scale < _LEAST_STEPS * grid:
         why = f"{count:,} shares on a grid of {grid} are more than is proved; use a finer grid"

@@ -92,7 +92,7 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
             - log_target
         )
 
-    # Guess: the σ with the variance of the Gaussian that meets the budget, but below 1/(1.001 ε).
+    # Guess: the σ with the variance of the Gaussian that meets the budget; at most 1/(1.001 ε).
     sigma = float(gaussian(dimension, budget)) / math.sqrt(dimension + 1)
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
     excess = math.exp(ROOT.find(over, guess=math.log(guess)))

@@ -165,7 +165,7 @@ def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
     return math.log(total) - peak - LOG_ROOT_2PI if total > 0 else -math.inf
 
 
-# Quantiles of one coordinate from its tail P(|X| > t), and those of step densities.
+# Quantiles of one coordinate from its tail P(|X| > t), and quantiles of step densities.
 
 
 _TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
@@ -414,9 +414,9 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
 
     The spheres meet in a plane at the distance α = (a² − b² + t²)/(2t) from the first centre, at
     the cosines α/a and (t−α)/b. The result is the part of the first ball before that plane minus
-    the part of the second ball. If α <= 0, both parts are caps, with a cosine of dimension d + 2.
-    Otherwise each part is the ball minus a cap, computed from slabs if both are nearly half balls.
-    The error is a few 1e-16·b/t.
+    the part of the second ball. If α <= 0, both parts are caps of balls; their volumes follow from
+    caps of a sphere in d + 2 dimensions. Otherwise each part is the ball minus a cap, computed from
+    slabs if both are nearly half balls. The error is a few 1e-16·b/t.
     """
     t = shift
     with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below

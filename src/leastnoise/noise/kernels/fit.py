@@ -23,7 +23,9 @@ from leastnoise.numerics.searches import IncreasingRoot
 
 
 _SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # in ln σ
-_FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
+# Steps of ln σ along a peak: the first, the shortest first and the longest step; then the accuracy
+# of its end, and the step at which a peak counts as gone.
+_FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6
 _AGREES, _ALMOST = 1e-11, 1e-6  # accuracy of ln δ; if δ is steep, rounding of σ changes it more
 
 
@@ -237,7 +239,7 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
 
 
 def limit_of(law: GaussianMixture, question: Question) -> str | None:
-    """A note that K was searched only up to MOST_MODES, if more modes might help; else None."""
+    """A note that modes were searched only up to MOST_MODES, if more might help; else None."""
     enough = _sufficient_modes(law.decay, question)
     if "modes" in question.fixed or max(enough, law.modes) < MOST_MODES:
         return None

@@ -107,7 +107,7 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """A table that covers P, except for a mass of 1e-38."""
+    """A table of the density f(y + φ) that covers all of its mass, except for 1e-38."""
     far = math.ceil(14 + longest)
     return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
 
@@ -298,7 +298,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """Lower bounds on P and upper bounds on Q, for parts of items."""
+    """Lower bounds on the masses of P and upper bounds on the masses of Q, by parts of items."""
     table = _table(law, shift, beyond=14)
     row = table.row(shift)
     pieces = QuinticSums(table=table, still=table.row(Fraction(0)))

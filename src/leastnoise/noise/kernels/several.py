@@ -142,7 +142,7 @@ class _KernelsProblem:
         return [_SINGLE, *faster]
 
     def _sufficient_modes(self, decay: Fraction) -> int:
-        """The smallest K with w_K <= δ/k, since a shift by the spacing exposes kernel K."""
+        """The K at which a search starts: the smallest with w_K <= δ/k, or a fixed K."""
         if self.family.folded:
             return 1
         if "modes" in self.question.fixed:

@@ -120,7 +120,10 @@ class Program:
         )
 
     def _move(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
-        """The point after the step, cut so that positive numbers stay so, and the step's length."""
+        """Move by a part of the step in which positive numbers stay positive; return both.
+
+        The part is at most 1, which is the whole step.
+        """
         relative = (
             step.masses,
             step.slack / point.slack,
@@ -160,7 +163,10 @@ class Program:
         )
 
     def laplacian(self, weights: Floats, multipliers: Floats) -> Floats:
-        """Return Σ λ_k D_k'' without the row and column of p_0, as lower bands (m + 1, N)."""
+        """Return Σ λ_k D_k'' without the row and column of p_0, by its lower bands.
+
+        The shape is (m + 1, N).
+        """
         (index, other, row), n, m = self._pairs, self.reach, self.cells
         inner, strength = np.minimum(index, n), weights * multipliers[row]
         strength[inner == other] = 0.0  # both ends on p_N: no relative step tells them apart

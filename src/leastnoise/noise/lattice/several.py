@@ -1,4 +1,4 @@
-"""Laws on a lattice for several releases: the law for one release with a larger budget, scaled."""
+"""Laws on a lattice for several releases, from laws that are fitted to a single release."""
 
 from __future__ import annotations
 

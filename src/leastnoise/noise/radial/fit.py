@@ -31,7 +31,7 @@ _ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # in ln of the shift i
 _CLOSE_ROOT = IncreasingRoot(tolerance=1e-12, first_step=1e-9)  # from an approximate root
 _ROUGH = 3e-6  # for comparing shapes: after a secant step this short, the error is about 1e-9
 _NEAR = 0.01  # distance in ln δ; further off, δ may fall so steeply that a secant misleads
-_SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
+_SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5  # number and lengths of secant steps
 _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # relative increase of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # ln of a shift in scales; the mass is closer for every p of the search
@@ -102,7 +102,7 @@ class _RadialProblem:
         self._last_slope = 1.0
 
     def law(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law of scale 1."""
+        """Return the law of this shape and scale 1."""
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
     def log_shift(self, law: GeneralizedGamma) -> float:

@@ -162,10 +162,10 @@ def _stage(depth: Floats) -> Floats:
 #
 # The density falls radially, so that the longest shift is worst at every ε (theory/noise.md §1),
 # and the pair is its own mirror image. Both tails of the loss are enclosed at some dozens of
-# losses, with a quadrature at each (`generalized_gamma`). δ(α) is convex: the upper bound replaces
-# it by chords between these losses, and the lower bound merges all outputs with losses between two
-# neighbours. So a fine lattice costs little, and the width of the interval depends on the distance
-# of these losses.
+# losses, with a quadrature at each (`generalized_gamma`). As a function of e^ε, δ is convex: the
+# upper bound replaces it by chords between these losses, and the lower bound merges all outputs
+# with losses between two neighbours. So a fine lattice costs little, and the width of the interval
+# depends on the distance of these losses.
 
 
 # The number of losses for a lattice with up to _STEPS steps in a standard deviation of the loss.

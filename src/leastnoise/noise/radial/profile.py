@@ -210,7 +210,7 @@ class Law:
         return gain + log_gamma_ratio((self.d - 1) / 2, 0.5) - math.log(math.pi) / 2
 
     def _between(self, low: _Array, high: _Array, at: tuple[_Array, ...]) -> _Array:
-        """Return ∫ (1 − e^(ε−L)) (sin/sin centre)^(d−2) over [low, high]."""
+        """Return ∫ (1 − e^(ε−L)) (sin θ/sin centre)^(d−2) dθ over [low, high]."""
         r, theta, rho, floor, centre = (values[:, None] for values in at)
         unit, weight = gauss_legendre(0.0, 1.0, nodes=_ANGLES)
         width = high - low

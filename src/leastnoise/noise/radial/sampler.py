@@ -60,7 +60,7 @@ def spherical_laplace_sampler(noise: SphericalLaplace, grid: Fraction, entropy: 
 
 @final
 class _RootOfGamma(LazyReal):
-    """The radius scale·√(2G), with G a gamma variable."""
+    """The factor scale·√(2G) of all coordinates, with G a gamma variable."""
 
     def __init__(self, scale: Fraction, gamma: LazyGamma) -> None:
         self._scale = scale

@@ -86,7 +86,7 @@ class _Height:
 
 
 def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list[_Height]:
-    """The heights of f times e^log_factor."""
+    """The heights of the steps of e^log_factor·f."""
     return [
         _Height(weight=w, exponent=log_factor - steps.decay * k, shifted=shifted)
         for w, k in zip(steps.weights, steps.levels, strict=True)
@@ -94,7 +94,7 @@ def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list
 
 
 def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
-    """All heights, decreasing; None if the precision can't decide their order.
+    """All heights in descending order; None if the precision can't decide it.
 
     Of two equal heights the height of c·f(·−v) comes first. The last one is the last height of f,
     since c·h_j >= h_j.

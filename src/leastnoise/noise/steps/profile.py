@@ -53,10 +53,10 @@ def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
 # notation: s = Δ/scale = n + φ, b = e^(−decay), m = b/(1 − b), heights in units of the peak.
 # Where x has k(|x|) steps and x − s has k(|x − s|), the privacy loss is decay·ℓ, ℓ their
 # difference:
-#   x < 0: ℓ = n + 1 on a mass of min(γ, φ) + φm, and n on one of (γ − φ)₊ + (1 − φ)m;
+#   x < 0: ℓ = n + 1 on a mass of min(γ, φ) + φm, and n on a mass of (γ − φ)₊ + (1 − φ)m;
 #   0 < x < γ: with s − γ = p + χ, ℓ = p + 1 on a length of min(γ, χ), p on the rest;
 #   step i >= 1, of height b^i: with s − 2γ + 1 = N + ψ, ℓ = N + 1 − 2i on a length of ψ, N − 2i on
-#   the rest. For each of the two the sum over the i with decay·ℓ > ε is geometric.
+#   the rest. For both lengths, the sum over the i with decay·ℓ > ε is geometric.
 
 
 def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:

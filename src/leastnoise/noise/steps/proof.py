@@ -65,7 +65,7 @@ class _StepMasses:
         self.half = ball(law.gamma) + self.mean_step
 
     def above(self, r: Fraction) -> arb:
-        """Enclose the mass beyond r: b^i m (1 − u(1 − b)) at r = γ + i + u."""
+        """Enclose the mass of {X/scale > r}, r >= 0: b^i m (1 − u(1 − b)) at r = γ + i + u."""
         if r < self._gamma:
             return self.half - ball(r)
         i = math.floor(r - self._gamma)
@@ -73,7 +73,7 @@ class _StepMasses:
         return ball(-self._decay * i).exp() * self.mean_step * (1 - ball(u) * self._gap)
 
     def below(self, r: Fraction) -> arb:
-        """Enclose the mass up to r."""
+        """Enclose the mass of {0 < X/scale <= r}."""
         return ball(r) if r < self._gamma else self.half - self.above(r)
 
 
@@ -111,7 +111,7 @@ def geometric_beyond(noise: Geometric, t: Fraction, coordinate: int = 0) -> arb:
 
 
 def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
-    """The largest loss, as for a staircase, under integer shifts."""
+    """The largest loss under integer shifts up to `shift`, as for a staircase."""
     return noise.decay * math.ceil(math.floor(shift) / noise.scale)
 
 

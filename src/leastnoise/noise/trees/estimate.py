@@ -132,7 +132,10 @@ def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
 
 
 def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
-    """For each part, the transform of the sum of all children except one of that part."""
+    """For each part, the transform of the sum of all children except one of that part.
+
+    A part is a pair: the transform of a child's law, and the number of children with this law.
+    """
     whole = [raise_to(spectrum, b) for spectrum, b in parts]
     return [
         math.prod(whole[:index] + whole[index + 1 :], start=raise_to(spectrum_of_part, b - 1))

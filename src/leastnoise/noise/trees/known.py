@@ -45,7 +45,7 @@ class Known:
     sum_error: float = math.inf
 
     def times(self, weights: Floats) -> Known:
-        """The products x·w for weights w = e^(−r|t|) <= 1, which have an error of `EXPONENTIAL`.
+        """The products x·w for weights w = e^(−r|t|) <= 1 with errors of up to `EXPONENTIAL`.
 
         By Cauchy–Schwarz, the errors of x add up to at most error·‖w‖.
         """

@@ -117,7 +117,10 @@ class LevelLaw:
 
     @cached_property
     def _inside(self) -> NDArray[np.float64]:
-        """Lower bounds on P(|Z| <= h), h = 0, 1, …; 2h + 1 numbers err by √(2h + 1)·error."""
+        """Lower bounds on P(|Z| <= h) for each h, from 0 on.
+
+        The sum of 2h + 1 probabilities errs by at most √(2h + 1)·error.
+        """
         sums = 2 * np.cumsum(self.probabilities) - self.probabilities[0]
         counts = 2 * np.arange(len(sums)) + 1
         return sums - SAFE * (np.sqrt(counts) * self.error + counts * UNIT + _BEYOND)

@@ -163,7 +163,7 @@ class _Law:
 
     @property
     def _reach(self) -> int:
-        """The largest |σ + d| of a partial sum within the cut."""
+        """The largest |σ + d| that occurs for partial sums |σ| up to the cut."""
         return (len(self.noise.branches) + 1) * self.cut
 
     def _weights(self, level: int, partial: int, reach: int) -> list[arb]:

@@ -169,7 +169,10 @@ def _work_at_each(branches: Sequence[int]) -> int:
 
 
 def find_window(noise: Agreeing) -> int:
-    """A power of two above 2bM, where some node's sum reaches ±M with probability <= 1e-12."""
+    """A power of two above 2bM, b the largest number of children.
+
+    Some node's sum reaches ±M with probability at most 1e-12.
+    """
     laws = level_laws(noise)
     longest = max(len(law.probabilities) for law in laws)
     beyond = np.zeros(longest + 1)
@@ -298,7 +301,8 @@ def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
     """Integers h with P(|S_g| <= h) >= `coverage`, for g = 0, …, n; shape (n + 1,).
 
     Each is the smallest such h, except for rounding and wrapped windows. If laws take too much
-    `law_work`, this holds only for sums that are a node; other h follow from Markov's inequality.
+    `law_work`, this holds only where S_g is the sum of a node; other h follow from Markov's
+    inequality.
     Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be decided.
     Raises NotApplicable like `check_moments`.
     """
@@ -325,7 +329,7 @@ def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
 
 
 def law_work(noise: Agreeing) -> int:
-    """The work of `prefix_laws`: the product of both windows, times the sums carried upwards."""
+    """The work of `prefix_laws`: both windows' product, times the number of transformed sums."""
     below, sums = 1, 0
     for b in reversed(noise.branches):
         below *= b

@@ -22,7 +22,7 @@ def quantile(noise: Agreeing, outside: float, coordinate: int = 0) -> float:
 
 
 def list_alike(noise: Agreeing) -> NDArray[np.int64]:
-    """For each cell, the first cell of the same position."""
+    """For each cell, the first cell of the same position in the tree, and so of the same law."""
     _, first, which = np.unique(
         noise.shape.positions_of[-1], return_index=True, return_inverse=True
     )

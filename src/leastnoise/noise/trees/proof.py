@@ -26,7 +26,7 @@ def delta_ball(noise: Agreeing, *, shift: Fraction, epsilon: Fraction) -> arb:
 
 
 def largest_loss(noise: Agreeing, shift: Fraction) -> Fraction:
-    """The largest loss ε₀. It is attained if the noise has the shift's signs and is larger."""
+    """The largest loss ε₀, attained if each z_v has the sign of s_v and is at least as large."""
     return shift / noise.scale
 
 

@@ -68,7 +68,10 @@ def range_variance(
 
 
 def _overlaps(b: int, below: int, first: int, last: int) -> list[tuple[int, int]]:
-    """The range within each child that it overlaps, as pairs (first, last) counted in the child."""
+    """The parts of a range in a node's children: pairs (first, last) of cells of the child.
+
+    Children that the range doesn't overlap are left out.
+    """
     pairs = [
         (max(first - child * below, 0), min(last - child * below, below)) for child in range(b)
     ]
@@ -130,7 +133,7 @@ def _law(noise: Agreeing, first: int, last: int) -> tuple[Floats, float]:
 
 
 class _Nodes:
-    """The laws A of each level and their spectra, and the weights e^(−r_l|t|)/κ_l."""
+    """The laws A_l of the nodes of each level, their spectra, and the weights e^(−r_l|t|)/κ_l."""
 
     def __init__(self, noise: Agreeing) -> None:
         rates, self.size, self.branches = rates_of(noise), find_window(noise), noise.branches

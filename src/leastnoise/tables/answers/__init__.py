@@ -1,4 +1,4 @@
-"""The ways to answer a query, each in one folder; all else is a loop over answers.
+"""The ways to answer a query, each in one folder; plan, release and `verify` loop over answers.
 
 | file | what |
 |---|---|

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
     Problem = tuple[str, str]
-    """The key that is wrong, and the reason."""
+    """The key of the spec that is wrong, and the reason."""
     Columns = Mapping[str, Sequence[Any]]
     """The columns of a published table, by name, with values as read from its file."""
 
@@ -72,9 +72,9 @@ class Topic(Enum):
     PARTS = auto()
     """Queries that count both persons and rows, as two parts."""
     GROUPS = auto()
-    """Groups that noise leaves out."""
+    """Groups that are not published, because of their noisy counts or by chance."""
     SELECTED = auto()
-    """The bias of counts that choose their own groups."""
+    """The bias of published counts, if these counts decide which groups are published."""
     WHOLE = auto()
     """Counts that are made whole numbers."""
     CHECKED = auto()
@@ -108,9 +108,10 @@ class Listing:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reads:
-    """The layouts of the exact integers that get noise in one draw.
+    """The layouts of the exact integers that one draw reads.
 
-    `cells` are layouts of listed groups; `groups` are layouts of the groups that occur in the data.
+    Noise is added to these integers, or to sums of these. `cells` are layouts of listed groups;
+    `groups` are layouts of the groups that occur in the data.
     """
 
     cells: tuple[Layout, ...] = ()
@@ -142,7 +143,7 @@ class Error(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TablePart(ABC):
-    """The columns that one draw gives to one published table; public numbers only.
+    """The plan of the columns that one draw gives to one published table; it holds no data.
 
     `budget` is the part's share of the budget of the release, or of the whole series.
     """
@@ -201,11 +202,11 @@ class TablePart(ABC):
 
     @abstractmethod
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Rows of the plan's table: statistic, half-width of the 95 % interval, and plain noise."""
+        """Rows of the plan's table: statistic, 95 % half-width, and comparison with plain noise."""
 
     @abstractmethod
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables with all numbers of the part."""
+        """Tables that a plan shows, with all figures about the part."""
 
     @abstractmethod
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -215,8 +216,8 @@ class TablePart(ABC):
     def to_record(self) -> dict[str, Any]:
         """The part as JSON values, which follow from spec and certificate."""
 
-    # The rest serves `verify`, which checks the part's columns in a table. A release uses it, too:
-    # it writes and checks a table of zeros before the ledger is charged.
+    # `verify` uses the rest to check the part's columns in a table. A release uses the rest, too:
+    # before the ledger is charged, it writes and checks a table of zeros.
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
@@ -234,7 +235,7 @@ class TablePart(ABC):
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """As `stated`, for columns that releases by earlier versions may lack."""
+        """Further columns like `stated`, which releases by earlier versions may lack."""
         return {}
 
     def find_wrong(
@@ -262,11 +263,14 @@ SECTIONS = ("noisy_parts", "quantiles", "keys")
 
 
 class Answered(Protocol):
-    """The queries that one proved draw of noise answers, as public numbers only."""
+    """The plan of one proved draw of noise, and of the queries that it answers.
+
+    Only `draw` sees data.
+    """
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         ...
 
     @property
@@ -278,7 +282,8 @@ class Answered(Protocol):
     def split(self) -> Noise | None:
         """The noise that meets the draw's share of the budget by itself.
 
-        None if the draw has this noise: then no joint accounting of all draws made it less.
+        None if the draw has exactly this noise, since joint accounting of all draws didn't make it
+        less.
         """
         ...
 
@@ -289,7 +294,7 @@ class Answered(Protocol):
 
     @property
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
         ...
 
     @property
@@ -322,7 +327,7 @@ class OverTime(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
 
     @property
     @abstractmethod
@@ -332,11 +337,11 @@ class OverTime(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
 
     @abstractmethod
     def start(self) -> RunningSums:
-        """The sums before the first release of a tree."""
+        """The running sums before the first release of a tree."""
 
     @abstractmethod
     def publish(self, sums: RunningSums) -> list[Table]:
@@ -344,9 +349,10 @@ class OverTime(ABC):
 
     @abstractmethod
     def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
-        """The sums of published counts of the releases from `first` to `last` of one tree.
+        """The table of sums over the releases from `first` to `last`, all of one tree.
 
-        Raises NotApplicable or InvalidArgument if no 95 % interval is known.
+        `counts` has the sum of the published counts for each cell. Raises NotApplicable or
+        InvalidArgument if no 95 % interval is known.
         """
 
     @abstractmethod
@@ -377,7 +383,7 @@ class AloneInDraw(TablePart):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that get noise."""
+        """The layouts of the exact integers that the draw reads."""
 
     @property
     def stage(self) -> str:
@@ -436,7 +442,7 @@ class Answer(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         ...
 
     @property

@@ -27,7 +27,7 @@ Noisy = tuple["Layout", "tuple[NoiseError, ...]"]
 def numbers_of(
     parts: Sequence[Noisy], columns: Mapping[str, Sequence[Any]], kind: str
 ) -> dict[str, list[float]]:
-    """The numbers of a table as floats, NaN for anything else.
+    """The columns of a table as floats; NaN for a field that is no number.
 
     In JSON, null stands for ±∞ (see `values_as_read`). It is read so only in the columns of a
     statistic that nothing public bounds, since no other published number is infinite.

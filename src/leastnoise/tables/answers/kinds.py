@@ -69,7 +69,7 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 
 
 def quantile_kind(spec: Spec, query: Query) -> QuantileKind:
-    """The way to choose the quantiles of a query."""
+    """The method for the quantiles of a query."""
     if not reads_tree(spec, query):
         return BY_CHANCE
     return OF_UNLISTED if spec.has_unlisted_keys(query) else BY_TREE
@@ -85,7 +85,7 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 
 
 def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Problems of the tables of sums for which a query asks, and of a kind that excludes them."""
+    """Problems of the tables of sums for which a query asks, even if its kind excludes them."""
     kind_of_query = kind_of(spec, query)
     first = (kind_of_query,) if kind_of_query.why_no_sums else ()
     sums = [*kinds_of_sums(query)]

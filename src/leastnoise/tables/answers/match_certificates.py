@@ -1,4 +1,4 @@
-"""Match the answers to the queries of a spec with certificates."""
+"""The answers to all queries of a spec, and their draws, read from a release's certificate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def list_answers(layouts: SpecLayout) -> list[Answer]:
 
 
 def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
-    """Match certificates to queries, and yield each draw in the order of the certificate.
+    """Match certificates to answers; yield the `Answered` of each draw, in the certificate's order.
 
     Raises CertificateRejected for a certificate that states something the spec does not imply. Each
     query has to be in one draw, and queries have to be in the order of the spec.

@@ -99,7 +99,7 @@ class NoisyPart(TablePart):
 
     section: ClassVar[str] = "noisy_parts"
     has_coordinates: ClassVar[bool] = True
-    """True if each published number is computed from coordinates of the draw."""
+    """True if each component of a row is one coordinate of the draw, whose law is known."""
     hides_groups: ClassVar[bool] = False
     """True if noise decides which groups are published."""
 
@@ -110,7 +110,7 @@ class NoisyPart(TablePart):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of the noise that takes most of the budget."""
+        """The certificate of the draw; of several, the certificate with most of the budget."""
         return self.answered.certificate
 
     @property
@@ -195,7 +195,7 @@ class NoisyPart(TablePart):
 
     @property
     def all_errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors."""
+        """The expected errors, as in `errors`."""
         return self.errors
 
     def check_range(self) -> None:
@@ -218,7 +218,7 @@ class NoisyPart(TablePart):
 
     @property
     def saved(self) -> float | None:
-        """The fraction of spherical noise's variance that the body saves; None without a body."""
+        """The fraction of spherical noise's variance that this noise saves; None if unknown."""
         return None
 
     @property
@@ -230,12 +230,12 @@ class NoisyPart(TablePart):
 
     @property
     def why_no_difference(self) -> str | None:
-        """The reason that differences are biased, if noise chooses the published groups."""
+        """The reason that differences are biased, if noise chooses groups; None otherwise."""
         chosen = self.layout.decides or self.layout.suppressed_below is not None
         return BIASED if self.hides_groups or chosen else None
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Rows of the plan's table: statistic, half-width, and plain noise's relative error."""
+        """Rows of the plan's table: statistic, 95 % half-width, and comparison with plain noise."""
         return [
             (self._statistic(error, spec), half_width(error), _plain(error))
             for error in self.errors
@@ -249,7 +249,7 @@ class NoisyPart(TablePart):
         return words + bounds_of_error(spec, asked)
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """All errors of this part, and the other listings of its answer."""
+        """A table of all errors of this part; subclasses add further tables."""
         widest = {asked.label: bounds_of_error(spec, asked) for asked in self.layout.statistics}
         rows = [
             (
@@ -368,7 +368,7 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
 
     @property
     @abstractmethod
@@ -378,7 +378,7 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """The exact integers that the noise hides."""
+        """The layouts of the exact integers that the draw reads."""
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
@@ -435,7 +435,7 @@ def check_draw(
 
 
 def describe_selected() -> Iterator[Sentence]:
-    """Sentences about the bias of groups that are chosen by their published counts."""
+    """Sentences about groups that are chosen by their published counts, which are then biased."""
     yield Sentence(Topic.SELECTED, SELECTED_NOTE)
     yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
 

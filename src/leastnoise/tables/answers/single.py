@@ -25,7 +25,7 @@ class OfOneQuery(ABC):
 
     @property
     def label(self) -> str:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return self.query.label
 
     @property
@@ -50,7 +50,7 @@ class OfOneQuery(ABC):
 
     @property
     def share_of_one(self) -> Budget:
-        """The share of the budget for one release of a series."""
+        """The query's share of the budget for one release: an equal part of `share`."""
         return self.share.share(Fraction(1, self.releases))
 
     def owns(self, name: str) -> bool:

@@ -62,7 +62,7 @@ class UnitColumn:
 @final
 @dataclass(frozen=True)
 class Constant:
-    """A public value."""
+    """A constant of an expression, which is as public as the spec."""
 
     value: Value
     type: Type
@@ -190,7 +190,7 @@ def unify(values: Sequence[Expression], word: str) -> tuple[Expression, ...]:
 
 
 def type_of(values: Sequence[Expression], word: str = "") -> Type:
-    """The common type of several values; raises ValueError if their types differ."""
+    """The common type of several values; raises ValueError without one, or for timestamps."""
     types: list[Type] = [value.type for value in values if value.type != "null"]
     if "timestamp" in types:
         raise ValueError(STAMPED)

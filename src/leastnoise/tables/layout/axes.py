@@ -109,7 +109,7 @@ class Bins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The values in no bin, in words such as "below 0 or missing"; "" if bins hold all values."""
+        """The values in no bin, in words such as "below 0 or missing"; "" without such values."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []

@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.layout.boundings import (
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    Numbers,
-)
+from leastnoise.tables.layout.boundings.base import Numbers
+from leastnoise.tables.layout.boundings.bounding import Bounding
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.statistics.base import Component, Statistic
 from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
-    from leastnoise.tables.layout.boundings import CellBounding
+    from leastnoise.tables.layout.boundings.bounding import CellBounding
     from leastnoise.tables.spec.contribution import Limits
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query

@@ -8,20 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.layout.boundings import (
-    ONE_ROW,
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    integer_limits,
-)
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW, Bounding
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.choices import list_cell_boundings, most_rows
 from leastnoise.tables.layout.layout import (
     ASSUMED,
@@ -64,6 +58,7 @@ def lay_out_tree(
     The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
     the bounding, or the reason why no bounding fits. With `whole` the rows of a person over a limit
     count as whole rows, rounded towards 0 in each cell, so that noise in whole numbers hides them.
+    Raises LayoutError without a bounding, or if sums can't be exact.
     """
     ((position, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (position,), [needs], needs, part="")
@@ -143,7 +138,7 @@ def reads_tree(spec: Spec, query: Query) -> bool:
 
 
 def tree_count(spec: Spec, query: Query) -> Count | None:
-    """The count from a tree of quantiles, if it decides which groups are published.
+    """The count from a tree of quantiles that decides which groups are published; else None.
 
     It decides if quantiles use a tree and the query has no count. With quantiles of several
     columns, the tree of the first column decides.
@@ -217,16 +212,19 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
 
     A person is over a limit if ΣI² (in a ball), or the sum of the cells' largest |I|, exceeds it.
     Clamped coordinates keep both sums below 2^53, where float64 adds whole numbers without
-    rounding, and totals of 2^34 persons below 2^63.
+    rounding, and totals of 2^34 persons below 2^63. Raises LayoutError for too few bits.
     """
     if isinstance(bounding, FirstCells):
         return 0
     if shape.by_row:
         return MAX_BITS
     for bits in range(MAX_BITS, MIN_BITS - 1, -1):
-        largest, _ = integer_limits(bounding, bits=bits)
+        largest, _ = bounding.integer_limits(bits=bits)
         most = largest * max(shape.numbers.without, 1)
-        if _largest_sum(shape, bounding, bits) < EXACT_SUMS and MAX_UNITS * most < INT64_END:
+        if (
+            bounding.largest_sum(shape.numbers, bits=bits) < EXACT_SUMS
+            and MAX_UNITS * most < INT64_END
+        ):
             break
     else:
         raise LayoutError(
@@ -238,12 +236,3 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
             f"A limit below 2^-{bits - MIN_BITS} would round every row to 0. Raise l1 or l2."
         )
     return bits
-
-
-def _largest_sum(shape: Layout, bounding: InBall | InCells | FewGroups, bits: int) -> Fraction:
-    """The largest sum of a person's clamped integers that decides whether they are over a limit."""
-    if isinstance(bounding, InBall):
-        return shape.dimension * bounding.squared * 4**bits
-    if isinstance(bounding, FewGroups):  # with unlisted groups no sum over groups is computed
-        return Fraction(bounding.per_group * 2**bits)
-    return bounding.moved(shape.numbers) * bounding.per_cell * 2**bits

@@ -11,20 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.guarantees.exact import root_above
-from leastnoise.tables.layout import replaced
 from leastnoise.tables.layout.axes import Axis
-from leastnoise.tables.layout.boundings import (
-    CHOSEN,
-    IN_EVERY_CELL,
-    IN_ONE_CELL,
-    Bounding,
-    FewGroups,
-    FirstCells,
-    InBall,
-    InCells,
-    Numbers,
-)
+from leastnoise.tables.layout.boundings.base import CHOSEN, Numbers
+from leastnoise.tables.layout.boundings.bounding import Bounding
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.first_cells import IN_EVERY_CELL, IN_ONE_CELL, FirstCells
 from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.statistics.base import (
     A_PERSON,
@@ -39,6 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout.boundings.base import Shifts
     from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
@@ -136,26 +128,18 @@ class Layout(TableShape):
     @property
     def _all_count(self) -> bool:
         """True if the bounding never drops a unit from a group, by the columns' construction."""
-        bounding, known = self.bounding, self.groups_of_unit
-        if known is None or isinstance(bounding, InBall):
-            return False
-        if isinstance(bounding, FewGroups):
-            return known <= bounding.groups
-        most = bounding.most if isinstance(bounding, FirstCells) else bounding.first
-        return most is None or known <= most
+        known, most = self.groups_of_unit, self.bounding.most_groups
+        return known is not None and (most is None or known <= most)
 
     @property
     def leaves_out(self) -> bool:
         """True if a unit in too many cells is dropped from some, which biases the numbers."""
-        bounding = self.bounding
-        if self._all_count:
+        most = self.bounding.most_groups
+        if most is None or most == 1 or self._all_count:
             return False
-        if isinstance(bounding, FewGroups):  # the number of groups isn't public
-            return bounding.groups > 1 and bool(self.statistics)
-        most = bounding.most if isinstance(bounding, FirstCells) else None
-        most = bounding.first if isinstance(bounding, InCells) else most
-        cells = math.prod(axis.summed_cells for axis in self.axes)
-        return most is not None and 1 < most < cells
+        if isinstance(self.bounding, FewGroups):  # the number of groups isn't public
+            return bool(self.statistics)
+        return most < math.prod(axis.summed_cells for axis in self.axes)
 
     @property
     def grouped(self) -> tuple[Axis, ...]:
@@ -219,50 +203,38 @@ class Layout(TableShape):
         )
 
     @property
+    def _shifts(self) -> Shifts:
+        """The shifts by one unit: added or removed, or replaced by another."""
+        replaces = self.neighbours == "replace-one"
+        return self.bounding.replaced if replaces else self.bounding
+
+    @property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
         """Sensitivities of the query: every shift by one unit lies in each of these sets.
 
         With `unlisted` groups these are the shifts of one group's row by adding or removing a unit.
         """
-        bounding = self.bounding
-        if self.neighbours == "replace-one" and not isinstance(bounding, FewGroups):
-            return replaced.sensitivities(bounding, self.numbers)
-        return bounding.sensitivities(self.numbers)
+        return self._shifts.sensitivities(self.numbers)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
         """Bodies that hold every shift by one unit; `additions` also uses the signs of shifts."""
-        bounding = self.bounding
-        if self.neighbours == "replace-one" and not isinstance(bounding, FewGroups):
-            return replaced.bodies(bounding, self.numbers)
-        return bounding.bodies(self.numbers)
+        return self._shifts.bodies(self.numbers)
 
     @property
     def additions(self) -> tuple[Counts, ...]:
         """Sets that hold the counts that one unit adds; empty for replace-one neighbours."""
-        bounding = self.bounding
-        if self.neighbours == "replace-one" or not isinstance(bounding, FirstCells | InCells):
-            return ()
-        return bounding.additions(self.numbers)
+        return self._shifts.additions(self.numbers)
 
     @property
     def l1(self) -> Fraction:
         """A bound on the l1 norm of every shift by one unit."""
-        bounding, replaces = self.bounding, self.neighbours == "replace-one"
-        if isinstance(bounding, FewGroups):
-            return bounding.l1(self.numbers) * (2 if replaces else 1)
-        return replaced.l1(bounding, self.numbers) if replaces else bounding.l1(self.numbers)
+        return self._shifts.l1(self.numbers)
 
     @property
     def l2(self) -> Fraction:
         """The radius of the smallest ball that is known to hold every shift by one unit."""
-        if isinstance(self.bounding, FewGroups):
-            squared = self.bounding.squared(self.numbers)
-            return root_above(squared * (2 if self.neighbours == "replace-one" else 1))
-        balls = (
-            sensitivity.radius("l2", dimension=self.dimension) for sensitivity in self.sensitivities
-        )
-        return min(radius for radius in balls if radius is not None)
+        return self._shifts.l2(self.numbers)
 
 
 @final

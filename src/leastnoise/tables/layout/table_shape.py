@@ -84,7 +84,7 @@ class TableShape(ABC):
 
     @property
     def most_rows(self) -> int | None:
-        """The most rows that are published; None if the number of groups isn't public."""
+        """The most rows that are published; None if nothing public limits their number."""
         return min(filter(None, (self.listed_cells, self.top)), default=None)
 
     @property

@@ -31,7 +31,7 @@ from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.numerics.searches import raise_shares
-from leastnoise.tables.layout.boundings import FirstCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise.estimates import (
     MOST_ADDED,
@@ -300,7 +300,7 @@ def _part_of(budget: Budget, part: Fraction) -> Budget | None:
 
 
 def _join_counts(layouts: Sequence[Layout]) -> CountingQueries | None:
-    """The joint counting queries, if a unit adds 0 or 1 to each cell of every layout."""
+    """The joint counting queries; None unless a unit adds 0 or 1 to each cell of every layout."""
     most = 0
     for layout in layouts:
         if not isinstance(layout.bounding, FirstCells):
@@ -347,7 +347,7 @@ def _cost_of_additions(
 def _cost_of_bodies(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The result of `_find_joint` for queries that a unit moves within bodies, at the best p.
+    """The result of `_find_joint` for queries that a unit moves in bodies, at the best p; or None.
 
     With p = ∞ the variance of a number is c_i·F(D, ε). With finite p it is r_i² c_i (D_i + 2)/D_i
     times D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p). r_i^(−p) is proportional to w_i, or

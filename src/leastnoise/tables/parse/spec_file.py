@@ -60,6 +60,7 @@ def read(
     Raises:
         SourceError: The file can't be read.
         SpecError: The spec has problems; all are listed.
+        InvalidArgument: `assume` is given, but no error depends on it.
     """
     if not os.path.lexists(path):  # os.path, because Path raises an error for an impossible path
         raise SourceError(f"Expected a spec file, found none at {path}.")

@@ -202,7 +202,7 @@ class _KeyPositions:
         self._is_read = False
 
     def line(self, key: str) -> int | None:
-        """The line of `key`, or else of the innermost table around it in the text."""
+        """The line of `key`, or else of the innermost table around it; None for no such line."""
         if not self._is_read:
             self._is_read = True
             self._ends = [match.start() for match in re.finditer("\n", self._text)]

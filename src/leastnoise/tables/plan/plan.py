@@ -244,7 +244,7 @@ class Plan(Framed, Shown):
     def by_query(self) -> tuple[QueryPlan, ...]:
         """The parts grouped by table, in the order of the spec.
 
-        For tables of sums, the cells come first.
+        If a query also has tables of sums, the table of its cells comes first.
         """
         return tuple(
             QueryPlan(name=name, parts=tuple(part for part in self.parts if part.name == name))

@@ -309,7 +309,7 @@ def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
 
 
 def list_notes(plan: Plan) -> tuple[str, ...]:
-    """The notes of a plan."""
+    """The notes of a plan: sentences about facts that its numbers don't show."""
     layouts = [part.layout for part in plan.noisy_parts]
     sized = [item for layout in layouts for item in layout.statistics if item.needs_size]
     counts = (

@@ -343,7 +343,7 @@ def charge(
     tell: Callable[[str], object],
     label: str,
 ) -> int | None:
-    """Charge the ledger, if the spec has one; return the number of its entry."""
+    """Charge the ledger, and return the number of its new entry; None for a spec without one."""
     account = spec.privacy.ledger
     if account is None:
         return None

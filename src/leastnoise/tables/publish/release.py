@@ -163,6 +163,7 @@ class Release:
         Raises:
             SourceError: The file can't be read.
             SpecError: The spec is invalid; lists every problem.
+            InvalidArgument: `assume` is out of range, or no error depends on it.
         """
         path = _validate.path(path, name="path")
         if assume is not None:
@@ -343,6 +344,7 @@ class Release:
         Raises:
             SourceError: The source can't be read.
             SpecError: The source doesn't fit the spec.
+            InvalidArgument: `sign` is given without an output, or `label` without a ledger.
             InvalidInput: The output exists or can't be written.
             Refused: No noise can serve a query, the ledger doesn't admit the charge, or all
                 releases of the series were published.

@@ -70,7 +70,7 @@ def _list_folders(path: str | Path) -> list[Path]:
 def verify_folders(
     folders: Sequence[Path], *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> list[VerifiedRelease]:
-    """Verify the releases in these folders, in order; see `verify_series`."""
+    """Verify the releases in these folders, in order; raises the errors of `verify_series`."""
     releases: list[VerifiedRelease] = []
     for folder in folders:
         try:

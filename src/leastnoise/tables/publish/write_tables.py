@@ -130,7 +130,7 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
 
 
 def _digits_after_point(stds: Sequence[Any]) -> int | None:
-    """The number of decimals that show two significant digits of the smallest deviation."""
+    """The number of decimals that show two digits of the smallest deviation; None without any."""
     known = [std for std in stds if std is not None and math.isfinite(std) and std > 0]
     if not known:
         return None

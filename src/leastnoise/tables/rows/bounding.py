@@ -13,7 +13,9 @@ import narwhals as nw
 import numpy as np
 
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings import FewGroups, InBall, InCells
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.rows.cells import (
     CELL,
     Summand,

@@ -32,7 +32,8 @@ def keep_few(
 ) -> nw.LazyFrame[Any]:
     """The entries of each person in at most `most` cells: the cells with the smallest hashes.
 
-    Only entries of persons in more cells are hashed. `per_unit` is read more than once.
+    Only entries of persons in more cells than that are hashed. `per_unit`, the frame of all
+    entries, is read more than once.
     """
     columns = per_unit.collect_schema().names()
     sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))

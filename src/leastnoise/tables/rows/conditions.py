@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.layout.boundings import FirstCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.rows.cells import CELL, UNIT, finite_values, rows_that_count, scatter
 from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.spec.column import Column

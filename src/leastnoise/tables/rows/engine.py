@@ -96,7 +96,7 @@ class Engine(ABC):
 
     @abstractmethod
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
-        """Replace the engine's frame by a copy of `frame`, unless it can be read twice anyway."""
+        """Replace the engine's frame by a copy of `frame`, if the engine can keep such a copy."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

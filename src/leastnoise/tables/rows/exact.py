@@ -13,7 +13,7 @@ import narwhals as nw
 from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings import FewGroups, integer_limits
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.cells import (
     CELL,
@@ -83,7 +83,7 @@ def _limit_rows_per_group(
     """The entries, with a person's integers in each group shrunk to the limit on rows."""
     names, numbers = integer_names(layout), layout.numbers
     counted = [name for position, name in enumerate(names) if position not in numbers.units]
-    most, _ = integer_limits(limits, bits=layout.bits)
+    most, _ = limits.integer_limits(bits=layout.bits)
     if len(counted) == 1:  # a single integer is simply clipped
         return entries.with_columns(nw.col(counted[0]).clip(-most, most).cast(nw.Int64))
     return shrink_rows(entries, counted, most) if counted else entries

@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Any, Self, final
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.layout.boundings import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.rows.cells import CELL, UNIT, Summand, scatter, summands_of
 from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.rows.row_sums import BELOW_ONE, row_sums
@@ -90,7 +92,7 @@ class Part:
     @property
     def limits(self) -> tuple[int, int]:
         """The largest integer of a coordinate, and the largest size of a person's integers."""
-        return integer_limits(self.shrinking, bits=self.layout.bits)
+        return self.shrinking.integer_limits(bits=self.layout.bits)
 
     @property
     def shrinks_in_cells(self) -> bool:

@@ -226,7 +226,10 @@ def open_engine(
 def find_rows(
     data: Data, folder: Path, frame: Frame | SparkRows | None = None
 ) -> Input | SparkRows:
-    """The rows of a spec's `data`, relative to `folder`; raises SourceError if they don't exist."""
+    """The rows of a spec's `data`, relative to `folder`.
+
+    Raises SourceError if they don't exist, SpecError if the engine doesn't read such a frame.
+    """
     named, table, engine = data.source, data.table, data.engine
     if named == IN_MEMORY:
         if frame is None:

@@ -95,7 +95,7 @@ class Grid(Section):
         return tuple(self.first + width * Fraction(index, last) for index in range(last + 1))
 
     def _factor(self, part: Fraction) -> Fraction:
-        """The number from·(to/from)^part, rounded in balls to six digits that no machine changes."""
+        """The number from·(to/from)^part, rounded in balls to six digits, alike on all machines."""
         with precision(AMPLE_BITS):
             exactly = ball(self.first) * (ball(self.last / self.first).log() * ball(part)).exp()
             digits = (exactly.log() / arb(10).log()).mid().floor().unique_fmpz()
@@ -285,13 +285,13 @@ class Column(Section):
 
     @property
     def limits(self) -> tuple[Fraction, Fraction] | None:
-        """The bounds that clamp values; before bounds are found, the widest possible."""
+        """The bounds that clamp values, or None; before they are found, the widest possible."""
         found_bounds = None if self.finds is None else self.finds.found
         return self.widest if found_bounds is None else found_bounds
 
     @property
     def widest(self) -> tuple[Fraction, Fraction] | None:
-        """The bounds that are known before rows are read; None without any."""
+        """The given bounds, or the widest that a release may find; None without any."""
         if not isinstance(self.bounds, FindBounds):
             return self.bounds
         search, values = self.bounds, self.ends

@@ -29,7 +29,10 @@ Epsilon = Fraction | Literal["least"]
 SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]
-"""A number that replaces missing values, "skip" to leave them out, "none" if none is missing."""
+"""A number that replaces missing values, "skip" to leave them out, or "none".
+
+"none" promises that no value is missing.
+"""
 LARGEST_SPEC = 10**7  # bytes of a spec, or of a file of keys, which already take seconds to read
 MAX_TEXT = 2**12
 """The most bytes of a text; a longer one counts as missing.

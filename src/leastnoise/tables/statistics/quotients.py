@@ -227,7 +227,7 @@ class Quotient(Statistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check all ranges, then `_std` against n, then the interval against value and `_std`."""
+        """Find a wrong column: check all ranges, `_std` against n, then the interval's ends."""
         value, std, low, high = columns
         middle, scale, smallest, largest = self.scale_of(ingredients)
         least, most = middle + scale * smallest, middle + scale * largest
@@ -298,7 +298,7 @@ class Quotient(Statistic):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mean(ColumnStatistic, Quotient):
-    """`mean(column)`: the sum of values about the middle of the bounds, divided by their count.
+    """`mean(column)`: the middle of the bounds, plus the sum of values about it over their count.
 
     The mean is clamped to the bounds.
     """

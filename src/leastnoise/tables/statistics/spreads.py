@@ -167,7 +167,7 @@ class Spread(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check the range of all columns, then count, mean and variance of the same values."""
+        """Find a wrong column: check all ranges, then compare with count, mean and variance."""
         value, std, low, high = columns
         most = self.from_variance(ingredients, 1.0)
         limits = ((0.0, most), (0.0, most * _LARGEST_STD), (0.0, value), (value, most))

@@ -56,7 +56,7 @@ class Total(ColumnStatistic):
 
     @final
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
-        """The weighted sum of the numbers, ± the half-width of its noise."""
+        """The weighted sum, its standard deviation, and the sum ± the half-width of its noise."""
         first, *others = (
             weight * number
             for weight, number in zip(self.weights(ingredients), numbers, strict=True)
@@ -114,7 +114,7 @@ class Total(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check `_low` and `_high` only, since the number itself can be anything."""
+        """Find a wrong `_low` or `_high`; the number itself can be anything."""
         del published
         value, _, low, high = columns
         if ingredients.projected:
@@ -266,7 +266,7 @@ class Sum(Total):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Check that the sum is the count times the mean, if both are published."""
+        """Find a sum that isn't the published count times the published mean, or a wrong end."""
         summed = ingredients.components[-1]
         # tables that add up are rounded together, and checked elsewhere
         others_published = (
@@ -353,7 +353,7 @@ class CountOverLimits(ClippingCount):
         return (OVER_LIMITS,)
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
-        """Yield a problem if there are no limits on rows or groups."""
+        """Yield a problem if a row is a unit, or there are no limits on rows or groups."""
         if spec.privacy.by_row:
             yield 'Not used with unit = "row": limits never cut off a single row.'
         elif spec.limits(query).given and not spec.limits(query).counted:

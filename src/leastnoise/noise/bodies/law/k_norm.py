@@ -135,7 +135,7 @@ class KStaircase(BodyNoise):
         return self.decay * math.ceil(1 / self.scale)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x); the normaliser is |K|·scale^D·(1 − q) Σ_k q^k (k + γ)^D."""
+        """Ln f(x); the normaliser is |K|·scale^D·(1 − q) Σ_k q^k (k + γ)^D, q = e^(−decay)."""
         d = self.dimension
         steps = np.floor(self._gauges(points_of(x, dimension=d)) + 1 - float(self.gamma))
         log_mass = self.body.log_volume + d * math.log(float(self.scale)) + self._log_sums[0]

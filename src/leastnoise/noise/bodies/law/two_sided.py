@@ -332,7 +332,7 @@ class TwoSidedStaircase(TwoSided):
         return sensitivity.additions(dimension=dimension)
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True if all shifts lie in T or −T; it is not enough that their hull does."""
+        """True if all shifts lie in T or −T; it is not enough that they lie in the hull of both."""
         added = sensitivity.additions(dimension=self.dimension)
         return added is not None and self.of.contains(added)
 

@@ -25,9 +25,10 @@ _NEAR_0 = 1e-4  # for α below it 1 − α²E X²/2 is exact to all digits, and 
 
 
 def k_norm(noise: KNorm, weights: Mapping[int, float], u: Floats) -> Floats:
-    """The characteristic function E cos(u Σ w_j X_j) at each u, for 1 or 2 numbers of cell 0.
+    """The characteristic function E cos(u Σ w_j X_j) at each u, for 1 or 2 numbers of a cell.
 
-    Raises NotApplicable for other weights or bodies.
+    `weights` maps the indices j of numbers of the first cell to w_j. Raises NotApplicable for other
+    weights or bodies.
     """
     box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
     if not isinstance(box, Box) or len(weights) > 2:

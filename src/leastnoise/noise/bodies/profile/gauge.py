@@ -93,9 +93,10 @@ class CellLaw:
         return self.moment(0, c) - c * self.moment(1, c) + sum(odd) / (2**p * p)
 
 
-# The law of one coordinate of noise in the shape of cells that are boxes, or of such blocks.
+# The law of one coordinate of noise in the shape of cells that are boxes, or of several blocks of
+# such cells.
 #
-# notation: K the hull of boxes, D numbers in all; q those of one of them, [−b, b]^q. The
+# notation: K the hull of boxes, D numbers in all; q the numbers of one box, [−b, b]^q. The
 # gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1); for noise e^(−N) it is
 # G ~ Gamma(q), independent of the other cells. Given the gauge, the size of one of the cell's
 # numbers is b times it, each with probability 1/q, and the others are uniform below. So, with
@@ -358,7 +359,7 @@ def difference_quantile(
 def _tail_of_two(
     noise: BodyNoise, coordinates: tuple[int, int], boxes: tuple[BoxIn, BoxIn], ratio: float
 ) -> Callable[[float], float] | None:
-    """The function t ↦ P(|X_i − ratio·X_j| > t·scale), both of one block; None if unknown."""
+    """The function t ↦ P(|X_i − ratio·X_j| > t·scale) for numbers of one block; None if unknown."""
     box, second = boxes
     bound, second_bound = box.bound, ratio * second.bound
     if coordinates[0] == coordinates[1]:

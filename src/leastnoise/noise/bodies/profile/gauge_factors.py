@@ -29,7 +29,7 @@ _CUT_OFF = 1e-20  # the probability beyond the range of an integral, on either s
 
 
 def beta_moment(a: float, b: float) -> Moment:
-    """The moments of B ~ Beta(a, b), for k < a."""
+    """The truncated moments (k, c) ↦ E[B^(−k); B > c] of B ~ Beta(a, b), for k < a."""
     from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
     def moment(k: float, c: Floats) -> Floats:

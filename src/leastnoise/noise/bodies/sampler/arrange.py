@@ -166,7 +166,7 @@ class Columns(Reals):
 
 @final
 class Interleaved(Reals):
-    """Several matrices side by side: row by row, the next numbers of each."""
+    """Several matrices side by side: each row joins the rows of all matrices."""
 
     def __init__(self, parts: Sequence[Reals], *, rows: int) -> None:
         self.size = sum(part.size for part in parts)
@@ -196,7 +196,7 @@ class Interleaved(Reals):
         return self._parts[part].enclose(self._count_before(index, part), bits)
 
     def _count_before(self, index: int, part: int) -> int:
-        """The number of entries of a part before the index."""
+        """The number of entries of matrix `part` that come before entry `index` of the result."""
         row, column = divmod(index, self._firsts[-1])
         width = self._widths[part]
         return row * width + min(max(column - self._firsts[part], 0), width)
@@ -234,7 +234,7 @@ class Gathered(Reals):
 
 
 def scale_by(unit: Fraction, reals: Reals) -> Reals:
-    """The numbers unit·x."""
+    """The numbers unit·x for each x in `reals`."""
     return Affine(parts=reals, centre=Fraction(0), half=unit)
 
 

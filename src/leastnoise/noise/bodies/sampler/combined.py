@@ -178,7 +178,10 @@ def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> b
 
 
 def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
-    """True if 0 < k − ΣM < limit, without a limit if 0 < k − ΣM; None if floats can't decide."""
+    """True if 0 < k − ΣM < limit, or just 0 < k − ΣM for `limit` None; None if floats can't decide.
+
+    A limit is a vector with one entry.
+    """
     estimates = parts.floats(0, parts.size)
     if estimates.beyond.any():
         return None
@@ -242,7 +245,7 @@ def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
 
 
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
-    """Draw uniform points: the cells have the gauges N_i = R·Dirichlet(D_1, …, 1), last omitted."""
+    """Draw uniform points: cell i has the gauge R·S_i, (S_1, …, rest) ~ Dirichlet(D_1, …, 1)."""
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
 
@@ -274,7 +277,7 @@ def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
 
 
 def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
-    """Draw boundary points: points as in `at_most_uniform`, divided by their gauge."""
+    """Draw boundary points: uniform points as in `at_most_uniform`, divided by their own gauge."""
     return map_rows(
         gauges,
         lambda gauge: _at_most(
@@ -316,7 +319,7 @@ def together_surface(source: PointSource, body: Together, gauges: Reals) -> Real
 
 
 def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals:
-    """Draw uniform points: block by block for p = ∞, else boundary points of a smaller body."""
+    """Draw uniform points: uniform in each block for p = ∞, else scaled boundary points."""
 
     def point(radius: LazyReal) -> Reals:
         if body.exponent is None:

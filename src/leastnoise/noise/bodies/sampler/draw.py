@@ -181,7 +181,7 @@ def truncated_k_staircase_sampler(
 
 
 def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
-    """An integer k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
+    """Draw an integer k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
 
     def weights_of_steps() -> Callable[[int], arb]:
         a, slope = ball(first), ball(-decay)
@@ -267,7 +267,7 @@ def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: E
 
 
 def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
-    """Draw A = b + y of density ∝ (b + y)^power e^(−y)."""
+    """Draw A = b + y, b = core, with the density ∝ (b + y)^power e^(−y) of y > 0."""
     if core == 0:
         return scalars.draw_gamma(entropy, power + 1)
     i = choose_weighted(entropy, lambda: _exponential_terms(core, power))

@@ -153,7 +153,7 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
 
 
 def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """The radii with which `surface` gives uniform points of the body."""
+    """The gauges radius·U^(1/D), at which `surface` gives uniform points of radius·K."""
     degree = body.dimension
     return map_rows(
         radii,

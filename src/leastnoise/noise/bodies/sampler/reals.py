@@ -53,7 +53,7 @@ class Reals(ABC):
 
 @final
 class RealsSampler(Sampler):
-    """A sampler that hands out reals in order."""
+    """A sampler that hands out the entries of `reals` in order."""
 
     def __init__(self, reals: Reals) -> None:
         self._reals = reals
@@ -97,7 +97,7 @@ def one_of(reals: Reals, index: int) -> LazyReal:
 
 @final
 class Listed(Reals):
-    """Lazy reals as a vector; each float takes a ball, about 10 µs."""
+    """Lazy reals as a vector; each float is computed in balls, which takes about 10 µs."""
 
     def __init__(self, items: Sequence[LazyReal]) -> None:
         self.items = items

@@ -223,7 +223,7 @@ def binomials(size: int) -> list[arb]:
 
 
 def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """Draw cells with α_j = P·Dirichlet(s_1, …), and β_j in the same way from Q."""
+    """Draw a point with the given P and Q: α_j = P·Dirichlet(s_1, …), and β_j likewise from Q."""
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
     above = draw_power_shares(source.entropy, shapes, Fraction(1))
@@ -279,7 +279,8 @@ def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
     """Draw a point of `Counted` with the given P and Q; its row count n is P − Q.
 
-    A choice by weights decides between P₀ = P with Q₀ below Q, and Q₀ = Q with P₀ below P.
+    Let P₀ and Q₀ be the gauges of the other numbers. A choice by weights decides if P₀ = P and Q₀
+    is below Q, or Q₀ = Q and P₀ is below P.
     """
     s, last = moves.shape, body.of.dimension
 
@@ -307,7 +308,7 @@ def _difference(moves: Moves, unit: Fraction) -> LazyReal:
 
 
 def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
-    """Draw a point of `Jointly`: choose the parts' shapes s_i given s, and share P and Q out."""
+    """Draw a point of `Jointly`: choose the parts' shapes s_i given s, and divide P and Q."""
     shapes = _shapes_of_parts(source.entropy, body, moves.shape)
     sizes = [part.dimension - s for part, s in zip(body.parts, shapes, strict=True)]
     above = _parts(source.entropy, shapes, body.exponent)
@@ -365,7 +366,7 @@ def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
 
 @lru_cache(maxsize=32)
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
-    """For each part its weights by s_i, and the weights of all parts from it on by their sum.
+    """For each part, the weights of its shapes, and of the sums of shapes from this part on.
 
     Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
     """

@@ -1,1 +1,1 @@
-"""δ(ε) of sums of Gaussian kernels, and quantiles of them, in floats."""
+"""δ(ε) and quantiles of sums of Gaussian kernels, in floats."""

@@ -205,7 +205,10 @@ def _evaluate(law: Kernels, shifts: Array, epsilon: float) -> Array:
 
 
 def _interpolate_slope(left: Array, right: Array, width: Array, s: Array) -> Array:
-    """Interpolate H′ at the shares s of the cells by a quartic, from H, H′ and H″ at the ends."""
+    """Interpolate H′ by a quartic, from H, H′ and H″ at the ends of the cells.
+
+    s is the position in a cell, relative to its width.
+    """
     value = (1 + 2 * s) * (1 - s) ** 2 * left[1] + s**2 * (3 - 2 * s) * right[1]
     value += width * (s * (1 - s) ** 2 * left[2] - s**2 * (1 - s) * right[2])
     missing = _surprise(left, right, width) / np.maximum(width, 1e-300)
@@ -219,7 +222,7 @@ def _surprise(left: Array, right: Array, width: Array) -> Array:
 
 
 def _fall_between(left: Array, right: Array, width: Array) -> Array:
-    """The share of the cell at which H′ falls through 0."""
+    """The position where H′ falls through 0 in each cell, relative to the cell's width."""
     low, high = _FALL.shares(lambda s: ~(_interpolate_slope(left, right, width, s) > 0), width.size)
     return (low + high) / 2
 

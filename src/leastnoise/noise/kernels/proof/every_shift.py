@@ -117,7 +117,7 @@ class _ShiftSearch:
         return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
 
     def _examine(self, shift: Fraction) -> ShiftValues:
-        """The bounds at one shift, in closed form where possible; `best` rises to H if lower."""
+        """The bounds at one shift, in closed form where possible; they may raise `best`."""
         look = self._divergence.look(shift)
         exact = self._closed_form(shift)
         if exact is not None:
@@ -159,11 +159,12 @@ class _ShiftSearch:
 def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:
     """Enclose H if the shift is `periods` spacings, for a law that isn't folded.
 
-    Then f(y + φ) − e^ε f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. For the
-    smallest k, w_k is missing and d_k is positive. For the largest k, w_{k+periods} is missing and
-    d_k is negative. In between d_k has the sign of (|k| − |k + periods|)·decay − ε, which decreases
-    in k. So d_k changes sign once, and there is one root (Descartes). If decay = ε, the terms that
-    cancel are omitted, by comparing Fractions.
+    notation: t the spacing in σ, s = periods·t the shift, φ the normal density. Then f(y + s) − e^ε
+    f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. For the smallest k, w_k is missing
+    and d_k is positive. For the largest k, w_{k+periods} is missing and d_k is negative. In between
+    d_k has the sign of (|k| − |k + periods|)·decay − ε, which decreases in k. So d_k changes sign
+    once, and there is one root (Descartes). If decay = ε, the terms that cancel are omitted, by
+    comparing Fractions.
     """
     most, c = len(law.kernels) // 2, ball(epsilon).exp()
     weights = {k - most: weight for k, (_, weight) in enumerate(law.kernels)}

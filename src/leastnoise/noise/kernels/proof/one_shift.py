@@ -70,7 +70,7 @@ class Divergence:
         return self.table.row(Fraction(0))
 
     def look(self, shift: Fraction) -> ShiftValues:
-        """The bounds at `shift`, 0 <= shift <= longest."""
+        """The bounds on H and D at `shift`, 0 <= shift <= longest."""
         row = self.table.row(shift)
         quintics = self._pieces.of(shift, row, 1.0, -self.c)
         errors = quintics.errors + LEFT_OUT
@@ -250,7 +250,7 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
 
 
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """The sum over all items of ∫ max(p, 0), and its largest error.
+    """A lower bound on the sum over all items of ∫ max(p, 0), and its distance to an upper bound.
 
     A monotone p is integrated over the side of an approximate root r where it is positive. If p(r)
     isn't 0, max(p, 0) differs from p on that side by at most |p(r)|, on a part of the item.

@@ -73,7 +73,7 @@ def _latitude_of_peak(m: int, z: arb) -> arb:
 
 
 def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
-    """Enclose the factor between two scaled w: at `later` in `above`, at `mode` in the total."""
+    """Enclose the ratio of the factor by which w is scaled for `later` to the factor for `mode`."""
     s, t = arb(later.sin().mid()), arb(mode.sin().mid())
     logs = ((1 - s * s) / (1 - t * t)).log() * power / 2 if power else 0
     return (z * (s - t) + logs).exp()

@@ -51,7 +51,7 @@ class Plain:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         return tuple(query.label for query in self.queries)
 
     def owns(self, name: str) -> bool:
@@ -151,7 +151,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the answer's queries in certificates."""
+        """The labels by which certificates name the answer's queries."""
         return tuple(layout.label for layout in self.layouts)
 
     @cached_property
@@ -165,7 +165,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells of all parts of the draw."""
+        """The layouts of all parts of the draw, whose integers get noise."""
         return Reads(cells=self.layouts)
 
     def draw(self, totals: Totals) -> list[Table]:
@@ -210,7 +210,7 @@ class DrawnPart(NoisyPart):
 
     @property
     def saved(self) -> float | None:
-        """The fraction of spherical noise's variance that the body saves; None without a body."""
+        """The fraction of spherical noise's variance that this noise saves; None if spherical."""
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
         return self.baselines.find_saving(alone, self.layout, self.first)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout import choices
-from leastnoise.tables.layout.boundings import FirstCells, InCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import keep_feasible, list_boundings, shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, PERSON_COUNTS, LayoutError
 

@@ -1,4 +1,4 @@
-"""Answers to quantiles: their share of the budget, and quantiles that chance chooses.
+"""Answers to queries for quantiles, and the plan of quantiles that are chosen by chance.
 
 A quantile is one of the column's candidates. It is chosen by chance, or read off noisy counts.
 Chance chooses among parts of candidates: each candidate is cut into the same number of parts.
@@ -63,7 +63,7 @@ class ByChance(QuantilePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
-        """The certificate of the draws for all levels, which follows from the spec."""
+        """The certificate of the choices of all quantiles, which follows from the spec alone."""
         return _claim(layout, share.epsilon / releases)
 
     @classmethod
@@ -147,7 +147,7 @@ class Quantiles:
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the quantiles in the certificate."""
+        """The label by which certificates name the quantiles."""
         return (self.layout.label,)
 
     def owns(self, name: str) -> bool:

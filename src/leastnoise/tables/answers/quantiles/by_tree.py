@@ -41,7 +41,7 @@ from leastnoise.tables.answers.unlisted.groups import (
     groups_on_page,
 )
 from leastnoise.tables.answers.unlisted.search import GroupSizes, split_budget
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.noise.trees import find_tree, measure_table, tree_in_words, tree_to_record
 from leastnoise.tables.results.table import join_parts, table_of
@@ -120,7 +120,7 @@ class TreePlan(QuantilePlan):
         return words
 
     def describe_values(self) -> Iterator[Sentence]:
-        """Sentences about the intervals of quantiles, and about a total that decides on groups."""
+        """Sentences about quantiles' intervals, and about totals that decide on publication."""
         yield Sentence(Topic.VALUES, _COUNTED)
         if self.noisy:
             yield Sentence(Topic.VALUES, TOTAL_NOTE)
@@ -144,7 +144,7 @@ class TreePlan(QuantilePlan):
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the noise, and return the table of quantiles, with totals that decide on groups."""
+        """Draw the noise; return the table of quantiles, and of totals that decide on groups."""
 
 
 def _measure_total(tree: RankTree, layout: QuantileLayout) -> NoiseError | None:
@@ -180,7 +180,7 @@ class ByTree(TreePlan):
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
-        """The certificate of the noise on the trees of all groups."""
+        """Find and prove the noise on the trees of all groups, as one draw."""
         trees = ByTree.list_trees(layout)
         return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
 
@@ -198,7 +198,7 @@ class ByTree(TreePlan):
         )
 
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the noise, and return the table of quantiles, with totals that decide on groups."""
+        """Draw the noise; return the table of quantiles, and of totals that decide on groups."""
         table = publish_by_tree(
             self.layout, self.certificate, self.tree, *totals.cells, total=self.noisy
         )
@@ -220,13 +220,13 @@ class ByTreeAndThreshold(TreePlan):
 
     @staticmethod
     def list_trees(layout: QuantileLayout) -> Trees:
-        """The trees to search, each for one group, with a unit that is added or removed."""
+        """The trees to search, each for one group, and for a unit that is added or removed."""
         moves = RowCounts(_limits_of(layout).per_group, neighbours="add-remove")
         return _list_trees(layout, moves, _ADVICE)
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> ThresholdCertificate:
-        """The certificate of the noise on a group's tree, with its smallest proved threshold."""
+        """Find and prove the noise on a group's tree, and the smallest threshold."""
         budget, limits = share.share(Fraction(1, releases)), _limits_of(layout)
         trees = ByTreeAndThreshold.list_trees(layout)
         _, pure = split_budget(budget, layout.neighbours)

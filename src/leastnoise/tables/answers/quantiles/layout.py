@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.layout import found_bounds, missing
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings import FewGroups, InCells
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.choices import bound_groups, most_rows
 from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
@@ -58,7 +59,7 @@ class QuantileKind(ABC):
         """The class of the plans of these quantiles."""
 
     def count_of(self, spec: Spec, query: Query) -> Count | None:
-        """The count from a tree of quantiles, if it decides which groups are published."""
+        """The total of a tree's counts, if it decides which groups are published; None if not."""
         return tree_count(spec, query)
 
     @abstractmethod

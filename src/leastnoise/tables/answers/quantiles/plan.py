@@ -197,7 +197,7 @@ class QuantilePlan(AloneInDraw):
         """The sentence for a page; `rows` lists the quantiles, each with its error in rows."""
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
-        """Rows of the plan's table: the error of each quantile, and of a total that decides."""
+        """Rows of the plan's table: errors of quantiles, and of a total that decides on groups."""
         labels = spec.labels
         called = [asked.in_words(labels) for asked in self.layout.statistics]
         off = [f"{error.rows_95:,.4g} rows" for error in self.errors]

@@ -76,7 +76,7 @@ _NO_DIFFERENCE = ": chance selects its groups, so that two releases may have dif
 @final
 @dataclass(frozen=True, kw_only=True)
 class Selection(OfOneQuery):
-    """A query that selects the largest groups."""
+    """The answer to a query that selects the largest groups."""
 
     @property
     def name_of_selection(self) -> str:
@@ -184,7 +184,7 @@ class Selected(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.layout.label,)
 
     @cached_property
@@ -264,7 +264,7 @@ class SelectedCounts(NoisyPart):
         return {"selection": record}
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups that a smallest count omits, and about requested accuracies."""
+        """Sentences about groups that `min_count` omits, the selection, and wishes (`Wish`)."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.min_count is not None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.layout.boundings import FirstCells
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.choices import list_cell_boundings
 from leastnoise.tables.layout.lay_out import shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 MOST_SELECTED = 1000
-"""The most rounds of a `SelectionCertificate`, whose module takes half a second to import."""
+"""The most rounds of a `SelectionCertificate`, which isn't imported here: that takes .5 s."""
 _EXCLUDED = ("histogram", "conditions")
-_TIMES_AS_MANY = 8  # a unit in all selected groups may need less noise than a limit of 8 groups
+_TIMES_AS_MANY = 8  # up to this top/limit, a unit in all selected groups may need less noise
 
 
 @final

@@ -81,10 +81,10 @@ class Summed(NoisyAnswer):
     @classmethod
     @abstractmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """The tables with the noise that `claims` state, proved or not.
+        """Read the tables with the noise that `claims` state, proved or not.
 
-        Raises CertificateRejected for any claim that the spec doesn't imply. If `composed`, each
-        claim states its share of δ, and the ε of all draws together is proved elsewhere.
+        Raises CertificateRejected for a claim that the spec doesn't imply. If `composed`, all draws
+        of the release are proved together: then a claim's ε may differ from the share's.
         """
 
     @property
@@ -104,7 +104,7 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a cell of a table."""
+        """The error of each number in a cell of a table."""
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
@@ -132,7 +132,7 @@ class Summed(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.cells.label,)
 
     @cached_property
@@ -152,7 +152,7 @@ class Summed(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells, as the integers that get noise."""
+        """The cells, from which all exact sums are computed."""
         return Reads(cells=(self.cells,))
 
     def describe_draw(self) -> Iterator[Sentence]:
@@ -164,7 +164,7 @@ class Summed(NoisyAnswer):
 @final
 @dataclass(frozen=True, kw_only=True)
 class SumPart(NoisyPart):
-    """One of the tables of sums."""
+    """The columns of one of the tables of sums."""
 
     answered: Summed
 
@@ -232,7 +232,7 @@ class SumPart(NoisyPart):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sums(OfOneQuery):
-    """A query whose tables are of one `kind`, a subclass of `Summed`."""
+    """The answer to a query for tables of sums; `kind` is the class of their plans."""
 
     kind: type[Summed]
 

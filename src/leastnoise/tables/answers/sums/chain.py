@@ -67,15 +67,15 @@ class Chain:
         )
 
     def variance(self, table: int) -> float:
-        """The variance of a number of a table."""
+        """The variance of the numbers of a table, which is the same in all rows."""
         return float(self.strategy.variance(table)[0])
 
     def error(self, table: int) -> NoiseError:
-        """The error of a number of a table."""
+        """The error of the numbers of a table, which is the same in all rows."""
         return measure_table(self.strategy, table)
 
     def columns(self, cells: Layout) -> list[str]:
-        """The names of the columns, in this order."""
+        """The names of the columns, in the order of the tree's levels."""
         return [cells.axes[column].column for column in self.order]
 
     def in_words(self, cells: Layout) -> str:

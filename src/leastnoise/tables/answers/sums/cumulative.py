@@ -46,7 +46,10 @@ _TOTALS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cumulative(TreeSums):
-    """A histogram with cumulative counts; each group's tree begins with the group's bins."""
+    """The plan of a histogram with cumulative counts, with a tree of noise for each group.
+
+    The first cells of a group's tree are the group's bins.
+    """
 
     key: ClassVar[str] = "cumulative"
     called: ClassVar[str] = "cumulative counts"
@@ -127,7 +130,7 @@ class Cumulative(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """For each level of the groups' trees, the bins last: its table, and each cell's node."""
+        """The levels of the groups' trees, the bins last, as described in `TreeSums`."""
         branches = self.noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
         bins, groups = np.arange(self.bins), np.arange(self.groups)[:, None]

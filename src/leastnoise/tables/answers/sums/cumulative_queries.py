@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -138,9 +138,10 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose a bounding that leaves a unit in one bin, or else the fewest of its rows.
+    """Choose a bounding that leaves a unit in one bin.
 
-    Returns a problem in words if no bounding fits.
+    Without such a bounding, choose the bounding with which a unit moves the fewest rows. Returns a
+    problem in words if no bounding fits.
     """
     if shape.cells > MOST_BINS:
         return (
@@ -161,7 +162,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
-    """Problems of totals of a histogram over some of its group columns."""
+    """Problems of the margins of a histogram: tables by some of its group columns."""
     columns, given = list(query.group_by), query.listed_tables
     if given == ():
         yield key, "Expected at least one table, such as margins = true."

@@ -2,8 +2,8 @@
 
 Each key belongs to one value of each level, and each value to one value of the level above. So keys
 and values form a tree. Its leaves are the keys, which are the cells of the query. Noise is drawn
-for the leaves: see `answers.sums.levels`. Arrays here are in the order of the keys in the spec. In
-the tree, keys are sorted by their values, first of the highest level.
+for the leaves: see `answers.sums.levels`. Arrays here are in the order of the keys in the spec. The
+tree sorts the keys by their values in the levels, the highest level first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery

@@ -106,7 +106,7 @@ class Levels(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """For each level of the tree, the keys last: its table, and each key's node."""
+        """The levels of the tree, the keys last, as described in `TreeSums`."""
         tree = key_tree(self.cells)
         root = [(None, np.zeros(self.cells.cells, dtype=np.int64))]
         names = [layout.name for layout in reversed(self.layouts)]
@@ -135,7 +135,7 @@ class Levels(TreeSums):
         replaced = 2 if self.cells.neighbours == "replace-one" else 1
         cell = _geometric_std(epsilon / (replaced if keys > 1 else 1))
         counts = [len(values) for values in reversed(tree.values)]
-        each = [keys / count for count in counts]  # keys in a number: on average, or at most
+        each = [keys / count for count in counts]  # keys per number: the mean, or the most below
         if self.cells.largest:
             each = [float(np.bincount(places).max()) for places in tree.places]
         apart = [

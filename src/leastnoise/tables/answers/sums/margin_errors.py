@@ -56,8 +56,9 @@ def _error(margins: Margins, table: int, number: Component) -> NoiseError:
 def _roundings(margins: Margins, table: int) -> int:
     """The largest number of roundings to the grid that add up in one number of a table.
 
-    If cells are estimated and rounded, it is the number of cells in such a number. Otherwise the
-    last number of the table follows from all its rounded numbers: see `round_together`.
+    If cells are estimated and rounded, it is the number of cells in a number of the table.
+    Otherwise it is the size of the table, whose last number follows from all the rounded numbers:
+    see `round_together`.
     """
     numbers = margins.marginals.cells(table)
     if not margins.marginals.is_small:
@@ -94,8 +95,8 @@ def _beside_count(
 ) -> tuple[float, ...]:
     """The field `NoiseError.beside_count` of the sum in a mean; empty for any other number.
 
-    Each half-width is computed once and used for two values of a in `UP_TO_1`, itself and the next
-    smaller.
+    To save time, half-widths are computed for every second a of `UP_TO_1`. The values between get
+    the half-width of the next larger a.
     """
     pairs = zip(margins.cells.statistics, margins.cells.uses, strict=True)
     uses = [components for asked, components in pairs if asked.kind == "mean"]
@@ -152,11 +153,11 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
     """The coefficients of noisy numbers in the estimate of a number of `table`.
 
-    They are by measured table. Equal coefficients are listed once, with the number of repetitions.
-    Each has a value for every measured component.
+    The keys of the result are the measured tables. Equal coefficients are listed once, with the
+    number of repetitions. Each is an array with a value for every measured component.
     """
     whole = margins.marginals.whole
-    if margins.is_whole:  # rounding errors move these floats slightly off 0 and 1
+    if margins.is_whole:  # all coefficients are 1; computed ones would have rounding errors
         return {whole: [(margins.marginals.cells(whole & ~table), np.ones(1))]}
     each = [
         margins.marginals.coefficients(information, table) for information in margins.information

@@ -29,7 +29,10 @@ from leastnoise.tables.answers.sums.problems import (
     name_problems,
 )
 from leastnoise.tables.layout.axes import Bins
-from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InBall, InCells
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.unit_groups import groups_of_unit
@@ -43,16 +46,16 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-MOST_LISTED = 30  # columns, if `margins` lists the tables
+MOST_LISTED = 30  # columns of a query whose `margins` list the tables
 NO_TABLE = "Expected at least one table, such as margins = true or [[]], the total."
-MOST_TABLES = 1024  # if all tables by fewer columns are published
+MOST_TABLES = 1024  # listed tables and their sums, all tables by fewer columns
 _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
 
 
@@ -160,7 +163,10 @@ def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, .
 
 
 def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
-    """For each measured number: the coefficients of a count, or of a sum in the values' unit."""
+    """For each measured number, coefficients that turn measured numbers into a plain count or sum.
+
+    The sum is of values that are neither centred nor scaled.
+    """
     coefficients: list[tuple[Fraction, ...]] = []
     for measured in layout.measured:
         plain = (
@@ -273,7 +279,7 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
     With several numbers in a cell, the first set is a hull of boxes and the last a ball. With M_j
     as in `layout.boundings`, Σ_j M_j over a table's numbers is at most Σ_j M_j over the cells, of
-    which they are sums. So the sensitivities of `boundings` and `replaced` hold for every table.
+    which they are sums. So the sensitivities of `boundings` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -281,7 +287,10 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
 
 def table_body(layout: Layout, table: int) -> Body:
-    """The hull of boxes that holds every shift of a table by a unit; for several numbers a cell."""
+    """The hull of boxes that holds every shift of a table by a unit.
+
+    There have to be several numbers in each cell.
+    """
     return table_layout(layout, table).bodies[0]
 
 
@@ -300,10 +309,10 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 norm for which Laplace noise has the noise's variance.
+    """For each measured component, the l1 norm for which Laplace noise is as large as its noise.
 
-    With q numbers in a cell, the noise is in the shape of a box, with variance
-    (q + 1)(q + 2)/3·(bound/ε)². Laplace noise has variance 2·(norm/ε)².
+    With q > 1 numbers in a cell, its noise has the shape of a box, and the variance
+    (q + 1)(q + 2)/3·(bound/ε)². Laplace noise has the variance 2·(norm/ε)².
     """
     each = layout.numbers.each
     if each == 1:

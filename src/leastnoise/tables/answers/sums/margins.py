@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 _FINER = (
     2**6
-)  # without cells, where a number is a sum of as many roundings as its table has numbers
+)  # finer grid if no cells are estimated: a number has as many roundings as its table has numbers
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
@@ -330,7 +330,7 @@ class Margins(MeasuredSums):
         return whole and not self.total_is_known and not self.contrasts
 
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a published table, with the rounding of the cells."""
+        """The error of each number in a cell of a table, including the rounding of the cells."""
         table = self.cells.margins[index]
         return (self.chain.error(table),) if self.chain is not None else find_errors(self, table)
 

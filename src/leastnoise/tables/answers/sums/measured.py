@@ -32,7 +32,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
     table_reaches,
     table_sensitivities,
 )
-from leastnoise.tables.layout.boundings import InCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.layout import MAX_DIMENSION
 from leastnoise.tables.noise.joint_budget import scale_together
 from leastnoise.workloads.marginal import (
@@ -109,7 +109,7 @@ class Compared:
     bound: float | None
 
     def in_words(self, statistic: str, *, largest: bool) -> str:
-        """Sentences that compare the standard deviations; they name `statistic`, unless it is ""."""
+        """Sentences that compare the standard deviations; `statistic` is "" if it isn't named."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
         subject = f"The {what} of {statistic}" if statistic else f"The {what}"
         text = _COMPARED if self.bound is None else _COMPARED + _BOUND

@@ -39,7 +39,7 @@ So sums of 2^34 rows are exact as floats.
 class MeasuredSums(Summed):
     """The published tables of a query, computed from noisy numbers of the `measured` tables.
 
-    `measured` has the certificate of each measured table, by table number and in this order.
+    `measured` has the certificate of each measured table, by table number, in increasing order.
     """
 
     measured: dict[int, Certificate]
@@ -49,7 +49,7 @@ class MeasuredSums(Summed):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True for the query's label with the columns of a measured table, such as `q.1x3`."""
+        """True if `name` is the query's label and the columns of a table, such as `q.1x3`."""
         return name.rpartition(".")[0] == label
 
     @property
@@ -67,7 +67,7 @@ class MeasuredSums(Summed):
         """The names of the columns by which a table is grouped."""
 
     def in_columns(self, table: int) -> str:
-        """The columns by which a table is grouped, in words."""
+        """The columns by which a table is grouped as text, such as "sex and age"."""
         columns = self.columns(table)
         return _words.join_names(columns) if columns else "the total"
 

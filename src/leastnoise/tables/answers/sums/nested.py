@@ -149,7 +149,7 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The error of each published table, with an error for each row if rows differ."""
+        """The error of the numbers of each table, with an error for each row if rows differ."""
         tables = range(len(self.nested.tables))
         return tuple(measure_table(self.strategy, table) for table in tables)
 

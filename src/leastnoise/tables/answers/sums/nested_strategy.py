@@ -137,7 +137,10 @@ class NestedStrategy:
         return (terms * nested.nodes_below(level, lowest)).astype(float)
 
     def _whole_widths(self, counts: Floats, probabilities: Sequence[float]) -> list[Floats]:
-        """The half-widths of sums of `counts` numbers with whole noise."""
+        """The half-widths of sums of numbers with whole-number noise.
+
+        `counts` has the number of terms at each node. The result has an array for each probability.
+        """
         (claim,) = self.measured.values()
         distinct, places = np.unique(counts, return_inverse=True)
         terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]
@@ -151,12 +154,12 @@ class NestedStrategy:
         largest = self.nested.largest_part(self.information, self.nested.tables[table])
         return [half_width_of_laplace_sum(p, largest) for p in probabilities]
 
-    # The methods below lead from exact cells to the measured tables, the finest table, all tables.
+    # The methods below compute the measured tables, then the finest table, then all tables.
 
     def place(self, cells: NDArray[Any]) -> list[NDArray[np.int64]]:
         """The exact numbers of each measured table.
 
-        Sums saturate at the range of int64, so that a unit never moves them by more.
+        Sums saturate at the range of int64, which never increases their shift by a unit.
         """
         last = self.nested.every[-1]
         exact = self._nodes_first(cells.astype(object), last)

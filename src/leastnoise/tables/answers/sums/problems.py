@@ -36,7 +36,7 @@ def listed_problems(
 
 
 def name_problems(query: Query, names: Sequence[str], key: str, *, hint: str) -> Iterator[Problem]:
-    """Yield the problems of table names that can't be file names."""
+    """Yield a problem for each table name that can't be a file name; `hint` ends the message."""
     for name in names:
         if query.name and not FILE.fullmatch(name):
             why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"

@@ -130,7 +130,7 @@ def add_up(
             table: values.reshape(-1, each)[:, number] for table, values in noisy.items()
         }
         components = margins.components(values_of_number, number, total=total)
-        if not marginals.is_small:  # of one count
+        if not marginals.is_small:  # then there is only one number, a count
             rounded = round_together(marginals, components, grid)
             pairs = zip(parts, margins.cells.margins, strict=True)
             numbers_of = {part: np.asarray(at.reshape(-1) * grid) for part, at in rounded.items()}
@@ -172,8 +172,8 @@ def round_together(
 
     Returns whole steps of the grid, by table. In each table, only numbers that are at no column's
     last key are rounded. All others follow by subtraction from these and from the tables by fewer
-    columns. So a number of table B is a sum of at most n_B rounded numbers. If the sum of all might
-    not be exact as a float, each number is clipped to its share of the range.
+    columns. So a number is a sum of at most as many rounded numbers as its table has numbers. If
+    the sum of all might not be exact as a float, each number is clipped to its share of the range.
     """
     rounded: dict[int, NDArray[np.int64]] = {}
     tables = (
@@ -217,7 +217,7 @@ def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
 def _make_table(
     margins: Margins, part: NoisyPart, numbers: Sequence[Floats], sums: Sequence[Floats]
 ) -> Table:
-    """A table from its measured numbers, and from the counts and sums that follow from these."""
+    """The table of a part, from its measured `numbers`, and its counts and `sums` of values."""
     layout = part.layout
     table = table_of(layout, _vector(margins, numbers, sums), part.noise_errors)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
@@ -249,8 +249,8 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless any two tables agree in the sums that both determine.
 
-    Means have to follow from the published sums and counts beside them. If no count is below 0 and
-    no row is suppressed, the counts have to follow from their intervals: see `whole_counts`.
+    Means have to follow from the published sums and counts beside them. If the spec asks for whole
+    counts and no row is suppressed, counts have to fit their intervals: see `check_whole_counts`.
     `check_table` checked each table by itself before.
     """
     columns = [read_shown(folder, part, kind) for part in parts]
@@ -364,8 +364,8 @@ def publish_on_tree(
 def check_on_tree(whole: TreeSums, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless counts are whole, and all other numbers are their sums.
 
-    `check_table` checked each table by itself before. If no count is below 0, the counts have to
-    follow from their intervals: see `whole_counts`.
+    If the spec asks for whole counts, counts have to fit their intervals: see `check_whole_counts`.
+    `check_table` checked each table by itself before.
     """
     read: list[list[float]] = []
     for part in parts:

@@ -60,16 +60,19 @@ class Families:
         return sums_by(self.parents, numbers, self.count)
 
     def choose_first(self, wanted: Wholes, order: Wholes) -> NDArray[np.bool_]:
-        """True for the first `wanted` children of each parent in `order`.
+        """True for the first children of each parent, as many as `wanted` says for the parent.
 
-        `order` lists all nodes, sorted by parent.
+        `order` lists all nodes, sorted by parent, and within a parent in the order of choice.
         """
         chosen = np.empty(len(order), dtype=np.bool_)
         chosen[order] = self._ranks(order) < wanted[self.parents[order]]
         return chosen
 
     def spread(self, wanted: Wholes, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True for `wanted` children of each parent, spread evenly over the children in `among`."""
+        """True for as many children of each parent as `wanted` says for the parent.
+
+        They are spread evenly over the children for which `among` is True.
+        """
         order = np.argsort(self.parents, kind="stable")
         order = order[among[order]]
         parents = self.parents[order]

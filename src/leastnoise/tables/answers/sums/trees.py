@@ -121,7 +121,7 @@ class OnATree(Summed):
         return (self.errors[index],)
 
     def moves(self, index: int) -> tuple[Sensitivity]:
-        """The set of shifts of all cells by one unit, for any table."""
+        """The set of all shifts of the cells by one unit, the same for every table."""
         return (self.certificate.sensitivity,)
 
 

@@ -110,7 +110,10 @@ def _prefixes(order: Sequence[int]) -> list[int]:
 
 
 def _node_bias(margins: Margins) -> Mapping[int, float]:
-    """For each table that may be a level: a bound on the bias of its numbers; without a chain."""
+    """For each table that may be a level, a bound on the bias of its numbers.
+
+    There has to be no chain.
+    """
     every, last = margins.marginals.every, margins.marginals.every[-1]
     stds = np.sqrt(margins.variances_of(every)[0]).tolist()
     if margins.is_whole:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.layout.boundings import InBall
+from leastnoise.tables.layout.boundings.in_ball import InBall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.layout import Layout
 
 

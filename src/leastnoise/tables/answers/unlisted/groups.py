@@ -26,7 +26,7 @@ from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import noise_errors
 from leastnoise.tables.noise.shared_draws import find_layouts
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.answers.base import Columns, Reading, Totals
     from leastnoise.tables.answers.unlisted.search import GroupSizes
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
@@ -61,7 +61,7 @@ REACHED = ", and each published count that decides reaches its threshold"
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedGroups(OfOneQuery):
-    """A query by keys that the spec doesn't list."""
+    """The answer to a query by keys that the spec doesn't list."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the noise of one group, and the threshold."""
@@ -102,7 +102,7 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless the claim is about groups' rows with this layout.
+    """Raise CertificateRejected unless the claim is about the rows of groups with this layout.
 
     The claim has to spend this `share` of the budget. `where` begins the message.
     """
@@ -172,7 +172,7 @@ class ByThreshold(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.layout.label,)
 
     @cached_property
@@ -243,7 +243,7 @@ class GroupRow(NoisyPart):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a count below the threshold for its group."""
+        """The first fault of the columns, such as a count below the threshold."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim

@@ -26,7 +26,7 @@ from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_keys
 from leastnoise.tables.answers.unlisted.search import find_least, least_in_words
 from leastnoise.tables.answers.unlisted.search_keys import NEARLY, find_keys
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ KEYS_NOTE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysAlone(OfOneQuery):
-    """A query that publishes unlisted keys, without any number."""
+    """The answer to a query that publishes unlisted keys, without any number."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the probabilities with which keys are published."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import axes_of
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.choices import bound_groups
 from leastnoise.tables.layout.lay_out import find_bits, shape_of
 from leastnoise.tables.layout.layout import LayoutError

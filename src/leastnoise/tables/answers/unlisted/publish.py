@@ -114,7 +114,7 @@ def group_order(layout: TableShape, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _positions(layout: TableShape, cell: int) -> list[int]:
-    """The index of a public cell on each public axis."""
+    """The indices, on the public axes, of the public cell with index `cell`."""
     positions: list[int] = []
     for axis in reversed([listed for listed in layout.axes if not isinstance(listed, Unlisted)]):
         cell, position = divmod(cell, axis.cells)

@@ -27,7 +27,7 @@ from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
 
@@ -90,7 +90,7 @@ class GroupSizes:
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
-        """The smallest noisy count of a published group, as text after "is"."""
+        """The words for the noisy counts with which a group is published: "57 or more"."""
         chance = float(claim.chance_below)
         sometimes = f", at {self.threshold:.6g} with probability {chance:.3g}"
         return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"
@@ -293,7 +293,7 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 ) -> tuple[ThresholdCertificate, ...]:
     one_way, pure = split_budget(budget, neighbours)
     tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
-    if numbers == groups == 1:  # the best of all noise, whose tail is truncated
+    if numbers == groups == 1:  # the best of all noise here: its tail is truncated
         tried.append(("discrete-staircase", one_way))
     claims: list[ThresholdCertificate] = []
     for family, noise_budget in tried:

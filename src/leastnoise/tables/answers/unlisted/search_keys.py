@@ -23,7 +23,7 @@ from leastnoise.tables.answers.unlisted.search import (
     find_least,
     publication_chance,
 )
-from leastnoise.tables.layout.boundings import FewGroups
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NEARLY = Fraction(19, 20)
 _COARSE = 9  # a proof rounds privacy losses up to a lattice with steps of about 2^−9·ε
-_KEPT = Fraction(98, 100)  # part of δ for chances that follow from noisy counts; proofs round up
+_KEPT = Fraction(98, 100)  # part of δ for noisy counts; the rest is for the proof's rounding
 _MOST_EPSILON = 300  # beyond it e^ε may overflow, and chances hardly rise faster
 _MOST_HALF = 2**10  # units: the largest n₅₀ of a search, if a unit is in several groups
 _MOST_WORK = 2**28  # products in one proof, up to which all shapes are tried

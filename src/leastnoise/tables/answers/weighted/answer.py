@@ -178,7 +178,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """The label of the query in certificates."""
+        """The label by which certificates name the query."""
         return (self.cells.label,)
 
     @cached_property
@@ -194,7 +194,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells, as the integers that get noise."""
+        """The cells, from which the numbers that get noise are computed."""
         return Reads(cells=(self.cells,))
 
     @cached_property
@@ -221,7 +221,7 @@ class AnsweredSums(NoisyAnswer):
         return _words.count_noun(numbers, "sum of cells", "sums of cells")
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """Sentences about the noise, and about its ratio to a proved lower bound."""
+        """A sentence about the noise, the standard deviations, and a proved lower bound."""
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (

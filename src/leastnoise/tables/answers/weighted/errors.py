@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _DIGITS = 10
 """Digits to which weights are rounded, so that sums with equal errors are recognised."""
 _MOST_EXACT = 50_000
-"""The most weights of all sums for which half-widths of Laplace noise follow from its exact law."""
+"""The largest number of weights, over all sums, for which Laplace noise gets exact half-widths."""
 _MOST_UNLIKE, _MOST_OF_WIDE = 1000, 4000
-"""The most weights for which half-widths of other noise follow from its exact law, within 3 s.
+"""The largest numbers of weights for which other noise gets exact half-widths, within 3 s.
 
 Equal weights in a sum count once, and sums with equal weights count once. The second limit is for
 noise with a variance of at least 1, whose characteristic function falls faster.
@@ -57,7 +57,7 @@ def check_known(certificate: Certificate, ways: LeastSquares) -> None:
 
 
 def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> NoiseError:
-    """The errors of the sums: root-mean-square std, largest half-widths, and both for each row.
+    """The errors of the sums: root-mean-square std, largest half-widths, and errors of each row.
 
     `stds` are the sums' standard deviations. Raises NotApplicable if half-widths are unknown.
     """

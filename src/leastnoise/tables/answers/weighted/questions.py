@@ -33,7 +33,9 @@ from leastnoise.guarantees.strategy import (
 )
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
-from leastnoise.tables.layout.boundings import ONE_ROW, FirstCells, InCells
+from leastnoise.tables.layout.boundings.bounding import ONE_ROW
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
-    from leastnoise.tables.layout.boundings import Bounding
+    from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -114,7 +116,7 @@ class NamedSums(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The names of the sums."""
+        """The only key column, with the names of the sums."""
         return {self.column: self.names}
 
 
@@ -162,7 +164,7 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     if len(listed) < len(axes):
         raise TypeError("Named sums need groups by listed keys or by bands.")
     lines = _LINE_END.split(text)
-    if not lines[-1]:  # after the end of the last line
+    if not lines[-1]:  # the last line ends with a line end
         lines.pop()
     heads = _split(lines[0], 1) if lines else []
     _check_heads(heads, listed)
@@ -271,7 +273,7 @@ def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fract
 
 
 def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
-    """A function that reads the fields of a line, and returns the indices on `axis` they name."""
+    """A function that returns the indices on `axis` that the fields of a line name."""
     at = [heads.index(name) if name in heads else None for name in axis.columns]
     if isinstance(axis, Bins):
         edges: Mapping[Edge, int] = {edge: index for index, edge in enumerate(axis.edges)}
@@ -428,7 +430,7 @@ def _form_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 
 def _csv_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
-    if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
+    if any(keys is None for keys in spec.groupings(query).values()):  # a problem of group_by
         return
     cells = math.prod(axis.cells for axis in axes_of(spec, query))
     if cells > _MOST_READ:

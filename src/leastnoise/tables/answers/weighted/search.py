@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_LETTERS = 6_000_000
-"""The most letters of a strategy in a certificate; a file may have 10 million."""
+"""The largest number of letters of a strategy in a certificate; a file may have 10 million."""
 _MOST_BOUNDED = 300
-"""The most merged cells for which a lower bound is proved; `verify` has to prove it again."""
+"""The largest number of merged cells for which a lower bound is proved, which takes time."""
 
 
 def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:

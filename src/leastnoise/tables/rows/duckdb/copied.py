@@ -20,8 +20,8 @@ def copy_chunks(
 ) -> FileRows:
     """The rows of `chunks` as a table.
 
-    `columns` has the DuckDB type of each value of a row, and the column that is read from it. The
-    table is in memory or in the private folder for temporary files, and is dropped with the
+    `columns` has, by name, the DuckDB type of a value in each row, and the stored column that reads
+    it. The table is in memory or in the private folder for temporary files, and is dropped with the
     connection.
     """
     cursor = reading.connection

@@ -182,7 +182,7 @@ class SqliteTable(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Copy the used columns to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill."""
         connection = reading.connection
         columns = {name: f"c{at}" for at, name in enumerate(reading.used)}
         listed = ", ".join(f"{column} VARCHAR" for column in columns.values()) or "nothing VARCHAR"

@@ -147,7 +147,7 @@ def _split_pattern(text: str) -> tuple[Path, list[str]]:
 
 
 def _partition_keys(inner: Path) -> dict[str, str | None]:
-    """The keys in the names of folders such as `year=2026`."""
+    """The keys in the names of folders such as `year=2026`; None for NULL, or outside UTF-8."""
     keys: dict[str, str | None] = {}
     for part in inner.parts:
         name, equals, value = part.partition("=")

@@ -87,7 +87,7 @@ class Joined(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Create a table of the used columns of each side, with one row per key, and join them."""
+        """Yield the rows of `left`, joined to a new table for each side, with one row per key."""
         connection, used = reading.connection, reading.used
         left_names = {name for name, _ in self.left.columns(connection)}
         side_columns: dict[str, StoredColumn] = {}

@@ -65,7 +65,7 @@ class Sheet(Input):
                 yield self._choose(book).iter_rows()
 
     def _choose(self, book: Any) -> Any:
-        """The sheet to read of an open workbook. Its stated size, which may be wrong, is dropped."""
+        """The sheet to read of an open workbook. Its stated size, which may be wrong, is reset."""
         sheets = {sheet.title: sheet for sheet in book.worksheets}
         if self.sheet is None and len(sheets) != 1:
             names = ", ".join(map(repr, sheets))
@@ -96,7 +96,7 @@ class Sheet(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Copy the used columns to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill."""
         places = {name: at for at, name in enumerate(self._names()) if name in reading.used}
         columns = {
             name: ("VARCHAR", stored_column(f"c{at}", "VARCHAR")) for at, name in enumerate(places)

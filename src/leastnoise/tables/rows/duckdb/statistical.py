@@ -213,7 +213,7 @@ class StatisticalFile(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Copy the used columns to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill."""
         every, encoding = self._variables()
         used = [variable for variable in every if variable.name in reading.used]
         columns = {

@@ -361,7 +361,7 @@ class Spark(Engine):
         return compiled.wrap(frame).select(*selected)
 
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
-        """Do nothing: Spark reads rows again when an executor is lost."""
+        """Make no copy, since Spark may compute it again from the source if an executor is lost."""
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """The rows, computed once; they may spill."""

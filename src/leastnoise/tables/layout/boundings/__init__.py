@@ -1,0 +1,18 @@
+"""The boundings of one person's vector in a query, and the shifts that follow from them.
+
+| file | content |
+|---|---|
+| `base` | the numbers of a query, and the interface to their shifts by one unit |
+| `first_cells` | a person counts once in each of a few cells |
+| `in_cells` | limits on the size of a person's numbers in a cell, and in all cells |
+| `in_ball` | a limit on the length of a person's vector |
+| `few_groups` | limits on groups whose keys nobody listed |
+| `bounding` | any of these |
+
+notation: m cells of q numbers, every row in one cell with numbers in [−1, 1]; M_j = the largest
+size of the j-th cell's numbers. A person with n_j rows in cell j has M_j <= n_j, so that no
+bounding changes a person within the limits on rows (theory/release.md §5).
+
+A bounding knows the shifts by a person who is added or removed. Its `replaced` has the shifts by a
+person who is replaced by another: differences t − t′ of two vectors that the bounding allows.
+"""

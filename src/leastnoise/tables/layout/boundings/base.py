@@ -1,0 +1,99 @@
+"""The numbers of a query, and the interface to their shifts by one unit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.counts import Counts
+    from leastnoise.guarantees.sensitivity import Sensitivity
+
+CHOSEN = ", which chance chooses"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """The numbers of a query: `cells` cells, with `each` numbers in each cell.
+
+    `counts` is True if all are counts, which no row lowers, and which move by whole numbers.
+    `persons` is True if a cell has one number, which is 1 for a person in it, whatever their rows.
+    Otherwise `lowered` has the positions of numbers in a cell that a row may lower, and `rows` is
+    True if a number counts the rows. For each column with a count of its values, `values` has how
+    many of the lowered sums are of that column: none of these sums is larger than that count.
+    `units` has the positions of counts of persons beside counts of rows. If `without` ≠ 0, the last
+    number of a cell counts rows without a value. Such a row moves only that number, by `without`.
+    """
+
+    cells: int
+    each: int
+    counts: bool
+    persons: bool = False
+    lowered: tuple[int, ...] = ()
+    rows: bool = False
+    values: tuple[int, ...] = ()
+    units: tuple[int, ...] = ()
+    without: Fraction = Fraction(0)
+
+    @property
+    def all(self) -> int:
+        """Number of all coordinates."""
+        return self.cells * self.each
+
+    @property
+    def at_once(self) -> int:
+        """The number of a cell's numbers that one row can move at the same time."""
+        return self.each - 1 if self.without else self.each
+
+    @property
+    def below_counts(self) -> list[int]:
+        """For each count of a cell, the number of lowered sums whose absolute value it bounds.
+
+        A count of a column's values bounds that column's sums; the count of rows bounds all others.
+        Empty if a sum has no such count.
+        """
+        others = len(self.lowered) - sum(self.values)
+        if others and not self.rows:
+            return []
+        return [n for n in (*self.values, others) if n]
+
+    def replaced_squared(self, squared: Fraction) -> Fraction:
+        """A bound on ‖t − t′‖² where ‖t‖² and ‖t′‖² are at most `squared`."""
+        if not self.lowered:
+            return squared if self.all == 1 else 2 * squared
+        n = max(self.below_counts, default=0)
+        return 4 * squared * Fraction(n, n + 1) if n else 4 * squared
+
+
+class Shifts(ABC):
+    """The shifts of a query's numbers by one unit, for one relation of neighbours."""
+
+    @abstractmethod
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Alternative sensitivities, each of which holds for every shift."""
+
+    @abstractmethod
+    def l1(self, numbers: Numbers) -> Fraction:
+        """A bound on the l1 norm of every shift."""
+
+    def l2(self, numbers: Numbers) -> Fraction:
+        """The radius of the smallest ball that is known to hold every shift."""
+        balls = (
+            sensitivity.radius("l2", dimension=numbers.all)
+            for sensitivity in self.sensitivities(numbers)
+        )
+        return min(radius for radius in balls if radius is not None)
+
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Bodies that hold every shift; `additions` also uses the signs of shifts."""
+        del numbers
+        return ()
+
+    def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
+        """Alternative sets, each of which holds the counts that any unit adds."""
+        del numbers
+        return ()

@@ -1,0 +1,16 @@
+"""Any bounding of a unit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.in_ball import InBall
+from leastnoise.tables.layout.boundings.in_cells import InCells
+
+CellBounding = FirstCells | InCells | InBall
+"""The boundings of a unit in listed cells."""
+Bounding = CellBounding | FewGroups
+ONE_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
+"""The limit that each single row meets without any bounding."""

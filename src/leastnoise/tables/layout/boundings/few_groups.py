@@ -1,0 +1,117 @@
+"""Limits on the groups of a person, and on the rows in each, where nobody listed the groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.guarantees.bodies.plain import Box
+from leastnoise.guarantees.exact import root_above
+from leastnoise.guarantees.sensitivity import L2, Integer
+from leastnoise.guarantees.structured import Within
+from leastnoise.tables.layout.boundings.base import Shifts
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout.boundings.base import Numbers
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FewGroups(Shifts):
+    """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
+
+    Each group has its own draw of noise, so sensitivities and bodies here are about one group's
+    row. Counts of persons count a person once in a group, whatever their rows.
+    """
+
+    groups: int
+    per_group: int
+
+    def to_record(self) -> dict[str, Any]:
+        """The bounding as JSON values."""
+        return {"kind": "groups", "groups": self.groups, "per_group": self.per_group}
+
+    def in_words(self, numbers: Numbers) -> str:
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
+        if len(numbers.units) == numbers.each:
+            return words
+        rows = "one row" if self.per_group == 1 else f"{self.per_group:,} rows"
+        return f"{words}, with at most {rows} in each"
+
+    @property
+    def most_groups(self) -> int:
+        """The most groups in which a unit counts."""
+        return self.groups
+
+    @property
+    def replaced(self) -> ReplacedInFewGroups:
+        """The shifts by one unit that is replaced by another."""
+        return ReplacedInFewGroups(within=self)
+
+    def integer_limits(self, *, bits: int) -> tuple[int, int]:
+        """The largest integer I of a coordinate, which stands for I·2^(−bits), and the most Σ|I|.
+
+        The sum is over a unit's groups, of each group's largest |I|.
+        """
+        most = self.per_group * 2**bits
+        return most, most * self.groups
+
+    def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
+        """The largest |I| of a group: no sum over groups is computed."""
+        del numbers
+        return Fraction(self.per_group * 2**bits)
+
+    def reach(self, numbers: Numbers, number: int) -> int:
+        """The most that a unit adds to the number at position `number` of a group."""
+        return 1 if number in numbers.units else self.per_group
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """A bound on the l1 norm of the shift of all of a unit's groups together."""
+        return Fraction(self.groups * sum(self._reaches(numbers)))
+
+    def l2(self, numbers: Numbers) -> Fraction:
+        """A bound on the length of the shift of all of a unit's groups together."""
+        return root_above(self.squared(numbers))
+
+    def squared(self, numbers: Numbers) -> Fraction:
+        """A bound on ‖x‖² for the shift x of all of a unit's groups together."""
+        return Fraction(self.groups * sum(reach**2 for reach in self._reaches(numbers)))
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Alternative sensitivities, each of which holds for every shift of one group's row."""
+        reaches = self._reaches(numbers)
+        if len(reaches) == 1:
+            return (Integer(reaches[0]),)
+        ball = L2(root_above(Fraction(sum(reach**2 for reach in reaches))))
+        return (Within(Box(bounds=reaches)), ball)
+
+    def _reaches(self, numbers: Numbers) -> list[int]:
+        return [self.reach(numbers, number) for number in range(numbers.each)]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReplacedInFewGroups(Shifts):
+    """The shifts where one unit with the limits `within` is replaced by another.
+
+    Each group's row is a query by itself, which removing the old unit and adding the new one moves.
+    So `sensitivities` are for one group's row by adding or removing a unit. The norms cover all
+    groups of both units.
+    """
+
+    within: FewGroups
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """The sensitivities of one group's row where a unit is added or removed."""
+        return self.within.sensitivities(numbers)
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """A bound on the l1 norm of the shift of all groups of both units together."""
+        return 2 * self.within.l1(numbers)
+
+    def l2(self, numbers: Numbers) -> Fraction:
+        """A bound on the length of the shift of all groups of both units together."""
+        return root_above(2 * self.within.squared(numbers))

@@ -1,0 +1,80 @@
+"""A limit on the length of a person's vector."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.guarantees.exact import decimal_text, root_above
+from leastnoise.guarantees.sensitivity import L2, Integer
+from leastnoise.tables.layout.boundings.base import Shifts
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout.boundings.base import Numbers
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class InBall(Shifts):
+    """All numbers x of a person are shrunk by the same factor until ‖x‖² <= squared."""
+
+    squared: Fraction
+
+    def to_record(self) -> dict[str, Any]:
+        """The bounding as JSON values."""
+        return {"kind": "ball", "squared": decimal_text(self.squared)}
+
+    def in_words(self, numbers: Numbers) -> str:
+        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        del numbers
+        return f"adds at most {float(root_above(self.squared)):,.6g} in l2 norm"
+
+    @property
+    def most_groups(self) -> None:
+        """No limit: a unit counts in all its cells."""
+        return
+
+    @property
+    def replaced(self) -> ReplacedInBall:
+        """The shifts by one unit that is replaced by another."""
+        return ReplacedInBall(within=self)
+
+    def integer_limits(self, *, bits: int) -> tuple[int, int]:
+        """The largest integer I of a coordinate, which stands for I·2^(−bits), and the most ΣI²."""
+        squared = math.floor(self.squared * 4**bits)
+        return math.isqrt(squared), squared
+
+    def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
+        """The largest ΣI² of a person's clamped integers."""
+        return numbers.all * self.squared * 4**bits
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """A bound on the l1 norm of every shift by one added unit."""
+        return root_above(self.squared * numbers.all)
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """The ball, which holds every shift by one person."""
+        bound = root_above(self.squared)
+        if numbers.all == 1 and numbers.counts and bound.denominator == 1:
+            return (Integer(bound),)
+        return (L2(bound),)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReplacedInBall(Shifts):
+    """The shifts where one unit in the ball `within` is replaced by another."""
+
+    within: InBall
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """A ball that holds every difference of two vectors in the ball."""
+        return (L2(root_above(numbers.replaced_squared(self.within.squared))),)
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """A bound on the l1 norm of every shift."""
+        return root_above(numbers.replaced_squared(self.within.squared) * numbers.all)
