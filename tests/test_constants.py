@@ -46,7 +46,7 @@ def _is_number(value: ast.expr) -> bool:
 
 
 def _values_of(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """Return the modules of a package that give a name a value, by value, by name."""
+    """Return by name and value the modules of a package in which the name has the value."""
     result: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.glob("*.py")):
         for name, value in _constants(path.read_text(encoding="utf-8")):

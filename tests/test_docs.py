@@ -24,10 +24,10 @@ TYPED = ROOT / "docs/tutorial.md"  # into one shell: tests/test_tutorial.py
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ROWS = "person,plan,visits\n" + "".join(f"{i // 2},{i % 3 + 1},{i % 7}\n" for i in range(100_000))
 _OF_SHELLS = frozenset("|&;<>()$`*?[]~\\\n")
-"""What a shell would read otherwise than as text, outside quotes or not."""
+"""Characters that a shell doesn't read as text, in quotes or outside."""
 COOKBOOK = sorted((ROOT / "docs/howto").glob("cookbook*.md"))
 ONE_RUN = [ROOT / "docs/tables.md", *COOKBOOK]
-"""Pages that show the released numbers of one run; README.md does where it shows a terminal."""
+"""Pages that show the released numbers of one run; README.md shows some in a console."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def folder(tmp_path: Path, cookbook: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 class Near(doctest.OutputChecker):
-    """Released numbers differ from run to run: those within a tenth of each other are alike."""
+    """Accepts numbers within a tenth of those shown, as releases differ by their noise."""
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
         return super().check_output(want, got, optionflags) or _alike(_words(want), _words(got))
@@ -165,7 +165,7 @@ def test_which_numbers_are_those_of_another_run(wanted: str, found: str, good: b
 
 
 def _run(command: str) -> subprocess.CompletedProcess[str]:
-    """Run a line in a shell; a command that needs none, in a process that is forked for it."""
+    """Run a line in a shell, or in a forked process if it needs no shell."""
     if command.startswith("leastnoise ") and not _OF_SHELLS.intersection(command):
         return program.run(*shlex.split(command)[1:])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

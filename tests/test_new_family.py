@@ -95,7 +95,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def install(folder: Path, entry: str) -> None:
-    """What an installer leaves beside a package's files."""
+    """Write the files that an installer adds for a package with an entry point."""
     about = folder / "secant-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: secant\nVersion: 1.0\n")

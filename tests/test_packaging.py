@@ -113,7 +113,7 @@ def test_every_public_type_is_known() -> None:
 
 
 def _public() -> list[str]:
-    """Where the names of leastnoise/__init__.pyi are defined."""
+    """The full paths of the names in leastnoise/__init__.pyi, where they are defined."""
     lines = (ROOT / "src/leastnoise/__init__.pyi").read_text().splitlines()
     parts = [line.split() for line in lines if line.startswith("from .") and " as " in line]
     return [f"leastnoise{module}.{name}" for _, module, _, name, *_ in parts]

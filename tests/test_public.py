@@ -30,7 +30,7 @@ USE = re.compile(r"\bln\.(\w+(?:\.[A-Z]\w*)?)")
 
 
 def _find(path: str) -> Any:
-    """Return what a dotted path names, a module or something in one."""
+    """Return the object with a dotted path: a module, or something in a module."""
     parts = path.split(".")
     for end in range(len(parts), 0, -1):
         try:
@@ -48,7 +48,7 @@ def _listed(package: ModuleType) -> set[str]:
 
 
 def _promised() -> Iterator[Any]:
-    """Yield what the pages of the API show: a module stands for all that it has or exports."""
+    """Yield the objects that the API's pages show: for a module, all its public names, too."""
     for name in PROMISED:
         yield (result := _find(name))
         if isinstance(result, ModuleType):
@@ -62,14 +62,14 @@ def _things() -> list[Any]:
 
 
 def _is_promised(thing: Any) -> bool:
-    """Say whether a page of the API shows it; of a package, whether it shows anything of it."""
+    """True if a page of the API shows the object, or for a module anything in it."""
     if isinstance(thing, ModuleType):
         return any(name.startswith(thing.__name__) for name in PROMISED)
     return any(thing is item for item in _things())
 
 
 def _tell(page: Path) -> Iterator[str]:
-    """Yield the paths of what a page's examples import or use, and of what its text names."""
+    """Yield the dotted paths that a page's examples import or use, or that its text names."""
     text = page.read_text()
     for module, names in IMPORT.findall(text):
         yield from (f"{module}.{name.strip()}" for name in names.split(","))

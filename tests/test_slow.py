@@ -307,7 +307,7 @@ def test_what_java_takes_counts_while_it_runs() -> None:
 
 
 def gate(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code of a run of pytest in `folder`, and its output; no landed commit is known."""
+    """Run pytest in `folder`, where git knows no commit; return its exit code and output."""
     (folder / "pytest.ini").write_text(
         "[pytest]\nmarkers =\n  slow: takes minutes\n  dense: many\n"
     )

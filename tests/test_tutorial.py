@@ -23,7 +23,7 @@ MARK = "@"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of the program beside an environment of its own, which borrows what is installed."""
+    """A copy of the program with an environment of its own, which uses the installed packages."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     for name in NEEDED:

@@ -253,7 +253,7 @@ def test_sections_that_are_none_are_problems_of_the_spec(section: str) -> None:
 
 
 def _exactly(value: Any) -> list[Any]:
-    """All that takes an exact number, given `value` for a tenth."""
+    """Objects from all functions that take exact numbers; each number is `value`, which is 0.1."""
     profile: dict[str, Any] = {"sensitivity": ln.L1(1), "scale": value, "epsilons": [value]}
     return [
         ln.Budget(epsilon=value, delta=value),
@@ -304,7 +304,7 @@ def test_what_is_no_number_is_refused_in_words(value: Any) -> None:
 
 
 def _least_slips(first: str, second: str) -> int:
-    """Slips from the first text to the second, by recursion over their ends."""
+    """The least number of slips that turn the first text into the second, by recursion."""
     if not first or not second:
         return len(first) + len(second)
     tried = [

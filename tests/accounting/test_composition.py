@@ -122,10 +122,10 @@ def test_epsilon_near_the_largest_loss(count: int, delta: str) -> None:
 
 
 def delta_by_inversion(scale: float, count: int, epsilon: float) -> float:
-    """δ(ε) of Laplace releases, by the inversion integral of what e^(cZ) is on average.
+    """δ(ε) of `count` Laplace releases, as an integral of E e^(cZ) over complex c; Z is the loss.
 
-    (1 − e^(ε−z))₊ is ∫ e^(c(z−ε))/(c(c+1)) dc/2πi along Re c = `tilt`, any that is positive. Good
-    where the integral has an end: for many releases.
+    (1 − e^(ε−z))₊ is ∫ e^(c(z−ε))/(c(c+1)) dc/2πi along Re c = `tilt`, for any positive tilt. The
+    integral is cut off, so this is accurate for many releases only.
     """
     tilt, step = 4 / (count**0.5 / scale), 0.1 / (count**0.5 / scale)
     c = tilt + 1j * np.arange(10**5) * step

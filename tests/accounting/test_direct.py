@@ -32,7 +32,7 @@ CASES = [("1", True), ("0.2", True), ("0.2", False)]
 
 @dataclass(frozen=True, kw_only=True)
 class Discrete:
-    """A law whose losses are finitely many, and what it hides."""
+    """A law of noise with finitely many losses, and the shifts that it hides."""
 
     noise: Noise
     masses: Callable[..., Masses]
@@ -40,7 +40,7 @@ class Discrete:
 
 
 def stairs(gamma: str, radius: str | None, scale: str, *, count: int = 0) -> list[Step]:
-    """Steps at γ, γ + 1, … below the radius, or `count` of them."""
+    """Steps that end at γ, γ + 1, … and at the radius, or `count` steps if it is None."""
     first, unit = Fraction(gamma), Fraction(scale)
     if radius is None:
         ends = [first + k for k in range(count)]
@@ -51,7 +51,7 @@ def stairs(gamma: str, radius: str | None, scale: str, *, count: int = 0) -> lis
 
 
 def cells(weights: tuple[int, ...], per_unit: str) -> list[Step]:
-    """Steps half a cell around 0 and a cell each from there."""
+    """Steps of one cell each, the first of which is centred on 0; `weights` are their heights."""
     width = 1 / Fraction(per_unit)
     return [((2 * k + 1) * width / 2, Fraction(w), 0) for k, w in enumerate(weights)]
 

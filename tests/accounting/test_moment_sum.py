@@ -68,7 +68,7 @@ def two_releases(law: SphericalMoments, epsilon: Any) -> Any:
     a = mpf(law.ratio.numerator) / law.ratio.denominator
 
     def upper_part(rest: Any) -> Any:
-        """∫ (1 − e^(rest − z))₊ by the angle: where a cos θ > rest."""
+        """∫ (1 − e^(rest − z))₊ over the angles θ with a loss z = a cos θ above `rest`."""
         nu, r = weights(law)
         if rest >= a:
             return mpf(0)
@@ -169,7 +169,10 @@ def test_gaussians_have_their_closed_form_inside(*, log_mu: float, deviations: f
 
 
 def truncated(laws: Sequence[LossMoments], epsilon: Fraction, *, wider: float, share: float) -> Any:
-    """Return a sum of `share` of the nodes, `wider` apart: its bounds have to cover that."""
+    """Return a sum over a `share` of the range, with nodes `wider` times as far apart.
+
+    Its bounds must cover what this leaves out.
+    """
     best = MomentSum.near(laws, epsilon)
     assert best is not None
     spacing = best.spacing * Fraction(wider)

@@ -54,7 +54,7 @@ def gaussian_profile(mu: Fraction) -> Profile:
 def lattice_bounds(
     mu: Fraction, count: int, epsilon: Fraction, *, steps: int = 48, reach: float = 9
 ) -> tuple[float, float]:
-    """The general way, for a law whose composition is known exactly."""
+    """Bounds on δ by the lattices for any law, for a Gaussian, whose composition is known."""
     step = Fraction(2) ** math.floor(math.log2(float(mu) / steps))
     size = math.ceil((float(mu) ** 2 / 2 + reach * float(mu)) / float(step))
     upper = losses.upper_lattice(gaussian_profile(mu), step, size)
@@ -135,7 +135,7 @@ def two_laplace(epsilon: float, b: float, count: int) -> Any:
         return mp.exp((z - a) / 2) / 4
 
     def one(rest: Any) -> Any:
-        """E(1 − e^(rest − Z))₊."""
+        """E(1 − e^(rest − Z))₊ for the loss Z of one release."""
         total: Any = sum(w * max(mpf(0), 1 - mp.exp(rest - z)) for z, w in atoms)
         low = max(-a, rest)
         if low < a:

@@ -41,7 +41,7 @@ def sampled(noise: Noise, rate: str, count: int = 1) -> Releases:
 
 
 def integral(noise: Noise, rate: str, epsilon: float | str, *, removed: bool) -> mpmath.mpf:
-    """∫(r − αq)₊ or ∫(q − αr)₊ of the two densities; r/q grows, so one threshold parts them."""
+    """∫(r − αq)₊ if `removed`, else ∫(q − αr)₊. As r/q increases, the positive part is one ray."""
     scale, gamma = mpmath.mpf(float(noise.scale)), mpmath.mpf(rate)
     alpha = mpmath.exp(mpmath.mpf(epsilon))
 
@@ -130,7 +130,7 @@ def test_a_thousand_releases(part: Releases, removed: float, added: float) -> No
 
 
 def cells(noise: Noise, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of even cells without the record and with it sampled, shapes (n,)."""
+    """Masses of n equal cells without the record, and with the record sampled, shapes (n,)."""
     ends = np.linspace(-16, 16, 1025)
     nodes, weights = np.polynomial.legendre.leggauss(5)
     half = (ends[1] - ends[0]) / 2

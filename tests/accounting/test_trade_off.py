@@ -83,7 +83,7 @@ def least_type_two(null: Floats, other: Floats, alpha: float) -> float:
 
 
 def sampled_gaussian(mu: float, rate: float, count: int) -> tuple[Floats, Floats]:
-    """Probabilities of fine cells of `count` (1 or 2) outputs, with the record and without."""
+    """Probabilities of small cells for `count` (1 or 2) outputs, with the record and without it."""
     points = np.linspace(-8, 8 + mu, 1200 if count > 1 else 200_000)
     without, moved = (density / density.sum() for density in norm.pdf([points, points - mu]))
     there = (1 - rate) * without + rate * moved

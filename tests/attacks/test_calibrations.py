@@ -71,7 +71,7 @@ def draw_case(random: Random) -> Case:
 
 
 def _delta(random: Random, name: str) -> str:
-    """Return another δ than usual: a large one, or none, or "" for the usual one."""
+    """Return a δ that suits the family `name`, or "" if the usual one does."""
     if name == "discrete-staircase":
         return decimal(random, 1e-4, 0.2)
     return "0" if name == "geometric" and random.random() < 0.5 else ""

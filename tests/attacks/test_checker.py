@@ -88,7 +88,7 @@ def _record(base: str) -> Any:
 
 @cache
 def _step(name: str) -> Any:
-    """A plan of keys, or of a found limit."""
+    """A plan's certificate with one draw: keys, or a limit that is found."""
     record = calibrated.without_law()[name]
     block = {"name": "a", "certificate": record}
     rule = "basic composition: epsilons and deltas add up"
@@ -102,7 +102,7 @@ def _plan(name: str) -> Any:
 
 
 def verdict(check: Any, given: Any) -> str:
-    """Return "proved", "rejected" or "not checked"; any other end is an error of the checker."""
+    """Return "proved", "rejected" or "not checked"; any other exception is a bug of the checker."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             return "proved" if check(given) else "not checked"

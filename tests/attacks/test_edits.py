@@ -37,7 +37,7 @@ _TRIGGERS = (
     SELECT n FROM l""",
     "ALTER TABLE entry RENAME TO kept",
 )
-"""What whoever can write to a ledger may add to it, to be charged for nothing or for ever."""
+"""SQL that someone may run on a ledger's file so that charges cost nothing, or always fail."""
 _CHARGE = {"kind": "charge", "dataset": "a", "rule": "sums", "time": "", "label": "",
            "epsilon": "1", "delta": "0", "rho": "0.5", "leak": "0"}  # fmt: skip
 _USE = {"kind": "use", "dataset": "a", "plan": 2, "release": 0, "label": "", "time": ""}
@@ -60,12 +60,12 @@ _BODIES = (
         )
     ),
 )
-"""What is no entry, or none that fits, with the hash that it would have."""
+"""Texts that are no valid entry of this ledger; each is stored with a valid hash."""
 
 
 @cache
 def _record(base: str) -> Any:
-    """Return what is edited; itself it is accepted and true, or the attacks would find nothing."""
+    """Return the record to edit: accepted and true, as otherwise the attacks would find nothing."""
     record = json.loads(QUICK[base]().to_json())
     _verify(base, json.dumps(record))
     return record
@@ -117,7 +117,7 @@ _LEAST_EPSILON = 1e-100  # below it the losses are no floats
 
 
 def _check_bound(record: dict[str, Any]) -> None:
-    """No bound is above the loss of noise that is known: the staircase that is best for δ = 0."""
+    """Check that a lower bound is at most the loss of the staircase that is best for δ = 0."""
     epsilon, value = float(truth.number(record["epsilon"])), float(truth.number(record["value"]))
     if epsilon <= _LEAST_EPSILON:
         return
@@ -140,7 +140,7 @@ def _check_bound(record: dict[str, Any]) -> None:
 
 
 def _check_volume(record: dict[str, Any], epsilon: float, value: float) -> None:
-    """No bound for counts is above the loss of e^(−εN), N their hull's gauge: all else is larger.
+    """Check that a bound for counts is at most the loss of e^(−εN), with N their hull's gauge.
 
     A coordinate's variance is (d + 2)(d + 3)/6ε², and E|X_i| <= its root.
     """
@@ -196,7 +196,7 @@ def _attack_ledger(what: str, where: float, value: int) -> None:
 
 
 def _charge(path: Path) -> None:
-    """Charge such a ledger: it is refused, and if not, the charge is kept."""
+    """Raise AssertionError if a ledger that isn't ours can be read or charged."""
     ledger = ln.Ledger(path)
     for use in (ledger.accounts, ledger.history, lambda: ln.check_ledger(path)):
         try:

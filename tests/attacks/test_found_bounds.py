@@ -62,7 +62,7 @@ class Both:
 
     @cache  # noqa: B019 (it lives as long as its test)
     def law(self, rows: _Rows) -> dict[_Bounds, float]:
-        """The chance of each pair of bounds."""
+        """The probability of each pair of bounds for these rows."""
         nearest = [min(range(3), key=lambda at: (abs(x - _CANDIDATES[at]), -at)) for x in rows]
         levels, rates = self.claim.levels, self.claim.rates
         chosen: Law = split_law(mass_of(nearest, 1), levels, rates, 3)
@@ -90,7 +90,7 @@ class Both:
             return bounding.query_vector(engine, spec, layout, salt="") / 2**layout.bits
 
     def worst(self, sums: Callable[[_Rows, _Bounds], Sums]) -> float:
-        """The largest loss of both stages over all pairs of tables and all bounds."""
+        """The largest sum of both stages' losses, over all neighbouring tables and all bounds."""
         dimension = self.noise.certificate.dimension
         points = np.random.default_rng(1).normal(size=(200, dimension)) / 4
         along = np.linspace(-1, 2, 61)[:, None]
@@ -129,7 +129,7 @@ def test_it_would_be_seen_if_values_were_not_limited_to_what_was_found(tmp_path:
     both = Both(tmp_path, "0.6")
 
     def naive(rows: _Rows, bounds: _Bounds) -> Sums:
-        """Sums within the widest bounds, in the units of those that were found."""
+        """Sums of values clipped to the widest bounds, in the units of the found bounds: a leak."""
         low, high = bounds
         radius, middle = float(high - low) / 2, float(high + low) / 2
         values = np.clip(np.array(rows), -10, _CANDIDATES[-1])

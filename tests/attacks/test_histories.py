@@ -26,7 +26,7 @@ def _key(value: Any) -> Any:
 
 
 class History:
-    """A function over the rows of a unit, by its text and its values in plain Python."""
+    """A function over the rows of a unit: its text in a spec, and its values in plain Python."""
 
     def __init__(self, word: str, value: str, by: tuple[str, ...]) -> None:
         self.word, self.value, self.by = word, value, by
@@ -45,7 +45,7 @@ class History:
         return f"{inner} over person{' >= 2' if self.word == 'often' else ''}"
 
     def values(self, rows: list[Row], read: list[str]) -> list[Any]:
-        """The values in the rows of one unit; all columns that are `read` break ties."""
+        """The function's values in the rows of one unit; ties are broken by the columns `read`."""
         there = [row[self.value] for row in rows if row[self.value] is not None]
         places = [tuple(_key(row[name]) for name in self.by) for row in rows]
         if self.word == "number":
@@ -105,7 +105,7 @@ def draw_case(random: Random) -> Case:
 
 
 class Histories(Exact):
-    """The query over values of histories; its stored columns have the prefix s_."""
+    """A query whose columns are computed by `histories`; stored columns have the prefix s_."""
 
     def __init__(self, spec: dict[str, Any], histories: dict[str, History]) -> None:
         self.histories = histories
@@ -119,7 +119,7 @@ class Histories(Exact):
         )
 
     def limits(self, query: dict[str, Any]) -> dict[str, Any]:
-        """With them the groups in which a unit can be: by columns with several values for it."""
+        """The query's limits, with max_groups at most the groups that one unit can be in."""
         limits = super().limits(query)
         axes = dict(query.get("group_by", {}))
         if "histogram" in query:

@@ -27,7 +27,7 @@ Keys = Mapping[Any, int]
 
 
 def counts(rows: Rows, raw: dict[str, Any], part: KeysPlan, folder: Path) -> Keys:
-    """How many persons have each key, of those keys in which each counts."""
+    """The number of persons that count for each key, after the limit on a person's keys."""
     frame = pd.DataFrame(rows, columns=["person", "code"]).assign(x=1.0, sex=1)
     frame.to_parquet(folder / "rows.parquet")
     result = totals(raw, folder)
@@ -35,7 +35,7 @@ def counts(rows: Rows, raw: dict[str, Any], part: KeysPlan, folder: Path) -> Key
 
 
 def largest_gap(one: Keys, other: Keys, part: KeysPlan) -> Fraction:
-    """Σ (P − e^ε·Q)₊ over all sets of keys; keys with equal chances say nothing."""
+    """Σ (P − e^ε·Q)₊ over all sets of published keys; keys with equal counts are left out."""
     with precision(128):
         factor = Fraction(float_below(ball(part.budget.epsilon).exp()))
     pairs = [

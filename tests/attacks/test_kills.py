@@ -42,7 +42,7 @@ def draw_case(random: Random) -> Case:
 
 @cache
 def _usual() -> float:
-    """Plan once; return the seconds that a release takes here, to which moments are relative."""
+    """Return the seconds that a release takes here; moments of kills are fractions of them."""
     folder = Path(tempfile.mkdtemp())
     _prepare(folder, odd=False)
     releases.plan_once()

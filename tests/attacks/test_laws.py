@@ -118,7 +118,7 @@ def sensitivity(name: str, bound: str) -> Any:
 
 @cache
 def blank(name: str, rate: str) -> str:
-    """Return a certificate to be filled with a law whose parameters are lists."""
+    """Return a certificate in which to put a law whose parameters are lists."""
     mechanism = ln.calibrate(
         "gaussian",
         epsilon=1,

@@ -85,7 +85,7 @@ class Published:
         return summed
 
     def loss(self, one: list[NDArray[np.float64]], other: list[NDArray[np.float64]]) -> float:
-        """Return the largest |ln| of the chances' quotient, over outputs near and far."""
+        """Return the largest |ln(p/q)| of two inputs' densities, over outputs near and far."""
         random, losses = np.random.default_rng(1), [0.0]
         for far in (0.0, 1.0, 1e3, -1e3):
             total = 0.0
@@ -107,7 +107,7 @@ class Published:
 
 
 def _scales(claim: ln.Certificate) -> NDArray[np.float64]:
-    """Return how far each number of a cell has to go for the density to fall by e."""
+    """Return for each number of a cell the shift that divides the density by e."""
     noise = json.loads(claim.to_json())["noise"]["parameters"]
     body = noise.get("body", {"bounds": ["1"]})
     (box,) = body.get("bodies", [body])

@@ -116,7 +116,7 @@ def _release(case: Case, folder: Path) -> ln.Release:
 
 
 def _frame(values: dict[str, list[float | None]], texts: Sequence[str | None]) -> pd.DataFrame:
-    """Return the same rows typed, without what only a text can be."""
+    """Return the same rows in typed columns; `values` are numbers, which the texts stand for."""
     odd = iter((math.nan, math.inf, -math.inf) * len(texts))
     return pd.DataFrame(
         {
@@ -133,7 +133,7 @@ def _frame(values: dict[str, list[float | None]], texts: Sequence[str | None]) -
 
 
 def _value(name: str, text: str) -> float | None:
-    """Return what a text is by docs/tables-reference.md, None where it is missing."""
+    """Return the number that docs/tables-reference.md gives a text; None if it is missing."""
     if name == "b":
         return _BOOLS.get(text.lower())
     if not (_WHOLE if name == "k" else _NUMBER).fullmatch(text):
@@ -142,7 +142,7 @@ def _value(name: str, text: str) -> float | None:
 
 
 def _wanted(kind: str, name: str, case: Case) -> Fraction | None:
-    """Return what is published but for the noise; None for a mean of nothing."""
+    """Return the published value without noise; None for a mean of no values."""
     if not name:
         return Fraction(len(case["rows"]))
     texts = [row[name] for row in case["rows"]]

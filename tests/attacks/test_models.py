@@ -37,9 +37,9 @@ _NEAR = 1.05  # within which a warning may be or not
 
 
 def draw_case(random: Random) -> Case:
-    """Draw until a model of zeros would be told: it loses twice what is let pass.
+    """Draw a case in which a model of zeros would be noticed: it loses twice the tolerated loss.
 
-    And until neither label is rare, where what is predicted is known to be too little.
+    Neither label is rare: the predicted loss is known to be too small for rare labels.
     """
     while True:
         case = _any(random)
@@ -67,7 +67,7 @@ def _any(random: Random) -> Case:
 
 
 def data_of(case: Case) -> tuple[Floats, Floats]:
-    """Return features in [−1, 1], the last column ones, and labels 0 and 1."""
+    """Return features in [−1, 1], with a last column of ones, and labels 0 and 1."""
     draws, rows, size = np.random.default_rng(case["seed"]), case["rows"], case["features"]
     x = draws.uniform(-1, 1, (rows, size))
     if case["shape"] == "narrow":
@@ -84,7 +84,7 @@ def data_of(case: Case) -> tuple[Floats, Floats]:
 
 
 def predicted(case: Case) -> float:
-    """Return what noise is to cost of the mean loss, dλB²/3."""
+    """Return the predicted increase of the mean loss by noise, dλB²/3."""
     return (case["features"] + 1) * _learnable(case) * _size(case) ** 2 / 3
 
 
@@ -95,7 +95,7 @@ def _learnable(case: Case) -> float:
 
 
 def _noise(case: Case) -> float:
-    """Return σ, of Gaussian noise for one release of ΔR: all releases together are worth one."""
+    """Return σ of Gaussian noise in one release with the whole budget and sensitivity ΔR."""
     d, epsilon = case["features"] + 1, float(case["epsilon"])
 
     def above(shift: float) -> float:
@@ -108,17 +108,17 @@ def _noise(case: Case) -> float:
 
 
 def _size(case: Case) -> float:
-    """Return B; rows are as long as they can be, R² = d."""
+    """Return B, the largest expected coefficient, for the longest possible rows, R² = d."""
     return _SCORE / math.sqrt(case["features"] + 1)
 
 
 def bar(predicted: float) -> float:
-    """Return how much more than the least loss is let pass."""
+    """Return the tolerated excess over the least loss, given the `predicted` one."""
     return _CHANCE * predicted + _QUADRATIC
 
 
 def least_loss(x: Floats, y: Floats) -> float:
-    """Return the least mean loss of coefficients that predictions are about."""
+    """Return the least mean loss of coefficients in [−B, B], which predictions are about."""
     box = [(-_SCORE / math.sqrt(x.shape[1]), _SCORE / math.sqrt(x.shape[1]))] * x.shape[1]
 
     def both(weights: Floats) -> tuple[float, Floats]:
@@ -151,7 +151,7 @@ def attack(case: Case) -> None:
 
 
 def _fitted(case: Case, x: Floats, y: Floats) -> tuple[bool, float, tuple[float, float]]:
-    """Return whether there was a warning, the mean loss, and what was predicted of it."""
+    """Return whether there was a warning, the mean loss, and the two predictions of it."""
     rows = {"n_rows": case["rows"]} if case["neighbours"] == "add-remove" else {}
     model = LogisticRegression(
         epsilon=case["epsilon"],
@@ -175,7 +175,7 @@ def _fitted(case: Case, x: Floats, y: Floats) -> tuple[bool, float, tuple[float,
 
 
 def _few(case: Case, rounds: int, *, warned: bool) -> bool:
-    """Return whether so many rounds are too few; `warned` where that is too near to tell."""
+    """Return whether `rounds` are too few, or `warned` if that is too close to decide."""
     d, learnable = case["features"] + 1, _learnable(case)
     reached = (d / 4 + d * _noise(case) ** 2 / 2) * (3 / rounds) ** 2
     if rounds < case.get("max_iter", _MOST_ROUNDS) and reached < learnable * _NEAR:

@@ -169,7 +169,7 @@ def attack(case: Case) -> None:
 
 
 def attack_exact(case: Case, exact: Exact) -> None:
-    """Raise if a unit moves the query of the case further than declared, or otherwise than said."""
+    """Raise if a unit moves the query further than declared, or if its limits are misstated."""
     spec = case["spec"]
     query, by_row = spec["query"][0], spec["privacy"]["unit"] == "row"
     if limits := exact.limits(query):
@@ -192,9 +192,9 @@ def attack_exact(case: Case, exact: Exact) -> None:
 
 
 def _are_agreed(text: list[dict[str, Any]], statement: list[dict[str, Any]], cells: int) -> bool:
-    """True if persons are bounded as the limits say, or may fill all cells.
+    """True if the stated bounds on persons follow from the limits, or from a person in all cells.
 
-    A norm may be left out where limits on rows stand beside it, which may imply it.
+    A statement may lack a norm that limits on rows imply.
     """
     left = [route for route in statement if route not in text]
     return (
@@ -217,7 +217,7 @@ def _without_norms(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts_of(query: dict[str, Any], *, by_row: bool) -> list[dict[str, Any]]:
-    """Return the query, or its persons and its other numbers apart: docs/tables-reference.md."""
+    """Return the query; if it counts persons beside other numbers, a query for each of the two."""
     asked = query.get("statistics", [])
     once = {"count_units", "count_over_limits"}
     apart = [[item for item in asked if (item in once) is which] for which in (True, False)]
@@ -265,7 +265,7 @@ def _chain(  # noqa: PLR0917 (one call of its own)
 def _unit_there(
     rows: list[dict[str, Any]], change: dict[str, Any], *, by_row: bool
 ) -> list[dict[str, Any]]:
-    """Return the rows of the unit that is to leave the table; none if one is to come."""
+    """Return the rows of the unit that leaves the table; none if a unit joins it."""
     if by_row:
         return rows[:1] if change["less"] else []
     return [row for row in rows if row["person"] == change["person"]]
@@ -276,14 +276,14 @@ def _others(rows: list[dict[str, Any]], person: object) -> list[dict[str, Any]]:
 
 
 class Exact:
-    """The query without noise: the one entry of this suite that isn't public.
+    """The query without noise: the only access of this suite that isn't public.
 
     No public function tells the exact answer, by design; so the attack takes the narrowest one
     that does, with the spec as the public `Release` reads it.
     """
 
     def __init__(self, spec: dict[str, Any], header: Sequence[str] = tuple(_TYPES)) -> None:
-        """Take a spec of a table with this `header`, whose columns are those of `_TYPES`."""
+        """Read the spec for a table with the columns `header`, a selection of `_TYPES`."""
         self._header = header
         self.folder = Path(tempfile.mkdtemp())
         self._write([])

@@ -55,7 +55,7 @@ class Published:
         self.source = source.find_source(self.spec, folder)
 
     def tables(self, units: list[tuple[str, str]]) -> list[Counter[tuple[str, ...]]]:
-        """The counts of each measured table, by the names of what it is by."""
+        """The counts of each measured table, by the names of its keys."""
         rows = [(who, *row) for who, row in enumerate(units)]
         frame = pd.DataFrame(rows, columns=["who", "k", "sex"])
         frame.astype({"who": "int64", "k": "str", "sex": "str"}).to_parquet(self.file)
@@ -73,7 +73,7 @@ class Published:
         return tables
 
     def pairs(self, neighbours: str) -> Any:
-        """All pairs of tables that are neighbours, among few."""
+        """The measured tables of every two neighbours among a few small data sets."""
         for rows in _ROWS:
             before, units = self.tables(rows), [self.tables([*rows, unit]) for unit in _MOVED]
             if neighbours == "replace-one":

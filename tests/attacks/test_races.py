@@ -87,7 +87,7 @@ def _epsilon(rho: float, delta: float) -> float:
 
 
 def _charging(ready: int, go: int, path: Path, certificates: list[Any]) -> tuple[int, int]:
-    """Start a process that charges all of them; return its id and where it tells of each."""
+    """Start a process that charges all certificates; return its id, and a pipe with each result."""
     results, tells = os.pipe()
     child = os.fork()
     if child:

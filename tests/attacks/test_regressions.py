@@ -48,7 +48,7 @@ def _bounds(random: Random) -> tuple[float, float]:
 
 
 def tables_of(case: Case) -> list[NDArray[np.float64]]:
-    """Return two tables, the target last: values at the bounds, in their middle, and beyond."""
+    """Return two neighbouring tables, targets last; values are at, between and beyond bounds."""
     random = Random(case["seed"])
     every = [*case["bounds"], case["target_bounds"]]
 
@@ -83,7 +83,7 @@ def attack(case: Case) -> None:
 
 
 def _summed(case: Case, table: NDArray[np.float64]) -> tuple[list[Fraction], ln.Certificate]:
-    """Return the sums that are to get noise, as exact numbers, and what is proved of it."""
+    """Return the exact sums before noise, and the certificate of that noise."""
     handed: list[list[Fraction]] = []
     release = ln.Mechanism.release
 

@@ -90,7 +90,7 @@ PLACES = list(places(SPEC))
 
 
 def mutants(place: Place, values: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the spec with the value at `place` replaced, left out, and with an unknown one."""
+    """Yield specs in which the value at `place` is replaced, left out or has a new sibling."""
     *above, last = place
 
     def container(raw: Any) -> Any:

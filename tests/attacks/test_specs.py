@@ -126,7 +126,7 @@ def _toml(raw: Any) -> bytes | None:
 
 
 def _broken(text: bytes, way: float) -> bytes:
-    """Return the text with one byte more."""
+    """Return the text with a byte inserted; `way` determines the byte and its position."""
     number = int((way - 0.95) * 20 * len(text))
     return text[:number] + bytes([int(way * 1e6) % 256]) + text[number:]
 

@@ -133,7 +133,7 @@ def _said(*command: str) -> str:
 
 
 def _prove(asked: dict[str, Any]) -> None:
-    """Verify a statement about such a law, true or not: it ends."""
+    """Verify a statement about the asked law; true or false, this must end."""
     names = ("alpha", "p", "scale", "dimension")
     with contextlib.suppress(ln.errors.LeastnoiseError):
         law = ln.noise.GeneralizedGamma(**{name: asked[name] for name in names})

@@ -85,7 +85,7 @@ def _wanted(case: Case) -> dict[str, tuple[int, int]]:
 
 
 def _database(case: Case) -> dict[str, str]:
-    """Return a table of a file; persons differ in capitals alone, two by two."""
+    """Return a new database's table, in which each two persons differ in capitals only."""
     path = Path(tempfile.mkdtemp()) / "rows.duckdb"
     person, plan = (f"COLLATE {name}" for name in case["collations"])
     with duckdb.connect(str(path)) as connection:
@@ -126,7 +126,7 @@ def _pandas(columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def _in_pandas(case: Case) -> Any:
-    """Return the texts as Python's own, which a column of pandas holds unchecked."""
+    """Return the texts as Python strings, which a column of pandas doesn't check."""
     bad = {i: _HALVES[times % len(_HALVES)] for i, (text, times) in case["bad"].items() if text}
     texts = [bad.get(i, key) for i, (key, _) in enumerate(case["rows"])]
     missing = pd.NA if case["texts"] == "string" else float("nan")
@@ -145,7 +145,7 @@ def _texts(texts: list[bytes], kind: str) -> Any:
 
 
 def _numbers(numbers: list[int], far: dict[int, int], kind: str) -> Any:
-    """Return numbers of one digit, in those `far` ones that don't fit."""
+    """Return an array of the numbers; those at the positions `far` are invalid for its type."""
     if kind == "dictionary":
         places = [(-1) ** far[i] * (9 + far[i]) if i in far else n for i, n in enumerate(numbers)]
         known = pa.array(range(10), pa.int64())

@@ -15,7 +15,7 @@ RUNS = 120
 
 
 def _response(seed: int, epsilon: float) -> Any:
-    """Randomized response, whose ε is exactly that."""
+    """Randomized response at exactly this ε: a function that draws outputs for a value."""
     generator = np.random.default_rng(seed)
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     return lambda value, count: np.where(generator.random(count) < truth, value, 1 - value)

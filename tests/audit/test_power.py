@@ -34,7 +34,7 @@ def _geometric(generator: Generator, epsilon: float, count: int) -> Any:
 def _thinned(
     generator: Generator, epsilon: float, count: int, *, share: float, above: float
 ) -> Any:
-    """Return outputs of which a share of those above a point is drawn again from the others."""
+    """Return outputs; a `share` of those above `above` is replaced by outputs that aren't."""
     outputs = _geometric(generator, epsilon, count)
     others = _geometric(generator, epsilon, 4 * count)
     again = (outputs > above) & (generator.random(count) < share)
@@ -75,7 +75,7 @@ def test_it_is_found_by_99_of_100_audits(epsilon: float, draws: int) -> None:
 
 
 def _check(epsilon: float, draws: int, *, audits: int) -> None:
-    """Audit outputs thinned as much as an honest audit said, on one of the inputs alone."""
+    """Audit outputs of which one input's are thinned as an honest audit says it would detect."""
     claim = _claim(epsilon)
     _, share, above = _said(claim, epsilon, draws)
     generator = np.random.default_rng([7, draws])

@@ -18,7 +18,7 @@ from tests.audit.scenarios import Fresh
 
 
 def _ways(draw: Any, together: Any = None) -> dict[str, bool]:
-    """Each way that was tried, and whether the two runs were the same."""
+    """Each way to run a program twice, and whether both runs had the same outputs."""
     zeros = np.zeros((2, 1))
     subject = Subject(
         claim=ln.Claim(epsilon=1), inputs=(0.0, 1.0), outputs=(zeros, zeros), draw=draw,

@@ -27,7 +27,7 @@ FEW = {"epsilon": "3", "delta": "0.01", "dimension": 5}
 
 
 def masses_at(law: Noise, shift: float, cells: int) -> np.ndarray:
-    """P of even cells under the law moved by `shift`, shape (n,); from the density alone."""
+    """Probabilities of `cells` equal cells under the law moved by `shift`, from its density."""
     reach = 12.0
     ends = np.linspace(-reach, reach, cells + 1)
     width = ends[1] - ends[0]
@@ -36,9 +36,9 @@ def masses_at(law: Noise, shift: float, cells: int) -> np.ndarray:
 
 
 def leaked(law: Noise, shifts: Sequence[float], epsilon: float) -> float:
-    """δ of two draws at these shifts, outputs told apart by cells only: at most the true one.
+    """δ of two draws at these shifts, if only the outputs' cells are seen: at most the true δ.
 
-    But for the error of cells that the edge of a step cuts.
+    Cells that contain the edge of a step have errors.
     """
     still = masses_at(law, 0.0, 960)
     item, two = (masses_at(law, shift, 960) for shift in shifts)

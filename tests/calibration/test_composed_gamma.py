@@ -36,7 +36,7 @@ def gamma(question: Question, count: int) -> Noise:
 
 
 def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
-    """δ over that of the budget, from both sides."""
+    """Both ends of the proved interval of δ, divided by the budget's δ."""
     interval = prove_composed(
         (Releases(noise=law, shifts=ONE, compositions=count),), budget.epsilon
     ).interval

@@ -162,7 +162,7 @@ def test_a_certificate_is_proved_by_proving_it_alone() -> None:
 
 
 def _loose() -> Certificate:
-    """A certificate whose enclosure of δ is many floats wide."""
+    """A certificate whose interval of δ contains many floats."""
     return calibrate_family(
         family_named("laplace"),
         Question(budget=Budget(epsilon="1", delta="1e-3"), sensitivities=(L2(1),), compositions=3),

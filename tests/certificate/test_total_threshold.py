@@ -56,7 +56,7 @@ def test_the_law_of_the_total_is_exact() -> None:
 
 @cache
 def classes(first: Cells, second: Cells, threshold: int) -> Classes:
-    """The masses of what is published of a group with either counts, by their ratio.
+    """The summed masses p, q of a group's outputs given `first` and `second`, by the ratio p/q.
 
     Outputs far from both counts are left out, so that sums over classes are lower bounds.
     """
@@ -106,7 +106,7 @@ def largest_gap(threshold: int, *, groups: int, per_group: int, rows: int) -> Fr
 
 
 def stated(threshold: int, *, groups: int, per_group: int, rows: int) -> Fraction:
-    """max 1 − ∏(1 − p(r_i)) over at most k groups of at most m rows, R rows in all."""
+    """The largest 1 − ∏(1 − p(r_i)) of k groups with r_i <= m rows each, and R rows in all."""
     counts = itertools.product(range(per_group + 1), repeat=groups)
     kept = [chosen for chosen in counts if sum(chosen) <= rows]
     silent = [

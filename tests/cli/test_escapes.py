@@ -36,7 +36,7 @@ SPEC = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which all that can be called so has a hostile name."""
+    """A folder in which files, columns, values, keys and accounts have a hostile name."""
     folder = tmp_path_factory.mktemp("names") / NAME
     folder.mkdir()
     town = pa.array([NAME] * 9 + ["b"])
@@ -140,7 +140,7 @@ def test_a_first_spec_holds_no_hidden_letter_and_no_line_of_others(folder: Path)
 
 
 def errors_of(kind: type[Exception]) -> list[type[Exception]]:
-    """Return a kind of error and all kinds of it."""
+    """Return an exception class and all its subclasses."""
     return [kind, *(item for inner in kind.__subclasses__() for item in errors_of(inner))]
 
 

@@ -108,7 +108,7 @@ def words(text: str) -> set[str]:
 
 
 def table(names: int) -> Table:
-    """A released table with so many statistics, and numbers of many digits."""
+    """A released table with `names` statistics, whose numbers have many digits."""
     columns: dict[str, tuple[object, ...]] = {"place": ("Llanfairpwllgwyngyll", "Ash in the wold")}
     for index in range(names):
         name = f"count_of_{index}"

@@ -81,7 +81,7 @@ def _wait_until(holds: Callable[[], bool]) -> None:
 
 
 class Stopped:
-    """A clock that strikes when the test says so."""
+    """A stand-in for threading.Timer that calls when the test asks it to."""
 
     calls: ClassVar[list[Callable[[], None]]] = []
 
@@ -92,18 +92,18 @@ class Stopped:
 
     @classmethod
     def strike(cls) -> None:
-        """Call what the last clock was set for."""
+        """Call the function of the last timer."""
         cls.calls[-1]()
 
     def start(self) -> None:
-        """Wait for the test."""
+        """Do nothing: `strike` calls."""
 
     def cancel(self) -> None:
-        """Strike no more."""
+        """Do nothing."""
 
 
 class Closed:
-    """A terminal that went away."""
+    """A terminal that was closed: each write raises BrokenPipeError."""
 
     def isatty(self) -> bool:
         return True

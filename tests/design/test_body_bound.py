@@ -82,7 +82,7 @@ def find_best_gamma(epsilon: str, dimension: int) -> Fraction:
 
 
 def ratio(sensitivity: Sensitivity, dimension: int, name: str) -> float:
-    """How far the noise is above the bound from the shifts themselves, all numbers at once."""
+    """The noise's mean squared error, divided by the bound from the body of all shifts."""
     witness = BodyWitness(
         sensitivity=sensitivity,
         dimension=dimension,

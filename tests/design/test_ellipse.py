@@ -20,7 +20,7 @@ from tests.grids import thin
 
 
 def variances(geometry: Geometry, sensitivity: Sensitivity) -> np.ndarray:
-    """Variance of each coordinate where the noise hides exactly what it must, in units of 1/μ²."""
+    """Each coordinate's variance in units of 1/μ², for Gaussian noise that hides the outer ball."""
     shifts = geometry.shifts(sensitivity)
     assert shifts is not None
     assert isinstance(shifts.outer, L2)

@@ -46,7 +46,7 @@ def radial(bound: LowerBound) -> RadialWitness:
 
 
 def price(witness: RadialWitness, a: Any, b: Any) -> Fraction:
-    """ψ(a, b), from its definition."""
+    """The price ψ(a, b), from its definition."""
     cell = math.floor(a * witness.cells)
     if cell >= witness.nodes[-1]:
         return Fraction(0)
@@ -64,7 +64,7 @@ def price(witness: RadialWitness, a: Any, b: Any) -> Fraction:
 
 
 def chance(dimension: int, w: Any) -> Any:
-    """P(cos <= w)."""
+    """P(cos <= w) for the cosine of a random direction with a fixed one."""
     half = mpmath.betainc(
         mpmath.mpf(dimension - 1) / 2, mpmath.mpf(1) / 2, 0, 1 - w**2, regularized=True
     )
@@ -72,7 +72,7 @@ def chance(dimension: int, w: Any) -> Any:
 
 
 def expected_after_shift(witness: RadialWitness, r: Any) -> Any:
-    """E ψ(|rU + v|, r), piece by piece along cos(U, v)."""
+    """E ψ(|rU + v|, r) for a random direction U, integrated over cos(U, v) between jumps."""
     edges = [mpmath.mpf(i) / witness.cells for i in range(witness.nodes[-1] + 1)]
     reached = [edge for edge in edges if abs(r - 1) < edge < r + 1]
     for level in witness.levels:
@@ -93,7 +93,7 @@ def expected_after_shift(witness: RadialWitness, r: Any) -> Any:
 
 
 def expected_at(witness: RadialWitness, r: Any) -> Any:
-    """E ψ(r, |rU − v|)."""
+    """E ψ(r, |rU − v|) for a random direction U: a sum over the levels of prices."""
     omegas = [mpmath.mpf(level) / 2**LEVEL_BITS for level in witness.levels]
     total = mpmath.mpf(0)
     for low, high in zip(omegas, [*omegas[1:], mpmath.mpf(1)], strict=True):

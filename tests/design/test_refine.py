@@ -55,7 +55,7 @@ def test_law_and_bound_bracket_the_optimum(bracket: tuple[str, str, str, float, 
 
 
 def _exact_hockey_stick(law: Optimal, shift: int, epsilon: str) -> mp.mpf:
-    """The definition, term by term, in 50 digits."""
+    """δ(ε) at a shift by its definition, a sum over the lattice in 50 digits."""
     with mp.workdps(50):
         masses, total, c = law.masses, law.lattice.total, mp.exp(mp.mpf(epsilon))
         n = len(masses) - 1

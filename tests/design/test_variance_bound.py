@@ -28,9 +28,9 @@ def prove_case(epsilon: object, delta: object) -> float:
 
 
 def truncated(epsilon: str, size: int) -> tuple[mp.mpf, mp.mpf]:
-    """Return δ, and the variance, of noise ∝ e^(−ε|i|) on `size` whole numbers next to ¼.
+    """Return δ and the variance of noise ∝ e^(−ε|i|) on the `size` integers nearest to ¼.
 
-    Turned round or not, at random, and with its mean taken away.
+    The noise is reflected with probability ½, and has the mean 0.
     """
     c = mp.exp(mp.mpf(epsilon))
     places = range((1 - size) // 2 + (size % 2 == 0), size // 2 + 1)
@@ -47,10 +47,10 @@ def truncated(epsilon: str, size: int) -> tuple[mp.mpf, mp.mpf]:
 
 
 def program(epsilon: float, delta: float, reach: int) -> float:
-    """Return the least E X² of laws on −reach … reach, moved by `OFFSETS` and mixed, in floats.
+    """Return in floats the least E X² of mixtures of laws on −reach … reach, moved by `OFFSETS`.
 
-    Whatever it finds is one law for all shifts of 1, so that no bound may be above it. In units of
-    q^|k|, as tails are below the solver's tolerances.
+    The optimum is one law for all shifts of 1, so that no bound may be above it. Masses are in
+    units of q^|k|, as tails are below the solver's tolerances.
     """
     places, c = np.arange(-reach, reach + 1), math.exp(epsilon)
     size, steps = len(places), np.arange(len(places) + 1)

@@ -19,7 +19,7 @@ GEOMETRIC = 1 / (2 * math.sinh(0.5) ** 2)
 
 
 def nuclear(queries: Any, prices: Any) -> float:
-    """The same bound in floats, by singular values."""
+    """The bound in floats, from the singular values of the weighted questions."""
     dual = np.linalg.norm(queries * np.sqrt(prices), "nuc") ** 2 / prices.sum()
     return math.sqrt(GEOMETRIC * dual / len(queries))
 

@@ -71,13 +71,13 @@ MANY = {
     },
     "margins": [["region", "x"], ["month", "region"], ["y"]],
 }
-"""Of 246,928 cells, which no engine makes."""
+"""A query of 246,928 cells; no engine stores them all."""
 OF_PERSONS = {**TABLES[0], "name": "persons", "statistics": ["count_units"]}
 ONE_GROUP = {"max_groups": 1, "max_rows_per_group": 2}
 
 
 def rows() -> pd.DataFrame:
-    """Persons over each limit, ties between candidates, NULL, NaN, and years without a text."""
+    """Rows with persons over each limit, ties of candidates, NULL, NaN and missing years."""
     rng = np.random.default_rng(11)  # makes the table, no noise
     count = 500
     x = np.where(

@@ -35,7 +35,7 @@ USES: dict[ColumnType, tuple[Use, ...]] = {
 def typed_rows(
     folder: Path, columns: dict[str, ColumnType], engine: str | None
 ) -> dict[tuple[str, Use], list[Any]]:
-    """What each use of each column is in each row, in the order of the rows."""
+    """The value of each column in each use, one for each row, in the order of the rows."""
     raw = {"version": 1, "data": {"source": "rows.parquet"}, "query": [], "privacy": {}}
     raw["privacy"] = {"unit": "row", "unit_is": "each-row", "epsilon": 1}
     raw["query"] = [{"name": "q", "statistics": ["count"]}]
@@ -65,7 +65,7 @@ def _column(name: str) -> Any:
 
 
 def comparable(use: Use, values: list[Any]) -> list[Any]:
-    """Persons as who is the same; numbers as they are, what isn't finite as missing."""
+    """Values to compare: persons as numbers in order of appearance, infinite numbers as missing."""
     if use == "u":
         first: dict[Any, int] = {}
         return [None if value is None else first.setdefault(value, len(first)) for value in values]
@@ -77,7 +77,7 @@ def comparable(use: Use, values: list[Any]) -> list[Any]:
 
 
 def check(folder: Path, columns: dict[str, ColumnType]) -> set[str]:
-    """Compare the two; return the columns that both read."""
+    """Compare Spark's values with DuckDB's; return the columns that both read."""
     expected = typed_rows(folder, columns, None)
     result = typed_rows(folder, columns, "spark")
     for (name, use), values in result.items():

@@ -31,7 +31,7 @@ SCALE = Fraction(10, 3)
 
 
 def _laplace(radius: str) -> tuple[Noise, Truth, list[float]]:
-    """P(> r) = (e^−r − e^−a)/(1 − e^−a)."""
+    """A truncated Laplace law, by the inverse of P(> r) = (e^−r − e^−a)/(1 − e^−a)."""
     law = TruncatedLaplace(scale=SCALE, radius=radius)
 
     def truth(u: Any) -> Any:
@@ -42,13 +42,13 @@ def _laplace(radius: str) -> tuple[Noise, Truth, list[float]]:
 
 
 def _huber(alpha: str, gamma: str) -> tuple[Noise, Truth, list[float]]:
-    """Newton's method on the survival function, ∫ of e^−ρ: no inverse of anything."""
+    """A flipped Huber law, by Newton's method on the survival function, ∫ of e^−ρ."""
     law = FlippedHuber(scale=SCALE, alpha=alpha, gamma=gamma)
     with mpmath.workdps(60):
         a, g = (mpf(x.numerator) / x.denominator for x in (law.alpha, law.gamma))
 
     def tail(r: Any) -> Any:
-        """∫ of e^(−(x² + α²)/(2γ²)) from r on."""
+        """The integral of e^(−(x² + α²)/(2γ²)) from r to infinity."""
         root = mpmath.sqrt(mpmath.pi / 2) * g
         return mpmath.exp(-((a / g) ** 2) / 2) * root * mpmath.erfc(r / g / mpmath.sqrt(2))
 
@@ -88,7 +88,7 @@ EVERY = pytest.mark.parametrize("name", LAWS)
 
 
 def _adversarial(name: str) -> list[int]:
-    """Words at the corner, the table's ends (of 2^-17 and 1 in some scale) and the extremes."""
+    """Words next to the law's corners, at the ends of tables, and at both extremes."""
     _, _, corners = LAWS[name]
     with mpmath.workdps(60):
         ends = {0, FULL, *(int(corner * FULL) for corner in corners)}

@@ -26,7 +26,7 @@ from tests.grids import thin
 
 
 class ScriptedEntropy(Entropy):
-    """The given bits, then zeros; counts what was read."""
+    """A source of the given bits, then zeros, which counts the bytes that were read."""
 
     def __init__(self, script: bytes = b"") -> None:
         self.script = script

@@ -47,7 +47,7 @@ Reference = list[tuple[Fraction, Fraction, Any]]  # of each piece: its ends, and
 
 @with_60_digits
 def _staircase(gamma: str, decay: str, radius: str = "80", atom: str = "0") -> Reference:
-    """0 to γ, then steps of 1 that fall by e^−decay, up to the radius."""
+    """A staircase up to the radius: a step of length γ, then of length 1, each e^−decay lower."""
     width, last, kept = Fraction(gamma), Fraction(radius), Fraction(atom)
     edges = [Fraction(0), width]
     while edges[-1] < last:
@@ -77,7 +77,7 @@ def _lattice(masses: tuple[int, ...], cells: int, half: Fraction) -> Reference:
 
 @with_60_digits
 def _points(*, cells: int, core: int, decay: str, last: int) -> Reference:
-    """Steps on the whole numbers, up to one beyond which there is e^−66 of the mass."""
+    """A staircase on a lattice, up to a point beyond which there is e^−66 of the mass."""
     steps = [0 if k < core else (k - core) // cells + 1 for k in range(last)]
     weights = [exp(-mpf(decay) * step) * (2 if k else 1) for k, step in enumerate(steps)]
     total = sum(weights)
@@ -130,7 +130,7 @@ EVERY = pytest.mark.parametrize("name", LAWS)
 
 @with_60_digits
 def _thresholds(reference: Reference) -> list[int]:
-    """⌊2^63·S⌋ of every S between two pieces that is above 2^-60."""
+    """⌊2^63·S⌋ for the survival probability S between each two pieces, if above 2^-60."""
     beyond = list(accumulate((mass for *_, mass in reversed(reference)), initial=mpf(0)))
     words = [floor(s * FULL) for s in beyond[1:-1] if s > mpf(2) ** -60]
     return [int(cast("Any", word)) for word in words]
@@ -148,7 +148,7 @@ def _adversarial(reference: Reference) -> list[int]:
 
 @with_60_digits
 def _truth(reference: Reference, u: Any) -> Any:
-    """Q(u)/scale: walk outward until less than u is left."""
+    """The quantile Q(u)/scale, by a walk outwards until less than u of the mass is left."""
     left = mpf(1)
     for lower, upper, mass in reference:
         rest = left - mass

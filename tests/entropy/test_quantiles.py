@@ -32,7 +32,7 @@ FULL = 1 << WORD_BITS
 
 @dataclass
 class Tally:
-    """Upper bounds of each cause of error, the worst of the cells so far."""
+    """An upper bound on each cause of error: the largest in the cells so far."""
 
     remainder: float = 0.0
     coefficients: float = 0.0

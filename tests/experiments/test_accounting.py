@@ -28,7 +28,7 @@ EPSILONS = rows("epsilons.csv")
 
 
 def gaussian_delta(sigma: float, count: int, epsilon: str) -> Any:
-    """Balle & Wang (2018)."""
+    """δ of `count` Gaussian releases by Balle & Wang (2018), in 60 digits."""
     with mp.workdps(60):
         mu, e = sqrt(mpf(count)) / mpf(sigma), mpf(epsilon)
         t, half = e / mu - mu / 2, sqrt(mpf(2))

@@ -33,7 +33,7 @@ def lines(table: int) -> list[dict[str, str]]:
 
 
 def committed_rows(table: int) -> list[object]:
-    """The rows of a table by the committed losses, with the leaks that are in its file."""
+    """A table's rows from the committed losses and the committed leaks."""
     entries = [entry for entry in ENTRIES if entry["table"] == str(table)]
     rows = []
     for entry, line in zip(entries, lines(table), strict=True):

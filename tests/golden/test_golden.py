@@ -71,7 +71,7 @@ def test_a_spec_is_read_and_planned_alike(name: str, tmp_path: Path) -> None:
 
 
 _LONG = re.compile(r"-?[0-9.]{15,}(/[0-9]+)?|-?[0-9]+/[0-9]{6,}")
-"""A number with so many digits that a search found it: another machine finds other ones."""
+"""A number with many digits, found by a search; another machine finds other last digits."""
 
 
 def _check_like(built: Any, kept: Any) -> None:

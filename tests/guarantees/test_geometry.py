@@ -24,7 +24,7 @@ NEIGHBOURS = st.sampled_from(["add-remove", "replace-one"])
 
 
 def matrix_of(geometry: Geometry) -> np.ndarray:
-    """W, from nothing but its inverse in floats."""
+    """The matrix W, by inverting the geometry's map back in floats."""
     unit = np.eye(geometry.dimension)
     return np.linalg.inv(np.stack([geometry.restore(row) for row in unit], axis=1))
 

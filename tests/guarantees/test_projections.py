@@ -19,7 +19,7 @@ def added(size: int) -> Cells:
 
 
 def replaced(size: int, most: int) -> Cells:
-    """All x − y that fill cubes: x lives on at most k coordinates, and y does."""
+    """The unit cubes of all x − y; x, y in [0, 1]^size have at most `most` positive numbers."""
     subsets = [
         frozenset(combination)
         for count in range(most + 1)
@@ -35,7 +35,7 @@ def replaced(size: int, most: int) -> Cells:
 
 
 def sum_of(parts: Iterable[Cells], size: int) -> Cells:
-    """Minkowski's sum of unions of unit cubes: two cubes add up to one of side 2."""
+    """The Minkowski sum of unions of unit cubes: two cubes have a cube of side 2 as sum."""
     corners = list(itertools.product((0, 1), repeat=size))
     total: Cells | None = None
     for part in parts:

@@ -27,14 +27,14 @@ MATRICES = [
 
 
 def units(cells: int, rows: int) -> list[tuple[int, ...]]:
-    """All that a unit of so many rows adds to the cells."""
+    """All counts of cells that a unit of at most `rows` rows can have."""
     return [case for case in itertools.product(range(rows + 1), repeat=cells) if sum(case) <= rows]
 
 
 def moved(
     strategy: StrategyMatrix, norm: StrategyNorm, neighbours: Neighbours, rows: int
 ) -> Fraction:
-    """The longest move of A x, or its square, by enumeration."""
+    """The largest l1 norm, or squared l2 norm, by which one unit moves A x; by enumeration."""
     cells = strategy.numerators.shape[1]
     nobody = [(0,) * cells]
     others = units(cells, rows) if neighbours == "replace-one" else nobody

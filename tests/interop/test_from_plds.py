@@ -31,7 +31,7 @@ OTHER = peer.PrivacyLossDistribution.create_from_rounded_probability(
 
 
 def exact_delta(laws: list[tuple[dict[int, float], float]], epsilon: str | float) -> mpmath.mpf:
-    """Compose by adding up all outcomes, in 40 digits."""
+    """δ(ε) of all laws together, by adding up all sums of losses, in 40 digits."""
     with mpmath.workdps(40):
         sums, finite, total = {0: mpmath.mpf(1)}, mpmath.mpf(1), mpmath.mpf(1)
         for masses, infinity in laws:

@@ -55,7 +55,7 @@ def releases(noise: Noise, *, count: int = 1, rate: str = "1") -> Composition:
 def check(
     ours: Composition, pld: ProvedPld, *, excess: float, epsilons: tuple[str, ...] = EPSILONS
 ) -> None:
-    """δ of the masses, in balls, is never below the truth; that in floats agrees with it."""
+    """Check that δ of the masses, in balls, is never below the true δ, and that floats agree."""
     exact = from_pld(pld)
     for epsilon in epsilons:
         truth, exported = ours.delta(epsilon=epsilon), exact.delta(epsilon=epsilon)

@@ -38,7 +38,7 @@ def data(rows: int = 4000) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def visits(rows: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """One feature all over its box, and one in a small part of it, as visits a year of up to 20."""
+    """Labels and two features: one uniform in [−1, 1], and one that is mostly near −0.6."""
     draws = np.random.default_rng(29)
     x = np.column_stack([draws.uniform(-1, 1, rows), draws.poisson(4, rows) / 10 - 1]).clip(-1, 1)
     score = x @ [2.10, -1.57] - 2.43

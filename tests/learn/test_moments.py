@@ -20,7 +20,7 @@ Row = tuple[Fraction, ...]
 
 
 def numbers_of(row: Row, *, constant: bool, counted: bool) -> list[Fraction]:
-    """What one row adds, from the definition."""
+    """The numbers that one row adds to the sums, from the definition."""
     fraction = Fraction(1)
     z = [fraction, *row] if constant else list(row)
     products = [a * b for a, b in itertools.combinations(z, 2)]

@@ -78,9 +78,9 @@ def test_rounds_cost_no_noise_and_are_as_many_as_its_curvature_asks_for() -> Non
 
 
 def filtered(plan: TrainingPlan, curvatures: Floats) -> tuple[Floats, Floats]:
-    """What is left of a quadratic's minimum 1, and the variance of noise, round by round.
+    """The part of a quadratic's minimum that isn't reached, and the noise's variance, by curvature.
 
-    From the recursion itself, with no asymptotics: the average is linear in start and noise.
+    Both follow from the recursion, without asymptotics: the average is linear in start and noise.
     """
     momentum, turns = plan.momentum, np.arange(1, plan.rounds + 1)
 

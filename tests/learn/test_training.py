@@ -55,7 +55,7 @@ def exactly(sums: Floats) -> Floats:
 
 
 def minimum(x: Floats, y: Floats, penalty: float = 0.0) -> Any:
-    """By scipy, with h = a − b so that the penalty is smooth."""
+    """Coefficients h of least loss, by scipy; h = a − b with a, b >= 0, so that l1 is smooth."""
     size = x.shape[1]
 
     def loss(both: Floats) -> float:

@@ -22,7 +22,7 @@ from tests.ledger.releases import account, certificate
 
 
 def edited(ledger: Ledger, statement: str) -> None:
-    """Edit the file as with a database tool, triggers out of the way and put back."""
+    """Edit the file as with a database tool; triggers are dropped before and restored after it."""
     with sqlite3.connect(ledger.path) as connection:
         triggers = connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid"
@@ -152,7 +152,7 @@ def test_a_charge_that_is_not_kept_is_no_charge(tmp_path: Path) -> None:
 
 
 def charge_beside(ledger: Ledger, trigger: str) -> None:
-    """Append an entry over a connection with a trigger of its own, which no file holds."""
+    """Append an entry over a connection with a temporary trigger, which isn't in the file."""
     with ledger._store.appending() as (_, log):
         log.connection.execute(trigger)
         log.append({"kind": "charge"})
@@ -269,7 +269,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def in_wal(path: Path, *statements: str) -> sqlite3.Connection:
-    """Return a connection that has set the mode, and written the statements to the log beside."""
+    """Return a connection that set WAL mode and ran the statements; the log has their changes."""
     connection = sqlite3.connect(path, isolation_level=None)
     for statement in ("PRAGMA journal_mode = WAL", *statements):
         connection.execute(statement)

@@ -38,7 +38,7 @@ GRID_ERROR = 1e-3  # of orders 1 % apart; 1.1e-4 is the largest seen
 
 
 def conversion(rho: Fraction, epsilon: Fraction) -> float:
-    """The least of the conversion over a grid of orders: never below the least of all."""
+    """The δ of ρ-zCDP at ε, minimised over a grid of orders; at least the minimum over all."""
     log_order = np.arange(-15, 35, 0.01)
     a = 1 + np.exp(log_order)
     log_deltas = (a - 1) * (a * float(rho) - float(epsilon) - np.log1p(np.exp(-log_order)))

@@ -61,7 +61,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def launched(program: str, *arguments: object) -> subprocess.Popen[str]:
-    """A process that says "ready" when its imports are done."""
+    """Start a process with the program, which prints "ready" after its imports."""
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
         stdin=subprocess.PIPE,

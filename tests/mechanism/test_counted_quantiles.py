@@ -14,7 +14,7 @@ LEVELS = tuple(Fraction(k, 20) for k in range(1, 20))
 
 
 def isotonic(values: list[int]) -> list[Fraction]:
-    """Isotonic regression by its formula: the least over j of the largest over i of means."""
+    """Isotonic regression by its formula: min over j of max over i of the mean of values i … j."""
     count = len(values)
     return [
         min(

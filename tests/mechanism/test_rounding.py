@@ -41,7 +41,7 @@ NOISES = {
 
 
 class Fixed(Sampler):
-    """A noise of known numbers, given with an honest error."""
+    """A sampler of known numbers, whose float estimates are off by less than `error`."""
 
     def __init__(self, *numbers: Fraction, error: float = 2.0**-40) -> None:
         self.numbers = numbers

@@ -18,7 +18,7 @@ _DRAWS = 6000
 
 
 class Counting(Entropy):
-    """Counts the bytes that are read."""
+    """A source of bits that counts the bytes that are read."""
 
     def __init__(self) -> None:
         self.asked = 0

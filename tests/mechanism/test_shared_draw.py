@@ -29,7 +29,7 @@ def drawn(name: str, dimension: int) -> tuple[ln.Mechanism, SharedDraw]:
 
 
 def elsewhere(draw: SharedDraw) -> SharedDraw:
-    """What another process gets."""
+    """The draw as another process gets it, by pickle."""
     return pickle.loads(pickle.dumps(draw))
 
 

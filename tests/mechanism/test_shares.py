@@ -34,7 +34,7 @@ def gaussian(dimension: int = 5) -> ln.Mechanism:
 
 
 def draw_values(law: Any, count: int, draws: int) -> np.ndarray[Any, Any]:
-    """Shares in units of their grid."""
+    """Seeded draws of one share, in units of the grid."""
     share = make_share(law, grid=Fraction(1, 2**20), count=count)
     block = share.sampler(InsecureSeededEntropy(count)).draw(draws)
     enclosures = [block.enclose(index, 60) for index in range(draws)]
@@ -42,7 +42,7 @@ def draw_values(law: Any, count: int, draws: int) -> np.ndarray[Any, Any]:
 
 
 def fits(found: np.ndarray[Any, Any], probabilities: np.ndarray[Any, Any], middle: int) -> float:
-    """The p-value of a χ² test; `probabilities` are of −middle, …, middle."""
+    """The p-value of a χ² test of whole numbers with `probabilities` of −middle, …, middle."""
     seen = np.bincount((found + middle).astype(int), minlength=2 * middle + 1)
     often = probabilities * found.size >= 10
     observed = np.append(seen[often], seen[~often].sum())

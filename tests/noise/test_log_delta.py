@@ -26,7 +26,7 @@ TOLERANCE = 2e-12
 
 
 def _searched(problems: Sequence[Problem]) -> list[Problem]:
-    """Return those of families whose least scale has no closed form, which Laplace noise has."""
+    """Return the problems of all families but Laplace, whose least scale has a closed form."""
     return [problem for problem in problems if problem.family != "laplace"]
 
 

@@ -49,7 +49,7 @@ UNLIKE: tuple[VectorNoise, ...] = (
 
 
 def integrated(law: Noise, u: float) -> float:
-    """Return E cos(uX) of a law for one number, by its density or its masses."""
+    """Return E cos(uX) of a law of one number, from its density or masses."""
     if law.lattice_step is not None:
         places = float(law.lattice_step) * np.arange(-4000, 4001)
         return float(np.exp(law.log_density(places[:, None])) @ np.cos(u * places))

@@ -41,20 +41,20 @@ class Stranger(Gaussian):  # pyright: ignore[reportGeneralTypeIssues] - what a s
 
 
 class Gauss(Laplace):  # pyright: ignore[reportGeneralTypeIssues] - as above
-    """A family by the name of another."""
+    """A family with the name of another family."""
 
     name: ClassVar[str] = "gaussian"
 
 
 class Own(Noise):
-    """A family that is nobody else's."""
+    """A family with a name of its own."""
 
     name: ClassVar[str] = "own"
     norm: ClassVar[Norm] = "l2"
 
 
 class Taken(Own):
-    """The same by a name that is taken."""
+    """The same family with a name that is taken."""
 
     name: ClassVar[str] = "gaussian"
 

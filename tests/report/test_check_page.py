@@ -45,7 +45,7 @@ def _press(
     drop: bool = False,
     late: bool = False,
 ) -> dict[str, Any]:
-    """What a page shows after its button was pressed, or after it was given files."""
+    """The text that a page shows after its button was pressed, or after it was given files."""
     (folder / "page.html").write_text(text)
     files = contents and [(n, base64.b64encode(b).decode()) for n, b in contents.items()]
     values = {"PAGE": "page.html", "WIDTH": width, "FILES": files, "DROP": drop, "LATE": late}

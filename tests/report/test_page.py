@@ -27,7 +27,7 @@ HOSTILE = '<script>alert("x")</script>&amp;'
 
 
 class _Reader(html.parser.HTMLParser):
-    """What a page is made of: tags, attributes and words; raises for tags that don't close."""
+    """A parser of a page's tags, attributes and words, which raises for tags that don't close."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -95,7 +95,7 @@ def test_on_paper_everything_is_there(tmp_path: Path, text: str) -> None:
 
 
 def _is_dark(colour: str) -> bool:
-    """Whether what is drawn can be told from white paper without colours (WCAG's 7 to 1)."""
+    """True if the colour stands out from white paper printed without colours (WCAG's 7 to 1)."""
     red, green, blue = map(int, re.findall(r"rgb\((\d+), (\d+), (\d+)\)", colour)[0])
     linear = [((item / 255 + 0.055) / 1.055) ** 2.4 for item in (red, green, blue)]
     light = sum(w * item for w, item in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

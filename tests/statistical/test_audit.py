@@ -34,7 +34,7 @@ def _sensitivity(law: Any) -> Sensitivity:
 
 
 def _moved(law: Noise, sensitivity: Sensitivity) -> float:
-    """How far a neighbour may be along the first axis: half of what fits, for a body."""
+    """The distance of two neighbours along the first axis: 1, or a power of 2 within the body."""
     if not isinstance(sensitivity, Within):
         return 1.0
     axis = [1.0, *[0.0] * (law.dimension - 1)]

@@ -34,7 +34,7 @@ def _releases(noise: Noise, count: int, *, seed: int, grid: Fraction | None = No
 
 
 def _lattice_pvalue(steps: np.ndarray, grid: float, cdf: Cdf) -> float:
-    """χ² of the counts of each lattice point against P(g(k−½) < X < g(k+½)), tails merged."""
+    """The p-value of a χ² test of lattice counts against P(g(k−½) < X < g(k+½)), tails merged."""
     last = int(np.quantile(np.abs(steps), 0.999))
     edges = (np.arange(-last, last + 2) - 0.5) * grid
     edges[0], edges[-1] = -np.inf, np.inf
@@ -116,7 +116,7 @@ def test_l2_radius_in_many_dimensions() -> None:
 
 
 def _marginal_cdf(dimension: int, scale: float) -> Cdf:
-    """The density of one coordinate is ∝ |x|^(d/2) K_{d/2}(|x|/σ)."""
+    """P(X <= x) of one coordinate of l2 noise, whose density is ∝ |x|^(d/2) K_{d/2}(|x|/σ)."""
     x = np.linspace(1e-9, 60.0, 40_001)
     density = x ** (dimension / 2) * kv(dimension / 2, x)
     mass = cumulative_simpson(density, x=x, initial=0)

@@ -63,7 +63,7 @@ def truths(frame: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
 
 
 def covered(release: Release, frame: pd.DataFrame, times: int) -> dict[str, float]:
-    """How often each statistic's interval holds the truth."""
+    """For each statistic the fraction of intervals that contain the true value."""
     counts: Counter[str] = Counter()
     tried: Counter[str] = Counter()
     for _ in range(times):
@@ -77,7 +77,7 @@ def covered(release: Release, frame: pd.DataFrame, times: int) -> dict[str, floa
 
 
 def least_held(intervals: int) -> float:
-    """What of so many intervals no fewer hold, but with a chance of 1e-7."""
+    """The least number of `intervals` 95 % intervals that hold, except with probability 1e-7."""
     return float(binom.ppf(1e-7, intervals, 0.95)) - 1
 
 

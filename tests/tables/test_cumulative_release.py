@@ -43,7 +43,7 @@ def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
 
 
 def tell(folder: Path, name: str, kind: str) -> list[list[float]]:
-    """Return the numbers of a table without its keys, a list a row."""
+    """Return the numbers of a table without its keys, one list per row."""
     if kind == "parquet":
         frame = pd.read_parquet(folder / f"{name}.parquet")
     elif kind == "json":

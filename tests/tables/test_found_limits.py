@@ -54,7 +54,7 @@ def in_query(name: str, **query: Any) -> dict[str, Any]:
 
 
 def sizes(name: str) -> pd.Series[Any]:
-    """The number of rows or groups of each person, by pandas."""
+    """The number of rows or groups of each person in the query `name`, by pandas."""
     counted = ROWS[ROWS["drug"] != 4]
     if name == "all":
         return counted.groupby("who").size()

@@ -28,7 +28,7 @@ def bands(
     *, unit: str = "row", missing: float | str | None = 0, privacy: dict[str, Any] = REPLACED,
     **part: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return a spec of margins in bands of two columns, which hold every row."""
+    """Return a spec of tables with margins by two columns' bands, which contain every row."""
     raw = spec_of(unit=unit, privacy=privacy, group_by={"a": BANDS, "b": BANDS}, **part)
     raw["data"]["types"] = {"who": "int", "a": "float", "b": "float"}
     if missing is not None:

@@ -84,7 +84,7 @@ def whole_of(plan: Plan) -> Levels:
 
 
 def large(sizes: list[int]) -> dict[str, Any]:
-    """Return a spec with a state of each size, its counties shuffled."""
+    """Return a spec of states with these numbers of counties, in a shuffled order."""
     pairs = [(f"{s}.{i}", f"{s}") for s, size in enumerate(sizes) for i in range(size)]
     np.random.default_rng(2).shuffle(pairs)
     raw = spec_of()
@@ -148,7 +148,7 @@ def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> Non
 
 
 def _first_seen(levels: dict[str, list[str]], keys: list[str], i: int) -> tuple[int, ...]:
-    """Return what the tree sorts keys by: the highest level first, each as the keys name it."""
+    """Return the tree's sort key for a key: its positions by first appearance, top level first."""
     above = [list(dict.fromkeys(level)).index(level[i]) for level in reversed(levels.values())]
     return (*above, i)
 

@@ -33,14 +33,14 @@ from tests.tables.resealed import verify_resealed
 from tests.workloads.test_contrasts import dense
 
 SIZES = {"a": 5, "b": 2, "c": 3, "d": 2, "e": 40, "f": 30, "g": 4}
-"""288,000 cells, which is too many to have them."""
+"""The numbers of keys by column; their 288,000 cells are too many to be stored."""
 SMALL = {"a": 4, "b": 3, "c": 2}
 LITTLE = {"epsilon": "0.1", "delta": "0.01"}
-"""With which Gaussian noise is the best, of few tables too."""
+"""A budget at which Gaussian noise is the best, also for few tables."""
 
 
 def spec_of(sizes: dict[str, int] = SIZES, *, way: int = 2, **given: Any) -> dict[str, Any]:
-    """Return a spec of all tables by so many columns."""
+    """Return a spec of all tables by `way` of the columns."""
     privacy = {"unit": "row", "epsilon": 1, "delta": "1e-6"} | given.pop("privacy", {})
     query = {
         "name": "q",
@@ -57,7 +57,7 @@ def spec_of(sizes: dict[str, int] = SIZES, *, way: int = 2, **given: Any) -> dic
 
 
 def rows_of(sizes: dict[str, int] = SIZES, count: int = 500) -> pd.DataFrame:
-    """Return rows of which some have a key in some column that isn't listed."""
+    """Return random rows; some have keys that aren't listed."""
     random = np.random.default_rng(8)
     return pd.DataFrame({
         **{column: random.integers(size + 1, size=count) for column, size in sizes.items()},
@@ -66,7 +66,7 @@ def rows_of(sizes: dict[str, int] = SIZES, count: int = 500) -> pd.DataFrame:
 
 
 def counts(rows: pd.DataFrame, sizes: dict[str, int], by: tuple[str, ...]) -> list[int]:
-    """Return how many rows are in each cell of a table, of those with a key in every column."""
+    """Return the number of rows in each cell of a table, if all their keys are listed."""
     kept = rows[np.all([rows[column] < size for column, size in sizes.items()], axis=0)]
     cells = np.zeros([sizes[column] for column in by], dtype=np.int64)
     np.add.at(cells, tuple(kept[column] for column in by), 1)
@@ -166,7 +166,7 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) ->
 
 
 def contrasts_of(whole: Margins, mask: int) -> list[list[Fraction]]:
-    """Return what noise is added to in a table's contrasts, as sums of all cells, exactly."""
+    """Return a table's contrasts, to which noise is added, as exact coefficients of all cells."""
     summed = np.ones((1, 1), dtype=np.int64)
     for i, n in enumerate(whole.marginals.sizes):
         item = np.eye(n, dtype=np.int64) if mask >> i & 1 else np.ones((1, n), dtype=np.int64)

@@ -26,7 +26,7 @@ WIDE: dict[str, Any] = {
     "group_by": GROUP_BY | {"region": [*range(12)]},
     "privacy": {"epsilon": "0.3"},
 }
-"""With these the cells and the table by sex and age are measured."""
+"""A query in which noise is added to the cells and to the table by sex and age."""
 SEXES = {"name": "sexes", "statistics": ["count"], "group_by": {"sex": ["f", "m"]}}
 
 

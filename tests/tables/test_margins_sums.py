@@ -29,7 +29,7 @@ WIDE: dict[str, Any] = {
     "group_by": GROUP_BY | {"region": [*range(12)]},
     "privacy": {"epsilon": "0.3"},
 }
-"""With these the cells and the table by sex are measured."""
+"""A query in which noise is added to the cells and to the table by sex."""
 NAMES = ("people", "people_by_sex", "people_total")
 BOUNDS = (-5, 30)
 MIDDLE, RADIUS = 12.5, 17.5
@@ -37,7 +37,7 @@ MIDDLE, RADIUS = 12.5, 17.5
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release that is edited in copies of it."""
+    """A folder with a release; tests edit copies of it."""
     return released(tmp_path_factory.mktemp("wide"), **WIDE)
 
 
@@ -114,7 +114,7 @@ def test_other_statistics_together(tmp_path: Path, statistics: list[str]) -> Non
 
 
 def exact(whole: Margins, columns: dict[str, NDArray[Any]], table: int) -> dict[str, NDArray[Any]]:
-    """Return the sums of cells by a table, each of shape (numbers,)."""
+    """Return a table's exact sums of each of `columns`, which are numbers per cell."""
     marginals = whole.marginals
     axes = marginals.axes(marginals.every[-1] & ~table)
     sizes = marginals.sizes
@@ -156,7 +156,8 @@ def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
 def box_noise(random: np.random.Generator, scale: float, shape: tuple[int, ...]) -> Any:
     """Draw noise of density ∝ e^(−max|x|/scale) in cells of shape[-1] numbers, by its definition.
 
-    The largest in size is Gamma(q), which of them and its sign are even, the others uniform below.
+    The largest size has the law Gamma(q); its position and sign are uniform, and the other numbers
+    are uniform below it.
     """
     q = shape[-1]
     most = random.gamma(q, size=shape[:-1])[..., None]
@@ -167,9 +168,9 @@ def box_noise(random: np.random.Generator, scale: float, shape: tuple[int, ...])
 
 
 def dense(whole: Margins) -> NDArray[np.float64]:
-    """Return the least squares of the cells from all measured numbers, as a matrix.
+    """Return the matrix that estimates the cells from all measured numbers by least squares.
 
-    Shape (cells, measured numbers), by weighted normal equations.
+    Its shape is (cells, measured numbers); it solves the weighted normal equations.
     """
     sizes = whole.marginals.sizes
     every = np.eye(math.prod(sizes)).reshape(*sizes, -1)

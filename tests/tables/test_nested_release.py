@@ -86,7 +86,7 @@ def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
 
 
 def labels(level: str | None, columns: list[str]) -> list[tuple[str, str, int]]:
-    """The cells, each by what it shows in a table by a level and some columns."""
+    """The labels of each cell in a table by a level and some columns."""
     cells = [(town, sex, age) for town in TOWNS for sex in SEX for age in AGES]
     tops: dict[str, dict[str, str]] = {"town": {town: town for town in TOWNS}} | {
         name: dict(zip(TOWNS, above, strict=True)) for name, above in TWO.items()
@@ -107,7 +107,7 @@ def sum_matrix(rows: list[tuple[str, str, int]], level: str | None, columns: lis
 
 
 def rows_in(table: pd.DataFrame) -> list[tuple[str, str, int]]:
-    """What the rows of a published table show, in their order."""
+    """The labels of a published table's rows, in their order."""
     level = next((name for name in ("town", "region", "part") if name in table), None)
     return [
         (
@@ -223,7 +223,7 @@ def test_errors_of_rows_are_those_of_dense_least_squares(
 
 
 def _draw(noise: str, stds: np.ndarray) -> np.ndarray:
-    """Independent noise of 20,000 draws, with these standard deviations."""
+    """20,000 draws of independent noise with these standard deviations."""
     random, size = np.random.default_rng(3), (20_000, len(stds))
     if noise == "geometric":
         chance = 1 - np.exp(-2 * np.arcsinh(1 / (2**0.5 * stds)))

@@ -31,7 +31,7 @@ def counts(raw: dict[str, Any], folder: Path, place: int = 0) -> np.ndarray:
 
 
 def expected(frame: pd.DataFrame, *, plans: list[int] | None, most: float | None) -> np.ndarray:
-    """The weights of rows by group and candidate, from their definition, by loops."""
+    """The weight of rows by group and candidate, by loops that follow the definition."""
     result = np.zeros((len(plans or [1]), 11))
     weights: dict[Any, list[tuple[int, int]]] = {}
     for index, (person, group, x) in enumerate(frame.itertuples(index=False)):

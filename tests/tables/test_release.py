@@ -36,7 +36,7 @@ QUERIES = [
 
 
 def make_rows(folder: Path) -> Path:
-    """Put a table into `folder`, which is returned."""
+    """Write a table of rows into `folder`; return the folder."""
     rng = np.random.default_rng(1)  # makes the table, no noise
     frame = pd.DataFrame({"who": np.arange(20_000) // 4, "plan": rng.integers(1, 4, 20_000)})
     frame["x"] = rng.integers(0, 11, 20_000).astype(float)

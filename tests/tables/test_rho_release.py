@@ -109,7 +109,7 @@ def test_importances_divide_rho(folder: Path) -> None:
 
 
 def divergence(shift: float, sigma: float, order: float, grid: float | None) -> float:
-    """D_α between noise with and without a shift, by sums over a grid or by quadrature."""
+    """The Rényi divergence D_α of noise and shifted noise, by sums over a grid or quadrature."""
     if grid is None:
         log_p, log_q = norm(0, sigma).logpdf, norm(shift, sigma).logpdf
 
@@ -151,7 +151,7 @@ def test_epsilon_is_the_least_at_delta(rho: str) -> None:
     mu = math.sqrt(2 * float(rho))
 
     def delta(epsilon: float) -> float:
-        """∫ (p − e^ε q)₊ of N(0, 1) and N(μ, 1)."""
+        """δ(ε) = ∫ (p − e^ε q)₊ of the densities of N(μ, 1) and N(0, 1)."""
         first = epsilon / mu + mu / 2
         gain = quad(
             lambda x: -norm.pdf(x - mu) * math.expm1(epsilon - mu * (x - mu / 2)), first, first + 30

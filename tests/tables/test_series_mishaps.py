@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def killed_while_pages_are_written(folder: Path) -> int:
-    """Kill a release when some changed pages of ledger and state are in their files already."""
+    """Kill a release that wrote only some changed pages of ledger and state into their files."""
 
     def work() -> None:
         usual = store.write_state

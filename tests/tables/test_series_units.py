@@ -117,7 +117,7 @@ def random_stream(draw: random.Random) -> list[tuple[int, int, str, float]]:
 
 
 def stream_of(raw: dict[str, Any], folder: Path, files: list[list[tuple[Any, ...]]]) -> list[Any]:
-    """The integers before noise of all releases, each from the file that there is then."""
+    """The counts before noise of all releases, one from each of `files`."""
     results: list[Any] = []
     for number, rows in enumerate(files, 1):
         results.append(counts_of(raw, folder, frame=write(folder, rows), release=number))
@@ -125,7 +125,7 @@ def stream_of(raw: dict[str, Any], folder: Path, files: list[list[tuple[Any, ...
 
 
 def moved(first: list[Any], second: list[Any]) -> dict[int, int]:
-    """How far each release moves, in l1; those alone that move."""
+    """The l1 distance of two streams in each release in which they differ, by its number."""
     both = zip(first, second, strict=True)
     shifts = {
         number: sum(abs(a - b) for a, b in zip(item, other, strict=True))

@@ -32,7 +32,7 @@ MARGINS = [["region", "sex", "age"], ["region"], []]
 
 
 def rows_of(*, small: int = 2) -> pd.DataFrame:
-    """Rows with 40 or more in each cell, but `small` in one: fewer in regions 0 and 1."""
+    """Rows: `small` of them in one cell, and in the others 40 to 60, more in higher regions."""
     cells = itertools.product(range(3), "fm", (15, 45))
     rows = pd.DataFrame(
         [
@@ -57,7 +57,7 @@ def release(folder: Path, kind: str = "csv", spec: Any = spec_of, **given: Any) 
 
 
 def published(folder: Path, name: str, kind: str) -> dict[str, list[Any]]:
-    """A table as `verify` reads it, with the formats' own values for missing numbers."""
+    """A table as `verify` reads it; missing numbers have the format's value for them."""
     layouts = {part.layout.name: part.layout for part in verify_directory(folder).plan.noisy_parts}
     file_kind = "csv" if kind == "sdmx-csv" else kind
     return read_table(folder / f"{name}.{file_kind}", [layouts[name]])
@@ -120,7 +120,7 @@ def rewrite(folder: Path, row: int, **values: str) -> None:
 
 
 def shown_like(folder: Path, row: int, value: int) -> dict[str, str]:
-    """The fields of a shown row with this count, given another shown row."""
+    """The fields of a row if it showed the count `value` with the std and width of row `row`."""
     cells = read_table(folder / "people.csv", [verify_directory(folder).plan.noisy_parts[0].layout])
     count, high = (float(cells[name][row]) for name in ("count", "count_high"))
     half = high - count

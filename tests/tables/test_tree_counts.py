@@ -42,7 +42,7 @@ def plan_of(**changes: Any) -> Plan:
 
 
 def write_rows(folder: Path) -> None:
-    """400 rows of plan 1 with a value and 50 without, 2 of plan 2 and 600 of plan 3."""
+    """Write 400 rows of plan 1 with a value x and 50 without, 2 of plan 2 and 600 of plan 3."""
     frame = pd.DataFrame(
         {
             "plan": [1] * 450 + [2] * 2 + [3] * 600,

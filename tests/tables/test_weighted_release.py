@@ -271,7 +271,7 @@ def test_differences_of_two_releases(tmp_path: Path) -> None:
 
 
 def certificate_l1(certificate: Certificate) -> Fraction:
-    """The l1 norm that noise in the cells is certified for."""
+    """The largest l1 norm of a shift for which the noise in the cells is certified."""
     moves = certificate.sensitivity
     if isinstance(moves, Linf):
         return moves.bound * moves.l0

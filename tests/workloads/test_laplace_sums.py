@@ -15,7 +15,7 @@ PROBABILITIES = (0.95, 0.975, 1 - 0.05 / 3)
 
 
 def inside(t: float, weights: np.ndarray) -> float:
-    """P(|S| ≤ t) of weights of 1, by the characteristic function Π 1/(1 + w u²/2)."""
+    """P(|S| ≤ t) of Laplace numbers with variances w, from E e^(iuS) = Π 1/(1 + w u²/2)."""
     law = lambda u: math.exp(-np.log1p(weights * u * u / 2).sum()) * math.sin(u * t) / u  # noqa: E731
     return 2 / math.pi * quad(law, 1e-12, 60 / math.sqrt(len(weights)) + 400, limit=4000)[0]
 

@@ -166,7 +166,7 @@ def largest_of(marginals: Marginals, shares: dict[int, Fraction], info: Informat
 def dense_largest(
     marginals: Marginals, every: NDArray[np.float64], info: Information
 ) -> NDArray[np.float64]:
-    """Return the largest standard deviation of each of many shares, by dense least squares."""
+    """Return the largest standard deviation for each row of shares, by dense least squares."""
     cells = np.indices(marginals.sizes).reshape(len(marginals.sizes), -1).T
     sums = [
         (cells[:, None, axes] == cells[None, :, axes]).all(axis=2)  # by what each cell is in
@@ -183,7 +183,7 @@ def dense_largest(
 
 
 def grid_of(tables: int, parts: int) -> NDArray[np.float64]:
-    """Return all shares in so many parts of the whole, that have some of the cells."""
+    """Return all shares that are multiples of 1/`parts`; the last, of the cells, isn't 0."""
     places = np.array(list(itertools.combinations(range(parts + tables - 1), tables - 1)))
     ends = np.pad(places, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, parts + tables - 1)))
     shares = (np.diff(ends, axis=1) - 1) / parts

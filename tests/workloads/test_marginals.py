@@ -18,7 +18,7 @@ MEASURED = [
 
 
 def sum_matrix(table: int) -> np.ndarray:
-    """Return S_B, by adding up an array of cells: nothing of the source's algebra."""
+    """Return the matrix S_B by adding up an array of cells, without the source's algebra."""
     others = tuple(i for i in range(3) if not table >> i & 1)
     rows = [item.reshape(SIZES).sum(axis=others).reshape(-1) for item in np.eye(CELLS)]
     return np.array(rows).T

@@ -17,7 +17,7 @@ SIZES = (4, 2, 3)
 
 
 def table(sizes: tuple[int, ...], by: int) -> Any:
-    """The rows that count one table of the cells."""
+    """The 0/1 matrix that sums cells to the table `by`, a bit mask of the columns."""
     parts = [np.eye(n) if by >> i & 1 else np.ones((1, n)) for i, n in enumerate(sizes)]
     result = np.ones((1, 1))
     for part in parts:
@@ -55,7 +55,7 @@ def test_tables_have_the_closed_form_of_margins(tables: tuple[int, ...]) -> None
 
 
 def variance(queries: Any, matrix: Any) -> float:
-    """tr(W X⁻¹ Wᵀ), by another way than the search has."""
+    """tr(W X⁻¹ Wᵀ) by least squares, unlike the search."""
     return float(np.sum(np.linalg.lstsq(matrix.T, queries.T, rcond=None)[0] ** 2))
 
 

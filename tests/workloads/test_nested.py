@@ -25,7 +25,7 @@ COARSE = {8: 0.5, 7: 0.4}
 
 
 def sum_matrix(table: int) -> np.ndarray:
-    """The matrix of a table's sums, by adding up an array of cells: nothing of the source."""
+    """The matrix of a table's sums by adding up an array of cells, without the source's code."""
     level, mask = divmod(table, 4)
     others = tuple(i + 1 for i in range(2) if not mask >> i & 1)
     rows: list[np.ndarray] = []
@@ -166,7 +166,7 @@ def test_the_join_is_the_smallest_table_that_tells_both() -> None:
 
 
 def _tells(table: int, other: int) -> bool:
-    """True if the rows of the other table's sums of cells are sums of this table's."""
+    """True if the numbers of the table `other` are linear combinations of those of `table`."""
     given = sum_matrix(table)
     both = np.vstack([given, sum_matrix(other)])
     return bool(np.linalg.matrix_rank(both) == np.linalg.matrix_rank(given))

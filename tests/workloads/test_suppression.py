@@ -34,8 +34,8 @@ def sums_of_cells(sizes, table) -> list[list[int]]:
 def followers(sizes, hidden, *, total_is_known=False) -> set[tuple[int, int]]:
     """The suppressed numbers, by table and position, that the shown numbers determine.
 
-    Cells may change by the null space of the shown sums, exactly. A number is determined if none
-    of these changes moves it. A total that is known is shown.
+    Cells may change by any vector in the null space of the shown sums. A number is determined if no
+    such change moves it. A known total counts as shown.
     """
     sums = {table: sums_of_cells(sizes, table) for table in hidden}
     shown = [

@@ -28,7 +28,7 @@ _CUT = 2e-3  # of a variance, by enumeration of a box; measured: 9e-4
 
 
 def by_level(children: list[list[int]], level: int) -> NDArray[np.int64]:
-    """Return the node of a level that each cell is below, node by node from the definition."""
+    """Return for each cell its ancestor in a level, from the definition."""
     cells = np.arange(sum(children[-1]))
     for counts in reversed(children[level:]):
         cells = np.repeat(np.arange(len(counts)), counts)[cells]

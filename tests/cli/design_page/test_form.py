@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def _specs() -> list[dict[str, Any]]:
-    """All whole specs of the documentation and the golden files."""
+    """All complete specs of the documentation and the golden files."""
     texts = [path.read_text() for path in (ROOT / "tests/golden").rglob("spec.toml")]
     for page in sorted((ROOT / "docs").rglob("*.md")):
         texts += re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)

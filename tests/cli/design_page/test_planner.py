@@ -29,7 +29,7 @@ TEXTS: dict[str, Any] = {
 
 
 def edit(**sections: dict[str, Any]) -> dict[str, Any]:
-    """The texts with other values in some sections."""
+    """A form's texts, with other values in the given sections."""
     texts = copy.deepcopy(TEXTS)
     for name, values in sections.items():
         texts[name] |= values

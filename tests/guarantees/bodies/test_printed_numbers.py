@@ -17,7 +17,7 @@ from leastnoise.guarantees.bodies.together import Jointly, Together
 
 
 def variance(body: Body, coordinate: int | None = None) -> float:
-    """A coordinate's variance under e^(−N), or the mean of all: (D + 1)(D + 2) E U² (§1)."""
+    """The variance (D + 1)(D + 2) E U² of a coordinate under e^(−N), or the mean of all (§1)."""
     d = body.dimension
     moments = body.second_moments
     second = body.second_moment / d if coordinate is None else float(moments[coordinate])

@@ -76,7 +76,7 @@ def edited(name: str, edit: Edit, **of: Any) -> Certificate:
 
 
 def shape_of(record: Record) -> tuple[str, Record]:
-    """The parameter that says what a unit can do, by name."""
+    """The name of the parameter with the shifts by one unit, and all parameters."""
     parameters = record["noise"]["parameters"]
     name = "body" if "body" in parameters else "of"
     return name, parameters
@@ -84,7 +84,7 @@ def shape_of(record: Record) -> tuple[str, Record]:
 
 @dataclass
 class Bounds:
-    """Multiply every bound of a body, or of its points, by something."""
+    """An edit that multiplies every bound of a body, or its points, by `by`."""
 
     by: float
     seen: int = field(default=0)
@@ -117,7 +117,7 @@ def sensitivity(**to: Any) -> Edit:
 
 
 def more(record: Record) -> None:
-    """Let a unit do a millionth more."""
+    """Multiply the stated bound on one unit, or one number of its points, by 1.000001."""
     stated = record["sensitivity"]
     if "points" in stated:
         stated["points"][0][0] = "1.000001"

@@ -22,7 +22,7 @@ from leastnoise.noise.bodies.sampler.scalars import (
 
 
 class _Scripted(Entropy):
-    """Hands out given words, then others."""
+    """A source of given 64-bit words, then of seeded bits."""
 
     def __init__(self, words: list[int]) -> None:
         self._words = words

@@ -25,7 +25,7 @@ def counts(queries: int, **more: Any) -> CountingQueries:
 
 
 def every_case(found: Mechanism) -> float:
-    """The variance of one number."""
+    """The mean variance of one number."""
     return found.mse / found.certificate.dimension
 
 

@@ -30,7 +30,7 @@ MOST_DEVIATIONS = 4.5
 
 
 def best(law: Callable[[float], VectorNoise], low: float, high: float) -> tuple[float, float]:
-    """The parameter of least variance, and that variance."""
+    """The parameter in [low, high] with the least variance, and this variance."""
     grid = [low + (high - low) * i / 12 for i in range(13)]
     optimum = minimise(lambda value: law(value).variance, grid, rounds=30)
     return optimum, law(optimum).variance

@@ -29,7 +29,7 @@ ROUNDING = 1e-9
 
 
 def points(dimension: int, reach: Points) -> Points:
-    """Points all over: near 0, far out, and on the lattice of steps but for rounding."""
+    """Random points near 0 and far out; a third are next to edges of steps."""
     rng = np.random.default_rng(9)  # makes points, no noise
     x = rng.normal(size=(POINTS, dimension)) * reach * rng.exponential(2, size=(POINTS, 1))
     x[::3] = np.round(x[::3] * 2) / 2 + rng.choice([-1e-7, 1e-7], size=x[::3].shape)
@@ -37,7 +37,7 @@ def points(dimension: int, reach: Points) -> Points:
 
 
 def shifts_in(extreme: Points, *, hull: bool) -> Points:
-    """Extreme shifts, shorter ones, and if wanted random points of their hull."""
+    """Random extreme shifts, shorter ones, and with `hull` random points of their convex hull."""
     rng = np.random.default_rng(10)
     chosen = extreme[rng.integers(len(extreme), size=POINTS)]
     chosen[1::4] *= rng.random((len(chosen[1::4]), 1))
@@ -49,14 +49,14 @@ def shifts_in(extreme: Points, *, hull: bool) -> Points:
 
 
 def worst(log_density: LogDensity, extreme: Points, *, hull: bool) -> float:
-    """The largest |loss| met."""
+    """The largest |loss| over random points and shifts."""
     x = points(extreme.shape[1], np.abs(extreme).max(axis=0))
     s = shifts_in(extreme, hull=hull)
     return float(np.abs(log_density(x + s) - log_density(x)).max())
 
 
 def extreme_of(name: str) -> Points:
-    """The shifts of a body; where they are not finitely many, many of its boundary."""
+    """The extreme shifts of a body, or if they are infinitely many 500 points of its boundary."""
     if name in SHIFTS:
         return SHIFTS[name]
     body = BODIES[name]

@@ -63,7 +63,7 @@ def hull(sensitivity: Sensitivity, dimension: int) -> Body:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A law, and what it hides: whose corners and their shrunk copies are tried as shifts."""
+    """A law, and the extreme shifts that it hides; these and shorter ones are tried."""
 
     law: VectorNoise
     shifts: tuple[tuple[float, ...], ...]
@@ -128,7 +128,7 @@ def at(law: VectorNoise, epsilon: Fraction) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Points of the plane and their weights for a law, of whose `log_density` alone they know."""
+    """Weighted points of the plane to integrate over a law, from its `log_density` only."""
 
     law: VectorNoise
     points: np.ndarray
@@ -145,7 +145,7 @@ class Sample:
         return cls(law=law, points=points, logs=logs, weights=weights / weights.sum())
 
     def delta(self, shift: tuple[float, ...], epsilons: Sequence[Fraction]) -> list[float]:
-        """∫(f(x) − e^ε f(x − s))₊ dx = E(1 − e^(ε − loss))₊."""
+        """δ(ε) at a shift s, ∫(f(x) − e^ε f(x − s))₊ dx = E(1 − e^(ε − loss))₊."""
         losses = self.logs - self.law.log_density(self.points - np.array(shift))
         return [float(self.weights @ np.maximum(-np.expm1(float(e) - losses), 0)) for e in epsilons]
 

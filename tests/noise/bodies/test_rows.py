@@ -36,7 +36,7 @@ LAWS: dict[str, VectorNoise] = {
 
 
 class _Scripted(Entropy):
-    """Hands out given words, and then others."""
+    """A source of given 64-bit words, then of seeded bits."""
 
     def __init__(self, words: list[int]) -> None:
         self._given = np.array(words, dtype="<u8").tobytes()
@@ -48,13 +48,13 @@ class _Scripted(Entropy):
 
 
 def _pieces(size: int) -> Iterator[tuple[int, int]]:
-    """Cut 0 … size up at places that are no ends of rows."""
+    """Yield the ends of pieces of 0 … size, at places where no row ends."""
     places = [0, *range(1, size, 7), size]
     yield from itertools.pairwise(places)
 
 
 def _check_same(found: Reals, expected: list[Reals]) -> None:
-    """The numbers of all `expected`, one after the other, are those found."""
+    """Check that `found` has the numbers of all `expected`, one after the other."""
     balls = [(entry, index) for entry in expected for index in range(entry.size)]
     assert found.size == len(balls)
     for start, stop in [(0, found.size), *_pieces(found.size)]:

@@ -140,7 +140,7 @@ def test_cells_of_boxes_are_independent_gammas() -> None:
 
 
 def _pvalues(law: VectorNoise, x: np.ndarray, reference: np.ndarray) -> float:
-    """The least p-value of KS between two samples: of some norms and of some projections."""
+    """The least p-value of KS tests of two samples, by some norms and some projections."""
     ways = np.random.default_rng(1).standard_normal((3, law.dimension)) / np.sqrt(law.variances)
     spread = np.sqrt(law.variances)
 

@@ -65,7 +65,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 def of_rectangles(noise: TruncatedKStaircase, shift: tuple[float, ...], epsilon: float) -> float:
-    """∫(f − e^ε f(x − s))₊ on a plane box: a sum over rectangles on which both are constant."""
+    """δ(ε) of steps in a box at a shift, summed over rectangles with constant densities."""
     assert isinstance(noise.body, Box)
     edges = np.array([float(edge) for edge in noise.steps.edges]) * float(noise.scale)
     axes = []
@@ -256,7 +256,7 @@ def parameter(name: str, by: float) -> Edit:
 
 
 def shifts(by: float) -> Edit:
-    """Let a unit do so much more."""
+    """An edit that multiplies the stated bound on one unit by `by`."""
 
     def edit(record: Record) -> None:
         stated = record["sensitivity"]

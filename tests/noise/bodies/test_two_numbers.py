@@ -135,7 +135,7 @@ def test_numbers_of_no_common_cell_have_no_known_law(law: Noise, places: tuple[i
 
 
 def beside(q: int, bound: str = "1.25") -> Cells:
-    """The hull of a box of q numbers and of one alone, two of them where q is 1."""
+    """A body whose cells have a box of q numbers and one more number; two such cells if q is 1."""
     parts = [Box(bounds=[2, *["0.5"] * (q - 1)]), Box(bounds=[bound])]
     return Cells(bodies=[Cells(bodies=parts, copies=[1, 1])], copies=[2 if q == 1 else 1])
 

@@ -14,7 +14,7 @@ def test_the_law_is_drawn(alpha: str, gamma: str) -> None:
     a, g = float(alpha), float(gamma)
 
     def beyond(r: np.ndarray) -> np.ndarray:
-        """Of e^(−ρ/γ²), per side."""
+        """The integral of e^(−ρ/γ²) from r to infinity."""
         tail = np.exp(-((a / g) ** 2) / 2) * np.sqrt(np.pi / 2) * g
         outer = tail * erfc(np.maximum(r, a) / g / np.sqrt(2))
         if a == 0:

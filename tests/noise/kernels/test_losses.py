@@ -50,7 +50,7 @@ def test_without_outer_kernels_it_is_the_gaussian(
 
 
 def log_densities(noise: KernelNoise, shift: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """ln f(y + φ) and ln f(y) on a grid, and its step."""
+    """ln f(y + φ) and ln f(y) on a grid of y, and the grid's step."""
     reach = 9 * float(noise.scale) + noise.modes * float(noise.spacing)
     y = np.linspace(-reach - shift, reach, 1200)
     return (
@@ -87,7 +87,7 @@ def test_two_releases_whatever_their_shifts(
 
 
 def delta_of(law: LossLattice, epsilon: float) -> float:
-    """δ(ε) of a lattice by its definition."""
+    """δ(ε) of a law of losses on a lattice, by definition."""
     z = float(law.origin) + (law.first + np.arange(len(law.masses))) * float(law.step)
     return law.infinity + float(law.masses @ np.maximum(0, -np.expm1(epsilon - z)))
 

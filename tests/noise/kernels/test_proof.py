@@ -44,7 +44,7 @@ def test_the_least_scale_is_between_proved_and_refuted(
 
 
 def _divergence(noise: KernelNoise, shift: mp.mpf | float, epsilon: float) -> mp.mpf:
-    """∫ (f(y + φ) − e^ε f(y))₊ in mpmath, split where a dense look sees the sign change."""
+    """∫ (f(y + φ) − e^ε f(y))₊ in mpmath, split where the sign changes on a fine grid."""
     sigma, spacing, decay = (
         mp.mpf(value.numerator) / value.denominator
         for value in (noise.scale, noise.spacing, noise.decay)

@@ -27,7 +27,7 @@ def _mixture_cdf(x: np.ndarray) -> np.ndarray:
 
 
 def _folded_cdf(x: np.ndarray, scale: float) -> np.ndarray:
-    """Liu, Selvi & Wiesemann (2026), appendix C.2."""
+    """P(X <= x) of a folded mixture, by Liu, Selvi & Wiesemann (2026), appendix C.2."""
     outer, side = np.exp(-0.3), ndtr(1 / scale)
     left = ndtr(x / scale) + outer * ndtr((x + 1) / scale)
     right = ndtr(x / scale) + outer * (ndtr((x - 1) / scale) + side - (1 - side))

@@ -12,14 +12,14 @@ from leastnoise.noise.lattice.fit import GAP, Floats, Program
 
 
 def _law(program: Program, masses: Floats, length: int) -> Floats:
-    """p over all |i| < length, from the definition of the tail."""
+    """The law's masses at all |i| < length, from the definition of its tail."""
     beyond = np.arange(1, length - program.reach)
     half = np.append(masses, masses[-1] * np.exp(-program.fall * beyond))
     return np.concatenate([half[:0:-1], half])
 
 
 def _largest(program: Program, masses: Floats) -> float:
-    """max_k Σ p_i ln(p_i/p_{i−k}), from the definition."""
+    """The largest divergence max_k Σ p_i ln(p_i/p_{i−k}), from its definition."""
     p = _law(program, masses, 400)
     shifts = range(1, program.cells + 1)
     return max(float(p[k:] @ np.log(p[k:] / p[:-k])) for k in shifts)

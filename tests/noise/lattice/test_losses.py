@@ -28,7 +28,7 @@ Shift = tuple[tuple[Fraction, int], ...]
 
 
 def pair(masses: Masses, shift: Shift) -> list[tuple[float, float]]:
-    """P- and Q-masses of all pieces of a cell that P can give, Q being P shifted."""
+    """Pairs of masses under P and under Q, which is P shifted, for all outputs possible under P."""
     law = np.array([*masses[:0:-1], *masses], dtype=float)
     law /= law.sum()
     return [
@@ -51,7 +51,7 @@ def direct(masses: Masses, sequence: tuple[Shift, ...], epsilon: float) -> float
 def worst(
     noise: Optimal | DiscreteStaircase, longest: int, count: int, epsilon: float
 ) -> tuple[float, float]:
-    """The largest direct δ over all sequences of shifts, and over constant ones."""
+    """The largest δ over all sequences of `count` shifts, and over those of equal shifts."""
     every = lattice_losses.shifts(noise, Fraction(longest))
     masses = noise.lattice.masses
     mixed = (direct(masses, s, epsilon) for s in itertools.product(every, repeat=count))
@@ -103,7 +103,7 @@ def test_the_supremum_over_shifts_is_more_than_any_one_of_them() -> None:
 
 
 def delta_of(law: LossLattice, epsilon: float) -> float:
-    """δ(ε) of a lattice by its definition."""
+    """δ(ε) of a law of losses on a lattice, by definition."""
     z = (law.first + np.arange(len(law.masses))) * float(law.step)
     return law.infinity + float(law.masses @ np.maximum(0, -np.expm1(epsilon - z)))
 

@@ -35,7 +35,7 @@ def test_by_hand() -> None:
 
 
 def _tail_masses(kind: str) -> tuple[int, ...]:
-    """Falling masses: steps by e^½ to 200 bits and by less, equal ones, and zeros at the end."""
+    """Decreasing masses of a kind: powers of e^−½ with errors, powers of two, or equal ones."""
     with mp.workdps(90):
         steps = [int(mp.floor(2**200 * mp.exp(-mp.mpf(k) / 2))) for k in range(40)]
     masses = {

@@ -14,7 +14,7 @@ from leastnoise.noise.radial.proof.cosine_law import CosineLaw, Halves
 
 
 def places(dimension: int) -> list[arb]:
-    """q from 1e-6 to 1 − 1e-6, most of them where the mass is, and both ends of a cell."""
+    """Values of q from 1e-6 to 1 − 1e-6, most of them where the mass is, and ends of cells."""
     draw = random.Random(dimension)
     spread = min(0.49, 4 / math.sqrt(dimension))
     middle = [0.5 + spread * draw.uniform(-1, 1) for _ in range(60)]

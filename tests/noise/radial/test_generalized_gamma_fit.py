@@ -146,7 +146,7 @@ def _request(rng: random.Random) -> tuple[int, Fraction, Fraction, Budget]:
 
 
 def _check(seed: int) -> str:
-    """Calibrate and check by floats and by the plain route; return what came of it."""
+    """Calibrate a random problem, and check the law in two ways; return the outcome in a word."""
     rng = random.Random(seed)
     dimension, alpha, p, budget = _request(rng)
     try:

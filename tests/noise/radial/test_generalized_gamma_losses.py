@@ -55,7 +55,7 @@ def law_of(dimension: int, alpha: str, p: str, scale: str) -> GeneralizedGamma:
 
 
 def grid(law: GeneralizedGamma, *, radii: int, cosines: int) -> tuple[Floats, Floats]:
-    """Losses and masses: an even grid of u with r^p = k e^u, and Gauss's rule for the angle."""
+    """Losses and their masses: an even grid of u with r^p = k e^u, and Gauss's rule for angles."""
     k, p, s = float((law.alpha + 1) / law.p), float(law.p), 1 / float(law.scale)
     low, high = -36 / k - 9 / math.sqrt(k), math.log(36 / k + 9 / math.sqrt(k) + 1)
     u = np.linspace(low, high, radii)
@@ -74,7 +74,7 @@ def grid(law: GeneralizedGamma, *, radii: int, cosines: int) -> tuple[Floats, Fl
 
 
 def delta_of_two(law: GeneralizedGamma, epsilon: float) -> float:
-    """E δ₁(ε − Z₁), δ₁ by a spline between values from the float profile."""
+    """δ of two releases, E δ₁(ε − Z₁); δ₁ is a spline through values of the float profile."""
     losses, masses = grid(law, radii=4000 if law.dimension == 1 else 400, cosines=240)
     at = epsilon - losses
     knots = np.concatenate([[0.0], np.linspace(1e-6, 1.02 * np.abs(at[masses > 1e-25]).max(), 400)])

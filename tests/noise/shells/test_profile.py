@@ -29,7 +29,7 @@ def _staircase(dimension: int, **parameters: Any) -> SphericalStaircase:
 
 
 def _by_radius(law: RadialStepNoise, shift: float, epsilon: float) -> float:
-    """∫ over r of the density of ‖X‖ times E(1 − e^ε f(ρ)/f(r))₊, ρ² = r² + 2rtw + t²."""
+    """δ(ε) at a shift t, E(1 − e^ε f(ρ)/f(r))₊ integrated over r's law, ρ² = r² + 2rtw + t²."""
     d, t = law.dimension, mp.mpf(shift) / mp.mpf(float(law.scale))
     edges = [mp.mpf(0), *(mp.mpf(edge.numerator) / edge.denominator for edge in law.steps.edges)]
     heights = [

@@ -83,9 +83,9 @@ def test_the_same_as_discrete_staircase_where_that_is_cut_off_far_out() -> None:
 
 
 def _convolved(law: Geometric, shift: int, releases: int, epsilon: Any) -> Any:
-    """Return δ(ε) of several releases, by sums over all the losses' whole multiples of the decay.
+    """Return δ(ε) of several releases, by sums over losses, which are multiples of the decay.
 
-    Losses are told from the weights, point by point; outputs of equal loss are put together.
+    Each output's loss is computed from the masses; outputs of equal loss are merged.
     """
     far = whole_steps.last(law) - shift
     decay = mp.mpf(law.decay.numerator) / law.decay.denominator

@@ -21,7 +21,7 @@ def _draws(count: int, seed: int) -> np.ndarray:
 
 
 def _p_value(draws: np.ndarray, law: TruncatedStaircase) -> float:
-    """χ² over the steps of `law`, sign by sign."""
+    """The p-value of a χ² test of the draws' counts in the steps of `law`, for both signs."""
     edges = law.steps.float_edges * float(law.scale)
     ends = np.concatenate([-edges[::-1], edges[1:]])
     expected = np.concatenate([law.steps.masses[::-1], law.steps.masses]) / 2 * len(draws)

@@ -34,7 +34,7 @@ class Streams(Generic[Number]):
         self.mass, self.releases, self.window = mass, releases, window
 
     def gain_of(self, past: Outputs, step: int, factor: Number) -> Number:
-        """The Σ (p(y − s) − factor·p(y))₊ if the row moves the release after this past."""
+        """Σ (p(y − s) − factor·p(y))₊ over y with this past, if the row moves the next release."""
         size = len(past)
         gains = [
             self.mass((*y[:size], y[size] - step, *y[size + 1 :])) - factor * self.mass(y)
@@ -67,7 +67,7 @@ class Streams(Generic[Number]):
 
 
 ROUND = 5
-"""Counts modulo 5, where |x| is the way to 0 around the circle: all sums are finite and exact."""
+"""Counts are modulo 5, and |x| is the distance to 0 around the circle, so all sums are finite."""
 TREES = {
     "three releases": ((3,), (Fraction(3, 5), Fraction(1, 2))),
     "no root": ((3,), (Fraction(1), Fraction(1, 3))),

@@ -40,7 +40,7 @@ TREES = [
 
 
 class Words(Entropy):
-    """Bits that a test chooses; it counts how many were read."""
+    """A source of bits that a test chooses, which counts the bytes that were read."""
 
     def __init__(self, word: int, more: int) -> None:
         self._parts, self.read = [word, *[more] * 50], 0
@@ -95,7 +95,7 @@ def test_a_word_draws_its_quantile(noise: Agreeing) -> None:
 def boundary(  # noqa: PLR0917 (one call)
     noise: Agreeing, leaf: int, sums: tuple[int, ...], value: int, bits: int
 ) -> int:
-    """The first bits of P(z < value), which falls between two words."""
+    """The first `bits` bits of P(z < value), the boundary between the words for two values."""
     law = next_leaf._Law(noise=noise, leaf=leaf, cut=400, bits=600)
     with precision(600):
         masses = law.masses(sums)
@@ -202,7 +202,7 @@ def law_in_floats(noise: Agreeing, leaf: int, sums: tuple[int, ...]) -> Floats:
 
 @cache
 def _node_law(noise: Agreeing, level: int) -> Floats:
-    """A_l, up to a factor."""
+    """The law A_l of a node of a level, up to a factor."""
     alone = np.exp(-float(noise.shares[level] / noise.scale) * np.abs(_POINTS))
     if level == len(noise.branches):
         return alone
@@ -211,14 +211,14 @@ def _node_law(noise: Agreeing, level: int) -> Floats:
 
 @cache
 def _later(noise: Agreeing, level: int, count: int) -> Floats:
-    """The law of the sum of a number of nodes of a level."""
+    """The law of the sum of `count` independent nodes of a level."""
     if not count:
         return (_POINTS == 0).astype(float)
     return _convolve(_node_law(noise, level), _later(noise, level, count - 1))
 
 
 def _convolve(first: Floats, second: Floats) -> Floats:
-    """The middle of a convolution. B is even, so it is a correlation, too."""
+    """The middle of a convolution, scaled to sum to 1; of even laws it is a correlation, too."""
     total = fftconvolve(first, second, mode="same")
     return total / total.sum()
 
@@ -269,7 +269,7 @@ def test_masses_from_tables_are_those_of_plain_sums(noise: Agreeing, far: int) -
         later = [None if part is None else [float(x) for x in part] for part in law._later]
 
     def below(level: int, d: int) -> float:
-        """The mass of the later children and of all above them, if the earlier child adds d."""
+        """The mass of the nodes from `level` up, over their later children, if the child adds d."""
         total, law = 0.0, later[level]
         for a, probability in {0: 1.0}.items() if law is None else enumerate(law, -cut):
             outside = 1.0 if level == 0 else below(level - 1, d + a)

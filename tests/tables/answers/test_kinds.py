@@ -120,7 +120,7 @@ def test_every_part_is_in_a_section_and_says_what_it_is(lay_out_query: SpecLayou
 
 
 def on_a_tree(claim: Claim) -> bool:
-    """True for noise of a tree: bins may have that of another tree, which is as private."""
+    """True for noise on a tree; for bins, another such certificate may be accepted, too."""
     return isinstance(claim, Certificate) and isinstance(claim.noise, Agreeing)
 
 

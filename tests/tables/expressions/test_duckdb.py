@@ -17,7 +17,7 @@ from tests.tables.expressions.rows import SQL, TYPES, Row, random_rows
 
 
 def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
-    """Return the value of each expression in each row, by DuckDB."""
+    """Return the value of each expression in each row, computed by DuckDB."""
     columns = {name: f"c{index}" for index, name in enumerate(TYPES)}
     names = {ColumnRef(name, kind): columns[name] for name, kind in TYPES.items()}
     stamps = [name for name, kind in TYPES.items() if kind == "timestamp"]

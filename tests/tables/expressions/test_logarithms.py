@@ -75,7 +75,7 @@ def _precision() -> Iterator[None]:
 
 
 def _mantissas() -> Iterator[tuple[arb, Step]]:
-    """Balls that cover |s| ≤ (√2 - 1)/(√2 + 1), with its computed value; s = 0 is exact.
+    """Balls that cover |s| ≤ (√2 - 1)/(√2 + 1), each with the computed s; s = 0 is exact.
 
     m - 1 is exact, so that s has the errors of m + 1 and of the quotient. The smallest |s| is of
     the float next to 1.

@@ -28,7 +28,7 @@ KINDS = ["number", "number", "text", "bool", "date"]
 
 
 def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
-    """The value of each expression in each row, by DuckDB."""
+    """The value of each expression in each row, computed by DuckDB."""
     columns = {name: f"c{index}" for index, name in enumerate(TYPES)}
     names = sorted({**columns, UNIT: "u0"}.items())
     ties = [

@@ -24,7 +24,7 @@ _LISTED = (resources.files("tzdata") / "zones").read_text().split()
 
 
 def changes_in_file(zone: str) -> dict[int, int]:
-    """The changes of the offset that a file of RFC 8536 lists, from 1970 on."""
+    """The changes of a zone's offset from 1970 on, read from a file of RFC 8536."""
     content = resources.files("tzdata").joinpath("zoneinfo", *zone.split("/")).read_bytes()
 
     def counts(at: int) -> tuple[int, ...]:

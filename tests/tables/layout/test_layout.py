@@ -56,7 +56,7 @@ def layout(
 
 
 def largest(shape: Layout, norm: str, *, rows: int) -> Fraction:
-    """The largest norm of a shift by this number of rows, over every way to spread them."""
+    """The largest gauge, or squared l2 norm, of a shift by `rows` rows, however they are spread."""
     sizes = []
     for spread in itertools.combinations_with_replacement(range(shape.cells), rows):
         counts = [spread.count(cell) for cell in set(spread)]

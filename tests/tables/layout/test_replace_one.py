@@ -117,7 +117,7 @@ class Bounded:
         return [shape for part in lay_out_query(self.spec, self.spec.query[0]) for shape in part]
 
     def vectors(self, layout: Layout) -> list[list[Fraction]]:
-        """Return a vector a person: each in cells of their own, or, of conditions, alone."""
+        """Return one vector per person; each person has separate cells, or a separate release."""
         if layout.conditions:
             return [self._sum_alone(person, layout) for person in self.persons]
         who = KeyColumn(column="person", values=tuple(self.persons))
@@ -141,7 +141,7 @@ def differences(bounded: Bounded, layout: Layout) -> Iterator[list[Fraction]]:
 
 
 def hostile_rows(seed: int, persons: int, *, most: int) -> pd.DataFrame:
-    """Persons at the ends of all that they may do, and with values of every kind."""
+    """Rows of persons at and beyond every limit, with values of every kind."""
     rng = np.random.default_rng(seed)  # makes the table, no noise
     odd = [math.nan, math.inf, -math.inf, 1e300, -1e300, -0.0, 0.3]
     frames = []

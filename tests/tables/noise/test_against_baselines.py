@@ -106,7 +106,7 @@ def gaussian(epsilon: float, delta: float) -> float:
 
 
 def shares_of(raw: dict[str, Any], parts: tuple[NoisyPart, ...]) -> list[float]:
-    """The part of the budget of each query, in proportion to its numbers of a cell."""
+    """The part of the budget for each query, in proportion to its numbers per cell."""
     weights = {part["name"]: part["importance"] for part in raw["query"]}
     numbers = dict.fromkeys(weights, 0)
     for part in parts:
@@ -120,7 +120,7 @@ def shares_of(raw: dict[str, Any], parts: tuple[NoisyPart, ...]) -> list[float]:
 
 
 def standard(raw: dict[str, Any], parts: tuple[NoisyPart, ...]) -> dict[str, list[float]]:
-    """The variances of each query in the standard ways."""
+    """The variances of each query's numbers with standard noise: one list for each kind."""
     epsilon, delta = float(raw["privacy"]["epsilon"]), float(raw["privacy"]["delta"])
     shares, sizes = shares_of(raw, parts), [norms(raw, part) for part in parts]
     stds = {

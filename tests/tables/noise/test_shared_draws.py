@@ -83,7 +83,7 @@ def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -
 
 
 def members(release: Release) -> list[tuple[int, ...]]:
-    """The indices of the parts of each draw."""
+    """The indices of the parts that share each draw."""
     plan = release.plan()
     return [tuple(map(plan.parts.index, answer.parts)) for answer in plan.answered]
 
@@ -111,7 +111,7 @@ def test_the_best_partition_of_persons(
 
 
 def rows_of(name: str, cells: int, *, sums: int = 0, weight: int = 1) -> dict[str, Any]:
-    """A query of counts of rows, and of as many sums."""
+    """A query with a count of rows and `sums` sums."""
     statistics = ["count", *(f"sum(x{i})" for i in range(sums))]
     keys = list(range(cells))
     return {"name": name, "importance": weight, "statistics": statistics, "group_by": {"who": keys}}

@@ -45,7 +45,7 @@ _LISTED = {"region": ["n", "s"], "age": {"edges": [0, 18, 65]}}
 
 
 def where(text: str, folder: Path | None = None) -> dict[str, tuple[str, int | None]]:
-    """The message of each problem by key, with its line."""
+    """The problems of a spec: for each key, the message and its line."""
     with pytest.raises(SpecError) as caught:
         spec_file.loads(text, folder=folder)
     problems = caught.value.problems

@@ -33,7 +33,7 @@ def raw_of(entry: Any, column: str = "region", types: Any = TYPES) -> dict[str, 
 
 
 def keys(folder: Path, name: str, column: str = "region", types: Any = TYPES) -> Any:
-    """The grouping of the column in a spec that names this file."""
+    """The grouping that a spec has if its keys are in this file."""
     raw = raw_of({"file": name}, column, types)
     spec = spec_file.parse(raw, folder=folder)
     return spec.groupings(spec.query[0])[column]

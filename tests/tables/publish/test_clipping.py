@@ -42,7 +42,7 @@ def raw_of(**query: Any) -> dict[str, Any]:
 
 
 def released(folder: Path, raw: dict[str, Any]) -> Path:
-    """A release of a table in which 120 of 500 have four rows, and 300 values are above 8."""
+    """A release of a table with 500 persons: 120 have four rows, and 300 values are above 8."""
     rows = [(who, "ab"[who % 2], 1.0) for who in range(PERSONS)]
     rows += [(who, "a", 2.0) for who in range(OVER) for _ in range(3)]
     rows += [(PERSONS + number, "b", 9.0) for number in range(OUTSIDE)]

@@ -31,7 +31,7 @@ ASKED = [
 def draw_values(
     statistics: list[str], bounds: list[float], form: dict[str, bool], seed: int
 ) -> tuple[Layout, list[NoiseError], dict[str, list[Any]]]:
-    """A table of any numbers, of which half of the cells have none below 0."""
+    """A table of random numbers; in half of the cells, none is negative."""
     query = {
         "name": "q",
         "statistics": statistics,

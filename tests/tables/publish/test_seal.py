@@ -24,7 +24,7 @@ def openssl(*arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A signed release with a ledger, its keys, and another's."""
+    """A signed release with a ledger, its pair of keys, and another pair."""
     folder = make_rows(tmp_path_factory.mktemp("sealed"))
     for name in ("own", "other"):
         openssl("genpkey", "-algorithm", "ed25519", "-out", str(folder / f"{name}.pem"))

@@ -79,7 +79,7 @@ OF_JOINT = ("what joint accounting saves", "the plan's rule", "the rule")
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release in each format, made once: they take seconds."""
+    """A folder with releases in each format, made once because they take seconds."""
     folder = make_rows(tmp_path_factory.mktemp("originals"))
     for kind in ("csv", "json", "parquet"):
         release(folder, output={"path": kind, "format": kind}).run()

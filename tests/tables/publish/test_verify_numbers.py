@@ -31,7 +31,7 @@ NO_NUMBERS = [None, "5", "1", True, {}, [], ""]
 
 @pytest.fixture(scope="module")
 def formed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Releases of whole numbers that aren't negative, in each format."""
+    """A folder with releases of whole numbers >= 0, in each format."""
     folder = make_rows(tmp_path_factory.mktemp("formed"))
     query = [
         {"name": "q", "statistics": ["count", "count(x)", "sum(x)", "mean(x)"], **FORM},

@@ -130,7 +130,7 @@ def sometimes_null(values: Any, rng: np.random.Generator) -> Any:
 
 
 def rows(count: int, seed: int) -> pd.DataFrame:
-    """Rows of every kind: persons with many rows, NULL, NaN, inf, out of bounds, unknown keys."""
+    """Rows of all kinds: many of one person, NULL, NaN, inf, values out of bounds, unknown keys."""
     rng = np.random.default_rng(seed)  # makes the table, no noise
     odd = [math.nan, math.inf, -math.inf, 1e300, -1e300, -0.0]
     x = np.where(rng.random(count) < 0.1, rng.choice(odd, count), rng.normal(3, 6, count))
@@ -187,7 +187,7 @@ def expected_of(frame: pd.DataFrame, raw: dict[str, Any], index: int, layout: La
 
 
 def ways_of(raw: dict[str, Any], index: int, layout: Layout) -> dict[str, Any]:
-    """How the layout bounds a person, and how the first layout of its part does: as limits say."""
+    """How a layout bounds a person, and how the first layout of the query's part does."""
     first = next(item for item in layouts_of(raw, index) if item.part == layout.part)
     return {"way": layout.bounding.to_record(), "limits": first.bounding.to_record()}
 

@@ -36,7 +36,7 @@ def over_spec(limits: dict[str, Any], groups: dict[str, Any]) -> dict[str, Any]:
 
 
 def over_limits(frame: pd.DataFrame, raw: dict[str, Any]) -> int:
-    """How many persons are over a limit, row by row."""
+    """The number of persons over a limit, counted row by row."""
     (query,), limits = raw["query"], raw["contribution"]
     rows_by_group: dict[Any, Counter[Any]] = {}
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
@@ -116,7 +116,7 @@ def rest_spec(groups: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def in_no_group(frame: pd.DataFrame, raw: dict[str, Any]) -> int:
-    """How many persons have a row in no group, or how many such rows there are, row by row."""
+    """The number of persons with a row in no group, or of such rows, counted row by row."""
     (query,), unit = raw["query"], raw["privacy"]["unit"]
     units: list[Any] = []
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):

@@ -94,7 +94,7 @@ def test_a_row_is_read_as_it_is_where_a_file_states_another_largest_value(
 
 
 def _restate(path: Path, old: bytes, new: bytes) -> None:
-    """Write `new` for `old` in the footer of a Parquet file, in the statistics of its columns."""
+    """Replace `old` by `new` in the columns' statistics, in the footer of a Parquet file."""
     content = path.read_bytes()
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     assert old in content[start:]

@@ -43,7 +43,7 @@ def of_table(
 
 @pytest.fixture
 def whole(tmp_path: Path) -> list[int]:
-    """The answers of one file with all rows."""
+    """The exact answers for one file with all rows."""
     ROWS.to_parquet(tmp_path / "all.parquet")
     return answers(tmp_path, "all.parquet")
 

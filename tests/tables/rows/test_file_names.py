@@ -18,7 +18,7 @@ from tests.tables.several import ROWS, TYPES, answers, raw_spec, write
 
 @pytest.fixture
 def whole(tmp_path: Path) -> list[int]:
-    """The answers of one file with all rows."""
+    """The exact answers for one file with all rows."""
     ROWS.to_parquet(tmp_path / "all.parquet")
     return answers(tmp_path, "all.parquet")
 
@@ -51,7 +51,7 @@ def test_folders_of_persons_that_are_no_utf_8_are_nobody(tmp_path: Path, kind: s
 
 
 def answers_of_one_row(folder: Path, kind: str) -> list[int]:
-    """What a row of 2024 with the x above adds to a count and a sum."""
+    """The numbers that a row of 2024 with the x above adds to a count and a sum."""
     write(pd.DataFrame({"who": ["a"], "year": [2024], "x": [8.0]}), folder / f"one.{kind}")
     return answers(folder, f"one.{kind}", {"who": "text", "year": "int", "x": "float"})[:2]
 

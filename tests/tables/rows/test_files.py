@@ -24,13 +24,13 @@ from tests.tables.several import ROWS, TYPES, answers, raw_spec, write
 
 @pytest.fixture
 def whole(tmp_path: Path) -> list[int]:
-    """The answers of one file with all rows."""
+    """The exact answers for one file with all rows."""
     ROWS.to_parquet(tmp_path / "all.parquet")
     return answers(tmp_path, "all.parquet")
 
 
 def written(folder: Path, kind: str) -> None:
-    """The same rows in three files of a folder, and what nobody means beside them."""
+    """A folder with the same rows in three files, and with other files that aren't rows."""
     for index, part in enumerate((ROWS[:3], ROWS[3:4], ROWS[4:])):
         write(part, folder / f"part{index}.{kind}")
     for hidden in (".part.", "_temporary/part9.", "_part."):

@@ -257,7 +257,7 @@ def test_a_reader_serves_one_release_alone() -> None:
 
 
 class Unhashable:
-    """A stream that no set can hold."""
+    """A stream that isn't hashable."""
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -276,7 +276,7 @@ _STRING = pa.string()
 
 
 def past(numbers: list[int | None], kind: Any) -> Any:
-    """Numbers as a decimal type that may be too short for them."""
+    """An Arrow array of decimals, whose type may have too few digits for the numbers."""
     wide = {32: pa.int32(), 64: pa.int64()}.get(kind.bit_width, pa.decimal128(38, 0))
     return pa.array(numbers, wide).view(kind)
 

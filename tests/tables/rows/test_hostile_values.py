@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def uses(name: str, declared: str | None) -> list[dict[str, Any]]:
-    """A query for each use of a column; by the good row each vector starts with 1."""
+    """A query for each use of a column; the good row adds 1 to the first number of each vector."""
     by_good = {"group_by": {"good": [True, False]}}
     queries: list[dict[str, Any]] = []
     if declared != "text":
@@ -84,7 +84,7 @@ def answers(
     frame: Any = None,
     **more: Any,
 ) -> list[list[int]]:
-    """The vector of each query that isn't refused, of the file or of a frame."""
+    """The vector of each query that isn't refused, from the file or from a frame."""
     where = "rows.parquet" if frame is None else IN_MEMORY
     raw = {
         "version": 1,

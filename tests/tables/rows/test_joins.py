@@ -54,7 +54,7 @@ QUERIES: list[dict[str, Any]] = [
 
 
 def written(folder: Path, name: str, table: Any, kind: str) -> dict[str, Any]:
-    """Write a table; return what a spec calls it."""
+    """Write a table into a file; return its name for a spec."""
     if kind in {"csv", "parquet"}:
         (table.to_csv if kind == "csv" else table.to_parquet)(
             folder / f"{name}.{kind}", index=False
@@ -86,7 +86,7 @@ def raw(visits: dict[str, Any], joins: dict[str, Any], **changes: Any) -> dict[s
 
 
 def by_hand(visits: Any, persons: Any, places: Any) -> Any:
-    """The joined table by pandas, in which a key that is there twice has no row."""
+    """The rows joined by pandas; a key that the table has twice counts as missing."""
     for table, key in ((persons, "who"), (places, "place")):
         once = table[table[key].notna()].drop_duplicates(key, keep=False)
         visits = visits.merge(once, on=key, how="left", validate="many_to_one")
@@ -142,7 +142,7 @@ def test_a_person_with_both_rows_moves_no_more_than_a_person_may(tmp_path: Path,
 
 
 Wrong = tuple[dict[str, Any], dict[str, Any], str, str]
-"""What is changed of a join and of the spec, the key that is wrong, and why."""
+"""Changes of a join and of the spec, the key of the spec that is wrong, and the reason."""
 _PERSONS = {"source": "persons.parquet", "on": "who"}
 _WRONG: list[Wrong] = [
     ({"on": "place"}, {}, "on", "could change what others add. Join by 'who'"),

@@ -21,7 +21,7 @@ LIMITS: list[dict[str, Any]] = [{"max_rows": 3}, {"l1": "1.5"}, {"max_rows": 1}]
 
 
 def by_hand(frame: pd.DataFrame, *, reach: Fraction, bits: int) -> list[int]:
-    """The weight of the rows of each group and candidate, where persons have `reach` at most."""
+    """The weight of rows by group and candidate, if each person's weight is at most `reach`."""
     cells: dict[int, list[int]] = {}
     for person, plan, x in frame.itertuples(index=False):
         if not pd.isna(person) and math.isfinite(x) and plan in {1, 2}:

@@ -43,7 +43,7 @@ def raw_spec(name: str = "rows.csv", **changes: Any) -> dict[str, Any]:
 
 
 def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
-    """The count of rows and the sums of values in each group, in units of the largest value."""
+    """The count of rows and the exact sums in each group, sums in units of their largest value."""
     spec = spec_file.parse(raw or raw_spec())
     layout = lay_out_query(spec, spec.query[0])[0][0]
     rows_source = source.find_source(spec, folder)
@@ -226,7 +226,7 @@ def test_texts_that_are_not_utf8_are_missing(tmp_path: Path, dictionary: bool) -
 
 
 def _text(values: list[bytes]) -> Any:
-    """An Arrow array of text that nobody checked, as a file may hold."""
+    """An Arrow array of texts that may not be UTF-8, as in a file."""
     plain = pa.array(values, type=pa.binary())
     return pa.Array.from_buffers(pa.string(), len(values), plain.buffers())
 

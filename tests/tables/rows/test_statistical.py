@@ -30,7 +30,7 @@ def test_a_random_spec_has_the_integers_of_plain_python(tmp_path: Path, seed: in
 
 
 def counts(folder: Path, source: str | list[str], group_by: Any, **data: Any) -> list[int]:
-    """The exact integers of a count by these groups."""
+    """The exact integers of a count of rows by `group_by`."""
     spec = {
         "version": 1,
         "data": {"source": source, **data},
@@ -191,7 +191,7 @@ SAS_ROWS = [
     (" b", 0.1, "9999-12-31", "1960-01-01"),
     ("x", 1e300, None, None),  # a day in the year 10000, and one before the year 1
 ]
-"""The rows of rows.sas7bdat, which ReadStat's own writer in C wrote."""
+"""The rows in rows.sas7bdat, a file that ReadStat's writer in C wrote."""
 
 
 @pytest.mark.dense

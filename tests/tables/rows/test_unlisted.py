@@ -38,7 +38,7 @@ def is_key(code: Any) -> bool:
 
 
 def hashed(*parts: Any) -> str:
-    """Return the hash of a person and keys, the public cell first if there are several."""
+    """Return the hash of a person and keys; the public cell comes first if there are several."""
     texts = [SALT, *(f"{len(str(part).encode())}:{part}" for part in parts)]
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
@@ -46,7 +46,7 @@ def hashed(*parts: Any) -> str:
 def by_hand(
     frame: pd.DataFrame, *, groups: int | None, most: int, bits: int, sexes: list[int] | None
 ) -> dict[tuple[Any, ...], list[int]]:
-    """count_units, count and sum(x) of each group, x within [0, 8] in units of 8."""
+    """count_units, count and sum(x) of each group; x is clipped to [0, 8], and in units of 8."""
     item = 2**bits
     per_unit: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0])
     for number, (person, code, x, sex) in enumerate(frame.itertuples(index=False, name=None)):

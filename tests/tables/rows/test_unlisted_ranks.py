@@ -25,7 +25,7 @@ from tests.tables.unlisted_ranks import CANDIDATES, candidates_of, layout_of, ra
 
 
 def nearest(x: float) -> int:
-    """The position of the nearest candidate, the larger one in the middle of two."""
+    """The position of the nearest candidate; the larger one if two are equally near."""
     return max(range(len(CANDIDATES)), key=lambda at: (-abs(CANDIDATES[at] - x), at))
 
 

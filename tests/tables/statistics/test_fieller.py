@@ -38,7 +38,7 @@ def planned(
 def drawn(
     part: NoisyPart, index: int, seed: int, groups: int = GROUPS
 ) -> tuple[Statistic, Ingredients, np.ndarray]:
-    """A statistic, and the noise of its two numbers in every group, shape (2, groups)."""
+    """A statistic, its ingredients, and noise of its two numbers per group, shape (2, groups)."""
     layout = part.layout
     claim = part.certificate
     grid = claim.grid or Fraction(1)

@@ -188,7 +188,7 @@ def test_what_a_plan_expects_is_the_most_that_is_published(
 
 
 def noise_of(statistics: list[str]) -> tuple[list[float], float]:
-    """The stds of what a row adds at ε = 1, and of Laplace noise with a third of ε for each."""
+    """The stds of the numbers that a row adds to, at ε = 1, and of Laplace noise at that ε."""
     release = Release(
         data={"source": "r.csv", "types": {"x": "float"}},
         privacy={"unit": "row", "epsilon": 1},

@@ -155,7 +155,7 @@ DRAWN: dict[str, dict[str, Any]] = {
     "replace-one": {"neighbours": "replace-one"},
     "laplace": {"neighbours": "replace-one"},
 }
-"""Of one cell alone replaced rows have Laplace noise."""
+"""Settings by the noise that they get; in one cell alone, replaced rows get Laplace noise."""
 
 
 @pytest.mark.dense

@@ -22,7 +22,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 
 
 def texts(count: int, bad: dict[int, bytes]) -> list[bytes | None]:
-    """Short and long ones, and missing ones, some of them bad."""
+    """Texts as bytes: short, long and missing ones, and the `bad` ones by position."""
     good = [None, b"", b"a", "é".encode(), b"of more than twelve bytes"]
     return [bad.get(index, good[index % 5]) for index in range(count)]
 

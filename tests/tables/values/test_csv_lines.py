@@ -131,7 +131,7 @@ def test_the_first_line_is_a_row_where_the_names_are_told(
 
 
 def _text(field: bytes) -> str:
-    """A field that isn't UTF-8 is missing, and the others of its line are not."""
+    """The text of a field; "", which is missing, if it isn't UTF-8."""
     return csv_lines.split(field.decode())[0] if _is_text(field) else ""
 
 

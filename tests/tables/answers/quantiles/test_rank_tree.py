@@ -53,13 +53,13 @@ def planned(levels: tuple[Fraction, ...], *, candidates: int, **privacy: Any) ->
 
 
 def off(counts: list[int], level: Fraction, place: int) -> Fraction:
-    """By how many rows a place misses a level, from the definition."""
+    """The number of rows by which a candidate's rank misses a level, from the definition."""
     below, total = sum(counts[:place]), sum(counts)
     return max(Fraction(0), below - level * total, level * total - below - counts[place])
 
 
 def draw_values(built: ByTree, counts: list[int], times: int) -> list[list[tuple[int, int, int]]]:
-    """Return what is read off noisy counts, so many times."""
+    """Return the quantiles that are read off noisy counts, in `times` draws."""
     noise = built.tree.noise
     noisy = draw_cells(noise, InsecureSeededEntropy(1), count=times).astype(float)
     noisy[:, : len(counts)] += counts

@@ -46,7 +46,7 @@ def test_the_figures_of_the_theory(bins: int, wanted: float, plain: float) -> No
 
 
 def padded(plan: Plan) -> Plan:
-    """Return a plan for three bins with noise of a tree of four cells, of which one is no bin."""
+    """Return a plan for three bins, with noise of a tree of four cells; one of them is no bin."""
     parameters = {"branches": (3, 2, 2), "shares": (0, "0.1", "0.2", "0.7")}
     mechanism = calibrate(
         Agreeing.name,

@@ -43,7 +43,7 @@ _SAID = 'The noise is chosen to make the largest standard deviation small (objec
 
 
 def levels_of(sizes: list[int], **part: Any) -> dict[str, Any]:
-    """Return a spec of places in states of these sizes, and of the nation."""
+    """Return a spec of counts by place, state and nation, for states with `sizes` places."""
     states = [f"s{state}" for state, size in enumerate(sizes) for _ in range(size)]
     levels = {"state": states, "nation": ["n"] * len(states)}
     keys = {"keys": [*range(len(states))], "levels": levels}
@@ -53,19 +53,19 @@ def levels_of(sizes: list[int], **part: Any) -> dict[str, Any]:
 
 
 def plan_of(raw: dict[str, Any], **given: Any) -> Plan:
-    """Return the plan of a spec whose query has more keys."""
+    """Return the plan of a spec, in whose query the keys `given` are set."""
     raw["query"][0] |= given
     return find_plan(spec_file.lay_out(raw))[1]
 
 
 def stds_of(plan: Plan) -> list[float]:
-    """Return all standard deviations that are published, a row each where they are unlike."""
+    """Return all published standard deviations, one for each row of a table if they differ."""
     errors = [error for part in plan.noisy_parts for error in part.noise_errors]
     return [std for error in errors for std in (error.rows.std if error.rows else (error.std,))]
 
 
 def list_grid(levels: int, parts: int) -> list[tuple[Fraction, ...]]:
-    """Return all shares in so many parts of the whole, of which the cells have some."""
+    """Return all shares that are multiples of 1/`parts`; the cells' share isn't 0."""
     every = itertools.product(range(parts + 1), repeat=levels - 1)
     return [
         tuple(Fraction(item, parts) for item in (*computed, parts - sum(computed)))
@@ -77,7 +77,7 @@ def list_grid(levels: int, parts: int) -> list[tuple[Fraction, ...]]:
 def enumerated_largest(
     branches: tuple[int, ...], shares: tuple[Fraction, ...], sums: NDArray[np.int64]
 ) -> float:
-    """Return the largest standard deviation of sums of the cells, one each row, at ε = 2."""
+    """Return the largest standard deviation at ε = 2 of sums of cells, the rows of `sums`."""
     noise = Agreeing(scale=Fraction(1, 2), branches=branches, shares=shares)
     points, weights = enumerated(noise, _REACH)
     return float(np.sqrt(weights @ (points @ sums.T) ** 2).max())

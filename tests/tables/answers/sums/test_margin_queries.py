@@ -46,7 +46,7 @@ ROWS = [
 ]  # fmt: skip
 COLUMNS = ["who", "region", "sex", "age"]
 VALUES = (0, 30, -30, 12.345, 99, math.nan)
-"""Of a column with bounds [0, 30], or [-30, 10]."""
+"""Values of a column with bounds [0, 30] or [-30, 10]."""
 
 
 def cells_of(raw: dict[str, Any]) -> Layout:
@@ -86,7 +86,7 @@ def integers_of(raw: dict[str, Any], datasets: list[tuple[Any, ...]]) -> list[An
 
 
 def moves(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> dict[int, set[Any]]:
-    """Return by how much a change of rows moves each of all tables, as vectors in rows."""
+    """Return for each table the vectors, in rows, by which it differs within the pairs of data."""
     whole = Margins(certificate=None, cells=cells_of(raw), budget=Budget(epsilon=1), measured={})
     datasets = [*dict.fromkeys(tuple(rows) for pair in pairs for rows in pair)]
     known = dict(zip(datasets, integers_of(raw, datasets), strict=True))
@@ -117,7 +117,7 @@ def held_by(sensitivity: Any, shift: tuple[Fraction, ...]) -> bool:
 
 
 def gauge(sensitivity: Within, shift: tuple[Fraction, ...]) -> Fraction:
-    """Return the sum over the cells of how many times its box each needs."""
+    """Return the sum over cells of the multiple of the cell's box that contains the shift."""
     body = sensitivity.hull
     box = body.bodies[0] if isinstance(body, Cells) else body
     assert isinstance(box, Box)
@@ -130,7 +130,7 @@ def gauge(sensitivity: Within, shift: tuple[Fraction, ...]) -> Fraction:
 
 
 def persons() -> list[list[tuple[Any, ...]]]:
-    """Return what one person may have, beyond the limit of two rows as well."""
+    """Return the rows that one person may have, which may be more than the limit of two."""
     first, _, other, nowhere = mine = [row for row in ROWS if row[0] == 1]
     more = [(1, 1, "m", 20), (1, 0, "m", 20)]
     return [
@@ -157,7 +157,7 @@ def check(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None
 
 
 def check_sums(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None:
-    """Check all that is said of several numbers a cell, and that no less could be said."""
+    """Check what is stated about several numbers per cell, and that it can't be improved."""
     layout = cells_of(raw)
     for table, shifts in moves(raw, pairs).items():
         hull, *others = table_sensitivities(layout, table)

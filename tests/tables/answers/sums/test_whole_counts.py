@@ -31,7 +31,7 @@ Tree = list[np.ndarray[Any, np.dtype[np.int64]]]
 
 
 def trees() -> Iterator[tuple[Tree, np.random.Generator]]:
-    """Yield trees of any shape, whose nodes are in any order."""
+    """Yield random trees whose nodes are in any order, each with a generator for its counts."""
     for seed in range(60):
         random = np.random.default_rng(seed)
         cells = int(random.integers(1, 25))
@@ -46,7 +46,7 @@ def trees() -> Iterator[tuple[Tree, np.random.Generator]]:
 
 
 def summed(tree: Tree, cells: Any) -> list[list[int]]:
-    """Return the numbers of all nodes, a list a level."""
+    """Return the numbers of all nodes, as one list per level, given those of the leaves."""
     results = [[0] * (int(expected_value.max()) + 1) for expected_value in tree]
     for sums, computed in zip(results, tree, strict=True):
         for node, count in zip(computed.tolist(), cells, strict=True):
@@ -84,7 +84,7 @@ def test_a_total_below_0_leaves_nothing() -> None:
 
 
 def nearest(numbers: Sequence[int], total: int) -> int:
-    """Return the least Σ(x − number)² over whole x from 0 on that add up to the total."""
+    """Return the least Σ(x − number)² over integers x >= 0 that add up to the total."""
     return min(
         sum((x - y) ** 2 for x, y in zip((*some, total - sum(some)), numbers, strict=True))
         for some in itertools.product(range(total + 1), repeat=len(numbers) - 1)
@@ -127,7 +127,7 @@ def test_equal_counts_are_lowered_at_even_distances() -> None:
 def expected(
     tree: Sequence[Any], points: Any, chances: Any, truth: Any
 ) -> list[np.ndarray[Any, Any]]:
-    """Return E x of each node, of noise that is `points` with these chances, each a tree beside."""
+    """Return the mean whole count of each node, for noise with `chances` of `points`."""
     many = len(points)
     forest = [
         (np.arange(many)[:, None] * (computed.max() + 1) + computed).reshape(-1)
@@ -217,7 +217,7 @@ def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
 
 
 def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
-    """Return what is drawn into each measured table, from the laws of the certificates."""
+    """Return draws of the noise in each measured table, from the certificates' laws."""
     random = np.random.default_rng(3)
     noise: dict[int, Any] = {}
     for table, claim in whole.measured.items():

@@ -220,7 +220,7 @@ def strategy_of(claim: Certificate) -> StrategyMatrix:
 def forged(
     mechanism: Plan, strategy: StrategyMatrix, *, scale: Fraction | None = None, **changes: Any
 ) -> PlanCertificate:
-    """The certificate with another strategy, which is proved for what it states."""
+    """The plan's certificate with another strategy; the noise is proved for its stated norm."""
     ((name, claim),) = mechanism.certificate.draws
     assert isinstance(claim, Certificate)
     moves = claim.sensitivity
@@ -268,7 +268,7 @@ def test_a_strategy_for_fewer_rows_than_the_spec_allows_is_rejected(rows: int) -
 
 
 def edits(record: Any) -> list[tuple[str, Any]]:
-    """Every field of a claim, and every kind of place in its strategy, changed by itself."""
+    """Edits of a record, one at a time: a field of the certificate, or a number of its strategy."""
     claim = record["draws"][0]["certificate"]
     rows = claim["sensitivity"]["rows"]
     first = rows[0].split(" ")

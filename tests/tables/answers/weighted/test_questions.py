@@ -23,7 +23,7 @@ AXES = (
 
 
 def full(sums: MergedSums) -> Any:
-    """W for all cells, shape (sums, cells)."""
+    """The matrix W for all cells, shape (sums, cells)."""
     spread = np.zeros((sums.queries.shape[0], len(sums.places)))
     inside = sums.places >= 0
     spread[:, inside] = sums.queries[:, sums.places[inside]]
