@@ -92,7 +92,7 @@ def sum_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     first = (kind_of_query,) if kind_of_query.why_no_sums else ()
     sums = [*kinds_of_sums(parsed.query)]
     for kind in (*first, *sums):
-        yield from kind.problems(parsed.spec, parsed.query, path)
+        yield from kind.problems(parsed, path)
     if first and sums:
         yield path, kind_of_query.why_no_sums
 

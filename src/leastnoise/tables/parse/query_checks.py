@@ -47,7 +47,7 @@ def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         return
     private = spec.has_unlisted_keys(query)
     if not query.statistics and private:
-        yield from kinds.KEYS.problems(spec, query, path)
+        yield from kinds.KEYS.problems(parsed, path)
     elif not query.statistics:
         yield (
             path,
