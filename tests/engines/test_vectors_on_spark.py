@@ -98,7 +98,7 @@ def test_positions_that_are_lost_meanwhile(session: Any, tmp_path: Path) -> None
     frame = session.range(3, numPartitions=1).select(
         moved("id").alias("position"), functions.lit(1.0).alias("value")
     )
-    with pytest.raises(SourceError, match="has lost positions while it was read"):
+    with pytest.raises(SourceError, match="Spark read the vector twice"):
         ln.release_vector(noise(size=3), frame, tmp_path / "out")
 
 

@@ -136,8 +136,9 @@ def chord_lattice(
 @final
 @dataclass(frozen=True, kw_only=True)
 class LowerCells:
-    """Merged atoms (loss, mass of P) whose composition has nowhere a larger δ than the true law's.
+    """Atoms (loss, mass of P), made by merging outputs.
 
+    Composed any number of times, they have at no ε a larger δ than the true law, composed as often.
     `atoms` belong to the points origin + (first + i)·step, and lie near them.
     """
 

@@ -193,7 +193,9 @@ class PlanCertificate:
         """
         names = [name for name, _ in self.draws]
         if not names or len(set(names)) != len(names):
-            raise CertificateRejected("A plan needs at least one query, and a name for each.")
+            raise CertificateRejected(
+                "A plan needs at least one query, and each query its own name."
+            )
         if why := self._why_not_series() or self._why_not_rho():
             raise CertificateRejected(why)
         try:

@@ -25,7 +25,7 @@ _PROGRAM = (
 )
 _INPUT = (
     "One of the two inputs, which differ in one person: a number, or numbers with commas; "
-    "repeatable. 0 and the sensitivity if left out."
+    "repeatable. If left out, the inputs are 0 and the sensitivity."
 )
 _DETECTOR = (
     "Use only this detector: distinguishing, noise, sensitivity, precision, reachability or "

@@ -65,8 +65,8 @@ def release(vector: Any, draw: SharedDraw, folder: str) -> Any:
     # the positions were complete when checked, so two evaluations of the frame differ
     if not complete:
         raise SourceError(
-            f"The vector has lost positions while it was read. Delete {folder}: the remaining "
-            "positions may reveal the values."
+            "The written vector doesn't have each position once: Spark read the vector twice, with "
+            f"different results. Delete {folder}: its positions may reveal the values."
         )
     return released
 

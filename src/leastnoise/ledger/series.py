@@ -149,13 +149,13 @@ class LedgerSeries:
                 number = self._charge(entries, log, release, more)
             elif rows_of(entries[number - 1].body, release) != (releases, report):
                 raise Refused(
-                    f"The series {self.name!r} was charged for other releases or another report "
-                    "column. Nothing was charged or drawn."
+                    f"The ledger's charge for the series {self.name!r} is for other releases or "
+                    "another report column. Nothing further was charged, and nothing drawn."
                 )
             elif not matches(entries[number - 1], text):
                 raise Refused(
-                    f"The series {self.name!r} was charged for another certificate. Nothing was "
-                    "charged or drawn."
+                    f"The ledger's charge for the series {self.name!r} is for another certificate. "
+                    "Nothing further was charged, and nothing drawn."
                 )
             else:
                 published = books.published(number)

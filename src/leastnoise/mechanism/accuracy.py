@@ -250,7 +250,7 @@ def _largest(certificate: Certificate, probability: float) -> float:
 
 def _out_of_range(log_epsilon: float) -> str:
     if log_epsilon > _LARGEST:
-        return "No epsilon up to 1,000 has so small errors. Give a larger half_width."
+        return "No epsilon up to 1,000 has errors this small. Give a larger half_width."
     return "An epsilon below 1e-6 is enough for this half_width. Give a smaller one."
 
 

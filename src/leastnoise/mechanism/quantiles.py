@@ -34,9 +34,11 @@ def choose_quantiles(
     """The index of the chosen candidate for each level of `claim`, in one group.
 
     `counts` has an integer for each candidate: its rows, counted in fractions 1/`unit` of a row.
-    The rows of a candidate are spread evenly over its parts. The rows of a chosen part are halved
-    between the draws below and above it; what happens to a row depends on no other row. Indices
-    don't decrease as levels increase: independent draws are sorted. `entropy` is for tests.
+    Each candidate is cut into `claim.parts` parts, over which its rows are spread evenly, and a
+    draw chooses a part. If draws are nested, the later draws below and above an earlier quantile
+    each get half of the rows of the part that it chose. So a row's share depends on no other row.
+
+    Indices don't decrease as levels increase: independent draws are sorted. `entropy` is for tests.
     """
     if len(counts) != claim.candidates:
         raise ValueError(f"Expected {claim.candidates} counts, got {len(counts)}.")

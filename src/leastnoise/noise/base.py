@@ -151,7 +151,7 @@ class Noise(ABC):
             raise InvalidArgument(
                 name="parameters",
                 value=", ".join(values) or "none",
-                expected=f"{', '.join(missing)} of {cls.name} too",
+                expected=f"also {', '.join(missing)} of {cls.name}",
             )
         return values
 

@@ -81,7 +81,7 @@ _MANY_NUMBERS = 30
 _MOST_GAINED_BY_DESIGN = 0.5
 _LARGEST_SIMPLE_DELTA = Fraction(1, 10)
 _SMALL = Fraction(1, 2)  # up to this ε/k, whole numbers and steps gain at most 2 %
-_BEHIND = "other noise has a smaller loss than it could have"
+_BEHIND = "its loss can't be below the loss of other noise"
 
 
 def list_worthwhile(
@@ -221,7 +221,7 @@ def _why_not_cut_off(
     """The reason why a truncated staircase can't have a loss below `least`; None if it might."""
     epsilon, delta = question.budget.epsilon, question.budget.delta
     if delta < epsilon / 10**5:  # at δ = 1e-5 ε, the gain was at most 7e-4 of the mse
-        return "with a delta this small it gains less than a thousandth on k-staircase"
+        return "with a delta this small k-staircase has at most a thousandth more loss"
     body = _least(candidates, question.loss, {"k-norm", "k-staircase"})
     # truncating a staircase reduced the mse by 30 to 100 times δ/ε (relative)
     behind = body is not None and least < body[0] * (1 - 200 * delta / epsilon)
@@ -323,7 +323,7 @@ def _why_cut_off_in_vain(  # noqa: PLR0917 (as `_why_behind`, and a construction
     ]
     if _least(alike, question.loss, designed[family.name]) is None:
         return None
-    return "with a delta this small it gains less than a thousandth on simpler staircases"
+    return "with a delta this small simpler staircases have at most a thousandth more loss"
 
 
 def _is_behind_cut_off(
@@ -394,8 +394,8 @@ def _why_bounded(
     if why is None:
         return None
     return (
-        f"it isn't searched, because its {question.loss.value} is not below {least[1]} noise: "
-        f"{why}; calibrate it alone to see it"
+        f"it isn't searched, because its {question.loss.value} is not below the {question.loss.value} of "
+        f"{least[1]} noise: {why}; calibrate it alone to see it"
     )
 
 

@@ -40,7 +40,7 @@ def test_it_is_told_where_the_loss_of_a_staircase_is_to_be_beaten() -> None:
 def test_kernels_so_close_are_one_gaussian() -> None:
     question = Question(budget=Budget(epsilon="1e-4", delta="1e-6"), compositions=10)
     for why in (why_mixture_behind, why_kernels_behind):
-        assert "one Gaussian" in str(why(question, 54521.0**2))
+        assert "a single Gaussian" in str(why(question, 54521.0**2))
         assert why(question, 60_000.0**2) is None  # the Gaussian itself has less
 
 
@@ -74,7 +74,7 @@ def test_a_comparison_says_why_it_is_left_out() -> None:
     comparison = compare(epsilon=50, delta="1e-12", sensitivity=L2(3))
     reasons = {item.name: item.why for item in comparison.skipped}
     for name in ("gaussian-mixture", "quasi-gaussian"):
-        assert "its mse is not below truncated-staircase noise" in reasons[name]
+        assert "its mse is not below the mse of truncated-staircase noise" in reasons[name]
     asked = compare(
         epsilon=8, delta="1e-3", sensitivity=L2(3), parameters={"gaussian-mixture": {"modes": 1}}
     )

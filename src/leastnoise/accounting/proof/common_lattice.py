@@ -286,7 +286,11 @@ def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> 
 def find_largest_finite_loss(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> Fraction:
-    """An upper bound on the finite losses of a release, for a record that is removed."""
+    """The upper end of the losses of a release, for a record that is removed.
+
+    It is the largest finite loss, or a loss beyond which finite losses are negligible. Nothing is
+    proved from it.
+    """
     return (
         _reach(noise, sensitivity)
         if sampling_rate == 1

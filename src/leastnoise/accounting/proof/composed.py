@@ -157,10 +157,11 @@ def is_gaussian(parts: Sequence[Releases]) -> bool:
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
-    """The sum Σk(Δ/σ)² of `parts`: μ² of Gaussians, and an upper bound on it for their mixtures.
+    """The sum Σk(Δ/σ)² over `parts`, each released k times.
 
-    Shifts are the inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for
-    other noise.
+    For Gaussian noise it is μ². In a mixture of Gaussians, σ is the scale of the Gaussian part,
+    which alone hides no more than the mixture; so the sum is an upper bound on μ². Shifts are the
+    inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for other noise.
     """
     total = Fraction(0)
     for part in parts:

@@ -187,10 +187,13 @@ def _upper_atoms(
 ) -> tuple[Floats, Floats, float]:
     """Atoms (p, q) of the subsampled pair, p rounded up and q rounded down, and P(Z = ∞).
 
-    Let w be the mass at z in `base`, and q = we^(−z) = `other`. H_α(R‖Q) = γH_a(P‖Q) gives the atom
-    γw + (1 − γ)q over q. A part q₋ of Q that P lacks keeps Q's total at 1, which matters if a <= 0;
-    a larger part is right too. H_α(Q‖R) = bH_a(Q‖P) is at most b times the δ of `base`, which gives
-    the atom w over (1 − γ)w + γq. There w = w_∞ has q = 0.
+    Let w be P's mass at the loss z in `base`. Q's mass there is q = we^(−z) (`other`). If the
+    record is removed, H_α(R‖Q) = γH_a(P‖Q) gives the atom (γw + (1 − γ)q, q). The mass q₋ that Q
+    has outside of P's support gives ((1 − γ)q₋, q₋): Q's total is 1, as the case a <= 0 needs. A q₋
+    that is too large only raises the bound.
+
+    If the record is added, H_α(Q‖R) = bH_a(Q‖P) is at most b times the δ of `base`. That gives the
+    atom (w, (1 − γ)w + γq), with q = 0 for the infinite loss.
     """
     gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     w = base.masses

@@ -158,8 +158,9 @@ def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
 class Mixing:
     """One block of radius r among blocks that are combined with the exponent p.
 
-    `total` are the weights of all blocks together, by s. `rest` are the weights of the other
-    blocks, as a polynomial. Both leave out the factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)).
+    `total` has the weights (`VolumeSplit.weights`) of all blocks together, by s. `rest` has the
+    product of the other blocks' polynomials of weights. Both leave out the factors s!t!/(Γ(s/p +
+    1)Γ(t/p + 1)).
     """
 
     exponent: Fraction | None

@@ -50,7 +50,7 @@ def _why_all_behind(question: Question, loss: float) -> str | None:
     if _gaussian_has_less(question, loss):
         return None
     if sigma > _SO_WIDE:
-        return f"with a std of {sigma:,.0f} kernels a sensitivity apart are just one Gaussian"
+        return f"with a std of {sigma:,.0f}, kernels one sensitivity apart form a single Gaussian"
     if _loss_of_gaussian(question, _narrowest(question)) >= loss:
         return "kernels narrow enough for a smaller loss leak more than delta between them"
     return None
@@ -88,7 +88,7 @@ def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: f
     least = question.loss.of(find_in_floats(family, question))
     if least <= loss * (1 + _SURE):
         return None
-    return f"the best found by a search in floats has {100 * least / loss:.3g} % of that loss"
+    return f"the best law that a search in floats found has {100 * least / loss:.3g} % of that loss"
 
 
 def _gaussian_has_less(question: Question, loss: float) -> bool:

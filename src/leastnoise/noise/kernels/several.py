@@ -142,7 +142,11 @@ class _KernelsProblem:
         return [_SINGLE, *faster]
 
     def _sufficient_modes(self, decay: Fraction) -> int:
-        """The K at which a search starts: the smallest with w_K <= δ/k, or a fixed K."""
+        """The number K of modes at which a search starts.
+
+        It is a given K, 1 if folded, or 0 for a single Gaussian. Otherwise it is the smallest K
+        whose outermost kernels have a weight of at most δ/k each, for k releases.
+        """
         if self.family.folded:
             return 1
         if "modes" in self.question.fixed:

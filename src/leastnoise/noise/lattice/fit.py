@@ -238,7 +238,10 @@ class _LatticePoint:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Step:
-    """Newton's step; the entries of `masses` are relative to the masses."""
+    """Newton's step: the change of each unknown.
+
+    The change of a mass p_i is relative: d_i in p_i(1 + d_i).
+    """
 
     masses: Floats
     largest: float

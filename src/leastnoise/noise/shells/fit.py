@@ -100,7 +100,7 @@ def several(task: SeveralReleases) -> SphericalStaircase:
         raise InvalidArgument(
             name="parameter",
             value=", ".join(others),
-            expected="gamma at most: for several releases the others are searched",
+            expected="no parameter but gamma: for several releases the others are searched",
         )
 
     @cache

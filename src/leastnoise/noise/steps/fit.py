@@ -171,7 +171,10 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     decay = Fraction(question.fixed.get("decay", question.budget.epsilon))
     atom = Fraction(question.fixed.get("atom", 0))
     if atom >= question.budget.delta:
-        raise Refused(f"An atom of {float(atom):.3g} leaves nothing of delta for the steps.")
+        raise Refused(
+            f"Expected an atom below delta, got {float(atom):.3g}: the steps of the noise need the "
+            "rest of delta."
+        )
     left = (question.budget.delta - atom) / (1 - atom)
     problem = _StepsProblem(
         epsilon=float(question.budget.epsilon), delta=float(left), loss=question.loss

@@ -316,7 +316,7 @@ class Tulap(StepNoise):
     name: ClassVar[str] = "tulap"
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
-    without_delta: ClassVar[str] = "delta=0 cuts nothing off: that is staircase with gamma=1/2"
+    without_delta: ClassVar[str] = "with delta=0 nothing is cut off: use staircase with gamma=1/2"
     scale: FractionField = field(converter=SCALE)
     radius: FractionField = field(converter=_RADIUS)
     decay: FractionField = field(converter=_CUT_DECAY)

@@ -50,7 +50,7 @@ def check_next_leaf(noise: Agreeing, *, trees: int = 1) -> None:
     """Raise NotApplicable if the cells of several trees can't be drawn one after another."""
     why = None
     if not noise.even or min(noise.branches) < 2:
-        why = "cells are drawn one after another on even trees without a lonely child only"
+        why = "cells are drawn one after another only on even trees with two or more branches"
     elif _find_cut(noise) > WIDEST_CUT or _find_cut(noise) * trees > MOST_WORK:
         reach = f"{trees:,} cells whose noise reaches {_find_cut(noise):,}"
         why = f"a release of {reach} takes too long: epsilon is too small"

@@ -351,10 +351,10 @@ def _inside(noise: Agreeing) -> Floats:
 
 
 def prefix_laws(noise: Agreeing) -> tuple[Floats, Floats] | None:
-    """The laws P(S_g = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them.
+    """The probabilities P(S_g = t) for g = 0, …, n and t = 0, …, N/2 − 1, and a bound on errors.
 
-    They are for g = 0, …, n, so the shapes are (n + 1, N/2) and (n + 1, 1). None if they take too
-    much `law_work`.
+    The bound holds for the error of any sum of these probabilities. The shapes are (n + 1, N/2) and
+    (n + 1, 1); N is `_window_of_sums`. None if `law_work` is too large.
     """
     return _laws(noise) if law_work(noise) <= MOST_LAW_WORK else None
 

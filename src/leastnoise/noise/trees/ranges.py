@@ -193,7 +193,11 @@ class _Nodes:
         return np.asarray(sums @ weights)
 
     def _moments_below(self, level: int, first: int, last: int) -> Spectra:
-        """The spectra of the convolution of the children's m_0, …, m_8."""
+        """The spectra of m_0, …, m_8 of a node of `level`, without the node's own weight.
+
+        They are its children's moments, convolved by the binomial theorem. The weight is
+        e^(−r_l|t|)/κ_l.
+        """
         whole, outside, partial = self._children(level, first, last)
         sums = sum_laws(self.laws[level + 1], max(whole, outside))
         parts = [

@@ -209,7 +209,10 @@ def _bound_rows(limits: Limits, numbers: Numbers) -> InCells | None:
 
 
 def _count_cells(limits: Limits, rows: InCells, numbers: Numbers) -> int:
-    """The most cells in which a person counts, if one row is enough for a cell."""
+    """The most cells in which a person counts once: what `rows` allow, and at most `max_rows`.
+
+    Each of these cells needs a row of the person.
+    """
     most = rows.moved(numbers)
     return most if limits.max_rows is None else min(most, limits.max_rows)
 

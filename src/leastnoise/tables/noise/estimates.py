@@ -56,9 +56,10 @@ def log_radial(d: int, epsilon: float) -> float:
 
 
 def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Estimate ln of the least variance of a number if one unit may move all numbers by up to 1.
+    """Estimate ln of the least variance of each count, if one unit may move all `queries` by 1.
 
-    A replaced unit moves them within a box, whose c_i is 1/3: see `shared_draws`.
+    A unit that is added or removed moves all in the same direction (`log_of_counts`). A replaced
+    unit moves them within a box, whose c_i is 1/3: see `shared_draws`.
     """
     if neighbours == "add-remove" or queries == 1:
         return log_of_counts(queries, epsilon)

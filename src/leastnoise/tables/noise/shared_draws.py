@@ -275,7 +275,7 @@ def _find_joint(
 def _cost_of_persons(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The result of `_find_joint` for counts of persons; None for other queries."""
+    """The least cost if all queries count persons, for `_find_joint`; None for other queries."""
     if not all(query.persons for query in queries):
         return None
     numbers, part = sum(query.numbers for query in queries), _share_of(queries, budget)

@@ -58,8 +58,10 @@ class ColumnUse:
         if self.keys is None:
             return
         if kind == "float":
-            hint = "Give edges (in where, min and max), or, if it holds whole numbers, declare it "
-            hint += '"int" in data.types.'
+            hint = (
+                "Give edges (in conditions, min and max), or, if it holds whole numbers, declare "
+            )
+            hint += 'it "int" in data.types.'
             yield self.keys_at, f"Expected an int, text or bool column, got a float one. {hint}"
             return
         for index, value in enumerate(self.keys):
@@ -108,7 +110,7 @@ def list_uses(parsed: ParsedQuery, path: str) -> Iterator[ColumnUse]:
             keys, at = predicate.among or None, f"{key}.among"
             types = ANY_COLUMN if keys else RANKED_COLUMN
             yield ColumnUse(
-                column=column, key=key, purpose="histogram", types=types, keys=keys, keys_at=at
+                column=column, key=key, purpose="min and max", types=types, keys=keys, keys_at=at
             )
     if query.histogram is not None and query.histogram.column:
         key = f"{path}.histogram.column"

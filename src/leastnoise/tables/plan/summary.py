@@ -284,8 +284,8 @@ RHO_NOTE = (
     "from one Gaussian of the same rho: it is the exact value, not the bound for any rho-zCDP."
 )
 ROUNDING_NOTE = (
-    "Values are rounded a little before they are summed. With {rows:,} or more rows of the same "
-    "value in a cell, the rounding may exceed 1 % of an interval, which does not include it."
+    "Values are rounded a little before they are summed. Intervals don't allow for this: with "
+    "{rows:,} or more rows of the same value in a cell, the rounding may exceed 1 % of the ±."
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (

@@ -197,7 +197,7 @@ def find_other_files(folder: Path, sealed: Seal) -> tuple[str, ...]:
 
 
 def is_signed(folder: Path) -> bool:
-    """True if the directory has a signature, regardless of the key."""
+    """True if the directory has a file with a signature; the signature isn't checked."""
     return (folder / SIGNATURE).exists()
 
 

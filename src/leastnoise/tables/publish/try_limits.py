@@ -164,8 +164,8 @@ def try_limits(
     ]
     if not trials:
         raise Refused(
-            "No statistic of the spec can be compared. Groups that nobody listed, margins, "
-            "levels, cumulative counts, conditions, quantiles and selected groups can't."
+            "No statistic of the spec can be compared. These never can: groups that nobody listed, "
+            "margins, levels, cumulative counts, conditions, quantiles and selected groups."
         )
     not_compared = tuple(_list_uncompared(trials, *plans[values[0]]))
     return Trials(trials=tuple(_mark_least(trials)), not_compared=not_compared)

@@ -323,7 +323,7 @@ def _fixed_point(
 
 
 def _clamp(x: nw.Expr, low: float, high: float) -> nw.Expr:
-    """Clamp a value that isn't NULL to its bounds. The `clip` of narwhals would test for NULL."""
+    """Clamp a value that isn't NULL to its bounds, without narwhals' test for NULL."""
     return nw.max_horizontal(nw.min_horizontal(x, nw.lit(high)), nw.lit(low))
 
 

@@ -346,7 +346,10 @@ def _shrink_persons(
 
 
 def _factor_above(most: int, size: nw.Expr, *, squares: bool = False) -> nw.Expr:
-    """The factor that shrinks integers whose size exceeds `most`; NULL for others."""
+    """The factor that shrinks integers of this `size` to `most`; NULL if `size` is no larger.
+
+    With `squares`, both are sums of squares, so the factor is a square root.
+    """
     factor = nw.lit(most * BELOW_ONE) / size.cast(nw.Float64)
     return nw.when(size > most).then(factor.sqrt() if squares else factor).otherwise(None)
 

@@ -226,7 +226,7 @@ class Var(Spread):
     kind: ClassVar[str] = "var"
 
     def unit(self, ingredients: Ingredients) -> float:
-        """The square of the column's unit."""
+        """The squared half-width of the column's bounds: the variance if V = 1."""
         return ingredients.unit**2
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:

@@ -266,7 +266,11 @@ class Sum(Total):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Find a sum that isn't the published count times the published mean, or a wrong end."""
+        """The suffix of the first wrong column, "" for the sum itself; None if none is wrong.
+
+        A sum is wrong if it isn't the published count times the published mean. `_low` or `_high`
+        is wrong if the noise can't give it.
+        """
         summed = ingredients.components[-1]
         # tables that add up are rounded together, and checked elsewhere
         others_published = (

@@ -240,8 +240,9 @@ class Gammas(Reals):
 
 @final
 class Maxima(Reals):
-    """The largest of each `row` uniforms: Beta(row, 1), the gauge of a uniform point of a box.
+    """The maximum of each group of `row` consecutive uniforms.
 
+    Its law is Beta(row, 1), the law of the gauge of a uniform point of a box in `row` dimensions.
     If all estimates are within `error`, so is their maximum.
     """
 

@@ -49,7 +49,9 @@ def why_not_kernels(
     Tables extend over the whole law, from kernel to kernel, for each of the examined shifts.
     """
     if compositions == 1 and epsilon > MOST_KERNEL_EPSILON:
-        return f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is formed in floats"
+        return (
+            f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is computed in floats"
+        )
     far = math.sqrt(2 * (98 + min(float(epsilon), MOST_KERNEL_EPSILON)))
     work = shift * (modes * spacing + (Fraction(far) if compositions == 1 else shift + 14))
     # the narrowest calibrated law, at ε = 500, takes 2,370

@@ -232,7 +232,10 @@ def _stretches(curve: Curve, positions: list[Position]) -> list[tuple[Position, 
 def _stretch(
     curve: Curve, quadrature: _Quadrature, left: Position, right: Position, *, goal: arb
 ) -> acb:
-    """Enclose both integrals between two positions; at far positions y decreases with r."""
+    """Enclose both integrals from `left` to `right`.
+
+    If `far` (see `Position`), y decreases with r, so the integral over y has the other sign.
+    """
     total = quadrature.enclose(
         lambda y, analytic: curve.integrand(y, far=left.far, analytic=bool(analytic)),
         left.y,

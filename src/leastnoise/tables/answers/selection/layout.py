@@ -79,7 +79,7 @@ class SelectionQueries(QueryKind):
         groups = candidates_of(shape)
         if query.top >= groups.cells:
             raise LayoutError(
-                f"Expected top below the number of groups, {groups.cells:,}, got {query.top:,}. "
+                f"Expected top < {groups.cells:,}, the number of groups, got {query.top:,}. "
                 'Leave out by = "selection": all groups are published.'
             )
         if groups.dimension > MAX_DIMENSION:

@@ -214,12 +214,12 @@ class SumPart(NoisyPart):
 
     def _noise_in_words(self, person: str) -> str:
         others = [label for label in self.group if label != self.label]
-        return f", together with {_words.list_names(others)}, with which it adds up"
+        return f", an equal share of the query's. It adds up with {_words.list_names(others)}"
 
     def own_sentences(self) -> Iterator[Sentence]:
         """Sentences about the bias of whole counts, and about `objective = "largest"`."""
         if self.too_high is not None:
-            yield Sentence(Topic.DETAIL, bias_in_words({self.name: self.too_high}))
+            yield Sentence(Topic.DETAIL, bias_in_words({f"the table {self.name}": self.too_high}))
             yield Sentence(Topic.PAGE, bias_in_words({"this table": self.too_high}))
             yield Sentence(Topic.WHOLE, WHOLE_NOTE)
         if self.answered.cells.largest:

@@ -373,7 +373,11 @@ class Margins(MeasuredSums):
         return AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
 
     def remarks(self) -> list[str]:
-        """Sentences about the largest exact counts without cells, and about a public total."""
+        """Sentences about limits of counts, and about a public total.
+
+        If the cells are too many to be read, they state the number of rows up to which counts are
+        exact.
+        """
         most = [] if self.marginals.has_cells else [_MOST_ROWS]
         return [*most, *([_KNOWN] if self.total_is_known else [])]
 

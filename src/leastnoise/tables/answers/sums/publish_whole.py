@@ -83,7 +83,10 @@ class Families:
         return chosen
 
     def _ranks(self, order: Wholes) -> Wholes:
-        """The rank of each node of `order` among its parent's children, from 0."""
+        """For each node of `order`, the number of its siblings that stand before it in `order`.
+
+        `order` is sorted by parent.
+        """
         parents = self.parents[order]
         return np.arange(len(parents)) - np.searchsorted(parents, parents)
 

@@ -55,7 +55,7 @@ class OnATree(Summed):
     @staticmethod
     @abstractmethod
     def trees(cells: Layout) -> Trees:
-        """The trees to search for the noise, each for one group."""
+        """The candidate trees, of which the search for the noise chooses one for all groups."""
 
     @property
     @abstractmethod

@@ -60,13 +60,14 @@ class WholeCounts:
 
     def in_words(self) -> list[str]:
         """Sentences about the method and its bias."""
+        tables = {f"the table {name}": bound for name, bound in self.too_high.items()}
         down = f", by {_words.join_names(self.columns)}" if self.columns else " a tree of the bins"
-        return [_METHOD.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
+        return [_METHOD.format(down), bias_in_words(tables), WHOLE_NOTE]
 
 
 def bias_in_words(too_high: Mapping[str, float]) -> str:
-    """A sentence about the bias of whole counts in each table."""
-    bias = [f"{_words.round_up(bound)} in {name}" for name, bound in too_high.items()]
+    """A sentence about the bias of whole counts in each table; the keys name tables in words."""
+    bias = [f"{_words.round_up(bound)} in {table}" for table, bound in too_high.items()]
     return _BIAS.format(_words.join_names(bias))
 
 

@@ -145,7 +145,7 @@ def check_draw(
         ),
         (claim.sampling_rate == 1, "it is about samples, but the release is of all rows"),
         (claim.grid is not None, "it has no grid to which the release is rounded"),
-        (is_alike(claim), "noise is alike in all sums"),
+        (is_alike(claim), "its noise is not the same in all sums"),
     )
     for fit, why in checks:
         if not fit:

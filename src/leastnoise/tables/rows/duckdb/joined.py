@@ -1,6 +1,7 @@
 """Join other tables to rows, by DuckDB; the number of rows never changes.
 
-Keys are compared like units, or, in a public table, like keys of groups: see `casts.casts_by_use`.
+Keys are cast before they are compared (`casts.casts_by_use`). In a public table they are cast like
+keys of groups, in any other table like units, where two different identifiers never become equal.
 So joined values of a person come only from rows about that person, or from a public table. If
 several rows of a table have the same key, none of them is joined, because the choice could depend
 on the order of rows.
