@@ -1,4 +1,4 @@
-"""Programs around leastnoise in the how-to pages run: R, shells, dbt and Airflow."""
+"""The how-to pages' programs that call leastnoise run: in R, shells, dbt and Airflow."""
 
 from __future__ import annotations
 

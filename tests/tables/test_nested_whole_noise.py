@@ -1,4 +1,4 @@
-"""Whole noise beside levels: in the smallest table of which all published tables are sums."""
+"""Whole-number noise for levels and columns, in the smallest table that all others are sums of."""
 
 from __future__ import annotations
 
